@@ -1,0 +1,152 @@
+"""Error classes. Every message says what was passed, what was expected and how to fix it.
+
+The names follow Fluid's `platform::errors`; bad input of each kind has a class of its own, so that a caller can
+tell a truncated file from a missing pack without reading text. Each class also derives from the built-in exception
+that a Python programmer would expect.
+"""
+
+from __future__ import annotations
+
+
+class OprackError(Exception):
+    """Base of every error that oprack raises on purpose."""
+
+
+class InvalidArgumentError(OprackError, ValueError):
+    """A value, shape, dtype or LoD is not what an op or a call accepts."""
+
+
+class NotFoundError(OprackError, LookupError):
+    """A variable, op, kernel, pack or file does not exist."""
+
+
+class AlreadyExistsError(OprackError, ValueError):
+    """A facet, kernel or name was set twice."""
+
+
+class PreconditionNotMetError(OprackError, RuntimeError):
+    """Something has to be done first, for example a variable filled."""
+
+
+class UnimplementedError(OprackError, NotImplementedError):
+    """A documented refusal: the message says what is not supported."""
+
+
+# Op definitions and registration ------------------------------------------------------------------------------------
+class DefinitionError(OprackError, TypeError):
+    """An op definition, a kernel or a facet contradicts its contract."""
+
+
+class AttributeValueError(InvalidArgumentError):
+    """An attribute of an op is missing, has the wrong type, or lies outside its range."""
+
+
+class DuplicateOpError(AlreadyExistsError):
+    """Two packs bring the same op type."""
+
+
+class DuplicateKernelError(AlreadyExistsError):
+    """Two kernels of one op have the same OpKernelType, predicate and priority."""
+
+
+class UnknownOpError(NotFoundError):
+    """No installed pack brings the op type."""
+
+
+class MissingPackError(UnknownOpError):
+    """A program needs op types that no installed pack brings; all of them are listed at once."""
+
+
+class KernelNotFoundError(NotFoundError):
+    """No kernel of the op fits; the message lists every candidate with the reason it lost."""
+
+
+class NotDifferentiableError(OprackError, RuntimeError):
+    """An op on the path to the loss has no gradient."""
+
+
+# Packs --------------------------------------------------------------------------------------------------------------
+class PackError(OprackError):
+    """A pack is broken; the others go on."""
+
+
+class PackImportError(PackError, ImportError):
+    """A pack, or the module that its manifest names, can't be imported."""
+
+
+class ManifestError(PackError, ValueError):
+    """A pack's ops.toml is malformed."""
+
+
+class PackVersionError(PackError):
+    """A pack was written for a newer core."""
+
+
+# Programs and files -------------------------------------------------------------------------------------------------
+class ModelError(OprackError, ValueError):
+    """A model can't be used as it is."""
+
+
+class CorruptModelError(ModelError):
+    """The bytes are no ProgramDesc: truncated, altered, or another kind of file."""
+
+
+class CorruptParameterError(ModelError):
+    """A parameter stream is truncated, altered, or does not match its VarDesc."""
+
+
+class OversizedTensorError(CorruptParameterError):
+    """The dims of a tensor overflow or need more bytes than the file holds."""
+
+
+class InvalidLoDError(InvalidArgumentError):
+    """LoD offsets do not start at 0, decrease, or do not match the level below or the rows."""
+
+
+class UnsafeNameError(ModelError):
+    """A variable's name would lead outside the model's directory."""
+
+
+class BlockCycleError(ModelError):
+    """Sub-blocks of a program contain each other, or a block index points nowhere."""
+
+
+class MissingParameterError(ModelError, NotFoundError):
+    """A persistable variable of the program has no value in the files."""
+
+
+class FeedError(InvalidArgumentError):
+    """A fed value does not fit the program."""
+
+
+class FeedNameError(FeedError):
+    """A fed name is not an input of the program, or an input was not fed."""
+
+
+class FeedDtypeError(FeedError):
+    """A fed value has another dtype than its variable."""
+
+
+class FeedShapeError(FeedError):
+    """A fed value has another rank or other fixed dims than its variable."""
+
+
+class FeedLoDError(FeedError):
+    """A fed value has another number of LoD levels than its variable, or broken offsets."""
+
+
+class FetchNameError(NotFoundError):
+    """A fetched name is not a variable of the program."""
+
+
+# Running ------------------------------------------------------------------------------------------------------------
+class OpError(OprackError, RuntimeError):
+    """An op failed while running; names the op, its slots, the Python line that created it, and the cause."""
+
+
+class NanInfError(OpError):
+    """The NaN/Inf check found a non-finite value in an output of an op."""
+
+
+class InputOverwrittenError(OpError):
+    """A kernel wrote to an input that its op does not declare in place."""

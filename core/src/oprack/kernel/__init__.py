@@ -1,0 +1,25 @@
+"""Kernels: their type, how they are declared, and how one is chosen."""
+
+from oprack.kernel.decorator import KernelSpec, kernel, kernel_specs
+from oprack.kernel.kernel_map import Candidate, OpKernelMap
+from oprack.kernel.kernel_type import OpKernelType
+from oprack.kernel.predicates import KernelQuery, Predicate, attr, dtype, has_input, kind, predicate
+from oprack.kernel.signature import KernelSignature, bind_signature
+
+__all__ = [
+    "Candidate",
+    "KernelQuery",
+    "KernelSignature",
+    "KernelSpec",
+    "OpKernelMap",
+    "OpKernelType",
+    "Predicate",
+    "attr",
+    "bind_signature",
+    "dtype",
+    "has_input",
+    "kernel",
+    "kernel_specs",
+    "kind",
+    "predicate",
+]

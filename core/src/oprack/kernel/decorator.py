@@ -1,0 +1,84 @@
+"""@kernel: declares a plain function to be a kernel; nothing is registered until a pack names its module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, TypeVar
+
+from oprack.errors import DefinitionError
+from oprack.kernel.predicates import Predicate
+from oprack.types import ALL_DTYPES
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MARK = "__oprack_kernels__"
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """One declared kernel at one place."""
+
+    op_type: str
+    place: str
+    dtypes: frozenset[str]
+    function: Callable[..., Any]
+    library: str = "plain"
+    layout: str = "any"
+    when: Predicate | None = None
+    priority: int = 0
+    view: bool = False
+    owner: str = ""
+
+    @property
+    def where(self) -> str:
+        """file:line of the function."""
+        code = getattr(self.function, "__code__", None)
+        return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(self.function)
+
+    @property
+    def name(self) -> str:
+        return f"{self.function.__module__}.{getattr(self.function, '__qualname__', '?')}"
+
+
+def kernel(
+    op_type: str,
+    *,
+    place: str | Collection[str] = "cpu",
+    dtypes: Collection[str] = ALL_DTYPES,
+    library: str = "plain",
+    layout: str = "any",
+    when: Predicate | None = None,
+    priority: int = 0,
+    view: bool = False,
+) -> Callable[[F], F]:
+    """Declare a kernel of `op_type`; may be stacked for several ops.
+
+    place: "cpu", "cuda" or both. dtypes: names that OpKernelType's dtype may have. library, layout: see OpKernelType.
+    when: a Predicate. priority: the highest that fits wins. view: the result is a view of the first input's memory.
+
+    The function's positional parameters are input slots (a list for a duplicable one, None for an absent one,
+    `Out@GRAD` is `Out_grad`); keyword-only parameters are attributes or the injected `out`, `ctx`, `xp`.
+    It returns the outputs in OpProto order (one value, a tuple) or a dict by slot; None leaves an output unset.
+    """
+    places = (place,) if isinstance(place, str) else tuple(place)
+    unknown = set(dtypes) - ALL_DTYPES
+    if unknown or not dtypes:
+        raise DefinitionError(
+            f"@kernel({op_type!r}): dtypes has {sorted(unknown) or 'nothing'}; expected names from {sorted(ALL_DTYPES)}"
+        )
+
+    def mark(function: F) -> F:
+        specs = function.__dict__.setdefault(_MARK, [])
+        for p in places:
+            specs.append(KernelSpec(op_type, p, frozenset(dtypes), function, library, layout, when, priority, view))
+        return function
+
+    return mark
+
+
+def kernel_specs(module: ModuleType) -> Iterator[KernelSpec]:
+    """Kernels declared in a module, in order; functions that it imported from another module do not count."""
+    for value in list(vars(module).values()):
+        if getattr(value, "__module__", None) == module.__name__:
+            yield from getattr(value, "__dict__", {}).get(_MARK, ())

@@ -1,0 +1,134 @@
+"""OpKernelMap: the kernels of one op, and the choice among them, which can explain itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundError
+from oprack.kernel.decorator import KernelSpec
+from oprack.kernel.kernel_type import OpKernelType
+from oprack.kernel.predicates import KernelQuery
+from oprack.kernel.signature import KernelSignature, bind_signature
+from oprack.op.proto import OpProto
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel and whether it fits: reason is "" or says why not."""
+
+    spec: KernelSpec
+    signature: KernelSignature
+    reason: str = ""
+
+
+class OpKernelMap:
+    """Kernels of one op type, from its own pack and from any other."""
+
+    def __init__(self, proto: OpProto) -> None:
+        self.proto = proto
+        self._kernels: list[tuple[KernelSpec, KernelSignature]] = []
+
+    def add(self, spec: KernelSpec, owner: str) -> None:
+        """Add a kernel of a pack.
+
+        Raises DefinitionError when its parameters do not match the op, DuplicateKernelError when another one has the
+        same place, dtype, layout, library, containers and priority, and neither has a predicate.
+        """
+        if spec.op_type != self.proto.type:
+            raise DefinitionError(f"kernel {spec.name} is of op {spec.op_type}, not of {self.proto.type}")
+        spec = replace(spec, owner=owner)
+        signature = bind_signature(spec.function, self.proto)
+        for other, sig in self._kernels:
+            if other.function is spec.function and other.place == spec.place:
+                return
+            same = (other.place, other.layout, other.library, other.priority, other.when) == (
+                spec.place,
+                spec.layout,
+                spec.library,
+                spec.priority,
+                spec.when,
+            )
+            if same and other.dtypes & spec.dtypes and _containers(sig) == _containers(signature):
+                raise DuplicateKernelError(
+                    f"op {spec.op_type}: two kernels for place {spec.place}, dtype "
+                    f"{', '.join(sorted(other.dtypes & spec.dtypes))}, library {spec.library} with priority "
+                    f"{spec.priority}: {other.name} of {other.owner} ({other.where}) and {spec.name} of {owner} "
+                    f"({spec.where}); give one a higher priority or a predicate (when=...)"
+                )
+        self._kernels.append((spec, signature))
+
+    def __iter__(self) -> Iterator[KernelSpec]:
+        return iter([spec for spec, _ in self._kernels])
+
+    def __len__(self) -> int:
+        return len(self._kernels)
+
+    def candidates(
+        self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = ()
+    ) -> list[Candidate]:
+        """Every kernel with the reason it does not fit, best first.
+
+        excluded: libraries that may not be used now.
+        """
+        found = [Candidate(s, g, _reason(s, g, expected, query, set(excluded))) for s, g in self._kernels]
+        return sorted(found, key=lambda c: (c.reason != "", -c.spec.priority, not _specific(c)))
+
+    def choose(self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = ()) -> Candidate:
+        """The kernel that fits `expected` and `query`.
+
+        Raises KernelNotFoundError that lists all candidates with their reasons.
+        """
+        found = self.candidates(expected, query, excluded)
+        if found and not found[0].reason:
+            return found[0]
+        lines = [
+            f"  {c.spec.name} of {c.spec.owner} [{c.spec.place}, {c.spec.library}, {', '.join(sorted(c.spec.dtypes))}]: "
+            f"{c.reason}"
+            for c in found
+        ]
+        raise KernelNotFoundError(
+            f"op {self.proto.type}: no kernel for ({expected}) with {_inputs_text(query)}.\n"
+            + ("Candidates:\n" + "\n".join(lines) if lines else "No pack brings a kernel for this place.")
+            + "\nCast the inputs to a dtype above, run at another place, or install a pack with such a kernel."
+        )
+
+
+def _containers(signature: KernelSignature) -> tuple[tuple[str, str], ...]:
+    # a bare array and a LoDTensor select the same variables
+    return tuple(sorted((s, c) for s, _, c in signature.inputs if c not in ("", "LoDTensor")))
+
+
+def _specific(candidate: Candidate) -> bool:
+    """A kernel with a predicate goes before one without, at the same priority."""
+    return candidate.spec.when is not None or bool(_containers(candidate.signature))
+
+
+def _inputs_text(query: KernelQuery) -> str:
+    parts = [f"{s}: {query.kinds[s]} {query.dtypes.get(s, '')}".strip() for s in query.kinds]
+    return ", ".join(parts) or "no inputs"
+
+
+def _reason(
+    spec: KernelSpec, signature: KernelSignature, expected: OpKernelType, query: KernelQuery, excluded: set[str]
+) -> str:
+    if spec.place != expected.place:
+        return f"runs at {spec.place}, not at {expected.place}"
+    if expected.library not in ("plain", spec.library):
+        return f"library is {spec.library}, but {expected.library} is asked for"
+    if spec.library in excluded:
+        return f"library {spec.library} is switched off"
+    if expected.layout != "any" and spec.layout != expected.layout:
+        return f"layout is {spec.layout}, but {expected.layout} is asked for"
+    if expected.dtype not in spec.dtypes:
+        return f"dtype {expected.dtype} is not among {', '.join(sorted(spec.dtypes))}"
+    for slot, _, container in signature.inputs:
+        kind = query.kinds.get(slot)
+        if kind is None:
+            continue
+        wanted = container or "LoDTensor"
+        if kind != wanted:
+            return f"{slot} is a {kind}, but this kernel takes a {wanted}"
+    if spec.when is not None and not spec.when(query):
+        return f"needs {spec.when.text}"
+    return ""

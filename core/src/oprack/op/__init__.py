@@ -1,0 +1,56 @@
+"""What an op is, apart from its kernels: slots, attributes, shape and type rules, gradient, versions."""
+
+from oprack.op.attrs import REQUIRED, Attr, OpAttrChecker
+from oprack.op.definition import GradOpDef, OpDef
+from oprack.op.facets import (
+    CreatorFacet,
+    ExpectedKernelTypeFacet,
+    GradOpMaker,
+    InferShapeFacet,
+    InferVarTypeFacet,
+    InplaceFacet,
+    KernelTypeForVarFacet,
+    NoNeedBufferVarsFacet,
+    OpMaker,
+)
+from oprack.op.grad import DefaultGradOpMaker, ForwardOp, GradOp, SlotRef, empty_grad
+from oprack.op.infer import InferShapeContext, InferVarTypeContext, dtype_of, dtype_of_attr
+from oprack.op.info import OpInfo, build_op_info
+from oprack.op.proto import AttrProto, Input, OpProto, Output, SlotProto, param_name, slot_name
+from oprack.op.version import OpVersion
+
+__all__ = [
+    "REQUIRED",
+    "Attr",
+    "AttrProto",
+    "CreatorFacet",
+    "DefaultGradOpMaker",
+    "ExpectedKernelTypeFacet",
+    "ForwardOp",
+    "GradOp",
+    "GradOpDef",
+    "GradOpMaker",
+    "InferShapeContext",
+    "InferShapeFacet",
+    "InferVarTypeContext",
+    "InferVarTypeFacet",
+    "InplaceFacet",
+    "Input",
+    "KernelTypeForVarFacet",
+    "NoNeedBufferVarsFacet",
+    "OpAttrChecker",
+    "OpDef",
+    "OpInfo",
+    "OpMaker",
+    "OpProto",
+    "OpVersion",
+    "Output",
+    "SlotProto",
+    "SlotRef",
+    "build_op_info",
+    "dtype_of",
+    "dtype_of_attr",
+    "empty_grad",
+    "param_name",
+    "slot_name",
+]

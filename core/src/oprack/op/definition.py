@@ -1,0 +1,98 @@
+"""OpDef: one class that holds every device-independent rule of an op."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from oprack.errors import DefinitionError
+from oprack.op.attrs import Attr
+from oprack.op.facets import GradOpMaker
+from oprack.op.proto import Input, OpProto, Output, SlotProto, slot_name
+
+# Members of a definition class that are facets; each is a plain function without self, or a value.
+_RULES = ("infer_shape", "infer_var_type", "make_grad", "expected_kernel_type", "kernel_type_for_var")
+_VALUES = ("inplace", "no_need_buffer_vars", "versions")
+
+
+class OpDef:
+    """Base of op definitions: `class Relu(OpDef, type="relu"): ...`; the docstring is the op's documentation.
+
+    Slots and attributes are class attributes made by Input, Output and Attr, in the order of the OpProto (an
+    attribute that Python can't name takes a trailing underscore). Facets, all optional but infer_shape:
+
+    infer_shape(ctx): see InferShapeContext.         infer_var_type(ctx): default "outputs like the first input".
+    make_grad(fwd): returns GradOp, a list of them, or is `empty_grad` or a GradOpMaker.
+    expected_kernel_type(ctx): default "the dtype that all inputs share".
+    kernel_type_for_var(slot, actual, expected): default keeps an input's dtype.
+    inplace = {"X": "Out"}.                          no_need_buffer_vars = ("X",).
+    versions: an OpVersion.
+
+    Raises DefinitionError when a member is none of these.
+    """
+
+    op_type: ClassVar[str] = ""
+    grads: ClassVar[bool] = False
+    inplace: ClassVar[Mapping[str, str]] = {}
+    no_need_buffer_vars: ClassVar[Sequence[str]] = ()
+    versions: ClassVar[Any] = None
+    infer_shape: ClassVar[Callable[..., None] | None] = None
+    infer_var_type: ClassVar[Callable[..., None] | None] = None
+    make_grad: ClassVar[Any] = None
+    expected_kernel_type: ClassVar[Callable[..., Any] | None] = None
+    kernel_type_for_var: ClassVar[Callable[..., Any] | None] = None
+    declared: ClassVar[dict[str, Input | Output | Attr]] = {}
+
+    def __init_subclass__(cls, type: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.op_type = type
+        declared = dict(cls.declared)  # a family's base class may declare shared slots
+        for name, value in list(vars(cls).items()):
+            if isinstance(value, Input | Output | Attr):
+                declared[slot_name(name, grads=cls.grads)] = value
+            elif name in _RULES:
+                if inspect.isfunction(value):
+                    setattr(cls, name, staticmethod(value))
+            elif not name.startswith("_") and name not in (*_VALUES, "op_type", "declared", "grads"):
+                raise DefinitionError(
+                    f"definition of op {type or cls.__name__!r}: {name} = {value!r} is no facet; expected Input(...), "
+                    f"Output(...), Attr(...), or one of {', '.join((*_RULES, *_VALUES))} (helpers start with '_' or "
+                    "live outside the class)"
+                )
+        cls.declared = declared
+
+    @classmethod
+    def members(cls) -> Iterator[tuple[str, Input | Output | Attr]]:
+        """Declared slots and attributes with their names on the wire, inputs, outputs and attributes each in order."""
+        for name, d in cls.declared.items():
+            yield (d.name or name), d
+
+    @classmethod
+    def proto(cls) -> OpProto:
+        """The OpProto that this class declares."""
+        proto = OpProto(cls.op_type, doc=inspect.cleandoc(cls.__doc__ or ""))
+        for name, d in cls.members():
+            if isinstance(d, Attr):
+                proto.attrs[name] = d.proto(name)
+            else:
+                (proto.inputs if isinstance(d, Input) else proto.outputs)[name] = SlotProto.declared(name, d)
+        return proto
+
+    @classmethod
+    def grad_op_maker(cls) -> GradOpMaker | None:
+        """The make_grad member as a GradOpMaker; None when the op is not differentiable."""
+        from oprack.op.grad import FunctionGradOpMaker
+
+        maker = cls.make_grad
+        if maker is None or isinstance(maker, GradOpMaker):
+            return maker
+        if isinstance(maker, type) and issubclass(maker, GradOpMaker):
+            return maker()
+        return FunctionGradOpMaker(maker)
+
+
+class GradOpDef(OpDef):
+    """Base of gradient ops: members spelled `Out_grad` are the slot `Out@GRAD`."""
+
+    grads = True

@@ -1,0 +1,173 @@
+"""Contexts in which shape and type rules run: on VarDescs when a program is built, on values when it runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from oprack.errors import InvalidArgumentError
+from oprack.types import VarType, dtype_name
+
+Dims = tuple[int, ...]
+
+
+class InferContext(ABC):
+    """What shape and type rules share: the op's slots and attributes."""
+
+    op_type: str
+    attrs: Mapping[str, Any]
+
+    def attr(self, name: str) -> Any:
+        """Value of an attribute, default filled in."""
+        return self.attrs[name]
+
+    @abstractmethod
+    def input_names(self, slot: str) -> Sequence[str]:
+        """Variables bound to an input slot; empty when it is absent."""
+
+    @abstractmethod
+    def output_names(self, slot: str) -> Sequence[str]:
+        """Variables bound to an output slot; empty when it is absent."""
+
+    def has_input(self, slot: str) -> bool:
+        return len(self.input_names(slot)) > 0
+
+    def has_output(self, slot: str) -> bool:
+        return len(self.output_names(slot)) > 0
+
+    def input_count(self, slot: str) -> int:
+        return len(self.input_names(slot))
+
+    def output_count(self, slot: str) -> int:
+        return len(self.output_names(slot))
+
+    def require(self, condition: bool, message: str) -> None:
+        """Raise InvalidArgumentError "op <type>: <message>" unless condition holds."""
+        if not condition:
+            raise InvalidArgumentError(f"op {self.op_type}: {message}")
+
+    @abstractmethod
+    def kind(self, slot: str, i: int = 0) -> VarType:
+        """VarType.LOD_TENSOR, SELECTED_ROWS, LOD_TENSOR_ARRAY ... of input i of a slot."""
+
+
+class InferShapeContext(InferContext):
+    """Sets dims and LoD of outputs from those of inputs. A dim of -1 is not known yet."""
+
+    is_runtime: bool = False
+
+    @abstractmethod
+    def dim(self, slot: str, i: int = 0) -> Dims:
+        """Shape of input i of a slot (of SelectedRows: of the dense matrix)."""
+
+    def dims(self, slot: str) -> list[Dims]:
+        """Shapes of all inputs of a slot."""
+        return [self.dim(slot, i) for i in range(self.input_count(slot))]
+
+    @abstractmethod
+    def set_dim(self, slot: str, dims: Sequence[int], i: int = 0) -> None:
+        """Set the shape of output i of a slot; ignored when the slot is absent."""
+
+    def set_dims(self, slot: str, dims: Sequence[Sequence[int]]) -> None:
+        """Set the shapes of all outputs of a slot."""
+        for i, d in enumerate(dims):
+            self.set_dim(slot, d, i)
+
+    @abstractmethod
+    def lod_level(self, slot: str, i: int = 0) -> int:
+        """Number of LoD levels of input i of a slot."""
+
+    @abstractmethod
+    def share_lod(self, source: str, target: str, i: int = 0, j: int = 0) -> None:
+        """Output j of slot `target` gets the LoD of input i of slot `source`."""
+
+    @abstractmethod
+    def set_lod_level(self, slot: str, level: int, i: int = 0) -> None:
+        """Build time: output i of a slot has `level` LoD levels, whose offsets the kernel decides. Run time: nothing."""
+
+    @abstractmethod
+    def lod(self, slot: str, i: int = 0) -> list[list[int]]:
+        """Offsets of input i of a slot at run time; [] at build time."""
+
+    @abstractmethod
+    def value(self, slot: str, i: int = 0) -> Any:
+        """Run time: input i of a slot as a NumPy array (meant for small ones, such as a shape). Build time: None."""
+
+    def same_dims(self, slot: str, other: str) -> None:
+        """Require equal shapes, dims of -1 matching any."""
+        a, b = self.dim(slot), self.dim(other)
+        same = len(a) == len(b) and all(x == y or x < 0 or y < 0 for x, y in zip(a, b, strict=True))
+        self.require(same, f"{slot} has shape {list(a)} and {other} {list(b)}; expected equal shapes")
+
+    def require_rank(self, slot: str, *ranks: int) -> Dims:
+        """Shape of a slot whose rank has to be one of `ranks`."""
+        d = self.dim(slot)
+        self.require(
+            len(d) in ranks,
+            f"{slot} has shape {list(d)} of rank {len(d)}; expected rank {' or '.join(map(str, ranks))}",
+        )
+        return d
+
+
+class InferVarTypeContext(InferContext):
+    """Sets kind and dtype of outputs from those of inputs, at build time."""
+
+    @abstractmethod
+    def dtype(self, slot: str, i: int = 0) -> str:
+        """dtype of input i of a slot, for example "float32"."""
+
+    @abstractmethod
+    def set_dtype(self, slot: str, dtype: object, i: int | None = None) -> None:
+        """Set the dtype of output i of a slot, or of all of them; a name or a wire number."""
+
+    @abstractmethod
+    def set_kind(self, slot: str, kind: VarType, i: int | None = None) -> None:
+        """Set the kind of output i of a slot, or of all of them."""
+
+
+def infer_like_first_input(ctx: InferVarTypeContext, proto: Any) -> None:
+    """Default of infer_var_type: every output has the kind and dtype of the first input that is present."""
+    for slot in proto.inputs:
+        if ctx.has_input(slot):
+            dtype, kind = ctx.dtype(slot), ctx.kind(slot)
+            for out in proto.outputs:
+                if ctx.has_output(out):
+                    ctx.set_kind(out, kind)
+                    ctx.set_dtype(out, dtype)
+            return
+
+
+def dtype_of(*slots: str) -> Callable[[Any], Any]:
+    """`expected_kernel_type = dtype_of("W")`: the kernel's dtype is that of the first of these slots that is present.
+
+    For ops whose inputs differ in dtype on purpose (ids and a table), or whose first input may be absent.
+    """
+
+    def expected_kernel_type(ctx: Any) -> Any:
+        for slot in slots:
+            for i in range(ctx.input_count(slot)):
+                if ctx.is_initialized(slot, i):
+                    return ctx.kernel_type(dtype=ctx.dtype(slot, i))
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: none of its inputs {', '.join(slots)} holds a tensor, so the dtype of the kernel "
+            "can't be told; feed it or run the op that writes it"
+        )
+
+    return expected_kernel_type
+
+
+def dtype_of_attr(name: str, *slots: str) -> Callable[[Any], Any]:
+    """`expected_kernel_type = dtype_of_attr("dtype")`: the dtype is an attribute (a wire number).
+
+    A negative number means "as the input": then the first present slot of `slots` decides.
+    """
+    by_slot = dtype_of(*slots) if slots else None
+
+    def expected_kernel_type(ctx: Any) -> Any:
+        value = ctx.attrs[name]
+        if isinstance(value, int) and value < 0 and by_slot is not None:
+            return by_slot(ctx)
+        return ctx.kernel_type(dtype=dtype_name(value))
+
+    return expected_kernel_type

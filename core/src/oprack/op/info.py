@@ -1,0 +1,157 @@
+"""OpInfo: everything known about an op type but its kernels, put together from a definition class or from facets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from oprack.errors import AlreadyExistsError, DefinitionError, NotDifferentiableError
+from oprack.op.attrs import Attr, OpAttrChecker
+from oprack.op.definition import OpDef
+from oprack.op.facets import Facet, GradOpMaker, InplaceFacet, NoNeedBufferVarsFacet, OpMaker
+from oprack.op.infer import InferVarTypeContext, infer_like_first_input
+from oprack.op.proto import Input, OpProto, Output, SlotProto, slot_name
+from oprack.op.version import OpVersion
+
+
+@dataclass
+class OpInfo:
+    """The facets of one op type. `owners` says which distribution set each of them."""
+
+    type: str
+    proto: OpProto = field(default_factory=lambda: OpProto(""))
+    checker: OpAttrChecker | None = None
+    creator: Callable[..., Any] | None = None
+    infer_shape: Callable[[Any], None] | None = None
+    infer_var_type: Callable[[Any], None] | None = None
+    grad_op_maker: GradOpMaker | None = None
+    inplace: Mapping[str, str] = field(default_factory=dict)
+    no_need_buffer_vars: Sequence[str] = ()
+    expected_kernel_type: Callable[[Any], Any] | None = None
+    kernel_type_for_var: Callable[..., Any] | None = None
+    versions: OpVersion | None = None
+    owners: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def pack(self) -> str:
+        """The distribution that brings the op."""
+        return self.owners.get("proto", "")
+
+    @property
+    def version(self) -> int:
+        return self.versions.version if self.versions else 0
+
+    def set_facet(self, name: str, value: Any, owner: str) -> None:
+        """Set one facet; AlreadyExistsError names both owners when it was set before."""
+        if name in self.owners:
+            raise AlreadyExistsError(
+                f"op {self.type}: facet {name!r} is set by {owner}, but {self.owners[name]} already set it; "
+                "each facet may be set once, so remove one of the two or block one pack (oprack packs --block NAME)"
+            )
+        self.owners[name] = owner
+        setattr(self, name, value)
+
+    def run_infer_var_type(self, ctx: InferVarTypeContext) -> None:
+        """The op's own rule, or the default: outputs like the first input."""
+        if self.infer_var_type is not None:
+            self.infer_var_type(ctx)
+        else:
+            infer_like_first_input(ctx, self.proto)
+
+    def require_grad_op_maker(self) -> GradOpMaker:
+        """The grad maker, or NotDifferentiableError."""
+        if self.grad_op_maker is None:
+            raise NotDifferentiableError(
+                f"op {self.type} (pack {self.pack}) has no gradient; give it a make_grad, declare `make_grad = "
+                "empty_grad` if nothing should flow back through it, or keep it off the path to the loss"
+            )
+        return self.grad_op_maker
+
+
+def _proto_facets(members: Sequence[tuple[str, Input | Output | Attr]], op_type: str, doc: str) -> Any:
+    proto = OpProto(op_type, doc=doc)
+    checks = []
+    for name, d in members:
+        if isinstance(d, Attr):
+            proto.attrs[name] = d.proto(name)
+            checks.append((proto.attrs[name], d.checks))
+        else:
+            (proto.inputs if isinstance(d, Input) else proto.outputs)[name] = SlotProto.declared(name, d)
+    return proto, OpAttrChecker(op_type, checks)
+
+
+def build_op_info(definition: type[OpDef], owner: str) -> OpInfo:
+    """OpInfo of a definition class.
+
+    Raises DefinitionError when an inplace pair or a no_need_buffer_vars entry names no slot.
+    """
+    info = OpInfo(definition.op_type)
+    import inspect
+
+    doc = inspect.cleandoc(definition.__doc__ or "")
+    proto, checker = _proto_facets(list(definition.members()), definition.op_type, doc)
+    info.set_facet("proto", proto, owner)
+    info.set_facet("checker", checker, owner)
+    for name in ("infer_shape", "infer_var_type", "expected_kernel_type", "kernel_type_for_var", "versions"):
+        value = getattr(definition, name)
+        if value is not None:
+            info.set_facet(name, value, owner)
+    maker = definition.grad_op_maker()
+    if maker is not None:
+        info.set_facet("grad_op_maker", maker, owner)
+    for name in ("inplace", "no_need_buffer_vars"):
+        if getattr(definition, name):
+            info.set_facet(name, getattr(definition, name), owner)
+    _check_slots(info)
+    return info
+
+
+def _check_slots(info: OpInfo) -> None:
+    for x, out in info.inplace.items():
+        if x not in info.proto.inputs or out not in info.proto.outputs:
+            raise DefinitionError(f"op {info.type}: inplace pairs {x!r} with {out!r}; expected an input and an output slot")
+    for x in info.no_need_buffer_vars:
+        if x not in info.proto.inputs:
+            raise DefinitionError(
+                f"op {info.type}: no_need_buffer_vars has {x!r}; expected one of {', '.join(info.proto.inputs)}"
+            )
+
+
+def set_facets(info: OpInfo, facets: Sequence[Any], owner: str) -> None:
+    """Set facets given as classes or instances in any order; each is told by its base class.
+
+    Raises DefinitionError for something that is no facet, AlreadyExistsError for one that is set already.
+    """
+    for facet in facets:
+        cls = facet if isinstance(facet, type) else type(facet)
+        if not issubclass(cls, Facet):
+            raise DefinitionError(
+                f"register_operator({info.type!r}): {facet!r} is no facet; expected classes derived from OpMaker, "
+                "InferShapeFacet, InferVarTypeFacet, GradOpMaker, InplaceFacet, NoNeedBufferVarsFacet, "
+                "ExpectedKernelTypeFacet, KernelTypeForVarFacet or OperatorBase"
+            )
+        if issubclass(cls, OpMaker):
+            members = [
+                (d.name or slot_name(n, grads=info.type.endswith("_grad")), d)
+                for n, d in vars(cls).items()
+                if isinstance(d, Input | Output | Attr)
+            ]
+            import inspect
+
+            proto, checker = _proto_facets(members, info.type, inspect.cleandoc(cls.__doc__ or ""))
+            info.set_facet("proto", proto, owner)
+            info.set_facet("checker", checker, owner)
+        elif cls.facet == "creator":
+            info.set_facet("creator", facet, owner)
+        else:
+            value = facet() if isinstance(facet, type) else facet
+            if isinstance(value, InplaceFacet):
+                value = value.pairs
+            elif isinstance(value, NoNeedBufferVarsFacet):
+                value = value.slots
+            info.set_facet(cls.facet, value, owner)
+    if "proto" in info.owners:
+        _check_slots(info)
+
+

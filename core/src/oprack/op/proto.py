@@ -1,0 +1,99 @@
+"""OpProto: the signature of an op (slots and attributes), and the declarations that a definition class is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from oprack.types import AttrType
+
+
+def param_name(slot: str) -> str:
+    """How Python spells a slot or attribute: `Out@GRAD` -> `Out_grad`, `lambda` -> `lambda_`."""
+    import keyword
+
+    name = slot.replace("@GRAD", "_grad")
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def slot_name(param: str, *, grads: bool) -> str:
+    """Back from `param_name`; `_grad` is turned into `@GRAD` only in gradient ops, where `grads` is True."""
+    name = param.removesuffix("_")
+    suffix = ""
+    while grads and name.endswith("_grad") and name != "_grad":
+        name, suffix = name.removesuffix("_grad"), suffix + "@GRAD"
+    return name + suffix
+
+
+@dataclass(frozen=True)
+class _SlotDeclaration:
+    doc: str
+    dispensable: bool = False
+    duplicable: bool = False
+    intermediate: bool = False
+    extra: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Input(_SlotDeclaration):
+    """An input slot in a definition class.
+
+    dispensable: may be absent. duplicable: holds a list of variables. intermediate: not part of the result.
+    extra: runtime detail that an export may drop. name: the slot, when Python can't spell it.
+    """
+
+
+@dataclass(frozen=True)
+class Output(_SlotDeclaration):
+    """An output slot in a definition class; flags as for Input."""
+
+
+@dataclass(frozen=True)
+class SlotProto:
+    """A named input or output of an op."""
+
+    name: str
+    doc: str = ""
+    dispensable: bool = False
+    duplicable: bool = False
+    intermediate: bool = False
+    extra: bool = False
+
+    @property
+    def param(self) -> str:
+        return param_name(self.name)
+
+    @classmethod
+    def declared(cls, name: str, d: _SlotDeclaration) -> SlotProto:
+        return cls(d.name or name, d.doc, d.dispensable, d.duplicable, d.intermediate, d.extra)
+
+
+@dataclass(frozen=True)
+class AttrProto:
+    """An attribute of an op: type on the wire, default, documentation, and the texts of its checks."""
+
+    name: str
+    type: AttrType
+    doc: str = ""
+    default: Any = None
+    required: bool = False
+    extra: bool = False
+    generated: bool = False
+    support_tensor: bool = False
+    checks: tuple[str, ...] = ()
+
+    @property
+    def param(self) -> str:
+        return param_name(self.name)
+
+
+@dataclass
+class OpProto:
+    """Signature and documentation of an op; slots and attributes keep their order of declaration."""
+
+    type: str
+    inputs: dict[str, SlotProto] = field(default_factory=dict)
+    outputs: dict[str, SlotProto] = field(default_factory=dict)
+    attrs: dict[str, AttrProto] = field(default_factory=dict)
+    doc: str = ""

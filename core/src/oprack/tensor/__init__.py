@@ -1,0 +1,23 @@
+"""Values that variables hold, and where they live: LoDTensor, SelectedRows, LoDTensorArray, Scope, Place."""
+
+from oprack.tensor.dtype import numpy_dtype
+from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray, check_lod, lod_from_lengths, lod_to_lengths
+from oprack.tensor.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
+from oprack.tensor.scope import Scope, Variable
+from oprack.tensor.selected_rows import SelectedRows
+
+__all__ = [
+    "CPUPlace",
+    "CUDAPinnedPlace",
+    "CUDAPlace",
+    "LoDTensor",
+    "LoDTensorArray",
+    "Place",
+    "Scope",
+    "SelectedRows",
+    "Variable",
+    "check_lod",
+    "lod_from_lengths",
+    "lod_to_lengths",
+    "numpy_dtype",
+]

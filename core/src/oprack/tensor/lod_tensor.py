@@ -1,0 +1,133 @@
+"""LoDTensor: an array plus the offsets of its sequences; LoDTensorArray: a list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from oprack.errors import InvalidLoDError
+from oprack.tensor.place import CPUPlace, Place
+from oprack.types import dtype_name
+
+LoD = list[list[int]]
+
+
+def lod_from_lengths(lengths: Iterable[Iterable[int]]) -> LoD:
+    """Offsets of each level from Paddle's `recursive_sequence_lengths`: [[2, 1]] -> [[0, 2, 3]]."""
+    lod: LoD = []
+    for level in lengths:
+        offsets = [0]
+        for n in level:
+            offsets.append(offsets[-1] + int(n))
+        lod.append(offsets)
+    return lod
+
+
+def lod_to_lengths(lod: Iterable[Sequence[int]]) -> LoD:
+    """Lengths of the sequences of each level: [[0, 2, 3]] -> [[2, 1]]."""
+    return [[b - a for a, b in zip(level, level[1:], strict=False)] for level in lod]
+
+
+def check_lod(lod: object, rows: int | None, name: str = "lod") -> LoD:
+    """Return `lod` as lists of ints, or raise InvalidLoDError that names the level and the offset.
+
+    Every level starts at 0 and never decreases; the last offset of a level is the number of sequences of the next one,
+    and that of the innermost level is `rows` (the first dim of the tensor; None when there is no tensor to compare).
+    """
+    try:
+        levels = [[int(x) for x in level] for level in lod]  # type: ignore[attr-defined]
+    except TypeError:
+        raise InvalidLoDError(
+            f"{name}: got {lod!r}; expected a list of levels, each a list of offsets such as [[0, 2, 5]]"
+        ) from None
+    for i, level in enumerate(levels):
+        if not level or level[0] != 0:
+            raise InvalidLoDError(
+                f"{name}: level {i} is {_shorten(level)}; expected offsets that start at 0, such as [0, 2, 5] for two "
+                "sequences of 2 and 3 rows (lengths are turned into offsets by oprack.lod_from_lengths)"
+            )
+        for k, (a, b) in enumerate(zip(level, level[1:], strict=False)):
+            if b < a:
+                raise InvalidLoDError(
+                    f"{name}: level {i} decreases from {a} to {b} at position {k + 1}; offsets must never decrease "
+                    "(lengths are turned into offsets by oprack.lod_from_lengths)"
+                )
+        below = rows if i + 1 == len(levels) else len(levels[i + 1]) - 1
+        if below is not None and level[-1] != below:
+            what = "the tensor's rows" if i + 1 == len(levels) else f"the number of sequences of level {i + 1}"
+            raise InvalidLoDError(f"{name}: level {i} ends at {level[-1]}; expected {below}, {what}")
+    return levels
+
+
+def _shorten(level: list[int]) -> str:
+    return str(level) if len(level) <= 8 else f"[{', '.join(map(str, level[:8]))}, ... {len(level)} offsets]"
+
+
+class LoDTensor:
+    """An n-dimensional array with an offset LoD: nested, variable-length sequences over its first dim.
+
+    array: numpy.ndarray, or the array of the place's own library (cupy).
+    lod: offsets per level, outermost first; [] for a plain tensor. [[0, 2, 2, 5]] = sequences of 2, 0 and 3 rows.
+    layout: "any" or the name of a kernel library's own memory layout.
+    shared: another variable or the caller may see this memory, so nothing may be written into it in place.
+    """
+
+    __slots__ = ("array", "layout", "lod", "place", "shared")
+
+    def __init__(
+        self,
+        array: Any,
+        lod: object = None,
+        *,
+        place: Place | None = None,
+        layout: str = "any",
+        check: bool = True,
+        shared: bool = False,
+    ) -> None:
+        if not hasattr(array, "dtype") or not hasattr(array, "shape"):
+            array = np.asarray(array)
+        elif isinstance(array, np.generic):
+            array = np.asarray(array)
+        self.array = array
+        self.place = place or CPUPlace()
+        self.layout = layout
+        self.shared = shared
+        if not lod:
+            self.lod: LoD = []
+        elif check:
+            self.lod = check_lod(lod, array.shape[0] if array.ndim else 0)
+        else:
+            self.lod = lod  # type: ignore[assignment]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.array.shape)
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype, for example "float32"."""
+        return dtype_name(self.array.dtype)
+
+    def recursive_sequence_lengths(self) -> LoD:
+        """Lengths instead of offsets, as Paddle's method of that name."""
+        return lod_to_lengths(self.lod)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.array.get() if hasattr(self.array, "get") else self.array
+        return np.array(array, dtype=dtype, copy=copy) if copy is not None else np.asarray(array, dtype=dtype)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __repr__(self) -> str:
+        lod = f", lod={self.lod}" if self.lod else ""
+        return f"LoDTensor({self.dtype}{list(self.shape)}{lod}, {self.place!r})\n{self.array}"
+
+
+class LoDTensorArray(list[LoDTensor]):
+    """A list of LoDTensors that grows, as written by write_to_array; None marks an index not written yet."""
+
+    def __repr__(self) -> str:
+        return f"LoDTensorArray of {len(self)}"

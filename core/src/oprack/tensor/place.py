@@ -1,0 +1,47 @@
+"""Places: where memory lives and kernels run. A place is found by its kind ("cpu", "cuda"), so plugins add others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class Place:
+    """A kind of device and its number; equal places share one DeviceContext."""
+
+    kind: ClassVar[str] = ""
+    device_id: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.device_id}"
+
+
+@dataclass(frozen=True)
+class CPUPlace(Place):
+    """Host memory; kernels run NumPy."""
+
+    kind: ClassVar[str] = "cpu"
+
+    def __repr__(self) -> str:
+        return "CPUPlace()"
+
+
+@dataclass(frozen=True)
+class CUDAPlace(Place):
+    """Memory of one NVIDIA GPU; served by the plugin oprack-cuda."""
+
+    kind: ClassVar[str] = "cuda"
+
+    def __repr__(self) -> str:
+        return f"CUDAPlace({self.device_id})"
+
+
+@dataclass(frozen=True)
+class CUDAPinnedPlace(Place):
+    """Page-locked host memory, the staging area of asynchronous copies; served by the plugin oprack-cuda."""
+
+    kind: ClassVar[str] = "cuda_pinned"
+
+    def __repr__(self) -> str:
+        return "CUDAPinnedPlace()"

@@ -1,0 +1,129 @@
+"""Scope: a tree of named variables; a look-up that fails goes on in the parent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack.errors import NotFoundError, PreconditionNotMetError
+
+
+class Variable:
+    """A named holder of one value: LoDTensor, SelectedRows, LoDTensorArray, or what an op keeps (a list, scopes)."""
+
+    __slots__ = ("name", "value")
+
+    def __init__(self, name: str, value: Any = None) -> None:
+        self.name = name
+        self.value = value
+
+    def set(self, value: Any) -> None:
+        """Hold `value`; arrays are wrapped into a LoDTensor."""
+        if hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "place"):
+            from oprack.tensor.lod_tensor import LoDTensor
+
+            value = LoDTensor(value)
+        self.value = value
+
+    def get(self) -> Any:
+        """The value. Raises PreconditionNotMetError when nothing was set yet."""
+        if self.value is None:
+            raise PreconditionNotMetError(
+                f"variable {self.name!r} holds no value; set one, or run the op that writes it, before reading it"
+            )
+        return self.value
+
+    def is_initialized(self) -> bool:
+        return self.value is not None
+
+    def clear(self) -> None:
+        self.value = None
+
+    def __repr__(self) -> str:
+        return f"Variable({self.name!r}, {type(self.value).__name__})"
+
+
+class Scope:
+    """Variables by name, with a parent to look in next and children (`new_scope`) for local ones."""
+
+    __slots__ = ("_kids", "_vars", "parent")
+
+    def __init__(self, parent: Scope | None = None) -> None:
+        self.parent = parent
+        self._vars: dict[str, Variable] = {}
+        self._kids: list[Scope] = []
+
+    def var(self, name: str) -> Variable:
+        """The variable of this scope; created when there is none (a parent's of that name is hidden)."""
+        found = self._vars.get(name)
+        if found is None:
+            found = self._vars[name] = Variable(name)
+        return found
+
+    def find_var(self, name: str) -> Variable | None:
+        """The variable of this scope or the nearest ancestor, or None."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope._vars.get(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
+
+    def get_var(self, name: str) -> Variable:
+        """As find_var, but raises NotFoundError that lists names alike."""
+        found = self.find_var(name)
+        if found is None:
+            import difflib
+
+            near = difflib.get_close_matches(name, self.all_var_names(), 3)
+            raise NotFoundError(
+                f"variable {name!r} is not in the scope" + (f"; did you mean {', '.join(map(repr, near))}?" if near else "")
+            )
+        return found
+
+    def find_local_var(self, name: str) -> Variable | None:
+        return self._vars.get(name)
+
+    def new_scope(self) -> Scope:
+        """A child scope, kept until `drop_kids` or `delete_scope`."""
+        kid = Scope(self)
+        self._kids.append(kid)
+        return kid
+
+    def delete_scope(self, kid: Scope) -> None:
+        self._kids.remove(kid)
+
+    def drop_kids(self) -> None:
+        self._kids.clear()
+
+    def kids(self) -> list[Scope]:
+        return list(self._kids)
+
+    def erase(self, names: list[str]) -> None:
+        """Remove these variables of this scope; unknown names are ignored."""
+        for name in names:
+            self._vars.pop(name, None)
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename a variable of this scope."""
+        var = self._vars.pop(old)
+        var.name = new
+        self._vars[new] = var
+
+    def local_var_names(self) -> list[str]:
+        return list(self._vars)
+
+    def all_var_names(self) -> list[str]:
+        """Names of this scope and all its ancestors."""
+        names: dict[str, None] = {}
+        scope: Scope | None = self
+        while scope is not None:
+            names.update(dict.fromkeys(scope._vars))
+            scope = scope.parent
+        return list(names)
+
+    def __contains__(self, name: str) -> bool:
+        return self.find_var(name) is not None
+
+    def __repr__(self) -> str:
+        return f"Scope({len(self._vars)} variables{', child' if self.parent else ''})"
