@@ -1,0 +1,48 @@
+# Everything starts from a bare python3 (3.11 or newer): `make test` makes its own virtual environment first.
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup-done
+PROJECTS := core/pyproject.toml $(sort $(wildcard op_packages/*/pyproject.toml plugins/*/pyproject.toml))
+PACKS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard op_packages/*/pyproject.toml)))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint docs bench clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*##/\1	/p' $(MAKEFILE_LIST)
+
+setup: $(STAMP)  ## make .venv with core, every pack, every plugin and the tools
+
+# Versions are pinned by constraints.txt; pip's and uv's own settings say where packages come from.
+$(STAMP): pyproject.toml constraints.txt $(PROJECTS)
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "oprack needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
+		--group dev $(foreach project,$(PROJECTS),--editable $(patsubst %/pyproject.toml,%,$(project)))
+	touch $@
+
+demo: $(STAMP)  ## read the text in examples/ocr_demo.png with a model saved by Paddle
+	$(BIN)/python examples/ocr_demo.py
+
+test: $(STAMP)  ## run every test
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(STAMP)  ## style, types, arrows between packages, generated files
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(foreach pack,$(PACKS),$(BIN)/oprack manifest --check $(pack) &&) true
+
+docs: $(STAMP)  ## write the op reference to docs/ops
+	$(BIN)/oprack docs docs/ops
+
+bench: $(STAMP)  ## time what tests/benchmarks times
+	$(BIN)/python -m pytest tests/benchmarks -n 0
+
+clean:  ## remove what was built; .venv and .downloads too
+	rm -rf $(VENV) .downloads .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
