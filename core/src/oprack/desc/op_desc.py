@@ -1,0 +1,158 @@
+"""OpDesc: one op of a block: its type, the variables of its slots, and its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from oprack.desc.attr_value import attr_type_of, converted
+from oprack.errors import AttributeValueError
+from oprack.types import AttrType
+
+Slots = dict[str, list[str]]
+
+
+class OpDesc:
+    """An op: type, inputs and outputs (slot -> names of variables), attributes.
+
+    attrs: Python values; a BLOCK is the index of the block. attr_types: their types on the wire, filled by `set_attr`.
+    is_target: the op is wanted for its effect when a program is pruned. edits: how often a method changed the op, by
+    which prepared programs notice.
+    """
+
+    __slots__ = ("_attr_order", "_explicit", "_extra", "attr_types", "attrs", "edits", "inputs", "is_target", "outputs", "type")
+
+    def __init__(
+        self,
+        type: str,
+        inputs: Mapping[str, Sequence[str] | str] | None = None,
+        outputs: Mapping[str, Sequence[str] | str] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        attr_types: Mapping[str, AttrType] | None = None,
+    ) -> None:
+        """Slots may be given one name instead of a list. attr_types: for attributes whose value does not tell it."""
+        self.type = type
+        self.inputs: Slots = _slots(inputs)
+        self.outputs: Slots = _slots(outputs)
+        self.attrs: dict[str, Any] = {}
+        self.attr_types: dict[str, AttrType] = {}
+        self.is_target = False
+        self.edits = 0
+        self._explicit = 0
+        self._extra: dict[tuple[Any, ...], bytes] | None = None
+        # Fluid writes some attributes twice; then the names as they came
+        self._attr_order: list[str] | None = None
+        for name, value in (attrs or {}).items():
+            self.set_attr(name, value, (attr_types or {}).get(name))
+
+    def input(self, slot: str) -> list[str]:
+        """Names in an input slot; [] when the slot is absent (old programs write absent slots as empty ones)."""
+        return self.inputs.get(slot, [])
+
+    def output(self, slot: str) -> list[str]:
+        """Names in an output slot; [] when the slot is absent."""
+        return self.outputs.get(slot, [])
+
+    def input_arg_names(self) -> list[str]:
+        """Names of all inputs, in slot order, with repetitions."""
+        return [name for names in self.inputs.values() for name in names]
+
+    def output_arg_names(self) -> list[str]:
+        """Names of all outputs, in slot order, with repetitions."""
+        return [name for names in self.outputs.values() for name in names]
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self.attrs.get(name, default)
+
+    def set_attr(self, name: str, value: Any, type: AttrType | None = None) -> None:
+        """Set an attribute. type: its type on the wire; unless given, the one it has, or what the value stands for.
+
+        Raises AttributeValueError that names the op and the attribute when the value is not of that type.
+        """
+        try:
+            if type is None:
+                type = self.attr_types.get(name)
+            if type is None:
+                type = attr_type_of(value)
+            value = converted(value, type)
+        except AttributeValueError as e:
+            raise AttributeValueError(f"op {self.type}: attribute {name!r}: {e}") from None
+        self.attrs[name] = value
+        self.attr_types[name] = type
+        self.edits += 1
+
+    def remove_attr(self, name: str) -> None:
+        """Remove an attribute; nothing happens when it is absent."""
+        self.attrs.pop(name, None)
+        self.attr_types.pop(name, None)
+        self.edits += 1
+
+    def rename_input(self, old: str, new: str) -> None:
+        """Let the op read variable `new` wherever it read `old`."""
+        _rename(self.inputs, old, new)
+        self.edits += 1
+
+    def rename_output(self, old: str, new: str) -> None:
+        """Let the op write variable `new` wherever it wrote `old`."""
+        _rename(self.outputs, old, new)
+        self.edits += 1
+
+    def block_attrs(self) -> dict[str, list[int]]:
+        """Attributes of type BLOCK and BLOCKS: name -> indices of the blocks."""
+        found: dict[str, list[int]] = {}
+        for name, kind in self.attr_types.items():
+            if kind is AttrType.BLOCK:
+                found[name] = [self.attrs[name]]
+            elif kind is AttrType.BLOCKS:
+                found[name] = self.attrs[name]
+        return found
+
+    def sub_blocks(self) -> Iterator[int]:
+        """Indices of all blocks that the op's attributes name."""
+        for indices in self.block_attrs().values():
+            yield from indices
+
+    def clone(self) -> OpDesc:
+        """An independent copy."""
+        op = OpDesc.__new__(OpDesc)
+        op.type, op.is_target, op.edits, op._explicit = self.type, self.is_target, 0, self._explicit
+        op.inputs = {slot: list(names) for slot, names in self.inputs.items()}
+        op.outputs = {slot: list(names) for slot, names in self.outputs.items()}
+        op.attrs = {k: list(v) if isinstance(v, list) else v for k, v in self.attrs.items()}
+        op.attr_types = dict(self.attr_types)
+        op._extra = self._extra and dict(self._extra)
+        op._attr_order = self._attr_order
+        return op
+
+    def __str__(self) -> str:
+        args = [f"{slot}={names}" for slot, names in self.inputs.items() if names]
+        args += [f"{k}={_shown(self, k, v)}" for k, v in self.attrs.items() if k not in _UNSHOWN]
+        left = ", ".join(self.output_arg_names())
+        return f"{left} = {self.type}({', '.join(args)})" if left else f"{self.type}({', '.join(args)})"
+
+    def __repr__(self) -> str:
+        return f"<OpDesc {self}>"
+
+
+# Python tracebacks and bookkeeping of the passes: long, and no part of what an op computes
+_UNSHOWN = frozenset({"op_callstack", "op_role", "op_role_var", "op_namescope", "op_device", "with_quant_attr"})
+
+
+def _shown(op: OpDesc, name: str, value: Any) -> str:
+    kind = op.attr_types.get(name)
+    if kind is AttrType.BLOCK:
+        return f"block {value}"
+    if kind in (AttrType.FLOAT, AttrType.FLOATS):
+        return f"[{', '.join(f'{v:.7g}' for v in value)}]" if isinstance(value, list) else f"{value:.7g}"
+    return repr(value)
+
+
+def _slots(given: Mapping[str, Sequence[str] | str] | None) -> Slots:
+    return {slot: [names] if isinstance(names, str) else list(names) for slot, names in (given or {}).items()}
+
+
+def _rename(slots: Slots, old: str, new: str) -> None:
+    for names in slots.values():
+        for i, name in enumerate(names):
+            if name == old:
+                names[i] = new

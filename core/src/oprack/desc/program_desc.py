@@ -1,0 +1,76 @@
+"""ProgramDesc: the blocks of a program, and the versions of the ops that it was saved with."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from oprack.desc.block_desc import BlockDesc
+from oprack.errors import NotFoundError
+
+
+class ProgramDesc:
+    """A program: blocks (block 0 is where it starts), version, op_version_map (op type -> version).
+
+    version: of the framework that saved it, 2006002 for 2.6.2; 0 when the file says nothing (Fluid before 1.3).
+    A new program has one empty block.
+    """
+
+    __slots__ = ("_explicit", "_extra", "blocks", "op_version_map", "version")
+
+    def __init__(self) -> None:
+        self.blocks = [BlockDesc(self, 0)]
+        self.version = 0
+        self.op_version_map: dict[str, int] = {}
+        self._explicit = 0
+        self._extra: dict[tuple[Any, ...], bytes] | None = None
+
+    @classmethod
+    def parse(cls, data: bytes | bytearray | memoryview) -> Self:
+        """The program of a `.pdmodel` or `__model__` file.
+
+        Raises CorruptModelError when the bytes are no program, BlockCycleError when blocks contain each other or a block
+        index points nowhere.
+        """
+        from oprack.desc.codec import read_program
+        from oprack.desc.validate import check_blocks
+
+        program = read_program(data, cls())
+        check_blocks(program)
+        return program
+
+    def serialize(self) -> bytes:
+        """The bytes of a `.pdmodel` file; what `parse` did not understand is in them again.
+
+        Raises AttributeValueError when an attribute's value is not of its type.
+        """
+        from oprack.desc.codec import write_program
+
+        return write_program(self)
+
+    def block(self, index: int) -> BlockDesc:
+        """Block by index. Raises NotFoundError when there is none."""
+        if not 0 <= index < len(self.blocks):
+            raise NotFoundError(f"block {index} does not exist; the program has blocks 0 to {len(self.blocks) - 1}")
+        return self.blocks[index]
+
+    def append_block(self, parent: BlockDesc, forward_block: BlockDesc | None = None) -> BlockDesc:
+        """A new empty block inside `parent`. forward_block: the block whose gradient it holds."""
+        block = BlockDesc(self, len(self.blocks), parent.idx, -1 if forward_block is None else forward_block.idx)
+        self.blocks.append(block)
+        return block
+
+    def clone(self) -> Self:
+        """An independent copy."""
+        program = type(self)()
+        program.blocks = [block.clone(program) for block in self.blocks]
+        program.version = self.version
+        program.op_version_map = dict(self.op_version_map)
+        program._explicit = self._explicit
+        program._extra = self._extra and dict(self._extra)
+        return program
+
+    def __str__(self) -> str:
+        return "\n".join(str(block) for block in self.blocks)
+
+    def __repr__(self) -> str:
+        return f"<ProgramDesc: {len(self.blocks)} blocks, {sum(len(b.ops) for b in self.blocks)} ops>"
