@@ -70,6 +70,12 @@ class AttrType(IntEnum):
     SCALARS = 17
 
 
+EMPTY_VAR = "@EMPTY@"
+"""Name that stands for "no variable" in a slot, as gradient ops have it."""
+
+GRAD_SUFFIX = "@GRAD"
+"""Ends the name of a variable's gradient, and of the slot that holds it."""
+
 DTYPE_NAMES: dict[VarType, str] = {
     VarType.BOOL: "bool",
     VarType.INT8: "int8",

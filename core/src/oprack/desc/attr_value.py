@@ -87,8 +87,8 @@ def attr_type_of(value: Any) -> AttrType:
         if _RULES[kind][1](value):
             return kind
     raise AttributeValueError(
-        f"{value!r} ({type(value).__name__}) can't be an attribute; expected bool, int of 64 bits, float, complex, str, "
-        "a BlockDesc, or a list of one of these"
+        f"{value!r} ({type(value).__name__}) can't be an attribute; expected bool, int of 64 bits, float, complex, "
+        "str, a BlockDesc, or a list of one of these"
     )
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class BlockDesc:
     """A block of a program.
 
-    idx: its position in the program. parent_idx: -1 for block 0. forward_block_idx: of a gradient block, the block that it
-    differentiates, else -1.
+    idx: its position in the program. parent_idx: -1 for block 0. forward_block_idx: of a gradient block, the block that
+    it differentiates, else -1.
     """
 
     __slots__ = ("_explicit", "_extra", "forward_block_idx", "idx", "ops", "parent_idx", "program", "vars")

@@ -20,7 +20,18 @@ class OpDesc:
     which prepared programs notice.
     """
 
-    __slots__ = ("_attr_order", "_explicit", "_extra", "attr_types", "attrs", "edits", "inputs", "is_target", "outputs", "type")
+    __slots__ = (
+        "_attr_order",
+        "_explicit",
+        "_extra",
+        "attr_types",
+        "attrs",
+        "edits",
+        "inputs",
+        "is_target",
+        "outputs",
+        "type",
+    )
 
     def __init__(
         self,

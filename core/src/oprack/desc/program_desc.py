@@ -28,11 +28,11 @@ class ProgramDesc:
     def parse(cls, data: bytes | bytearray | memoryview) -> Self:
         """The program of a `.pdmodel` or `__model__` file.
 
-        Raises CorruptModelError when the bytes are no program, BlockCycleError when blocks contain each other or a block
-        index points nowhere.
+        Raises CorruptModelError when the bytes are no program, BlockCycleError when blocks contain each other or the
+        index of a block points nowhere.
         """
-        from oprack.desc.codec import read_program
         from oprack.desc.validate import check_blocks
+        from oprack.desc.wire_reader import read_program
 
         program = read_program(data, cls())
         check_blocks(program)
@@ -43,7 +43,7 @@ class ProgramDesc:
 
         Raises AttributeValueError when an attribute's value is not of its type.
         """
-        from oprack.desc.codec import write_program
+        from oprack.desc.wire_writer import write_program
 
         return write_program(self)
 

@@ -16,6 +16,7 @@ def check_blocks(program: ProgramDesc) -> None:
     Takes time and memory linear in the number of blocks and ops.
     """
     count = len(program.blocks)
+    subs: list[list[int]] = []
     for position, block in enumerate(program.blocks):
         if block.idx != position:
             raise BlockCycleError(f"block at position {position} says that its idx is {block.idx}; expected {position}")
@@ -28,16 +29,17 @@ def check_blocks(program: ProgramDesc) -> None:
             raise BlockCycleError(
                 f"block {position}: forward_block_idx is {block.forward_block_idx}; expected -1 to {count - 1}"
             )
+        subs.append([])
         for op in block.ops:
             for attr, indices in op.block_attrs().items():
                 for index in indices:
                     if not 0 <= index < count:
                         raise BlockCycleError(
-                            f"block {position}: attribute {attr!r} of op {op.type} names block {index}; expected one of "
-                            f"the blocks 0 to {count - 1}"
+                            f"block {position}: attribute {attr!r} of op {op.type} names block {index}; expected one "
+                            f"of the blocks 0 to {count - 1}"
                         )
+                subs[-1] += indices
     _refuse_cycle([[b.parent_idx] if b.parent_idx >= 0 else [] for b in program.blocks], "parents")
-    subs = [list(dict.fromkeys(i for op in b.ops for i in op.sub_blocks())) for b in program.blocks]
     _refuse_cycle(subs, "sub-blocks")
 
 
@@ -59,7 +61,7 @@ def _refuse_cycle(targets: list[list[int]], what: str) -> None:
             elif state[step] == open_:
                 cycle = [*path[path.index(step) :], step]
                 shown = " -> ".join(map(str, cycle if len(cycle) <= 8 else [*cycle[:8], "..."]))
-                raise BlockCycleError(f"{what} of the blocks run in a circle: {shown}; a program must be a tree of blocks")
+                raise BlockCycleError(f"{what} of the blocks run in a circle: {shown}; expected a tree of blocks")
             elif state[step] == fresh:
                 state[step] = open_
                 path.append(step)

@@ -1,0 +1,200 @@
+"""From the bytes of a program to the Desc classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.message import DecodeError, Message
+
+from oprack.desc import framework_pb2 as pb
+from oprack.desc.block_desc import BlockDesc
+from oprack.desc.op_desc import OpDesc
+from oprack.desc.program_desc import ProgramDesc
+from oprack.desc.var_desc import VarDesc
+from oprack.desc.wire_fields import (
+    ATTR_FIELDS,
+    ATTR_TYPES,
+    LOD_LEVEL,
+    REPEATED,
+    TENSOR_FIELDS,
+    VAR_FLAGS,
+    VAR_TYPES,
+    WITH_LOD,
+    Extra,
+    leftover,
+    leftovers,
+)
+from oprack.errors import CorruptModelError
+from oprack.types import AttrType
+
+
+def read_program(data: bytes | bytearray | memoryview, program: ProgramDesc) -> ProgramDesc:
+    """Fill an empty `program` from the bytes of a program file; block indices are not checked.
+
+    Raises CorruptModelError.
+    """
+    msg = pb.ProgramDesc()
+    try:
+        msg.ParseFromString(data if isinstance(data, bytes) else bytes(data))
+    except (DecodeError, UnicodeDecodeError) as e:
+        raise _corrupt(data, f"protobuf says: {e}") from None
+    if not msg.IsInitialized():
+        missing = list(msg.FindInitializationErrors())
+        raise _corrupt(
+            data,
+            f"required fields are missing or hold an unknown enum number: {', '.join(missing[:3])}"
+            + (f" and {len(missing) - 3} more" if len(missing) > 3 else ""),
+        )
+    if not msg.blocks:
+        raise _corrupt(data, "it has no block")
+    top: Extra = {}
+    leftover(msg, (), top)
+    exact = _unknown_bytes(msg) > sum(map(len, top.values()))
+    program._explicit = (
+        msg.HasField("version") + 2 * msg.version.HasField("version") + 4 * msg.HasField("op_version_map")
+    )
+    program.version = msg.version.version
+    program.op_version_map = {pair.op_name: pair.op_version.version for pair in msg.op_version_map.pair}
+    if exact:
+        for name in ("version", "op_version_map"):
+            if msg.HasField(name):
+                leftovers(getattr(msg, name), (name,), top)
+    program._extra = top or None
+    program.blocks = [_read_block(block, program, exact) for block in msg.blocks]
+    _refuse_bytes(data, program)
+    return program
+
+
+def _corrupt(data: bytes | bytearray | memoryview, why: str) -> CorruptModelError:
+    return CorruptModelError(
+        f"{len(data)} bytes are no program: {why}. Expected the whole content of a .pdmodel or __model__ file; "
+        "check that the file is complete and is not the parameter file"
+    )
+
+
+def _unknown_bytes(msg: Message) -> int:
+    """How many bytes the unknown fields of `msg` and of all messages in it take (with the lengths that they cause)."""
+    known = type(msg)()
+    known.CopyFrom(msg)
+    known.DiscardUnknownFields()
+    return msg.ByteSize() - known.ByteSize()
+
+
+def _read_block(msg: Any, program: ProgramDesc, exact: bool) -> BlockDesc:
+    block = BlockDesc(program, msg.idx, msg.parent_idx, msg.forward_block_idx)
+    block._explicit = int(msg.HasField("forward_block_idx"))
+    if exact:
+        extra: Extra = {}
+        leftover(msg, (), extra)
+        block._extra = extra or None
+    block.vars = {var.name: _read_var(var, exact) for var in msg.vars}
+    block.ops = [_read_op(op, exact) for op in msg.ops]
+    return block
+
+
+def _read_var(msg: Any, exact: bool) -> VarDesc:
+    var = VarDesc.__new__(VarDesc)
+    var.name = msg.name
+    var._explicit = 0
+    var._extra = None
+    var.persistable = msg.persistable
+    var.need_check_feed = msg.need_check_feed
+    var.is_parameter = msg.is_parameter
+    var.stop_gradient = msg.stop_gradient
+    for flag, bit in VAR_FLAGS:
+        if msg.HasField(flag):
+            var._explicit |= bit
+    kind = msg.type
+    var.type = VAR_TYPES[kind.type]
+    var.dtype = var.shape = None
+    var.lod_level = 0
+    field = TENSOR_FIELDS.get(var.type)
+    known = 1
+    if field is not None and kind.HasField(field):
+        known = 2
+        tensor = getattr(kind, field)
+        if var.type in WITH_LOD:
+            var.lod_level = tensor.lod_level
+            if tensor.HasField("lod_level"):
+                var._explicit |= LOD_LEVEL
+            tensor = tensor.tensor
+        var.dtype = VAR_TYPES[tensor.data_type]
+        var.shape = tuple(tensor.dims)
+    if exact or len(msg.attrs) or len(kind.ListFields()) != known:
+        extra: Extra = {}
+        leftovers(msg, (), extra)
+        var._extra = extra or None
+    return var
+
+
+def _read_op(msg: Any, exact: bool) -> OpDesc:
+    op = OpDesc.__new__(OpDesc)
+    op.edits = 0
+    op.type = msg.type
+    op.inputs = {slot.parameter: list(slot.arguments) for slot in msg.inputs}
+    op.outputs = {slot.parameter: list(slot.arguments) for slot in msg.outputs}
+    op.is_target = msg.is_target
+    op._explicit = int(msg.HasField("is_target"))
+    op.attrs = attrs = {}
+    op.attr_types = types = {}
+    odd = exact
+    for attr in msg.attrs:
+        name = attr.name
+        types[name] = kind = ATTR_TYPES[attr.type]
+        value = getattr(attr, ATTR_FIELDS[kind])
+        reader = _READERS.get(kind)
+        attrs[name] = value if reader is None else reader(value)
+        odd = odd or len(attr.ListFields()) > 3
+    op._attr_order = None if len(attrs) == len(msg.attrs) else [attr.name for attr in msg.attrs]
+    op._extra = None
+    if odd:
+        extra: Extra = {}
+        leftovers(msg, (), extra)
+        op._extra = extra or None
+    return op
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _read_scalar(msg: Any) -> bool | int | float | complex:
+    if msg.type == pb.Scalar.BOOLEAN:
+        return msg.b  # type: ignore[no-any-return]
+    if msg.type == pb.Scalar.LONG:
+        return msg.i  # type: ignore[no-any-return]
+    if msg.type == pb.Scalar.FLOAT64:
+        return msg.r  # type: ignore[no-any-return]
+    return complex(msg.c.r, msg.c.i)
+
+
+# Types that are not here hold a plain Python value
+_READERS: dict[AttrType, Callable[[Any], Any]] = {
+    **dict.fromkeys(REPEATED, list),
+    AttrType.STRING: _text,
+    AttrType.STRINGS: lambda values: [_text(v) for v in values],
+    AttrType.SCALAR: _read_scalar,
+    AttrType.SCALARS: lambda values: [_read_scalar(v) for v in values],
+}
+
+
+def _refuse_bytes(data: bytes | bytearray | memoryview, program: ProgramDesc) -> None:
+    """protobuf hands out a name that is not UTF-8 as `bytes`."""
+    names: set[Any] = set(program.op_version_map)
+    for block in program.blocks:
+        names.update(block.vars)
+        for op in block.ops:
+            names.add(op.type)
+            names.update(op.inputs, op.outputs, op.attrs)
+            for slots in (op.inputs, op.outputs):
+                for arguments in slots.values():
+                    names.update(arguments)
+            for name, kind in op.attr_types.items():
+                if kind is AttrType.VAR:
+                    names.add(op.attrs[name])
+                elif kind is AttrType.VARS:
+                    names.update(op.attrs[name])
+    for name in names:
+        if not isinstance(name, str):
+            raise _corrupt(data, f"the name {name!r} is not UTF-8")

@@ -1,0 +1,63 @@
+"""DeviceContext: what kernels of one place need besides their arrays; it owns streams and library handles."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from oprack.tensor.place import CPUPlace, Place
+
+
+class DeviceContext:
+    """Base of device contexts; a plugin derives one for its kind of place and registers a factory for it.
+
+    xp: the array library of the place (numpy, cupy). stream: what kernels enqueue on; None where work is synchronous.
+    """
+
+    xp: Any = None
+    stream: Any = None
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._handles: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def handle(self, name: str, create: Callable[[], Any]) -> Any:
+        """A library handle (an engine, a cuBLAS handle) owned by this context; created once, on first use."""
+        with self._lock:
+            if name not in self._handles:
+                self._handles[name] = create()
+            return self._handles[name]
+
+    def from_host(self, array: np.ndarray) -> Any:
+        """The array in this place's memory."""
+        raise NotImplementedError(f"{type(self).__name__} must define from_host(array)")
+
+    def to_host(self, array: Any) -> np.ndarray:
+        """The array as numpy.ndarray; waits until it is computed."""
+        raise NotImplementedError(f"{type(self).__name__} must define to_host(array)")
+
+    def synchronize(self) -> None:
+        """Wait until all work enqueued on this context is done."""
+        raise NotImplementedError(f"{type(self).__name__} must define synchronize()")
+
+
+class CPUDeviceContext(DeviceContext):
+    """Host memory and NumPy; every kernel is done when it returns."""
+
+    xp = np
+
+    def __init__(self, place: Place | None = None) -> None:
+        super().__init__(place or CPUPlace())
+
+    def from_host(self, array: np.ndarray) -> np.ndarray:
+        return array
+
+    def to_host(self, array: np.ndarray) -> np.ndarray:
+        return array
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""

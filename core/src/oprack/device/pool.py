@@ -1,0 +1,48 @@
+"""DeviceContextPool: one context per place, made on first use by the plugin that serves its kind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from oprack.device.context import CPUDeviceContext, DeviceContext
+from oprack.errors import NotFoundError
+from oprack.tensor.place import Place
+
+Factory = Callable[[Place], DeviceContext]
+
+
+class DeviceContextPool:
+    """Contexts by place.
+
+    find_factory: place kind -> factory, or None when no plugin serves it (the packs' hook `oprack_places`).
+    """
+
+    def __init__(self, find_factory: Callable[[str], Factory | None] | None = None) -> None:
+        self._find_factory = find_factory
+        self._contexts: dict[Place, DeviceContext] = {}
+        self._lock = threading.Lock()
+
+    def get(self, place: Place) -> DeviceContext:
+        """The context of a place.
+
+        Raises NotFoundError when no installed plugin serves its kind.
+        """
+        found = self._contexts.get(place)
+        if found is not None:
+            return found
+        with self._lock:
+            if place not in self._contexts:
+                self._contexts[place] = self._create(place)
+            return self._contexts[place]
+
+    def _create(self, place: Place) -> DeviceContext:
+        if place.kind == "cpu":
+            return CPUDeviceContext(place)
+        factory = self._find_factory(place.kind) if self._find_factory else None
+        if factory is None:
+            raise NotFoundError(
+                f"no plugin serves places of kind {place.kind!r} (asked for {place!r}); install one, for example "
+                f"oprack-{place.kind}, or use oprack.CPUPlace()"
+            )
+        return factory(place)

@@ -1,0 +1,120 @@
+"""Shape and type rules on VarDescs: run for every op when a program is built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from oprack.errors import InvalidArgumentError, NotFoundError
+from oprack.op.attrs import COMMON_ATTRS
+from oprack.op.infer import Dims, InferContext, InferShapeContext, InferVarTypeContext
+from oprack.op.info import OpInfo
+from oprack.types import EMPTY_VAR, AttrType, VarType, dtype_enum
+
+if TYPE_CHECKING:
+    from oprack.desc import BlockDesc, OpDesc, VarDesc
+
+
+class _DescContext(InferContext):
+    def __init__(self, op: OpDesc, block: BlockDesc, info: OpInfo) -> None:
+        self.op_type = op.type
+        self._op, self._block = op, block
+        given = {k: v for k, v in op.attrs.items() if k not in COMMON_ATTRS}
+        tensors = [k for k, t in op.attr_types.items() if t in (AttrType.VAR, AttrType.VARS)]
+        self.attrs = info.checker.check(given, tensors) if info.checker else given
+
+    def input_names(self, slot: str) -> Sequence[str]:
+        return [n for n in self._op.inputs.get(slot, ()) if n != EMPTY_VAR]
+
+    def output_names(self, slot: str) -> Sequence[str]:
+        return self._op.outputs.get(slot, ())
+
+    def _in(self, slot: str, i: int) -> VarDesc:
+        names = self.input_names(slot)
+        if i >= len(names):
+            raise InvalidArgumentError(
+                f"op {self.op_type}: input {slot} has {len(names)} variables, but its rule reads number {i}; give it one"
+            )
+        return self._var(names[i], f"input {slot}[{i}]")
+
+    def _out(self, slot: str, i: int) -> VarDesc | None:
+        names = self.output_names(slot)
+        if i >= len(names) or names[i] == EMPTY_VAR:
+            return None
+        return self._var(names[i], f"output {slot}[{i}]")
+
+    def _var(self, name: str, role: str) -> VarDesc:
+        var = self._block.find_var_recursive(name)
+        if var is None:
+            raise NotFoundError(
+                f"op {self.op_type}: {role} is variable {name!r}, which block {self._block.idx} and its parents do not "
+                "declare; create it with block.create_var(name, ...)"
+            )
+        return var
+
+    def kind(self, slot: str, i: int = 0) -> VarType:
+        return self._in(slot, i).type
+
+
+class DescInferShapeContext(_DescContext, InferShapeContext):
+    """Dims of VarDescs, -1 where each batch decides."""
+
+    def dim(self, slot: str, i: int = 0) -> Dims:
+        return tuple(self._in(slot, i).shape or ())
+
+    def set_dim(self, slot: str, dims: Sequence[int], i: int = 0) -> None:
+        var = self._out(slot, i)
+        if var is not None:
+            var.shape = tuple(int(d) for d in dims)
+
+    def lod_level(self, slot: str, i: int = 0) -> int:
+        return self._in(slot, i).lod_level
+
+    def share_lod(self, source: str, target: str, i: int = 0, j: int = 0) -> None:
+        var = self._out(target, j)
+        if var is not None and self.has_input(source):
+            var.lod_level = self._in(source, i).lod_level
+
+    def set_lod_level(self, slot: str, level: int, i: int = 0) -> None:
+        var = self._out(slot, i)
+        if var is not None:
+            var.lod_level = level
+
+    def lod(self, slot: str, i: int = 0) -> list[list[int]]:
+        return []
+
+    def value(self, slot: str, i: int = 0) -> Any:
+        return None
+
+
+class DescInferVarTypeContext(_DescContext, InferVarTypeContext):
+    """Kinds and dtypes of VarDescs."""
+
+    def dtype(self, slot: str, i: int = 0) -> str:
+        var = self._in(slot, i)
+        name = var.dtype_name()
+        if name is None:
+            raise InvalidArgumentError(f"op {self.op_type}: input {slot}[{i}] (variable {var.name!r}) has no dtype")
+        return name
+
+    def set_dtype(self, slot: str, dtype: object, i: int | None = None) -> None:
+        for k in range(self.output_count(slot)) if i is None else (i,):
+            var = self._out(slot, k)
+            if var is not None:
+                var.dtype = dtype_enum(dtype)
+
+    def set_kind(self, slot: str, kind: VarType, i: int | None = None) -> None:
+        for k in range(self.output_count(slot)) if i is None else (i,):
+            var = self._out(slot, k)
+            if var is not None:
+                var.type = kind
+
+
+def infer_op(op: OpDesc, block: BlockDesc, info: OpInfo) -> None:
+    """Set kind, dtype, dims and LoD level of an op's outputs in the block.
+
+    Raises what the op's rules raise, AttributeValueError, NotFoundError for a variable that is not declared.
+    """
+    info.run_infer_var_type(DescInferVarTypeContext(op, block, info))
+    if info.infer_shape is not None:
+        info.infer_shape(DescInferShapeContext(op, block, info))

@@ -1,0 +1,23 @@
+"""Running programs: operators, the executor, checks, the profiler."""
+
+from oprack.runtime.checks import UnusedInputWarning
+from oprack.runtime.executor import Executor, NaiveExecutor, global_scope
+from oprack.runtime.kernel_operator import OperatorWithKernel
+from oprack.runtime.operator import OperatorBase
+from oprack.runtime.profiler import Profiler, current_profiler
+from oprack.runtime.random import RandomState
+from oprack.runtime.run_context import Checks, RunContext
+
+__all__ = [
+    "Checks",
+    "Executor",
+    "NaiveExecutor",
+    "OperatorBase",
+    "OperatorWithKernel",
+    "Profiler",
+    "RandomState",
+    "RunContext",
+    "UnusedInputWarning",
+    "current_profiler",
+    "global_scope",
+]

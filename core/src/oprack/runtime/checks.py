@@ -1,0 +1,103 @@
+"""Checks of a run that can be switched on: what a kernel read, wrote and produced."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oprack.errors import InputOverwrittenError, InvalidArgumentError, NanInfError
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+
+if TYPE_CHECKING:
+    from oprack.kernel import Candidate
+    from oprack.runtime.operator import OperatorWithKernel
+
+
+class UnusedInputWarning(UserWarning):
+    """A kernel takes no part of an input that its op was given."""
+
+
+def _arrays(value: Any) -> list[Any]:
+    if isinstance(value, LoDTensor):
+        return [value.array]
+    if isinstance(value, SelectedRows):
+        return [value.value]
+    if isinstance(value, LoDTensorArray):
+        return [t.array for t in value if t is not None]
+    return []
+
+
+def check_finite(op: OperatorWithKernel, outputs: Mapping[str, Sequence[Any]]) -> None:
+    """Raise NanInfError that names the op and the variable of the first output with a NaN or an infinity."""
+    for slot, values in outputs.items():
+        for name, value in zip(op.outputs.get(slot, ()), values, strict=False):
+            for array in _arrays(value):
+                array = array.get() if hasattr(array, "get") else array
+                if array.dtype.kind not in "fc" and array.dtype.name != "bfloat16":
+                    continue
+                finite = np.isfinite(array)
+                if not finite.all():
+                    where = np.argwhere(~finite)[0].tolist()
+                    raise NanInfError(
+                        f"op {op.type}: output {slot} (variable {name!r}) has {int((~finite).sum())} of {array.size} "
+                        f"elements that are NaN or infinite, the first at {where}; look at its inputs:\n{op.describe()}"
+                    )
+
+
+def check_unused(op: OperatorWithKernel, chosen: Candidate) -> None:
+    """Warn of given inputs that the kernel has no parameter for, unless only their shape is needed."""
+    taken = {slot for slot, _, _ in chosen.signature.inputs}
+    unused = [s for s in op.inputs if s not in taken and s not in op.info.no_need_buffer_vars]
+    if unused:
+        warnings.warn(
+            f"op {op.type}: kernel {chosen.spec.name} of {chosen.spec.owner} takes no part of input "
+            f"{', '.join(unused)}; drop it from the op's inputs, or list it in no_need_buffer_vars if only its shape "
+            "is needed",
+            UnusedInputWarning,
+            stacklevel=2,
+        )
+
+
+def fingerprint(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]]) -> dict[tuple[str, int, int], bytes]:
+    """Bytes of every input that the op does not declare in place."""
+    return {
+        (slot, i, k): np.asarray(a.get() if hasattr(a, "get") else a).tobytes()
+        for slot, vs in values.items()
+        if not op.is_inplace(slot)
+        for i, v in enumerate(vs)
+        for k, a in enumerate(_arrays(v))
+    }
+
+
+def check_overwritten(
+    op: OperatorWithKernel,
+    chosen: Candidate,
+    values: Mapping[str, Sequence[Any]],
+    before: Mapping[tuple[str, int, int], bytes],
+) -> None:
+    """Raise InputOverwrittenError when an input has other bytes than `before`."""
+    for (slot, i, k), was in fingerprint(op, values).items():
+        if before.get((slot, i, k)) != was:
+            raise InputOverwrittenError(
+                f"op {op.type}: kernel {chosen.spec.name} of {chosen.spec.owner} ({chosen.spec.where}) wrote to input "
+                f"{slot} (variable {op.inputs[slot][i]!r}), which the op does not declare in place; copy it in the "
+                "kernel, or declare inplace = {...} in the op's definition"
+            )
+
+
+def check_shapes(op: OperatorWithKernel, promised: Mapping[tuple[str, int], Sequence[int]], outputs: Any) -> None:
+    """Raise InvalidArgumentError when an output's shape differs from what infer_shape promised (-1 = any)."""
+    for (slot, i), dims in promised.items():
+        values = outputs.get(slot, ())
+        value = values[i] if i < len(values) else None
+        if not isinstance(value, LoDTensor | SelectedRows):
+            continue
+        shape = tuple(value.shape)
+        if len(shape) != len(dims) or any(d not in (-1, s) for d, s in zip(dims, shape, strict=True)):
+            raise InvalidArgumentError(
+                f"op {op.type}: output {slot} (variable {op.outputs[slot][i]!r}) has shape {list(shape)}, but "
+                f"infer_shape promised {list(dims)}; the kernel and the definition of pack {op.info.pack} disagree"
+            )

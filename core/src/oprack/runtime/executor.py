@@ -1,0 +1,189 @@
+"""Executor: runs a program in a scope; NaiveExecutor: the same ops over one scope, for predictors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oprack.device import DeviceContextPool
+from oprack.errors import FeedNameError, FetchNameError, InvalidArgumentError
+from oprack.packs.manager import PackManager, default_manager
+from oprack.runtime.feed_fetch import as_fed_value, feed_ops, fetch_ops
+from oprack.runtime.prepared import PreparedCache, PreparedProgram
+from oprack.runtime.profiler import current_profiler
+from oprack.runtime.random import RandomState
+from oprack.runtime.run_context import Checks, RunContext
+from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Place, Scope
+
+if TYPE_CHECKING:
+    from oprack.desc import BlockDesc, ProgramDesc
+    from oprack.program import Program
+
+_GLOBAL_SCOPE = Scope()
+
+
+def global_scope() -> Scope:
+    """The scope that `Executor.run` takes when none is given."""
+    return _GLOBAL_SCOPE
+
+
+class NaiveExecutor:
+    """Prepares a program once and runs block 0 over a scope that the caller owns; feeds and fetches are variables.
+
+    place: where kernels run. manager: the packs; default: all that are installed.
+    """
+
+    def __init__(
+        self,
+        place: Place | None = None,
+        *,
+        checks: Checks | None = None,
+        seed: int = 0,
+        manager: PackManager | None = None,
+        excluded_libraries: Sequence[str] = (),
+    ) -> None:
+        self.place = place or CPUPlace()
+        self.manager = manager or default_manager()
+        self.checks = checks or Checks()
+        self.random = RandomState(seed)
+        self.excluded_libraries = frozenset(excluded_libraries)
+        self.pool = DeviceContextPool(self.manager.place_factory)
+        self._cache = PreparedCache()
+
+    def prepare(self, desc: ProgramDesc) -> PreparedProgram:
+        """The program with its operators made.
+
+        Raises MissingPackError that lists every op type that no pack brings, AttributeValueError.
+        """
+        return self._cache.get(desc, self.manager, self.place)
+
+    def run_prepared(self, program: PreparedProgram, scope: Scope) -> None:
+        """Run the ops of block 0 in `scope`, which has its variables (PreparedBlock.create_variables)."""
+        context = RunContext(
+            place=self.place,
+            device=self.pool.get(self.place),
+            pool=self.pool,
+            program=program,
+            random=self.random,
+            checks=self.checks,
+            profiler=current_profiler(),
+            observers=self.manager.observers(),
+            excluded_libraries=self.excluded_libraries,
+        )
+        context.run_operators(program.block(0).operators, scope)
+
+
+class Executor(NaiveExecutor):
+    """Feeds, runs and fetches: `Executor(CPUPlace()).run(program, feed={"x": a}, fetch_list=["y"])`.
+
+    prepared: keep the operators of a program, with the kernels and shapes that they chose, for its next run; False
+    makes them anew on every run (the reference path).
+    checks: see Checks. seed: of the random ops whose own seed is 0; the same seed gives the same numbers.
+    """
+
+    def __init__(self, place: Place | None = None, *, prepared: bool = True, **options: Any) -> None:
+        super().__init__(place, **options)
+        self.prepared = prepared
+
+    def run(
+        self,
+        program: Program | ProgramDesc,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Sequence[Any] | None = None,
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+    ) -> list[Any]:
+        """Run block 0 and return the fetched values, in order.
+
+        feed: name -> array, LoDTensor, SelectedRows or (array, LoD). Names that the program does not declare are errors.
+        fetch_list: names (or objects with a `name`) of any variable of block 0; None = the program's own fetch ops.
+        scope: holds the persistable variables; temporaries live in a child that is dropped afterwards.
+        return_numpy: plain arrays; an output with LoD then is an error. False: LoDTensor, SelectedRows, LoDTensorArray.
+        Raises FeedError of several kinds, FetchNameError, MissingPackError, and what ops raise.
+        """
+        desc: ProgramDesc = getattr(program, "desc", program)
+        block = desc.blocks[0]
+        names = self._fetch_names(block, fetch_list)
+        prepared = self.prepare(desc) if self.prepared else PreparedProgram(desc, self.manager, self.place)
+        outer = scope if scope is not None else global_scope()
+        local = outer.new_scope()
+        try:
+            prepared.block(0).create_variables(local)
+            self._feed(block, dict(feed or {}), local)
+            self.run_prepared(prepared, local)
+            return [self._fetched(local, name, return_numpy, block) for name in names]
+        finally:
+            outer.delete_scope(local)
+
+    def _fetch_names(self, block: BlockDesc, fetch_list: Sequence[Any] | None) -> list[str]:
+        if fetch_list is None:
+            own = fetch_ops(block)
+            return sorted(own, key=lambda n: own[n])
+        names = [n if isinstance(n, str) else n.name for n in fetch_list]
+        for name in names:
+            if block.find_var_recursive(name) is None:
+                import difflib
+
+                near = difflib.get_close_matches(name, block.vars, 3)
+                raise FetchNameError(
+                    f"fetch {name!r}: block 0 of the program has no such variable"
+                    + (f"; did you mean {', '.join(map(repr, near))}?" if near else f" among its {len(block.vars)}")
+                )
+        return names
+
+    def _feed(self, block: BlockDesc, feed: dict[str, Any], local: Scope) -> None:
+        columns = feed_ops(block)
+        missing = [n for n in columns if n not in feed]
+        unknown = [n for n in feed if block.find_var_recursive(n) is None]
+        if missing or unknown:
+            inputs = sorted(columns, key=lambda n: columns[n])
+            raise FeedNameError(
+                (f"feed: {', '.join(map(repr, unknown))} is no variable of the program. " if unknown else "")
+                + (f"feed: input {', '.join(map(repr, missing))} was not fed. " if missing else "")
+                + (f"The program's inputs are {', '.join(map(repr, inputs))}." if inputs else "It has no feed ops.")
+            )
+        values = {n: as_fed_value(n, v, block.find_var_recursive(n)) for n, v in feed.items()}
+        if columns:
+            holder = next(op.inputs["X"][0] for op in block.ops if op.type == "feed")
+            fed = [None] * (max(columns.values()) + 1)
+            for name, col in columns.items():
+                fed[col] = values.pop(name)
+            local.var(holder).value = fed
+        for name, value in values.items():
+            # a fed persistable variable keeps its value after the run, as a parameter set by hand would
+            declared = block.find_var_recursive(name)
+            known = local.find_var(name) if declared is not None and declared.persistable else None
+            (known or local.var(name)).value = value
+
+    def _fetched(self, scope: Scope, name: str, return_numpy: bool, block: BlockDesc) -> Any:
+        var = scope.find_var(name)
+        value = var.value if var is not None else None
+        if value is None:
+            raise FetchNameError(
+                f"fetch {name!r}: no op of the run set it; it is declared in the program, but its op did not run or "
+                "left this output out"
+            )
+        declared = block.find_var_recursive(name)
+        if isinstance(value, LoDTensorArray):
+            return [self._host(t, return_numpy, name, True) for t in value]
+        return self._host(value, return_numpy, name, bool(declared and declared.persistable))
+
+    def _host(self, value: Any, return_numpy: bool, name: str, copy: bool) -> Any:
+        """The value in host memory; copied when the scope goes on using it."""
+        if not isinstance(value, LoDTensor):
+            return value
+        array = self.pool.get(value.place).to_host(value.array)
+        if value.layout != "any":
+            from oprack.device import transform_layout
+
+            array = transform_layout(array, value.layout, "any")
+        if copy or value.shared:
+            array = array.copy()
+        if not return_numpy:
+            return LoDTensor(array, value.lod, check=False)
+        if value.lod:
+            raise InvalidArgumentError(
+                f"fetch {name!r}: it has LoD {value.lod if len(str(value.lod)) < 80 else '...'}, which a plain array "
+                "can't hold; pass return_numpy=False to get LoDTensors"
+            )
+        return array

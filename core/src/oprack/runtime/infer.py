@@ -1,0 +1,104 @@
+"""InferShape on real values: checks inputs before the kernel runs and carries LoD from inputs to outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError
+from oprack.op.infer import Dims, InferShapeContext
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.types import VarType
+
+
+def kind_of(value: Any) -> VarType:
+    """Kind of a variable's value on the wire."""
+    if isinstance(value, LoDTensor):
+        return VarType.LOD_TENSOR
+    if isinstance(value, SelectedRows):
+        return VarType.SELECTED_ROWS
+    if isinstance(value, LoDTensorArray):
+        return VarType.LOD_TENSOR_ARRAY
+    return VarType.RAW
+
+
+class RuntimeInferShapeContext(InferShapeContext):
+    """Dims and LoD of the values at hand; keeps what the rule sets for the outputs.
+
+    dims_set: (slot, i) -> shape set by the rule, -1 where only the kernel knows. shares: ((source, i), (target, j))
+    pairs of inputs and the outputs that get their LoD. read_values: whether the rule looked at a value or at offsets,
+    so that its result holds for these only.
+    """
+
+    is_runtime = True
+
+    def __init__(
+        self,
+        op_type: str,
+        attrs: Mapping[str, Any],
+        values: Mapping[str, Sequence[Any]],
+        input_names: Mapping[str, Sequence[str]],
+        output_names: Mapping[str, Sequence[str]],
+    ) -> None:
+        self.op_type = op_type
+        self.attrs = attrs
+        self._values = values
+        self._input_names = input_names
+        self._output_names = output_names
+        self.dims_set: dict[tuple[str, int], Dims] = {}
+        self.shares: list[tuple[tuple[str, int], tuple[str, int]]] = []
+        self.read_values = False
+
+    def input_names(self, slot: str) -> Sequence[str]:
+        return self._input_names.get(slot, ()) if slot in self._values else ()
+
+    def output_names(self, slot: str) -> Sequence[str]:
+        return self._output_names.get(slot, ())
+
+    def _value(self, slot: str, i: int) -> Any:
+        values = self._values.get(slot, ())
+        if i >= len(values) or values[i] is None:
+            names = self._input_names.get(slot, ())
+            name = f" (variable {names[i]!r})" if i < len(names) else ""
+            raise InvalidArgumentError(
+                f"op {self.op_type}: input {slot}[{i}]{name} holds no value, but the op's shape rule reads it; "
+                "feed it or run the op that writes it"
+            )
+        return values[i]
+
+    def kind(self, slot: str, i: int = 0) -> VarType:
+        return kind_of(self._value(slot, i))
+
+    def dim(self, slot: str, i: int = 0) -> Dims:
+        value = self._value(slot, i)
+        if isinstance(value, LoDTensorArray):
+            # Fluid gives an array the dims of its elements; one that is empty has none yet
+            return value[0].shape if value else ()
+        return tuple(value.shape)
+
+    def set_dim(self, slot: str, dims: Sequence[int], i: int = 0) -> None:
+        if i < len(self._output_names.get(slot, ())):
+            self.dims_set[slot, i] = tuple(int(d) for d in dims)
+
+    def lod_level(self, slot: str, i: int = 0) -> int:
+        value = self._value(slot, i)
+        return len(value.lod) if isinstance(value, LoDTensor) else 0
+
+    def lod(self, slot: str, i: int = 0) -> list[list[int]]:
+        self.read_values = True  # offsets are no part of the signature that results are cached by
+        value = self._value(slot, i)
+        return value.lod if isinstance(value, LoDTensor) else []
+
+    def share_lod(self, source: str, target: str, i: int = 0, j: int = 0) -> None:
+        if self.has_input(source) and j < len(self._output_names.get(target, ())):
+            self.shares.append(((source, i), (target, j)))
+
+    def set_lod_level(self, slot: str, level: int, i: int = 0) -> None:
+        """The kernel returns the offsets."""
+
+    def value(self, slot: str, i: int = 0) -> Any:
+        self.read_values = True
+        value = self._value(slot, i)
+        return np.asarray(value.value if isinstance(value, SelectedRows) else value)

@@ -1,0 +1,310 @@
+"""OperatorWithKernel: the reference path of an op, step by step as in Fluid's RunImpl."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oprack.device import transform_tensor
+from oprack.errors import DefinitionError, PreconditionNotMetError
+from oprack.kernel import Candidate, KernelQuery, OpKernelMap, OpKernelType
+from oprack.op import OpInfo, slot_name
+from oprack.runtime import checks
+from oprack.runtime.infer import RuntimeInferShapeContext
+from oprack.runtime.kernel_context import KernelContext, KernelTypeContext, dtype_of_value
+from oprack.runtime.operator import OperatorBase
+from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
+
+if TYPE_CHECKING:
+    from oprack.desc import BlockDesc, OpDesc
+    from oprack.runtime.run_context import RunContext
+
+_SHAPE_CACHE_SIZE = 16
+Values = dict[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class _Inferred:
+    """Result of the shape rule for one signature of inputs."""
+
+    dims: Mapping[tuple[str, int], tuple[int, ...]]
+    shares: Sequence[tuple[tuple[str, int], tuple[str, int]]]
+
+
+class OperatorWithKernel(OperatorBase):
+    """An op computed by a kernel. What it chooses is cached: the kernel by dtypes and kinds, shape rules by shapes."""
+
+    def __init__(self, desc: OpDesc, info: OpInfo, block: BlockDesc, index: int, kernels: OpKernelMap) -> None:
+        super().__init__(desc, info, block, index)
+        self._kernels = kernels
+        self._chosen: dict[Any, tuple[Candidate, OpKernelType]] = {}
+        self._inferred: OrderedDict[Any, _Inferred] = OrderedDict()
+        self._in_slots = [s for s in info.proto.inputs if s in self.inputs]
+        self._out_slots = [s for s in info.proto.outputs if s in self.outputs]
+        # outputs that are their own input: name equality, declared or not, as optimizers and increment have it
+        self._inplace = {
+            out: x
+            for x, out in info.inplace.items()
+            if x in self.inputs and out in self.outputs and self.inputs[x] == self.outputs[out]
+        }
+
+    def is_inplace(self, slot: str) -> bool:
+        """Whether the op writes its input `slot`: the buffer of an output that has the same variable."""
+        written = {n for names in self.outputs.values() for n in names}
+        return any(n in written for n in self.inputs[slot])
+
+    def run_impl(self, scope: Scope, run: RunContext) -> None:
+        clock = time.perf_counter_ns() if run.profiler else 0
+        given = self.input_values(scope)
+        values = {s: given[s] for s in self._in_slots}
+        chosen, expected = self.choose_kernel(values, run)
+        clock = self._step(run, "choose_kernel", clock)
+        values = self._prepare(values, chosen, expected, run)
+        attrs = self._resolve_tensor_attrs(scope) if self.tensor_attrs else self.attrs
+        clock = self._step(run, "prepare_data", clock)
+        inferred = self.infer_shape(values, attrs)
+        clock = self._step(run, "infer_shape", clock)
+        before = checks.fingerprint(self, values) if run.checks.overwritten_input else None
+        result = self._compute(chosen, values, attrs, run)
+        outputs = self._collect(chosen, result, inferred, values, run)
+        clock = self._step(run, "compute", clock)
+        for slot in self._out_slots:
+            for name, value in zip(self.outputs[slot], outputs.get(slot, ()), strict=False):
+                if value is not None:
+                    self.set_output(scope, name, value)
+        clock = self._step(run, "write_back", clock)
+        if run.checks:
+            if before is not None:
+                checks.check_overwritten(self, chosen, values, before)
+            if run.checks.shapes:
+                checks.check_shapes(self, inferred.dims, outputs)
+            if run.checks.unused_input:
+                checks.check_unused(self, chosen)
+            if run.checks.nan_inf:
+                checks.check_finite(self, outputs)
+            self._step(run, "checks", clock)
+
+    def _step(self, run: RunContext, name: str, start: int) -> int:
+        return run.profiler.add(f"{self.type}.{name}", "step", start) if run.profiler else 0
+
+    # choose the kernel ----------------------------------------------------------------------------------------------
+    def choose_kernel(self, values: Mapping[str, Sequence[Any]], run: RunContext) -> tuple[Candidate, OpKernelType]:
+        """The kernel for these inputs; cached by their kinds and dtypes, the place and the libraries switched off."""
+        key = (
+            run.place,
+            run.excluded_libraries,
+            tuple((type(v), dtype_of_value(v)) for vs in values.values() for v in vs),
+        )
+        found = self._chosen.get(key)
+        if found is None:
+            context = KernelTypeContext(self, values, run.place)
+            rule = self.info.expected_kernel_type
+            expected = rule(context) if rule is not None else context.common_dtype()
+            query = self._query(values)
+            found = self._chosen[key] = (self._kernels.choose(expected, query, run.excluded_libraries), expected)
+        return found
+
+    def _query(self, values: Mapping[str, Sequence[Any]]) -> KernelQuery:
+        first = {s: next((v for v in vs if v is not None), None) for s, vs in values.items()}
+        present = {s: v for s, v in first.items() if v is not None}
+        dtypes = {s: d for s, v in present.items() if (d := dtype_of_value(v)) is not None}
+        return KernelQuery(self.type, self.attrs, dtypes, {s: type(v).__name__ for s, v in present.items()})
+
+    # prepare data ---------------------------------------------------------------------------------------------------
+    def _prepare(
+        self, values: Mapping[str, list[Any]], chosen: Candidate, expected: OpKernelType, run: RunContext
+    ) -> Values:
+        """Inputs at the kernel's place and layout; the variables in the scope keep theirs."""
+        layout, rule = chosen.spec.layout, self.info.kernel_type_for_var
+        prepared: Values = {}
+        for slot, vs in values.items():
+            new = vs
+            for i, v in enumerate(vs):
+                if not isinstance(v, LoDTensor):
+                    continue
+                dtype = None
+                if rule is not None:
+                    actual = OpKernelType(v.place.kind, v.dtype, v.layout)
+                    dtype = rule(slot, actual, expected).dtype
+                if v.place == run.place and v.layout == layout and dtype in (None, v.dtype):
+                    continue
+                if new is vs:
+                    new = list(vs)
+                new[i] = transform_tensor(v, run.place, run.pool, layout=layout, dtype=dtype)
+            prepared[slot] = new
+        return prepared
+
+    def _resolve_tensor_attrs(self, scope: Scope) -> dict[str, Any]:
+        """Attributes that the program gives as variables, as plain values of the attribute's type."""
+        resolved = dict(self.attrs)
+        for name, source in self.tensor_attrs.items():
+            proto = self.info.proto.attrs[name]
+            names = [source] if isinstance(source, str) else list(source)
+            flat = [x for n in names for x in np.asarray(self.get_input(scope, n)).reshape(-1).tolist()]
+            if not proto.type.name.endswith("S") and len(flat) != 1:
+                raise PreconditionNotMetError(
+                    f"op {self.type}: attribute {name!r} is taken from variable {names[0]!r}, which holds "
+                    f"{len(flat)} values; expected one"
+                )
+            resolved[name] = flat if proto.type.name.endswith("S") else flat[0]
+        assert self.info.checker is not None
+        return self.info.checker.check(resolved)
+
+    # infer shape ----------------------------------------------------------------------------------------------------
+    def infer_shape(self, values: Values, attrs: Mapping[str, Any]) -> _Inferred:
+        """Run the shape rule on the inputs, or take what it said for the same shapes and LoD levels."""
+        rule = self.info.infer_shape
+        if rule is None:
+            return _NOTHING_INFERRED
+        key = None
+        if not self.tensor_attrs and not any(isinstance(v, LoDTensorArray) for vs in values.values() for v in vs):
+            key = tuple(
+                (v.shape, len(v.lod)) if isinstance(v, LoDTensor) else getattr(v, "shape", None)
+                for vs in values.values()
+                for v in vs
+            )
+            found = self._inferred.get(key)
+            if found is not None:
+                return found
+        context = RuntimeInferShapeContext(self.type, attrs, values, self.inputs, self.outputs)
+        rule(context)
+        inferred = _Inferred(context.dims_set, context.shares)
+        if key is not None and not context.read_values:
+            self._inferred[key] = inferred
+            if len(self._inferred) > _SHAPE_CACHE_SIZE:
+                self._inferred.popitem(last=False)
+        return inferred
+
+    # compute --------------------------------------------------------------------------------------------------------
+    def _compute(self, chosen: Candidate, values: Values, attrs: Mapping[str, Any], run: RunContext) -> Any:
+        args: list[Any] = []
+        for slot, duplicable, container in chosen.signature.inputs:
+            vs = values.get(slot)
+            if vs is None:
+                args.append([] if duplicable else None)
+                continue
+            bare = [v.array if isinstance(v, LoDTensor) and not container else v for v in vs]
+            if duplicable:
+                args.append(bare)
+                continue
+            if bare[0] is None and not self.info.proto.inputs[slot].dispensable:
+                raise PreconditionNotMetError(
+                    f"op {self.type}: input {slot} (variable {self.inputs[slot][0]!r}) holds no value; feed it, load "
+                    "it, or run the op that writes it first"
+                )
+            args.append(bare[0])
+        named = {param: attrs[name] for param, name in chosen.signature.attrs}
+        for name in chosen.signature.injected:
+            if name == "ctx":
+                named["ctx"] = KernelContext(self, values, run)
+            elif name == "xp":
+                named["xp"] = run.device.xp
+            else:
+                named["out"] = self._inplace_buffer(values)
+        return chosen.spec.function(*args, **named)
+
+    def _inplace_buffer(self, values: Values) -> Any:
+        """The input's own buffer when the first output is that input and nobody else sees its memory."""
+        out = self._out_slots[0] if self._out_slots else ""
+        x = self._inplace.get(out)
+        value = values[x][0] if x is not None else None
+        if isinstance(value, LoDTensor) and not value.shared and value.array.flags.c_contiguous:
+            owned = value.array.flags.owndata if isinstance(value.array, np.ndarray) else True
+            return value.array if owned else None
+        return None
+
+    # outputs --------------------------------------------------------------------------------------------------------
+    def _collect(
+        self, chosen: Candidate, result: Any, inferred: _Inferred, values: Values, run: RunContext
+    ) -> dict[str, list[Any]]:
+        """What the kernel returned, as lists of values by output slot, with LoD, place and layout set."""
+        by_slot = self._by_slot(chosen, result)
+        lods = {target: values[s][i].lod for (s, i), target in inferred.shares if hasattr(values[s][i], "lod")}
+        outputs: dict[str, list[Any]] = {}
+        for slot, returned in by_slot.items():
+            if slot not in self.outputs:
+                continue
+            many = self.info.proto.outputs[slot].duplicable
+            items = returned if many and isinstance(returned, list | tuple) else [returned]
+            outputs[slot] = [
+                self._wrap(v, lods.get((slot, i), []), slot, i, chosen, run) for i, v in enumerate(items)
+            ]
+        if chosen.spec.view:
+            self._share_memory(values, outputs)
+        return outputs
+
+    def _by_slot(self, chosen: Candidate, result: Any) -> dict[str, Any]:
+        protos = self.info.proto.outputs
+        if isinstance(result, dict):
+            grads = any("@GRAD" in s for s in protos)
+            named = {k if k in protos else slot_name(k, grads=grads): v for k, v in result.items()}
+            unknown = [k for k in named if k not in protos]
+            if unknown:
+                raise DefinitionError(
+                    f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned {', '.join(unknown)}; "
+                    f"expected output slots {', '.join(protos)}"
+                )
+            return named
+        slots = list(protos)
+        if isinstance(result, tuple):
+            if len(result) > len(slots):
+                raise DefinitionError(
+                    f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned {len(result)} values; "
+                    f"the op has {len(slots)} outputs: {', '.join(slots)}"
+                )
+            return dict(zip(slots, result, strict=False))
+        return {slots[0]: result} if slots else {}
+
+    def _wrap(self, value: Any, lod: Any, slot: str, i: int, chosen: Candidate, run: RunContext) -> Any:
+        if value is None or isinstance(value, SelectedRows | LoDTensorArray):
+            return value
+        if isinstance(value, LoDTensor):
+            value.place, value.layout = run.place, chosen.spec.layout
+            return value
+        if getattr(value, "dtype", None) is None:
+            if isinstance(value, list | tuple | dict | str | set):
+                raise DefinitionError(
+                    f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned a "
+                    f"{type(value).__name__} for output {slot}; expected an array"
+                )
+            value = np.asarray(value)
+        tensor = LoDTensor(value, lod, place=run.place, layout=chosen.spec.layout, check=False)
+        if tensor.array.dtype.kind == "c" and "@GRAD" in slot:
+            tensor = self._real_gradient(tensor, slot, i)
+        return tensor
+
+    def _real_gradient(self, tensor: LoDTensor, slot: str, i: int) -> LoDTensor:
+        """The gradient of a real variable is real, also where it flowed through complex numbers."""
+        names = self.outputs.get(slot, ())
+        var = self.block.find_var_recursive(names[i]) if i < len(names) else None
+        if var is not None and var.dtype is not None and "COMPLEX" not in var.dtype.name:
+            return LoDTensor(tensor.array.real.copy(), tensor.lod, place=tensor.place, check=False)
+        return tensor
+
+    def _share_memory(self, values: Values, outputs: Mapping[str, list[Any]]) -> None:
+        """A view kernel's first input and first output are one buffer, so nothing may be written into either."""
+        if self._in_slots and self._out_slots:
+            for tensor in (values[self._in_slots[0]][0], *outputs.get(self._out_slots[0], ())):
+                if isinstance(tensor, LoDTensor):
+                    tensor.shared = True
+
+
+_NOTHING_INFERRED = _Inferred({}, ())
+
+
+def create_operator(desc: OpDesc, block: BlockDesc, index: int, manager: Any, place: Place) -> OperatorBase:
+    """The operator of an OpDesc: the op's own class when it runs itself, else OperatorWithKernel.
+
+    Raises UnknownOpError, AttributeValueError.
+    """
+    info = manager.op_info(desc.type)
+    creator = info.creator or manager.operator_class(desc.type)
+    if creator is not None:
+        operator: OperatorBase = creator(desc, info, block, index)
+        return operator
+    return OperatorWithKernel(desc, info, block, index, manager.kernel_map(desc.type, place.kind))

@@ -1,0 +1,131 @@
+"""Operators: an OpDesc made runnable. OperatorWithKernel runs a kernel; others run themselves over a Scope."""
+
+from __future__ import annotations
+
+import time
+
+from typing import TYPE_CHECKING, Any
+
+from oprack.errors import OpError, OprackError, PreconditionNotMetError
+from oprack.op import OpInfo
+from oprack.op.facets import CreatorFacet
+from oprack.runtime.describe import describe_operator
+from oprack.tensor import Scope
+from oprack.types import DTYPE_NAMES, EMPTY_VAR, AttrType
+
+if TYPE_CHECKING:
+    from oprack.desc import BlockDesc, OpDesc
+    from oprack.runtime.run_context import RunContext
+
+
+class OperatorBase(CreatorFacet):
+    """An op of a block, with attributes checked and defaults filled in.
+
+    Derive from it for ops that run themselves (while, conditional_block, feed) and define `run_impl(scope, run)`.
+    inputs, outputs: slot -> variable names; slots without variables are left out, "@EMPTY@" stays in its position.
+    Raises AttributeValueError when an attribute is missing or out of range.
+    """
+
+    def __init__(self, desc: OpDesc, info: OpInfo, block: BlockDesc, index: int) -> None:
+        self.desc, self.info, self.block, self.index = desc, info, block, index
+        self.type = desc.type
+        self.inputs = {s: tuple(names) for s, names in desc.inputs.items() if any(n != EMPTY_VAR for n in names)}
+        self.outputs = {s: tuple(names) for s, names in desc.outputs.items() if names}
+        self.tensor_attrs = {
+            name: desc.attrs[name]
+            for name, kind in desc.attr_types.items()
+            if kind in (AttrType.VAR, AttrType.VARS)
+            and name in info.proto.attrs
+            and info.proto.attrs[name].type not in (AttrType.VAR, AttrType.VARS)
+        }
+        self.attrs: dict[str, Any] = (
+            info.checker.check(desc.attrs, self.tensor_attrs) if info.checker else dict(desc.attrs)
+        )
+        self.key = f"{block.idx}/{index}/{self.type}"
+
+    def input(self, slot: str) -> str:
+        """Name of the only variable of an input slot. Raises OpError when there is none."""
+        names = self.inputs.get(slot, ())
+        if not names:
+            raise OpError(f"op {self.type}: input {slot} is absent, but the op needs it")
+        return names[0]
+
+    def output(self, slot: str) -> str:
+        """Name of the only variable of an output slot. Raises OpError when there is none."""
+        names = self.outputs.get(slot, ())
+        if not names:
+            raise OpError(f"op {self.type}: output {slot} is absent, but the op needs it")
+        return names[0]
+
+    def wants(self, slot: str, i: int = 0) -> bool:
+        """Whether output i of a slot is bound to a variable."""
+        names = self.outputs.get(slot, ())
+        return i < len(names) and names[i] != EMPTY_VAR
+
+    def output_dtype(self, slot: str) -> str | None:
+        """dtype that the program declares for the first output of a slot; None when it does not say."""
+        names = self.outputs.get(slot, ())
+        var = self.block.find_var_recursive(names[0]) if names else None
+        return DTYPE_NAMES.get(var.dtype) if var is not None and var.dtype is not None else None
+
+    def run(self, scope: Scope, run: RunContext) -> None:
+        """Run in `scope`. An error names the op, its variables with shapes and dtypes, and the line that created it."""
+        start = time.perf_counter_ns() if run.profiler else 0
+        try:
+            self.run_impl(scope, run)
+        except OpError:
+            raise
+        except OprackError as error:
+            raise self._with_context(error, scope) from error
+        except Exception as error:
+            raise OpError(
+                f"op {self.type} (pack {self.info.pack}) failed: {type(error).__name__}: {error}\n"
+                f"{self.describe(scope)}\nCheck the shapes, dtypes and attributes above against "
+                f"`oprack op {self.type}`."
+            ) from error
+        if run.profiler:
+            run.profiler.add(self.type, "op", start)
+
+    def _with_context(self, error: OprackError, scope: Scope) -> OprackError:
+        if getattr(error, "has_op_context", False):
+            return error
+        try:
+            extended = type(error)(f"{error}\n{self.describe(scope)}")
+        except TypeError:
+            extended = OpError(f"{error}\n{self.describe(scope)}")
+        extended.has_op_context = True  # type: ignore[attr-defined]
+        return extended
+
+    def describe(self, scope: Scope | None = None) -> str:
+        """The op with its variables (shapes and dtypes, when a scope is given), attributes and creating line."""
+        return describe_operator(self, scope)
+
+    def run_impl(self, scope: Scope, run: RunContext) -> None:
+        raise NotImplementedError(f"{type(self).__name__} must define run_impl(self, scope, run)")
+
+    def set_output(self, scope: Scope, name: str, value: Any) -> None:
+        """Set variable `name`, in this scope or the ancestor that has it; created here when nobody has."""
+        if name != EMPTY_VAR:
+            (scope.find_var(name) or scope.var(name)).value = value
+
+    def get_input(self, scope: Scope, name: str) -> Any:
+        """Value of variable `name`. Raises PreconditionNotMetError when it holds none."""
+        var = scope.get_var(name)
+        if var.value is None:
+            raise PreconditionNotMetError(
+                f"op {self.type}: variable {name!r} holds no value; feed it, load it, or run the op that writes it first"
+            )
+        return var.value
+
+    def input_values(self, scope: Scope) -> dict[str, list[Any]]:
+        """Values by input slot, None where a variable holds none."""
+        return {slot: [_find(scope, n) for n in names] for slot, names in self.inputs.items()}
+
+
+def _find(scope: Scope, name: str) -> Any:
+    if name == EMPTY_VAR:
+        return None
+    var = scope.find_var(name)
+    return var.value if var is not None else None
+
+

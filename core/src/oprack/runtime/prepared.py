@@ -1,0 +1,102 @@
+"""Prepared programs: operators made once per program and place, so that the next run finds kernels and shapes chosen."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from oprack.runtime.kernel_operator import create_operator
+from oprack.runtime.operator import OperatorBase
+from oprack.tensor import Place, Scope
+from oprack.types import VarType
+
+if TYPE_CHECKING:
+    from oprack.desc import BlockDesc, ProgramDesc
+
+# What a scope of a run holds besides tensors; never taken for a parameter.
+_PER_RUN_KINDS = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST)
+
+
+class PreparedBlock:
+    """Operators of one block, and the names of its variables that are local to a run."""
+
+    def __init__(self, block: BlockDesc, manager: Any, place: Place) -> None:
+        self.block = block
+        self.operators: list[OperatorBase] = [
+            create_operator(op, block, i, manager, place) for i, op in enumerate(block.ops)
+        ]
+        self._local = [v.name for v in block.vars.values() if not v.persistable or v.type in _PER_RUN_KINDS]
+        self._persistable = [v.name for v in block.vars.values() if v.persistable and v.type not in _PER_RUN_KINDS]
+
+    def create_variables(self, scope: Scope) -> None:
+        """Local variables in `scope`; persistable ones in its root, unless an ancestor has them."""
+        for name in self._local:
+            scope.var(name)
+        for name in self._persistable:
+            if scope.find_var(name) is None:
+                root = scope
+                while root.parent is not None:
+                    root = root.parent
+                root.var(name)
+
+
+class PreparedProgram:
+    """Blocks of a program, each prepared on first use."""
+
+    def __init__(self, desc: ProgramDesc, manager: Any, place: Place) -> None:
+        self.desc, self.manager, self.place = desc, manager, place
+        self._packs_revision = manager.revision
+        self._blocks: dict[int, PreparedBlock] = {}
+        manager.require_ops({op.type for block in desc.blocks for op in block.ops})
+
+    def is_current(self, manager: Any) -> bool:
+        """Whether it was made from the packs as they are now."""
+        return manager is self.manager and manager.revision == self._packs_revision
+
+    def block(self, index: int) -> PreparedBlock:
+        found = self._blocks.get(index)
+        if found is None:
+            found = self._blocks[index] = PreparedBlock(self.desc.blocks[index], self.manager, self.place)
+        return found
+
+
+class _Snapshot:
+    """The ops and variables that a program had; ops are held, so that their identity stays theirs."""
+
+    def __init__(self, desc: ProgramDesc) -> None:
+        self._blocks = [([(op, op.edits) for op in b.ops], len(b.vars)) for b in desc.blocks]
+
+    def matches(self, desc: ProgramDesc) -> bool:
+        if len(desc.blocks) != len(self._blocks):
+            return False
+        for block, (ops, n_vars) in zip(desc.blocks, self._blocks, strict=True):
+            if len(block.ops) != len(ops) or len(block.vars) != n_vars:
+                return False
+            for op, (known, edits) in zip(block.ops, ops, strict=True):
+                if op is not known or op.edits != edits:
+                    return False
+        return True
+
+
+class PreparedCache:
+    """The last prepared programs by program and place; one whose ops or variables changed since is prepared again.
+
+    Bounded, since an entry keeps its program alive.
+    """
+
+    def __init__(self, size: int = 32) -> None:
+        self._size = size
+        self._entries: OrderedDict[tuple[int, Place], tuple[_Snapshot, PreparedProgram]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, desc: ProgramDesc, manager: Any, place: Place) -> PreparedProgram:
+        with self._lock:
+            key = (id(desc), place)
+            found = self._entries.get(key)
+            if found is None or not found[1].is_current(manager) or not found[0].matches(desc):
+                found = self._entries[key] = (_Snapshot(desc), PreparedProgram(desc, manager, place))
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._size:
+                self._entries.popitem(last=False)
+            return found[1]

@@ -1,0 +1,118 @@
+"""Profiler: where a run spends its time, as a table by op and as a Chrome trace."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+STEPS = ("choose_kernel", "prepare_data", "infer_shape", "compute", "write_back", "checks")
+"""Steps of OperatorWithKernel.run, in order; each is an event within the op's own."""
+
+
+class Profiler:
+    """Collects events while it is active: `with Profiler() as p: exe.run(...)`, then `p.table()`.
+
+    An event is (name, category, start, end, thread, depth), times in nanoseconds of time.perf_counter_ns.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, str, int, int, int]] = []
+
+    def __enter__(self) -> Profiler:
+        _stack().append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _stack().remove(self)
+
+    def add(self, name: str, category: str, start: int) -> int:
+        """Record an event that ends now; returns now."""
+        now = time.perf_counter_ns()
+        self.events.append((name, category, start, now, threading.get_ident()))
+        return now
+
+    @contextmanager
+    def event(self, name: str, category: str = "user") -> Iterator[None]:
+        """Record what runs inside as one event."""
+        start = time.perf_counter_ns()
+        try:
+            yield
+        finally:
+            self.add(name, category, start)
+
+    def by_op(self) -> list[dict[str, Any]]:
+        """Per op type: calls, total and mean milliseconds, share of the sum, the slowest call; slowest type first.
+
+        An op that runs a sub-block (while) includes the ops inside, so shares may add up to more than one.
+        """
+        rows: dict[str, list[float]] = {}
+        for name, category, start, end, _ in self.events:
+            if category == "op":
+                rows.setdefault(name, []).append((end - start) / 1e6)
+        whole = sum(map(sum, rows.values())) or 1.0
+        table = [
+            {
+                "op": name,
+                "calls": len(times),
+                "total_ms": sum(times),
+                "mean_ms": sum(times) / len(times),
+                "max_ms": max(times),
+                "share": sum(times) / whole,
+            }
+            for name, times in rows.items()
+        ]
+        return sorted(table, key=lambda row: -float(row["total_ms"]))  # type: ignore[arg-type]
+
+    def table(self, limit: int | None = None) -> str:
+        """`by_op` as text."""
+        lines = [f"{'op':<28}{'calls':>7}{'total ms':>12}{'mean ms':>11}{'max ms':>11}{'share':>8}"]
+        lines += [
+            f"{r['op']:<28}{r['calls']:>7}{r['total_ms']:>12.3f}{r['mean_ms']:>11.3f}{r['max_ms']:>11.3f}{r['share']:>7.1%}"
+            for r in self.by_op()[:limit]
+        ]
+        return "\n".join(lines)
+
+    def chrome_trace(self, path: str | Path | None = None) -> dict[str, Any]:
+        """The events in Chrome's trace format, which Perfetto and chrome://tracing open; written to `path` if given."""
+        origin = min((start for _, _, start, _, _ in self.events), default=0)
+        trace = {
+            "displayTimeUnit": "ms",
+            "traceEvents": [
+                {
+                    "name": name,
+                    "cat": category,
+                    "ph": "X",
+                    "ts": (start - origin) / 1000,
+                    "dur": (end - start) / 1000,
+                    "pid": 1,
+                    "tid": thread,
+                }
+                for name, category, start, end, thread in self.events
+            ],
+        }
+        if path is not None:
+            from oprack.io.atomic import write_atomic
+
+            write_atomic(Path(path), json.dumps(trace).encode())
+        return trace
+
+
+_LOCAL = threading.local()
+
+
+def _stack() -> list[Profiler]:
+    if not hasattr(_LOCAL, "stack"):
+        _LOCAL.stack = []
+    stack: list[Profiler] = _LOCAL.stack
+    return stack
+
+
+def current_profiler() -> Profiler | None:
+    """The innermost active profiler of this thread."""
+    stack = _stack()
+    return stack[-1] if stack else None

@@ -1,0 +1,71 @@
+"""What all operators of one run share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from oprack.device import DeviceContext, DeviceContextPool
+from oprack.runtime.random import RandomState
+from oprack.tensor import Place, Scope
+
+if TYPE_CHECKING:
+    from oprack.runtime.operator import OperatorBase
+    from oprack.runtime.prepared import PreparedProgram
+    from oprack.runtime.profiler import Profiler
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Checks of a run, all off by default.
+
+    nan_inf: every floating output is finite. unused_input: warn of inputs that a kernel takes no part of.
+    overwritten_input: no kernel writes to an input that its op does not declare in place.
+    shapes: outputs have the shapes that infer_shape promised.
+    """
+
+    nan_inf: bool = False
+    unused_input: bool = False
+    overwritten_input: bool = False
+    shapes: bool = False
+
+    def __bool__(self) -> bool:
+        return self.nan_inf or self.unused_input or self.overwritten_input or self.shapes
+
+
+@dataclass
+class RunContext:
+    """Place, device, random state, checks and observers of one run; runs sub-blocks for control flow."""
+
+    place: Place
+    device: DeviceContext
+    pool: DeviceContextPool
+    program: PreparedProgram
+    random: RandomState = field(default_factory=RandomState)
+    checks: Checks = Checks()
+    profiler: Profiler | None = None
+    observers: Sequence[Any] = ()
+    excluded_libraries: frozenset[str] = frozenset()
+    depth: int = 0
+
+    def run_block(self, index: int, scope: Scope, before: Callable[[Scope], None] | None = None) -> None:
+        """Run block `index` in `scope`, after creating its own variables there."""
+        block = self.program.block(index)
+        block.create_variables(scope)
+        if before is not None:
+            before(scope)
+        self.run_operators(block.operators, scope)
+
+    def run_operators(self, operators: Sequence[OperatorBase], scope: Scope) -> None:
+        """Run operators in order; observers see each one before and after."""
+        if not self.observers:
+            for op in operators:
+                op.run(scope, self)
+            return
+        for op in operators:
+            for o in self.observers:
+                o.before_op(op, scope)
+            op.run(scope, self)
+            for o in self.observers:
+                o.after_op(op, scope)
