@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from oprack.program import Program
 
 DATA = Path(__file__).parent / "data"
