@@ -1,0 +1,66 @@
+"""oprack: a rack for deep-learning operators.
+
+The core runs programs made of ops and knows no op; every op comes from a pack, a distribution found through entry
+points. All names here are imported on first use, so `import oprack` imports neither packs nor an array library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from oprack.program import Program
+    from oprack.packs import op_info, register_kernel, register_operator
+    from oprack.packs.hookspecs import hookimpl, hookspec
+    from oprack.packs.info import BrokenPackWarning, PackInfo
+    from oprack.packs.manager import PackManager, default_manager, use_manager
+    from oprack.runtime import Executor, NaiveExecutor
+    from oprack.tensor import (
+        CPUPlace,
+        CUDAPinnedPlace,
+        CUDAPlace,
+        LoDTensor,
+        LoDTensorArray,
+        Scope,
+        SelectedRows,
+        lod_from_lengths,
+    )
+
+_HOMES = {
+    "oprack.program": ("Program",),
+    "oprack.packs": ("op_info", "register_kernel", "register_operator"),
+    "oprack.packs.hookspecs": ("hookimpl", "hookspec"),
+    "oprack.packs.info": ("BrokenPackWarning", "PackInfo"),
+    "oprack.packs.manager": ("PackManager", "default_manager", "use_manager"),
+    "oprack.runtime": ("Executor", "NaiveExecutor"),
+    "oprack.tensor": (
+        "CPUPlace",
+        "CUDAPinnedPlace",
+        "CUDAPlace",
+        "LoDTensor",
+        "LoDTensorArray",
+        "Scope",
+        "SelectedRows",
+        "lod_from_lengths",
+    ),
+}
+_MODULES = {name: home for home, names in _HOMES.items() for name in names}
+__all__ = ["__version__", "packs", *sorted(_MODULES)]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name == "packs":  # the module can be called: oprack.packs()
+        return importlib.import_module("oprack.packs")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'oprack' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,74 @@
+"""Entry point of `oprack`: which subcommands there are; each lives in a module that is imported when it is called."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+OK, FINDING, USAGE, BAD_INPUT, BROKEN_PACK = 0, 1, 2, 3, 4
+EXIT_CODES = """\
+exit codes:
+  0  all went well
+  1  the command found something: a broken pack, a stale manifest, a breaking change, an unknown op
+  2  the command line is wrong
+  3  an input is bad: a model, parameter file, feed or directory
+  4  a pack can't do what the command needs
+"""
+
+# subcommand -> (module below oprack.cli, one line of help); the module has configure(parser) and run(args) -> exit code
+COMMANDS = {
+    "manifest": ("manifest", "write a pack's ops.toml, or check that it is up to date"),
+}
+
+
+def build_parser(only: str = "") -> argparse.ArgumentParser:
+    """The parser; `only` names the subcommand whose options are wanted, so that no other module is imported."""
+    from oprack import __version__
+
+    parser = argparse.ArgumentParser(
+        prog="oprack",
+        description="A rack for deep-learning operators: lists, checks and runs what is installed.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"oprack {__version__}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (module, summary) in COMMANDS.items():
+        sub = subparsers.add_parser(
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            epilog=EXIT_CODES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if name == only:
+            importlib.import_module(f"oprack.cli.{module}").configure(sub)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit code. Errors of oprack are printed without a traceback."""
+    from oprack.errors import ModelError, OprackError, PackError, UnknownOpError
+
+    argv = sys.argv[1:] if argv is None else list(argv)
+    command = next((a for a in argv if not a.startswith("-")), "")
+    args = build_parser(command).parse_args(argv)
+    module = importlib.import_module(f"oprack.cli.{COMMANDS[args.command][0]}")
+    try:
+        return int(module.run(args) or OK)
+    except BrokenPipeError:
+        sys.stdout = None  # type: ignore[assignment]  # the reader left, for example `| head`
+        return OK
+    except OprackError as e:
+        print(f"oprack {args.command}: {type(e).__name__}: {e}", file=sys.stderr)
+        if isinstance(e, ModelError):
+            return BAD_INPUT
+        if isinstance(e, PackError):
+            return BROKEN_PACK
+        return FINDING if isinstance(e, UnknownOpError) else BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Packs: finding them, what they bring, and who brings which op. The module itself can be called: `oprack.packs()`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oprack.op import OpInfo
+    from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning
+    from oprack.packs.manager import PackManager, default_manager, use_manager
+
+_HOMES = {
+    "BrokenPackWarning": "info",
+    "PackInfo": "info",
+    "PackManager": "manager",
+    "PackWarning": "info",
+    "default_manager": "manager",
+    "use_manager": "manager",
+}
+__all__ = [
+    "BrokenPackWarning",
+    "PackInfo",
+    "PackManager",
+    "PackWarning",
+    "default_manager",
+    "op_info",
+    "register_kernel",
+    "register_operator",
+    "use_manager",
+]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'oprack.packs' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"oprack.packs.{_HOMES[name]}"), name)
+
+
+def op_info(op_type: str) -> OpInfo:
+    """Everything known about an op type but its kernels; its definition is imported on first use.
+
+    Raises UnknownOpError, DuplicateOpError, or PackImportError when its pack can't bring it.
+    """
+    from oprack.packs.manager import default_manager
+
+    return default_manager().op_info(op_type)
+
+
+def register_operator(op_type: str, *facets: Any) -> None:
+    """Bring an op, or facets of one, in this process: classes derived from the facet bases of oprack.op, in any order.
+
+    Raises DefinitionError for something that is no facet, AlreadyExistsError for a facet that is set already.
+    """
+    from oprack.packs.manager import default_manager
+
+    default_manager().register_operator(op_type, *facets)
+
+
+def register_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Bring the kernels that @kernel declared on a function, in this process; returns the function.
+
+    Raises DefinitionError when it is no kernel or does not match its op.
+    """
+    from oprack.packs.manager import default_manager
+
+    default_manager().register_kernel(function)
+    return function
+
+
+class _PacksModule(ModuleType):
+    """`oprack.packs` is this package, and by contract also the call that lists the packs."""
+
+    def __call__(self) -> list[PackInfo]:
+        """Every installed pack: name, distribution, version, status and error."""
+        from oprack.packs.manager import default_manager
+
+        return default_manager().packs()
+
+
+sys.modules[__name__].__class__ = _PacksModule

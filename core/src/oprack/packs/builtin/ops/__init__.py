@@ -1,0 +1,1 @@
+"""Definitions of the core's own ops."""

@@ -1,0 +1,21 @@
+"""feed: all of the op but its operator."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
+from oprack.types import AttrType
+
+
+class Feed(OpDef, type="feed"):
+    """Out is entry `col` of what the caller feeds, with its LoD."""
+
+    X = Input("Variable of kind FEED_MINIBATCH that holds the fed values.")
+    Out = Output("The fed value.")
+    col = Attr(REQUIRED, "Index of the value among the fed ones.", type=AttrType.INT).at_least(0)
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        """Nothing: the VarDesc of Out says its dims, and the fed value decides them when it runs."""
+
+    def infer_var_type(ctx):
+        """Nothing: the VarDesc of Out says its dtype."""

@@ -1,0 +1,197 @@
+"""From entry points of the group `oprack.packs` to packs, each loaded and registered under a guard of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from oprack.errors import OprackError, PackError, PackImportError
+from oprack.packs import manifest as manifests
+from oprack.packs.info import PackInfo
+from oprack.packs.register import Contributions, Register
+from oprack.packs.resolve import package_directory
+
+GROUP = "oprack.packs"
+CORE = "core"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPack:
+    """An entry point as a distribution declares it. metadata: its entry_points.txt, "" when unknown."""
+
+    name: str
+    value: str
+    distribution: str
+    version: str
+    metadata: str = ""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Both names by which OPRACK_PACKS, OPRACK_BLOCK and block() know it."""
+        return self.name, self.distribution
+
+
+@dataclass
+class Pack:
+    """A found pack and what came of it. reason: why it is blocked. known: op types that it defines."""
+
+    found: FoundPack
+    status: str = "ok"
+    exception: BaseException | None = None
+    reason: str = ""
+    hooks: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    contributions: Contributions = field(default_factory=Contributions)
+
+    @property
+    def owner(self) -> str:
+        return self.found.distribution
+
+    def info(self) -> PackInfo:
+        """The public record of it."""
+        e = self.exception
+        found = self.found
+        return PackInfo(
+            found.name,
+            found.distribution,
+            found.version,
+            self.status,
+            f"{type(e).__name__}: {e}" if e is not None else self.reason,
+            self.known,
+            self.hooks,
+            found.value,
+            self.conflicts,
+            e,
+        )
+
+
+def installed_packs() -> list[FoundPack]:
+    """Every entry point of installed distributions, sorted by distribution and name."""
+    import importlib_metadata
+
+    return sorted(describe(importlib_metadata.entry_points(group=GROUP)), key=lambda f: (f.distribution, f.name))
+
+
+class FreshSource:
+    """Packs without a cache: scans distributions (or takes the given entry points) and imports every pack."""
+
+    def __init__(self, entry_points: Iterable[Any] | None = None) -> None:
+        self._entry_points = entry_points
+
+    def found(self) -> list[FoundPack]:
+        return installed_packs() if self._entry_points is None else list(describe(self._entry_points))
+
+    def load(self, found: FoundPack) -> Pack:
+        return load_pack(found)
+
+    def save(self) -> None:
+        """Nothing is kept."""
+
+
+def describe(entry_points: Iterable[Any]) -> Iterator[FoundPack]:
+    """FoundPack of each importlib.metadata EntryPoint; the one of the core itself is left out."""
+    for e in entry_points:
+        if (e.name, e.value) == (BUILTIN.name, BUILTIN.value):
+            continue
+        name, version, metadata = _distribution(e.dist)
+        yield FoundPack(e.name, e.value, name, version, metadata)
+
+
+def _distribution(dist: Any) -> tuple[str, str, str]:
+    if dist is None:
+        return "unknown distribution", "", ""
+    directory = getattr(dist, "_path", None)  # METADATA is slow to parse; the directory says name-version.dist-info
+    if isinstance(directory, Path):
+        name, dash, version = directory.name.removesuffix(".dist-info").partition("-")
+        metadata = str(directory / "entry_points.txt")
+        if dash and directory.name.endswith(".dist-info"):
+            return name.replace("_", "-").lower(), version, metadata
+        return dist.name, dist.version, metadata
+    return dist.name, dist.version, ""
+
+
+def load_pack(found: FoundPack) -> Pack:
+    """Import a pack's module and call its hooks; whatever fails is kept in the result and never raised."""
+    pack = Pack(found)
+    register = Register(found.name, found.distribution)
+    try:
+        pack.hooks = _call_hooks(_import(found), found, register)
+        pack.contributions = register.contributions
+        pack.known = tuple(sorted(set(pack.contributions.defined())))
+    except (Exception, SystemExit) as e:
+        pack.status, pack.exception = "broken", _as_pack_error(e, found)
+        pack.known = known_op_types(found)
+    return pack
+
+
+def _import(found: FoundPack) -> Any:
+    import importlib
+
+    module_name, _, attribute = found.value.partition(":")
+    try:
+        plugin = importlib.import_module(module_name.strip())
+        for part in filter(None, attribute.strip().split(".")):
+            plugin = getattr(plugin, part)
+        return plugin
+    except (Exception, SystemExit) as e:
+        raise PackImportError(
+            f"pack {found.name} ({found.distribution} {found.version}): its entry point {found.value!r} can't be "
+            f"imported: {type(e).__name__}: {e}; repair or reinstall {found.distribution}, or block it with "
+            f"OPRACK_BLOCK={found.name}"
+        ) from e
+
+
+def _call_hooks(plugin: Any, found: FoundPack, register: Register) -> tuple[str, ...]:
+    import pluggy
+
+    from oprack.packs import hookspecs
+
+    # A plugin manager per pack: its errors are its own, and no pack sees the `register` of another.
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    manager.register(plugin, found.name)
+    manager.check_pending()
+    implemented = {caller.name for caller in manager.get_hookcallers(plugin) or ()}
+    if not implemented:
+        raise PackError(
+            f"pack {found.name} ({found.distribution}): {found.value} implements no hook; expected functions "
+            f"decorated with @oprack.hookimpl and named {', '.join(hookspecs.HOOKS)}"
+        )
+    hooks = tuple(name for name in hookspecs.HOOKS if name in implemented)
+    for name in hooks:
+        getattr(manager.hook, name)(register=register)
+    return hooks
+
+
+def _as_pack_error(e: BaseException, found: FoundPack) -> BaseException:
+    """An error of ours as it is; any other one keeps its class in the text and its traceback as the cause."""
+    if isinstance(e, OprackError):
+        return e
+    error = PackError(f"pack {found.name} ({found.distribution}): a hook failed: {type(e).__name__}: {e}")
+    error.__cause__ = e
+    return error
+
+
+def known_op_types(found: FoundPack) -> tuple[str, ...]:
+    """Op types of a pack that may not or can't be imported, if its ops.toml can be read."""
+    module = found.value.partition(":")[0].strip()
+    for package in (module.rpartition(".")[0], module):
+        directory = package_directory(package) if package else None
+        if directory is not None and (directory / manifests.FILENAME).is_file():
+            try:
+                return tuple(sorted(manifests.read(directory / manifests.FILENAME).ops))
+            except PackError:
+                return ()
+    return ()
+
+
+def _core_version() -> str:
+    from oprack import __version__
+
+    return __version__
+
+
+BUILTIN = FoundPack(CORE, "oprack.packs.builtin", "oprack", _core_version())

@@ -1,0 +1,169 @@
+"""From a pack's source tree to its ops.toml: imports its modules and writes down what they define."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from oprack.errors import ManifestError, NotFoundError
+from oprack.packs.discovery import GROUP
+from oprack.packs.manifest import FILENAME, Manifest, OpEntry
+from oprack.packs.resolve import import_module
+
+
+@dataclass(frozen=True)
+class PackSource:
+    """A pack's project directory. package: name of its import package. directory: where that package lies."""
+
+    root: Path
+    package: str
+    directory: Path
+
+    @property
+    def manifest_path(self) -> Path:
+        return self.directory / FILENAME
+
+
+def find_source(path: Path) -> PackSource:
+    """The pack whose project directory (with pyproject.toml) is `path`.
+
+    Raises NotFoundError when it declares no pack, or the package is not below src/ or the directory itself.
+    """
+    import tomllib
+
+    pyproject = path / "pyproject.toml"
+    if not pyproject.is_file():
+        raise NotFoundError(f"{path}: has no pyproject.toml; expected the project directory of a pack")
+    try:
+        project = tomllib.loads(pyproject.read_text(encoding="utf-8")).get("project", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise NotFoundError(f"{pyproject}: is no TOML ({e})") from e
+    declared = project.get("entry-points", {}).get(GROUP, {})
+    if len(declared) != 1:
+        raise NotFoundError(
+            f'{pyproject}: declares {len(declared)} packs; expected one line under [project.entry-points."{GROUP}"], '
+            'such as my_pack = "my_pack.pack"'
+        )
+    module = next(iter(declared.values())).partition(":")[0].strip()
+    for root in (path / "src", path):
+        directory = root.joinpath(*module.split("."))
+        if directory.is_dir():
+            return PackSource(path, module, directory)
+        if directory.with_suffix(".py").is_file() and "." in module:
+            return PackSource(path, module.rpartition(".")[0], directory.parent)
+    raise NotFoundError(f"{pyproject}: entry point {module!r} is neither below {path / 'src'} nor below {path}")
+
+
+def generate(source: PackSource) -> Manifest:
+    """Import every module of <package>.ops, .kernels and .operators, and say what they bring.
+
+    Raises PackImportError for a module that can't be imported, ManifestError for two definitions of one op, a
+    definition that no module holds by name, or an operator without an op.
+    """
+    with _importable(source):
+        definitions = dict(sorted(_definitions(source.package).items()))
+        operators = _operators(source.package)
+        kernels = _kernels(source.package)
+    stray = operators.keys() - definitions.keys()
+    if stray:
+        raise ManifestError(f"{source.package}.operators: {sorted(stray)} have an operator, but no definition in ops")
+    ops = {
+        op_type: OpEntry(define, version, kernels.pop(op_type, {}), operators.get(op_type, ""))
+        for op_type, (define, version) in definitions.items()
+    }
+    return Manifest(ops, kernels)
+
+
+@contextmanager
+def _importable(source: PackSource) -> Iterator[None]:
+    top = source.directory.parents[source.package.count(".")]
+    sys.path.insert(0, str(top))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(top))
+
+
+def _modules(package: str, child: str) -> Iterator[ModuleType]:
+    """<package>.<child> and every module below it, sorted; nothing when there is no such module."""
+    asked_by = f"oprack manifest {package}"
+    name = f"{package}.{child}"
+    holder = import_module(package, asked_by)
+    if not any(m.name == child for m in pkgutil.iter_modules(getattr(holder, "__path__", ()))):
+        return
+    module = import_module(name, asked_by)
+    if not str(getattr(module, "__file__", "")).startswith(str(Path(holder.__path__[0]))):
+        raise ManifestError(f"{asked_by}: {name} was imported from {module.__file__}, not from {holder.__path__[0]}")
+    yield module
+    for found in sorted(m.name for m in pkgutil.walk_packages(getattr(module, "__path__", ()), name + ".")):
+        yield import_module(found, asked_by)
+
+
+def _definitions(package: str) -> dict[str, tuple[str, int]]:
+    from oprack.op import OpDef
+
+    found: dict[str, tuple[str, int, type]] = {}
+    for module in _modules(package, "ops"):
+        for name, value in vars(module).items():
+            if not (isinstance(value, type) and issubclass(value, OpDef) and value.op_type):
+                continue
+            if not value.__module__.startswith(package + "."):
+                continue
+            known = found.get(value.op_type)
+            if known is not None and known[2] is not value:
+                raise ManifestError(
+                    f"op {value.op_type!r} is defined twice: {known[0]} and {module.__name__}:{name}; remove one"
+                )
+            # a class that several modules hold is named where it was written
+            if known is None or module.__name__ == value.__module__:
+                version = value.versions.version if value.versions else 0
+                found[value.op_type] = (f"{module.__name__}:{name}", version, value)
+    for cls in _subclasses(OpDef):
+        if cls.__module__.startswith(f"{package}.ops") and cls.op_type and cls.op_type not in found:
+            raise ManifestError(
+                f"op {cls.op_type!r}: no module holds its definition {cls.__qualname__} of {cls.__module__} by name; "
+                "bind it, for example globals()[cls.__name__] = cls"
+            )
+    return {op_type: (define, version) for op_type, (define, version, _) in found.items()}
+
+
+def _subclasses(cls: type) -> Iterator[Any]:
+    for sub in cls.__subclasses__():
+        yield sub
+        yield from _subclasses(sub)
+
+
+def _kernels(package: str) -> dict[str, dict[str, tuple[str, ...]]]:
+    from oprack.kernel import kernel_specs
+
+    found: dict[str, dict[str, set[str]]] = {}
+    for module in _modules(package, "kernels"):
+        for spec in kernel_specs(module):
+            found.setdefault(spec.op_type, {}).setdefault(spec.place, set()).add(module.__name__)
+    return {t: {p: tuple(sorted(m)) for p, m in sorted(places.items())} for t, places in found.items()}
+
+
+def _operators(package: str) -> dict[str, str]:
+    """Classes derived from CreatorFacet that say which op they run: `op_type = "while"`."""
+    from oprack.op import CreatorFacet
+
+    found: dict[str, str] = {}
+    for module in _modules(package, "operators"):
+        for name, value in vars(module).items():
+            if not (isinstance(value, type) and issubclass(value, CreatorFacet)):
+                continue
+            op_type = getattr(value, "op_type", "")
+            if not op_type or value.__module__ != module.__name__:
+                continue  # a base class, or imported from elsewhere
+            if op_type in found:
+                raise ManifestError(f"op {op_type!r} has two operators: {found[op_type]} and {module.__name__}:{name}")
+            found[op_type] = f"{module.__name__}:{name}"
+    return found

@@ -1,0 +1,53 @@
+"""Every hook that a pack may implement. Names start with `oprack_`; implementations carry `@oprack.hookimpl`.
+
+The PackManager calls the hooks of one pack at a time, when packs are first asked for, in the order of this file. Each
+gets a `register` object that is bound to that pack, so an error points at the pack's own line and names its
+distribution. Hooks return nothing. A hook that raises makes its pack broken: nothing of it is used, the others go on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from oprack.packs.register import Register
+
+PROJECT = "oprack"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def oprack_ops(register: Register) -> None:
+    """Bring ops: `register.manifest(__package__)`, `register.op(OpDefClass)`, `register.operator(type, *facets)`.
+
+    A manifest is preferred: its definitions are imported on first use, and it is cached across processes.
+    """
+
+
+@hookspec
+def oprack_kernels(register: Register) -> None:
+    """Bring kernels by place, also for ops of other packs: `register.kernel(function)`, `register.module("a.b")`.
+
+    Both import the kernels at once; kernels named in a manifest are imported on the first use of their op.
+    """
+
+
+@hookspec
+def oprack_places(register: Register) -> None:
+    """Bring kinds of places: `register.place("cuda", "my_pack.context:open_context")`, imported at first use."""
+
+
+@hookspec
+def oprack_op_versions(register: Register) -> None:
+    """Bring the history of ops whose definition says none: `register.op_version(OpVersion("op").checkpoint(...))`."""
+
+
+@hookspec
+def oprack_observers(register: Register) -> None:
+    """Bring observers of a run: `register.observer("my_pack.trace:observer")`, imported when the first run starts."""
+
+
+HOOKS = ("oprack_ops", "oprack_kernels", "oprack_places", "oprack_op_versions", "oprack_observers")

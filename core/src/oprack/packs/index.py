@@ -1,0 +1,124 @@
+"""The index op type -> who defines it, and who adds facets, kernels and versions; built from the packs in use."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from oprack.errors import DefinitionError, ManifestError
+from oprack.packs.discovery import Pack
+from oprack.packs.manifest import Manifest, OpEntry
+from oprack.packs.resolve import import_module, import_object
+
+if TYPE_CHECKING:
+    from oprack.kernel import KernelSpec
+    from oprack.op import OpDef, OpInfo, OpVersion
+
+
+@dataclass(frozen=True)
+class Definer:
+    """A pack that defines an op: by an entry of its manifest, by a class, or (neither) by facets with an OpMaker."""
+
+    pack: Pack
+    entry: OpEntry | None = None
+    definition: type[OpDef] | None = None
+
+
+class OpIndex:
+    """Built anew whenever a pack is added or blocked; imports nothing itself."""
+
+    def __init__(self, packs: Iterable[Pack]) -> None:
+        self.definers: dict[str, list[Definer]] = defaultdict(list)
+        self.facets: dict[str, list[tuple[Pack, tuple[Any, ...]]]] = defaultdict(list)
+        self.versions: dict[str, list[tuple[Pack, OpVersion]]] = defaultdict(list)
+        self.targets: dict[str, list[tuple[Pack, str, Any]]] = defaultdict(list)
+        self._manifests: dict[str, list[tuple[Pack, Manifest]]] = defaultdict(list)
+        self._kernels: dict[str, list[tuple[Pack, KernelSpec]]] = defaultdict(list)
+        for pack in packs:
+            if pack.status == "ok":
+                self._add(pack)
+
+    def _add(self, pack: Pack) -> None:
+        brought = pack.contributions
+        for manifest in brought.manifests:
+            for op_type, entry in manifest.ops.items():
+                self.definers[op_type].append(Definer(pack, entry))
+            for op_type in {*manifest.ops, *manifest.kernels}:
+                self._manifests[op_type].append((pack, manifest))
+        for op_type, definition in brought.definitions.items():
+            self.definers[op_type].append(Definer(pack, definition=definition))
+        for op_type, facets in brought.facets:
+            self.facets[op_type].append((pack, facets))
+            if any(getattr(f, "facet", "") == "proto" for f in facets):
+                self.definers[op_type].append(Definer(pack))
+        for spec in brought.kernels:
+            self._kernels[spec.op_type].append((pack, spec))
+        for version in brought.versions:
+            self.versions[version.op_type].append((pack, version))
+        for kind, key, target in brought.targets:
+            self.targets[kind].append((pack, key, target))
+
+    def places(self, op_type: str) -> set[str]:
+        """Kinds of places that some pack brings kernels of this op for."""
+        named = {p for _, manifest in self._manifests.get(op_type, ()) for p in manifest.places(op_type)}
+        return named | {spec.place for _, spec in self._kernels.get(op_type, ())}
+
+    def kernel_modules(self, op_type: str, place: str) -> Iterator[tuple[Pack, str]]:
+        """Modules with kernels of an op at a place, and the packs that name them."""
+        for pack, manifest in self._manifests.get(op_type, ()):
+            for module in dict.fromkeys(manifest.modules(op_type, place)):
+                yield pack, module
+
+    def kernels(self, op_type: str, place: str) -> Iterator[tuple[Pack, KernelSpec]]:
+        """Kernels of an op at a place that were registered as functions."""
+        return ((pack, spec) for pack, spec in self._kernels.get(op_type, ()) if spec.place == place)
+
+
+def build_info(op_type: str, definer: Definer, index: OpIndex) -> OpInfo:
+    """OpInfo of an op: its definition, then the facets and versions that packs add.
+
+    Raises PackImportError, ManifestError, DefinitionError or AlreadyExistsError, each naming the distribution.
+    """
+    from oprack.op import OpDef, OpInfo, build_op_info
+    from oprack.op.info import set_facets
+
+    pack, definition = definer.pack, definer.definition
+    if definer.entry is not None:
+        asked_by = f"op {op_type} of pack {pack.found.name} ({pack.owner} {pack.found.version})"
+        definition = import_object(definer.entry.define, asked_by)
+        if not (isinstance(definition, type) and issubclass(definition, OpDef) and definition.op_type == op_type):
+            raise ManifestError(
+                f"{asked_by}: {definer.entry.define!r} is {definition!r}; expected a definition class with "
+                f"type={op_type!r}; regenerate ops.toml with `oprack manifest PATH`"
+            )
+    info = build_op_info(definition, pack.owner) if definition is not None else OpInfo(op_type)
+    for adder, facets in index.facets.get(op_type, ()):
+        set_facets(info, facets, adder.owner)
+    for adder, version in index.versions.get(op_type, ()):
+        info.set_facet("versions", version, adder.owner)
+    if info.infer_shape is None:
+        raise DefinitionError(
+            f"op {op_type} of {pack.owner} has no infer_shape; define infer_shape(ctx) in its class or register an "
+            "InferShapeFacet"
+        )
+    return info
+
+
+def module_kernels(op_type: str, place: str, pack: Pack, module_name: str) -> list[KernelSpec]:
+    """Kernels of an op at a place in a module that a manifest names.
+
+    Raises PackImportError, or ManifestError when the module has none.
+    """
+    from oprack.kernel import kernel_specs
+
+    asked_by = f"kernels of op {op_type} at {place}, pack {pack.found.name} ({pack.owner} {pack.found.version})"
+    module = import_module(module_name, asked_by)
+    specs = [s for s in kernel_specs(module) if s.op_type == op_type and s.place == place]
+    if not specs:
+        raise ManifestError(
+            f"{asked_by}: module {module_name!r} has no @kernel of this op and place, though ops.toml says so; "
+            "regenerate it with `oprack manifest PATH`"
+        )
+    return specs

@@ -1,0 +1,50 @@
+"""What is known of a pack, and the warnings that tell of a broken one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class PackWarning(UserWarning):
+    """Something about the installed packs is not as asked, for example an unknown name in OPRACK_PACKS."""
+
+
+class BrokenPackWarning(PackWarning):
+    """A pack can't be used; the others go on. `oprack doctor` prints the whole reason."""
+
+
+@dataclass(frozen=True)
+class PackInfo:
+    """One installed pack.
+
+    name: of its entry point. distribution, version: what pip installed. status: "ok", "blocked" or "broken".
+    error: "" or class and text of what broke it. op_types: what it defines, as far as its manifest can be read.
+    hooks: hooks that it implements. entry_point: the module named there. conflicts: op types that another pack
+    defines, too. exception: the error itself.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    status: str = "ok"
+    error: str = ""
+    op_types: tuple[str, ...] = ()
+    hooks: tuple[str, ...] = ()
+    entry_point: str = ""
+    conflicts: tuple[str, ...] = ()
+    exception: BaseException | None = field(default=None, compare=False, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name,
+            "distribution": self.distribution,
+            "version": self.version,
+            "status": self.status,
+            "error": self.error,
+            "ops": list(self.op_types),
+            "hooks": list(self.hooks),
+            "entry_point": self.entry_point,
+            "conflicts": list(self.conflicts),
+        }

@@ -1,0 +1,171 @@
+"""ops.toml: a pack's ops and kernels by string, so that nothing is imported before it is used.
+
+```toml
+schema_version = 1
+[ops.scale]
+define = "oprack_math.ops.scale:Scale"          # the definition class
+version = 0                                     # number of OpVersion checkpoints
+kernels.cpu = ["oprack_math.kernels.scale"]     # modules with @kernel functions, by place
+operator = "my_pack.operators.while_op:WhileOp" # only for an op that runs itself
+[kernels.relu]                                  # kernels for an op of another pack
+cpu = ["my_pack.kernels.fast_relu"]
+```
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from oprack.errors import ManifestError, PackVersionError
+
+SCHEMA_VERSION = 1
+FILENAME = "ops.toml"
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+_OBJECT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+_FIX = "regenerate it with `oprack manifest PATH`"
+
+Modules = dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class OpEntry:
+    """One op of a manifest. kernels: place -> modules."""
+
+    define: str
+    version: int = 0
+    kernels: Modules = field(default_factory=dict)
+    operator: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Contents of an ops.toml. ops: what the pack defines. kernels: op of another pack -> place -> modules."""
+
+    ops: dict[str, OpEntry] = field(default_factory=dict)
+    kernels: dict[str, Modules] = field(default_factory=dict)
+
+    def modules(self, op_type: str, place: str) -> tuple[str, ...]:
+        """Kernel modules of an op at a place."""
+        own = self.ops[op_type].kernels if op_type in self.ops else {}
+        return own.get(place, ()) + self.kernels.get(op_type, {}).get(place, ())
+
+    def places(self, op_type: str) -> set[str]:
+        """Places that an op has kernels for."""
+        own = self.ops[op_type].kernels if op_type in self.ops else {}
+        return {*own, *self.kernels.get(op_type, {})}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table that `parse` takes."""
+        ops = {}
+        for op_type, entry in self.ops.items():
+            ops[op_type] = table = {"define": entry.define, "version": entry.version}
+            if entry.kernels:
+                table["kernels"] = {p: list(m) for p, m in entry.kernels.items()}
+            if entry.operator:
+                table["operator"] = entry.operator
+        kernels = {t: {p: list(m) for p, m in places.items()} for t, places in self.kernels.items()}
+        return {"schema_version": SCHEMA_VERSION, "ops": ops, "kernels": kernels}
+
+
+def read(path: Path) -> Manifest:
+    """Manifest of a file.
+
+    Raises ManifestError that names file, key, value and expectation; PackVersionError for a newer schema_version.
+    """
+    import tomllib
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        raise ManifestError(f"{path}: can't be read ({type(e).__name__}: {e}); expected a TOML file; {_FIX}") from e
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as e:
+        raise ManifestError(f"{path}: is no TOML ({e}); {_FIX}") from e
+    return parse(data, str(path))
+
+
+def parse(data: Any, source: str) -> Manifest:
+    """Manifest of a parsed table; `source` names the file in errors. Raises as `read`."""
+    if not isinstance(data, dict):
+        raise _error(source, "", data, "a table")
+    version = data.get("schema_version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise _error(source, "schema_version", version, f"an int from 1 to {SCHEMA_VERSION}")
+    if version > SCHEMA_VERSION:
+        raise PackVersionError(
+            f"{source}: schema_version = {version}, but this oprack reads up to {SCHEMA_VERSION}: the pack was written "
+            "for a newer core; upgrade oprack (pip install --upgrade oprack) or install an older version of the pack"
+        )
+    for key in data.keys() - {"schema_version", "ops", "kernels"}:
+        raise _error(source, key, data[key], "one of the keys schema_version, ops, kernels")
+    ops = {t: _op(source, t, table) for t, table in _table(source, "ops", data.get("ops", {})).items()}
+    kernels = {}
+    for op_type, table in _table(source, "kernels", data.get("kernels", {})).items():
+        kernels[op_type] = _places(source, f"kernels.{op_type}", table)
+    return Manifest(ops, kernels)
+
+
+def _op(source: str, op_type: str, table: Any) -> OpEntry:
+    key = f"ops.{op_type}"
+    if not isinstance(table, dict):
+        raise _error(source, key, table, "a table")
+    for name in table.keys() - {"define", "version", "kernels", "operator"}:
+        raise _error(source, f"{key}.{name}", table[name], "one of the keys define, version, kernels, operator")
+    define, operator = table.get("define"), table.get("operator", "")
+    if not isinstance(define, str) or not _OBJECT.fullmatch(define):
+        raise _error(source, f"{key}.define", define, "a string such as 'my_pack.ops.scale:Scale'")
+    if not isinstance(operator, str) or (operator and not _OBJECT.fullmatch(operator)):
+        raise _error(source, f"{key}.operator", operator, "a string such as 'my_pack.operators.loop:LoopOp'")
+    version = table.get("version", 0)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 0:
+        raise _error(source, f"{key}.version", version, "the number of checkpoints of the op's OpVersion, 0 or more")
+    return OpEntry(define, version, _places(source, f"{key}.kernels", table.get("kernels", {})), operator)
+
+
+def _table(source: str, key: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _error(source, key, value, "a table with one entry per op type")
+    for op_type in value:
+        if not _NAME.fullmatch(op_type):
+            raise _error(source, f"{key}.{op_type!r}", value[op_type], "an op type of letters, digits and '_' as key")
+    return value
+
+
+def _places(source: str, key: str, value: Any) -> Modules:
+    if not isinstance(value, dict):
+        raise _error(source, key, value, "a table place -> list of modules")
+    for place, modules in value.items():
+        if not isinstance(modules, list) or not all(isinstance(m, str) and _MODULE.fullmatch(m) for m in modules):
+            raise _error(source, f"{key}.{place}", modules, "a list of modules such as ['my_pack.kernels.scale']")
+    return {place: tuple(modules) for place, modules in value.items()}
+
+
+def _error(source: str, key: str, value: Any, expected: str) -> ManifestError:
+    where = f"{source}: {key} = {value!r}" if key else f"{source}: {value!r}"
+    return ManifestError(f"{where}; expected {expected}; {_FIX}")
+
+
+def render(manifest: Manifest) -> str:
+    """The text of ops.toml: sorted, so that the same pack always gives the same bytes."""
+    lines = ["# generated by `oprack manifest`; do not edit", f"schema_version = {SCHEMA_VERSION}"]
+    for op_type, entry in sorted(manifest.ops.items()):
+        lines += ["", f"[ops.{op_type}]", f'define = "{entry.define}"', f"version = {entry.version}"]
+        lines += _render_places(entry.kernels, "kernels.")
+        if entry.operator:
+            lines.append(f'operator = "{entry.operator}"')
+    for op_type, places in sorted(manifest.kernels.items()):
+        lines += ["", f"[kernels.{op_type}]", *_render_places(places, "")]
+    return "\n".join(lines) + "\n"
+
+
+def _render_places(places: Mapping[str, tuple[str, ...]], prefix: str) -> list[str]:
+    return [
+        f"{prefix}{place} = [" + ", ".join(f'"{m}"' for m in sorted(modules)) + "]"
+        for place, modules in sorted(places.items())
+    ]

@@ -1,0 +1,142 @@
+"""The `register` object that hooks get: it takes what one pack brings and checks it on the pack's own line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from oprack.errors import DefinitionError, ManifestError
+from oprack.packs import manifest as manifests
+from oprack.packs.manifest import Manifest
+from oprack.packs.resolve import import_module, package_directory
+
+if TYPE_CHECKING:
+    from oprack.kernel import KernelSpec
+    from oprack.op import OpDef, OpVersion
+
+
+@dataclass
+class Contributions:
+    """What one pack brings. targets: (kind, key, object or "module:name"), for places, observers and what plugins add.
+
+    paths: files that the manifests came from.
+    """
+
+    manifests: list[Manifest] = field(default_factory=list)
+    definitions: dict[str, type[OpDef]] = field(default_factory=dict)
+    facets: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    kernels: list[KernelSpec] = field(default_factory=list)
+    versions: list[OpVersion] = field(default_factory=list)
+    targets: list[tuple[str, str, Any]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+
+    def defined(self) -> list[str]:
+        """Op types that this pack defines."""
+        makers = [op_type for op_type, facets in self.facets if any(_is_maker(f) for f in facets)]
+        return [*(t for m in self.manifests for t in m.ops), *self.definitions, *makers]
+
+    @property
+    def by_string(self) -> bool:
+        """Whether everything is named by strings, so that another process can take it from a cache."""
+        objects = self.definitions or self.facets or self.kernels or self.versions
+        return not objects and all(isinstance(target, str) for _, _, target in self.targets)
+
+
+class Register:
+    """Bound to one pack; `owner` is its distribution. All methods raise on bad input, with the pack's line above."""
+
+    def __init__(self, pack: str, owner: str) -> None:
+        self.pack, self.owner = pack, owner
+        self.contributions = Contributions()
+
+    def __repr__(self) -> str:
+        return f"<register of pack {self.pack} ({self.owner})>"
+
+    def manifest(self, package: str, filename: str = manifests.FILENAME) -> None:
+        """Ops and kernels of `filename` in a package's directory.
+
+        Raises ManifestError when it is missing or malformed, PackVersionError when it is of a newer core.
+        """
+        if not isinstance(package, str) or not package:
+            raise ManifestError(
+                f"{self!r}: manifest({package!r}) names no package; write register.manifest(__package__) in a module "
+                "that is part of the pack's package"
+            )
+        directory = package_directory(package)
+        if directory is None:
+            raise ManifestError(f"{self!r}: package {package!r} has no directory; expected one that holds {filename}")
+        path = Path(directory, filename)
+        self.contributions.manifests.append(manifests.read(path))
+        self.contributions.paths.append(str(path))
+
+    def op(self, definition: type[OpDef]) -> None:
+        """An op by its definition class."""
+        from oprack.op import OpDef
+
+        if not (isinstance(definition, type) and issubclass(definition, OpDef) and definition.op_type):
+            raise DefinitionError(f'{self!r}: op({definition!r}) is no op; expected class Name(OpDef, type="...")')
+        if definition.op_type in self.contributions.definitions:
+            raise DefinitionError(f"{self!r}: op {definition.op_type!r} is registered twice by this pack")
+        self.contributions.definitions[definition.op_type] = definition
+
+    def operator(self, op_type: str, *facets: Any) -> None:
+        """Facets of an op, in any order, also of an op of another pack; see `oprack.register_operator`."""
+        from oprack.op.facets import Facet
+
+        for facet in facets:
+            if not issubclass(facet if isinstance(facet, type) else type(facet), Facet):
+                raise DefinitionError(
+                    f"{self!r}: operator({op_type!r}, ...) got {facet!r}; expected classes derived from OpMaker, "
+                    "InferShapeFacet, GradOpMaker, OperatorBase or another facet of oprack.op"
+                )
+        if not facets:
+            raise DefinitionError(f"{self!r}: operator({op_type!r}) has no facet; expected at least one")
+        self.contributions.facets.append((op_type, facets))
+
+    def kernel(self, function: Callable[..., Any]) -> None:
+        """The kernels that @kernel declared on a function."""
+        from oprack.kernel import kernel_specs
+
+        holder = ModuleType(getattr(function, "__module__", None) or "")
+        holder.function = function  # type: ignore[attr-defined]
+        specs = list(kernel_specs(holder))
+        if not specs:
+            raise DefinitionError(f"{self!r}: {function!r} is no kernel; expected a function decorated with @kernel")
+        self.contributions.kernels += specs
+
+    def module(self, name: str) -> None:
+        """All kernels of a module, which is imported now; kernels named in a manifest are imported on first use."""
+        from oprack.kernel import kernel_specs
+
+        specs = list(kernel_specs(import_module(name, repr(self))))
+        if not specs:
+            raise DefinitionError(f"{self!r}: module {name!r} has no function decorated with @kernel")
+        self.contributions.kernels += specs
+
+    def op_version(self, version: OpVersion) -> None:
+        """The history of an op whose definition gives none."""
+        from oprack.op import OpVersion
+
+        if not isinstance(version, OpVersion):
+            raise DefinitionError(f'{self!r}: op_version({version!r}); expected OpVersion("op").checkpoint(...)')
+        self.contributions.versions.append(version)
+
+    def place(self, kind: str, factory: str) -> None:
+        """A kind of place, and "module:name" of what opens its device context: called with the Place."""
+        self._target("place", kind, factory)
+
+    def observer(self, observer: Any) -> None:
+        """An observer of runs: the object, or "module:name" of one."""
+        self._target("observer", "", observer)
+
+    def _target(self, kind: str, key: str, target: Any) -> None:
+        if isinstance(target, str) and not all(target.partition(":")):
+            raise DefinitionError(f"{self!r}: {kind} {target!r}; expected a string such as 'my_pack.module:name'")
+        self.contributions.targets.append((kind, key, target))
+
+
+def _is_maker(facet: Any) -> bool:
+    return getattr(facet, "facet", "") == "proto"

@@ -1,0 +1,118 @@
+"""The words of what a PackManager says about packs: which are left out, broken, unknown or in conflict."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from oprack.packs.discovery import BUILTIN, FoundPack, Pack
+
+UNBLOCKABLE = (
+    f"the core's own pack {BUILTIN.name!r} can't be blocked: programs need its ops feed and fetch; remove it from "
+    "OPRACK_BLOCK or the list of blocked packs"
+)
+
+
+def selection(
+    found: Sequence[FoundPack], environ: Mapping[str, str], blocked: Collection[str]
+) -> tuple[dict[FoundPack, str], list[str]]:
+    """Packs to leave out with the reason, and what to say about names that fit no pack.
+
+    Raises InvalidArgumentError when the core's own pack is to be blocked.
+    """
+    from oprack.errors import InvalidArgumentError
+
+    only = environ.get("OPRACK_PACKS")
+    allowed = _names(only) if only is not None else None
+    by_env = _names(environ.get("OPRACK_BLOCK", ""))
+    if any(name in by_env or name in blocked for name in BUILTIN.names):
+        raise InvalidArgumentError(UNBLOCKABLE)
+    left_out = {}
+    for f in found[1:]:
+        if allowed is not None and not any(name in allowed for name in f.names):
+            left_out[f] = "not among OPRACK_PACKS"
+        elif any(name in by_env for name in f.names):
+            left_out[f] = "blocked by OPRACK_BLOCK"
+        elif any(name in blocked for name in f.names):
+            left_out[f] = "blocked by the caller"
+    known = {name for f in found for name in f.names}
+    messages = [
+        unknown_pack(where, name, found)
+        for where, names in (("OPRACK_PACKS", allowed or []), ("OPRACK_BLOCK", by_env), ("blocked", sorted(blocked)))
+        for name in names
+        if name not in known
+    ]
+    return left_out, messages
+
+
+def _names(value: str) -> list[str]:
+    return [name for part in value.split(",") if (name := part.strip())]
+
+
+def unknown_pack(where: str, name: str, found: Iterable[FoundPack]) -> str:
+    names = sorted({f.name for f in found})
+    return f"{where}: no installed pack is named {name!r}{_close(name, names)}; installed: {', '.join(names)}"
+
+
+def _close(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=3)
+    return f" (did you mean {' or '.join(near)}?)" if near else ""
+
+
+def _label(pack: Pack) -> str:
+    return f"{pack.found.name} ({pack.owner} {pack.found.version})".replace(" )", ")")
+
+
+def broken(pack: Pack) -> str:
+    return (
+        f"pack {_label(pack)} is broken and left out: {type(pack.exception).__name__}: {pack.exception}\n"
+        "Run `oprack doctor` for the whole reason."
+    )
+
+
+def broken_kernel(op_type: str, place: str, pack: Pack, error: Exception) -> str:
+    return (
+        f"pack {_label(pack)}: a kernel of op {op_type} at {place} is left out: {type(error).__name__}: {error}\n"
+        f"Run `oprack op {op_type}` to see what is left, `oprack doctor` for the whole reason."
+    )
+
+
+def duplicate(op_type: str, packs: Sequence[Pack]) -> str:
+    return (
+        f"op {op_type!r} is defined by {' and by '.join(_label(p) for p in packs)}; expected one pack. Block one with "
+        f"OPRACK_BLOCK={packs[-1].found.name} or `oprack packs --block {packs[-1].found.name}`, or uninstall it"
+    )
+
+
+def bringers(op_type: str, packs: Iterable[Pack]) -> list[Pack]:
+    """Broken and blocked packs that are known to bring an op."""
+    return [p for p in packs if p.status != "ok" and op_type in p.known]
+
+
+def _why(packs: Iterable[Pack]) -> str:
+    return "; ".join(
+        f"pack {_label(p)} brings it but is {p.status}: "
+        + (f"{type(p.exception).__name__}: {p.exception}" if p.exception is not None else p.reason)
+        for p in packs
+    )
+
+
+def unknown_op(op_type: str, brought_by: Sequence[Pack], known: Iterable[str]) -> str:
+    if brought_by:
+        return f"op {op_type!r} can't be had: {_why(brought_by)}. Run `oprack doctor`"
+    return (
+        f"op {op_type!r} is unknown: no installed pack brings it{_close(op_type, known)}; install the pack that does, "
+        "or see `oprack ops` for what there is"
+    )
+
+
+def missing(op_types: Sequence[str], packs: Sequence[Pack], known: Iterable[str]) -> str:
+    known = list(known)
+    lines = []
+    for op_type in op_types:
+        brought_by = bringers(op_type, packs)
+        lines.append(f"  {op_type}: {_why(brought_by) if brought_by else 'no installed pack' + _close(op_type, known)}")
+    return (
+        f"{len(op_types)} op type(s) of the program are missing:\n" + "\n".join(lines) + "\n"
+        "Install the packs that bring them (see `oprack packs` for what is installed), or run `oprack doctor`"
+    )

@@ -1,0 +1,55 @@
+"""From strings in a manifest to the modules and objects that they name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+from oprack.errors import ManifestError, PackImportError
+
+
+def import_module(name: str, asked_by: str) -> Any:
+    """Import a module; PackImportError names it, who asked for it, and the cause."""
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as e:
+        raise PackImportError(
+            f"{asked_by}: importing {name!r} failed: {type(e).__name__}: {e}; repair or reinstall the distribution, or "
+            "block the pack (`oprack doctor` says more)"
+        ) from e
+
+
+def import_object(target: str, asked_by: str) -> Any:
+    """Object of a string "module:name"; PackImportError names the string, who asked for it, and the cause."""
+    module_name, colon, path = target.partition(":")
+    if not colon or not path:
+        raise ManifestError(f"{asked_by}: {target!r} names no object; expected a string such as 'my_pack.module:name'")
+    value = import_module(module_name, asked_by)
+    for part in path.split("."):
+        try:
+            value = getattr(value, part)
+        except AttributeError as e:
+            raise PackImportError(
+                f"{asked_by}: {target!r} names nothing: {module_name} has no {path!r}; regenerate ops.toml with "
+                "`oprack manifest PATH` if the object was renamed"
+            ) from e
+    return value
+
+
+def package_directory(package: str) -> Path | None:
+    """Directory of a package without importing it or a parent of it; None when it is not found on disk."""
+    if (module := sys.modules.get(package)) is not None:
+        return next((Path(p) for p in getattr(module, "__path__", ())), None)
+    top, *rest = package.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    for location in (spec.submodule_search_locations or ()) if spec is not None else ():
+        directory = Path(location, *rest)
+        if directory.is_dir():
+            return directory
+    return None
