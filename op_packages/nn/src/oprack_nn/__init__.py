@@ -1,0 +1,1 @@
+"""Op pack of neural networks: convolution, pooling, normalisation, activations, losses, embedding, interpolation."""

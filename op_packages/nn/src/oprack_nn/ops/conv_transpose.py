@@ -1,0 +1,221 @@
+"""conv2d_transpose, depthwise_conv2d_transpose, conv3d_transpose, their gradients: all of the ops but their kernels."""
+
+from __future__ import annotations
+
+from oprack import op
+from oprack.op import Attr, GradOp, GradOpDef, OpVersion
+from oprack.types import AttrType
+
+from oprack_nn.ops._conv import (
+    CudnnExtras,
+    MkldnnFuseExtras,
+    algorithm_attr,
+    conv_transpose_out,
+    join_dims,
+    layout_attr,
+    paddings_attr,
+    positive,
+    resolve_dilations,
+    resolve_pads,
+    split_dims,
+)
+
+_PADDING_NOTE = "New attribute output_padding: extra rows and columns at the end."
+
+
+def _infer_shape(ctx):
+    strides = ctx.attr("strides")
+    rank = len(strides)
+    dims = ctx.require_rank("Input", rank + 2)
+    c_in, k_per_group, *ksize = ctx.require_rank("Filter", rank + 2)
+    n, c, spatial = split_dims(dims, ctx.attr("data_format"))
+    ctx.require(
+        c < 0 or c_in < 0 or c == c_in,
+        f"Input {list(dims)} has {c} channels ({ctx.attr('data_format')}), but Filter {list(ctx.dim('Filter'))} takes "
+        f"{c_in}; check Filter and data_format",
+    )
+    pads = resolve_pads(ctx.attr("padding_algorithm"), ctx.attr("paddings"), spatial, ksize, strides)
+    dilations = resolve_dilations(ctx.attr("padding_algorithm"), ctx.attr("dilations"))
+    out = [conv_transpose_out(x, *rest) for x, *rest in zip(spatial, ksize, pads, strides, dilations, strict=True)]
+    size, extra = ctx.attr("output_size"), ctx.attr("output_padding")
+    if size:
+        _check_length(ctx, "output_size", size, rank)
+        for given, least, step in zip(size, out, strides, strict=True):
+            ctx.require(
+                least < 0 or least <= given < least + step,
+                f"output_size is {list(size)}; expected {least} <= {given} < {least + step} there, since several sizes "
+                "within one stride share an Input shape",
+            )
+        out = list(size)
+    elif extra:
+        _check_length(ctx, "output_padding", extra, rank)
+        for given, step, dilation in zip(extra, strides, dilations, strict=True):
+            ctx.require(
+                0 <= given < max(step, dilation),
+                f"output_padding is {list(extra)}; expected less than stride {step} or dilation {dilation}",
+            )
+        out = [o if o < 0 else o + e for o, e in zip(out, extra, strict=True)]
+    channels = k_per_group * ctx.attr("groups") if k_per_group > 0 else -1
+    ctx.set_dim("Output", join_dims(n, channels, out, ctx.attr("data_format")))
+
+
+def _check_length(ctx, name, value, rank):
+    ctx.require(len(value) == rank, f"{name} is {list(value)}; expected {rank} numbers, one per spatial dim")
+
+
+def _make_grad(fwd):
+    has_bias = "Bias" in fwd.proto.inputs and fwd.has_input("Bias")
+    return GradOp(
+        fwd.type + "_grad",
+        Input=fwd.input("Input"),
+        Filter=fwd.input("Filter"),
+        Bias=fwd.input("Bias") if has_bias else None,
+        Output_grad=fwd.output_grad("Output"),
+        Input_grad=fwd.input_grad("Input"),
+        Filter_grad=fwd.input_grad("Filter"),
+        attrs=fwd.attrs,
+    )
+
+
+def _infer_grad_shape(ctx):
+    ctx.set_dim("Input@GRAD", ctx.dim("Input"))
+    ctx.set_dim("Filter@GRAD", ctx.dim("Filter"))
+
+
+class _Attrs2D(MkldnnFuseExtras):
+    strides = positive([1, 1], "Distance of the inputs along H and W of the output.")
+    paddings = paddings_attr(2)
+    output_padding = Attr([], "Extra rows and columns at the end; empty for none.", type=AttrType.INTS)
+    output_size = Attr([], "H and W of the output; empty for the smallest.", type=AttrType.INTS, support_tensor=True)
+    padding_algorithm = algorithm_attr()
+    groups = Attr(1, "Groups of channels that see each other.").at_least(1)
+    dilations = positive([1, 1], "Distance of kernel taps along H and W.")
+    data_format = layout_attr("NCHW")
+
+
+class _DepthwiseAttrs2D(_Attrs2D):
+    use_cudnn = Attr(False, "Paddle: prefer the cuDNN kernel.", extra=True)
+
+
+class _Attrs3D(CudnnExtras):
+    strides = positive([1, 1, 1], "Distance of the inputs along D, H and W of the output.")
+    paddings = paddings_attr(3)
+    output_padding = Attr([], "Extra planes, rows and columns at the end; empty for none.", type=AttrType.INTS)
+    output_size = Attr([], "D, H and W of the output; empty for the smallest.", type=AttrType.INTS)
+    padding_algorithm = algorithm_attr()
+    groups = Attr(1, "Groups of channels that see each other.").at_least(1)
+    dilations = positive([1, 1, 1], "Distance of kernel taps along D, H and W.")
+    data_format = layout_attr("NCHW")
+
+
+class Conv2DTranspose(_Attrs2D, type="conv2d_transpose"):
+    r"""$$Output_{n,k,y s_h + i d_h - p_t,x s_w + j d_w - p_l} \mathrel{+}= Input_{n,c,y,x} Filter_{c,k,i,j}$$
+
+    The adjoint of conv2d with the same attributes; (H - 1) s - p_t - p_b + d (kh - 1) + 1 rows unless output_size or
+    output_padding asks for more. Bias, one number per channel, is added.
+    """
+
+    Input = op.Input("[N, C, H, W], or [N, H, W, C] with data_format NHWC.")
+    Filter = op.Input("[C, K / groups, kh, kw] in either layout.")
+    Bias = op.Input("[K].", dispensable=True, extra=True)
+    Output = op.Output("[N, K, H', W'] in the layout of Input.")
+    versions = (
+        OpVersion("conv2d_transpose")
+        .checkpoint(_PADDING_NOTE, ("new_attr", "output_padding", []))
+        .checkpoint(
+            "New attributes force_fp32_output and mkldnn_data_type for oneDNN's bfloat16 kernel.",
+            ("new_attr", "force_fp32_output", False),
+            ("new_attr", "mkldnn_data_type", "float32"),
+        )
+    )
+    infer_shape = _infer_shape
+    make_grad = _make_grad
+
+
+class DepthwiseConv2DTranspose(_DepthwiseAttrs2D, type="depthwise_conv2d_transpose"):
+    """conv2d_transpose with one group per input channel."""
+
+    Input = op.Input("[N, C, H, W], or [N, H, W, C] with data_format NHWC.")
+    Filter = op.Input("[C, K / groups, kh, kw] in either layout.")
+    Bias = op.Input("[K].", dispensable=True, extra=True)
+    Output = op.Output("[N, K, H', W'] in the layout of Input.")
+    versions = OpVersion("depthwise_conv2d_transpose").checkpoint(_PADDING_NOTE, ("new_attr", "output_padding", []))
+    infer_shape = _infer_shape
+    make_grad = _make_grad
+
+
+class Conv3DTranspose(_Attrs3D, type="conv3d_transpose"):
+    """conv2d_transpose with a third spatial dim, D."""
+
+    Input = op.Input("[N, C, D, H, W], or [N, D, H, W, C] with data_format NDHWC.")
+    Filter = op.Input("[C, K / groups, kd, kh, kw] in either layout.")
+    Output = op.Output("[N, K, D', H', W'] in the layout of Input.")
+    versions = OpVersion("conv3d_transpose").checkpoint(_PADDING_NOTE, ("new_attr", "output_padding", []))
+    infer_shape = _infer_shape
+    make_grad = _make_grad
+
+
+class Conv2DTransposeGrad(_Attrs2D, GradOpDef, type="conv2d_transpose_grad"):
+    """Input@GRAD is the convolution of Output@GRAD with Filter; Filter@GRAD correlates Output@GRAD with Input."""
+
+    Input = op.Input("Input of the forward op.")
+    Filter = op.Input("Filter of the forward op.")
+    Bias = op.Input("Bias of the forward op; gets no gradient.", dispensable=True)
+    Output_grad = op.Input("Shape of Output.")
+    Input_grad = op.Output("Shape of Input.", dispensable=True)
+    Filter_grad = op.Output("Shape of Filter.", dispensable=True)
+    infer_shape = _infer_grad_shape
+
+    def make_grad(fwd):
+        return GradOp(
+            "conv2d_transpose_grad_grad",
+            Input=fwd.input("Input"),
+            Filter=fwd.input("Filter"),
+            grad_out=fwd.input("Output@GRAD"),
+            grad_x_grad=fwd.output_grad("Input@GRAD") if fwd.has_output("Input@GRAD") else None,
+            grad_filter_grad=fwd.output_grad("Filter@GRAD") if fwd.has_output("Filter@GRAD") else None,
+            grad_out_grad=fwd.input_grad("Output@GRAD"),
+            Input_grad=fwd.input_grad("Input"),
+            Filter_grad=fwd.input_grad("Filter"),
+            attrs=fwd.attrs,
+        )
+
+
+class DepthwiseConv2DTransposeGrad(_DepthwiseAttrs2D, GradOpDef, type="depthwise_conv2d_transpose_grad"):
+    """As conv2d_transpose_grad, per channel."""
+
+    Input = op.Input("Input of the forward op.")
+    Filter = op.Input("Filter of the forward op.")
+    Bias = op.Input("Bias of the forward op; gets no gradient.", dispensable=True)
+    Output_grad = op.Input("Shape of Output.")
+    Input_grad = op.Output("Shape of Input.", dispensable=True)
+    Filter_grad = op.Output("Shape of Filter.", dispensable=True)
+    infer_shape = _infer_grad_shape
+
+
+class Conv3DTransposeGrad(_Attrs3D, GradOpDef, type="conv3d_transpose_grad"):
+    """As conv2d_transpose_grad, with a third spatial dim."""
+
+    Input = op.Input("Input of the forward op.")
+    Filter = op.Input("Filter of the forward op.")
+    Output_grad = op.Input("Shape of Output.")
+    Input_grad = op.Output("Shape of Input.", dispensable=True)
+    Filter_grad = op.Output("Shape of Filter.", dispensable=True)
+    infer_shape = _infer_grad_shape
+
+
+class Conv2DTransposeGradGrad(_Attrs2D, GradOpDef, type="conv2d_transpose_grad_grad"):
+    """Gradient of conv2d_transpose_grad, which is linear in each of Input, Filter and Output@GRAD."""
+
+    Input = op.Input("Input of the forward op.")
+    Filter = op.Input("Filter of the forward op.")
+    grad_out = op.Input("Output@GRAD of conv2d_transpose_grad.")
+    grad_x_grad = op.Input("Gradient of Input@GRAD.", dispensable=True)
+    grad_filter_grad = op.Input("Gradient of Filter@GRAD.", dispensable=True)
+    Input_grad = op.Output("Shape of Input.", dispensable=True)
+    Filter_grad = op.Output("Shape of Filter.", dispensable=True)
+    grad_out_grad = op.Output("Shape of Output.", dispensable=True)
+
+    def infer_shape(ctx):
+        _infer_grad_shape(ctx)
+        ctx.set_dim("grad_out@GRAD", ctx.dim("grad_out"))
