@@ -1,0 +1,1 @@
+"""Kernels of the pack's ops."""

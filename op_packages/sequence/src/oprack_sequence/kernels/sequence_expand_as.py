@@ -1,0 +1,27 @@
+"""Kernels of sequence_expand_as."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import kernel
+from oprack.types import FLOATS, INTEGERS
+from oprack_sequence.kernels._lod import segment_ids, segment_sum, sequence_offsets
+
+
+@kernel("sequence_expand_as", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+def sequence_expand_as(X, *, ctx, xp):
+    """One gather of rows."""
+    offsets = sequence_offsets(ctx, "Y")
+    if len(offsets) - 1 != X.shape[0]:
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: X has {X.shape[0]} rows, but Y has {len(offsets) - 1} sequences; expected as many"
+        )
+    return X[xp.asarray(segment_ids(offsets))]
+
+
+@kernel("sequence_expand_as_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+def sequence_expand_as_grad(Out_grad, *, ctx, xp):
+    """Sum over each sequence."""
+    return segment_sum(Out_grad, np.asarray(sequence_offsets(ctx, "Y")), xp)

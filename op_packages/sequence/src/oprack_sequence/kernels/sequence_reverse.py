@@ -1,0 +1,13 @@
+"""Kernels of sequence_reverse."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS, INTEGERS
+from oprack_sequence.kernels._lod import reversed_rows, sequence_offsets
+
+
+@kernel("sequence_reverse", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+def sequence_reverse(X, *, ctx, xp):
+    """One gather of rows."""
+    return X[xp.asarray(reversed_rows(sequence_offsets(ctx, "X")))]

@@ -1,0 +1,23 @@
+"""sequence_enumerate: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
+from oprack.types import AttrType
+
+
+class SequenceEnumerate(OpDef, type="sequence_enumerate"):
+    """Row i of Out is the window of ids that begins at row i of X; past the end of the sequence it is pad_value."""
+
+    X = Input("Ids [N, 1] with LoD.")
+    Out = Output("[N, win_size] with the LoD of X.")
+    win_size = Attr(REQUIRED, "Ids of a window.", type=AttrType.INT).at_least(1)
+    pad_value = Attr(0, "Stands for ids past the end.")
+    all_kernels_must_compute_runtime_shape = Attr(
+        True, "Has no effect.", name="@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@"
+    )
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", (ctx.dim("X")[0], ctx.attr("win_size")))
+        ctx.share_lod("X", "Out")

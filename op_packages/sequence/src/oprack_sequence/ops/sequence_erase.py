@@ -1,0 +1,19 @@
+"""sequence_erase: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
+from oprack.types import AttrType
+
+
+class SequenceErase(OpDef, type="sequence_erase"):
+    """Drops the given tokens from every sequence; sequences get shorter, their number stays."""
+
+    X = Input("Ids [N, 1] with LoD; the innermost level gets shorter.")
+    Out = Output("Ids [rows left, 1] with LoD.")
+    tokens = Attr(REQUIRED, "Ids to drop.", type=AttrType.INTS)
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
+        ctx.set_lod_level("Out", max(ctx.lod_level("X"), 1))

@@ -1,0 +1,50 @@
+"""sequence_pad: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.types import VarType
+from oprack_sequence.ops._infer import same_as
+
+
+class SequencePad(OpDef, type="sequence_pad"):
+    """Sequences side by side in one dense tensor, filled up with PadValue."""
+
+    X = Input("[N, ...] of rank 2 or more, with LoD.")
+    PadValue = Input("One element, or one for each element of a row of X.")
+    Out = Output("[number of sequences, padded length, ...]; no LoD.")
+    Length = Output("int64 [number of sequences].")
+    padded_length = Attr(-1, "Length to pad to; -1 is that of the longest sequence.")
+
+    def infer_shape(ctx):
+        dim = ctx.dim("X")
+        ctx.require(len(dim) >= 2, f"X has shape {list(dim)}; expected rank 2 or more: reshape it to [N, 1]")
+        ctx.set_dim("Out", (-1, ctx.attr("padded_length"), *dim[1:]))
+        ctx.set_dim("Length", (-1,))
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("Out", ctx.dtype("X"))
+        ctx.set_dtype("Length", VarType.INT64)
+
+    def make_grad(fwd):
+        return GradOp(
+            "sequence_pad_grad",
+            X=fwd.input("X"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class SequencePadGrad(GradOpDef, type="sequence_pad_grad"):
+    """Takes the rows out of the padded gradient."""
+
+    X = Input("Only its LoD and shape are read.")
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Shape and LoD of X.")
+    padded_length = Attr(-1, "As in sequence_pad.")
+    no_need_buffer_vars = ("X",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        same_as(ctx, "X", "X@GRAD")

@@ -1,0 +1,19 @@
+"""sequence_reverse: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import GradOp, Input, OpDef, Output
+from oprack_sequence.ops._infer import same_as
+
+
+class SequenceReverse(OpDef, type="sequence_reverse"):
+    """Turns the rows of every sequence around; it is its own gradient."""
+
+    X = Input("[N, ...] with LoD.")
+    Y = Output("Shape and LoD of X.")
+
+    def infer_shape(ctx):
+        same_as(ctx, "X", "Y")
+
+    def make_grad(fwd):
+        return GradOp("sequence_reverse", X=fwd.output_grad("Y"), Y=fwd.input_grad("X"), attrs=fwd.attrs)

@@ -1,0 +1,44 @@
+"""sequence_unpad: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack_sequence.ops._infer import same_dim
+
+
+class SequenceUnpad(OpDef, type="sequence_unpad"):
+    """Sequences of the given lengths out of a padded tensor: the inverse of sequence_pad."""
+
+    X = Input("[B, T, ...].")
+    Length = Input("int64 [B] or [B, 1], each from 0 to T.")
+    Out = Output("[sum of Length, ...], at least [.., 1], with one LoD level.")
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        dim = ctx.dim("X")
+        ctx.require(len(dim) >= 2, f"X has shape {list(dim)}; expected [B, T, ...]")
+        ctx.set_dim("Out", (-1, *(dim[2:] or (1,))))
+        ctx.set_lod_level("Out", 1)
+
+    def make_grad(fwd):
+        return GradOp(
+            "sequence_unpad_grad",
+            X=fwd.input("X"),
+            Length=fwd.input("Length"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+        )
+
+
+class SequenceUnpadGrad(GradOpDef, type="sequence_unpad_grad"):
+    """Puts the rows back at their places; the padding gets zero."""
+
+    X = Input("Only its shape is read.")
+    Length = Input("As in sequence_unpad.", dispensable=True)
+    Out_grad = Input("Gradient of Out, with the LoD of Out.")
+    X_grad = Output("Shape of X.")
+    no_need_buffer_vars = ("X",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        same_dim(ctx, "X", "X@GRAD")
