@@ -9,7 +9,7 @@ PROJECTS := core/pyproject.toml $(sort $(wildcard op_packages/*/pyproject.toml p
 PACKS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard op_packages/*/pyproject.toml)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint docs bench clean
+.PHONY: help setup demo test lint docs bench constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*##/\1	/p' $(MAKEFILE_LIST)
@@ -42,6 +42,13 @@ docs: $(STAMP)  ## write the op reference to docs/ops
 
 bench: $(STAMP)  ## time what tests/benchmarks times
 	$(BIN)/python -m pytest tests/benchmarks -n 0
+
+constraints: $(STAMP)  ## choose the newest versions of everything again and write constraints.txt
+	echo "# Versions for make setup: tools, tests, demo, and what they need. Generated: make constraints." > constraints.new
+	echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" >> constraints.new
+	$(BIN)/uv pip compile --quiet --no-header --no-annotate --group dev $(PROJECTS) >> constraints.new
+	sed -i '/^-e /d; /^oprack/d' constraints.new
+	mv constraints.new constraints.txt
 
 clean:  ## remove what was built; .venv and .downloads too
 	rm -rf $(VENV) .downloads .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,96 @@
+"""Who may import whom, beyond what import-linter sees: packs, array libraries, and what is imported when."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CORE = ROOT / "core" / "src" / "oprack"
+PACKS = sorted(path.parent for path in (ROOT / "op_packages").glob("*/pyproject.toml"))
+DISTRIBUTIONS = [*PACKS, *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
+ARRAY_LIBRARIES = ("numpy", "cupy", "scipy", "ml_dtypes")
+
+
+def package_of(distribution: Path) -> Path:
+    """The one import package below src/."""
+    (package,) = (path.parent for path in (distribution / "src").glob("*/__init__.py"))
+    return package
+
+
+def imported(file: Path) -> set[str]:
+    """Top-level names of all packages that a file imports, at any depth of its code."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def modules_after(code: str, *paths: Path) -> set[str]:
+    """Names in sys.modules of a fresh interpreter that ran `code`, with `paths` importable."""
+    start = f"import sys; sys.path[:0] = {[str(path) for path in paths]!r}"
+    program = f"{start}\n{code}\nimport json; print(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_core_imports_no_pack():
+    found = {
+        str(file.relative_to(CORE)): sorted(n for n in imported(file) if n.startswith("oprack_"))
+        for file in CORE.rglob("*.py")
+    }
+    assert {file: names for file, names in found.items() if names} == {}
+
+
+def test_import_oprack_imports_next_to_nothing():
+    modules = modules_after("import oprack", CORE.parent)
+    assert not modules & {*ARRAY_LIBRARIES, "rich", "pluggy", "google.protobuf"}
+    assert not [name for name in modules if name.startswith("oprack_")]
+
+
+@pytest.mark.parametrize("pack", PACKS, ids=lambda path: path.name)
+def test_definitions_import_no_array_library_and_no_kernel(pack):
+    package = package_of(pack)
+    names = [f"{package.name}.pack"]
+    for file in sorted((package / "ops").rglob("*.py")):
+        names.append(".".join(file.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"))
+    code = f"import importlib\nfor name in {names!r}: importlib.import_module(name)"
+    modules = modules_after(code, CORE.parent, *(p / "src" for p in PACKS))
+    assert not modules & set(ARRAY_LIBRARIES)
+    assert not [name for name in modules if re.match(r"oprack_\w+\.kernels\b", name)]
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda path: path.name)
+def test_imports_are_declared_as_dependencies(distribution):
+    project = tomllib.loads((distribution / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = [r for group in project.get("optional-dependencies", {}).values() for r in group]
+    requirements = [*project["dependencies"], *extras]
+    declared = {re.match(r"[\w.-]+", r)[0].replace("-", "_").lower() for r in requirements}
+    declared = {"cupy" if name.startswith("cupy") else name for name in declared}
+    package = package_of(distribution)
+    allowed = declared | {package.name} | set(sys.stdlib_module_names)
+    missing = {str(file.relative_to(package)): sorted(imported(file) - allowed) for file in package.rglob("*.py")}
+    assert {file: names for file, names in missing.items() if names} == {}
+
+
+@pytest.mark.parametrize("pack", PACKS, ids=lambda path: path.name)
+def test_names_of_a_pack_agree(pack):
+    project = tomllib.loads((pack / "pyproject.toml").read_text("utf-8"))["project"]
+    package = package_of(pack).name
+    assert project["name"] == f"oprack-{pack.name.replace('_', '-')}"
+    assert package == f"oprack_{pack.name}"
+    assert project["entry-points"]["oprack.packs"] == {pack.name: f"{package}.pack"}
+    assert project["license"] == "Apache-2.0"
+    assert project["requires-python"] == ">=3.11"
+    assert (pack / "README.md").read_text("utf-8").strip()
