@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.errors import FeedDtypeError, FeedLoDError, FeedNameError, FeedShapeError, InvalidArgumentError, InvalidLoDError
+from oprack.errors import (
+    FeedDtypeError,
+    FeedLoDError,
+    FeedNameError,
+    FeedShapeError,
+    InvalidArgumentError,
+    InvalidLoDError,
+)
 from oprack.runtime.operator import OperatorBase
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows, check_lod
 from oprack.types import DTYPE_NAMES, VarType

@@ -49,6 +49,10 @@ class FileCase:
     def program(self, stage: Stage = "forward") -> Program:
         return Program.parse(self.arrays[_PROGRAMS[stage]].tobytes())
 
+    def op_types(self, stage: Stage = "forward") -> set[str]:
+        """Op types of the program of a stage."""
+        return self.program(stage).op_types()
+
     @cached_property
     def feeds(self) -> dict[str, Any]:
         """Inputs of the forward program, by variable."""

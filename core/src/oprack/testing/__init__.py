@@ -1,0 +1,19 @@
+"""For pack authors: the conformance suite, op cases, and the pytest plugin (fixtures without discovery)."""
+
+from oprack.testing.cases import Expected, FileCase, compare, load_cases
+from oprack.testing.conformance import Conformance, Limitation
+from oprack.testing.op_case import OpCase
+from oprack.testing.runner import check_case, missing_ops, run_case
+
+__all__ = [
+    "Conformance",
+    "Expected",
+    "FileCase",
+    "Limitation",
+    "OpCase",
+    "check_case",
+    "compare",
+    "load_cases",
+    "missing_ops",
+    "run_case",
+]

@@ -1,0 +1,147 @@
+"""The conformance suite: what every op of every pack must satisfy. A pack adopts it in a few lines:
+
+    from oprack.testing import Conformance, Limitation
+
+    class TestMath(Conformance):
+        pack = "math"
+        case_files = Path(__file__).parent / "cases"
+        limitations = [Limitation("pow.0012", "Paddle's own gradient is off at 0", stages=("gradient",))]
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from oprack.errors import UnknownOpError
+from oprack.packs.manager import default_manager
+from oprack.testing.cases import FileCase, Stage, load_cases
+from oprack.testing.op_case import OpCase
+from oprack.testing.runner import check_case, missing_ops
+
+STAGES: tuple[Stage, ...] = ("forward", "gradient", "gradient2")
+
+
+@dataclass(frozen=True)
+class Limitation:
+    """A known gap: cases whose id matches `cases` (a pattern such as "gru.*") may differ at these stages, for a reason."""
+
+    cases: str
+    reason: str
+    stages: tuple[Stage, ...] = STAGES
+
+    def covers(self, case_id: str, stage: Stage) -> bool:
+        return stage in self.stages and fnmatch.fnmatchcase(case_id, self.cases)
+
+
+@functools.lru_cache(maxsize=4)
+def _cases_of(path: Path) -> list[FileCase]:
+    return list(load_cases(path))
+
+
+class Conformance:
+    """Tests of one pack, collected by pytest from a subclass.
+
+    pack: name of its entry point. case_files: a folder of .npz case files (one per op type; sub-folders count, too),
+    or None. cases: OpCase records. limitations: known gaps, each with its reason; one that no longer fails is an error.
+    """
+
+    pack: ClassVar[str] = ""
+    case_files: ClassVar[Path | None] = None
+    cases: ClassVar[Sequence[OpCase]] = ()
+    limitations: ClassVar[Sequence[Limitation]] = ()
+
+    # pytest calls this for every test of the class -------------------------------------------------------------------
+    @classmethod
+    def pytest_generate_tests(cls, metafunc: Any) -> None:
+        """Give each test its ops, files or records."""
+        if "op_type" in metafunc.fixturenames:
+            metafunc.parametrize("op_type", cls.op_types())
+        if "case_file" in metafunc.fixturenames:
+            files = list(cls._files())
+            metafunc.parametrize("case_file", files, ids=[f"{f.parent.name}-{f.stem}" for f in files])
+        if "record" in metafunc.fixturenames:
+            metafunc.parametrize("record", cls.cases, ids=[c.id for c in cls.cases])
+
+    @classmethod
+    def op_types(cls) -> list[str]:
+        """Op types that the pack defines."""
+        found = [p for p in default_manager().packs() if p.name == cls.pack]
+        if not found or found[0].status != "ok":
+            state = f"is {found[0].status}: {found[0].error}" if found else "is not installed"
+            raise UnknownOpError(f"conformance of pack {cls.pack!r}: it {state}; run `oprack doctor`")
+        return sorted(found[0].op_types)
+
+    @classmethod
+    def _files(cls) -> Iterator[Path]:
+        if cls.case_files is not None:
+            own = set(cls.op_types())
+            yield from (f for f in sorted(cls.case_files.rglob("*.npz")) if f.stem in own)
+
+    @classmethod
+    def _limitation(cls, case_id: str, stage: Stage) -> Limitation | None:
+        return next((x for x in cls.limitations if x.covers(case_id, stage)), None)
+
+    # The tests --------------------------------------------------------------------------------------------------------
+    def test_op_is_documented_and_complete(self, op_type: str) -> None:
+        """Documentation for op, slots and attributes; a shape rule; kernels that match the op, or an operator class."""
+        manager = default_manager()
+        info = manager.op_info(op_type)
+        proto = info.proto
+        assert proto.doc, f"{op_type}: the definition class has no docstring"
+        undocumented = [s.name for s in (*proto.inputs.values(), *proto.outputs.values(), *proto.attrs.values()) if not s.doc]
+        assert not undocumented, f"{op_type}: no documentation for {undocumented}"
+        if manager.operator_class(op_type) is None:
+            assert info.infer_shape is not None, f"{op_type}: no infer_shape"
+            kernels = list(manager.kernel_map(op_type, "cpu"))
+            assert kernels, f"{op_type}: no kernel for place cpu"
+
+    def test_op_has_cases(self, op_type: str) -> None:
+        """Some case runs the op: a file of its own, a record, or a program of another file that has it."""
+        if any(c.op == op_type for c in self.cases) or any(f.stem == op_type for f in self._files()):
+            return
+        assert self.case_files is not None and op_type in _ops_in(self.case_files), f"{op_type}: no case runs it"
+
+    def test_definitions_import_no_array_library(self) -> None:
+        """Definitions are imported to print documentation and to check programs, also where no array library is."""
+        code = (
+            "import sys; from oprack.packs.manager import default_manager as m; "
+            f"[m().op_info(t) for t in {self.op_types()!r}]; "
+            "print([m for m in ('numpy', 'cupy') if m in sys.modules])"
+        )
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+        assert run.stdout.strip() == "[]", f"definitions of pack {self.pack} import {run.stdout.strip()}"
+
+    def test_case_file(self, case_file: Path) -> None:
+        """All cases of one file, forward and gradients, on both paths."""
+        failures, stale = [], []
+        for case in _cases_of(case_file):
+            for stage in STAGES:
+                if not case.has(stage) or missing_ops(case, stage, default_manager()):
+                    continue
+                known = self._limitation(case.id, stage)
+                reasons = check_case(case, stage)
+                if reasons and known is None:
+                    failures.append(f"{case.id} {stage}: " + "; ".join(reasons))
+                if not reasons and known is not None and known.cases == case.id:
+                    stale.append(f"{case.id} {stage} passes now: {known.reason}")
+        assert not failures, "\n".join(failures)
+        assert not stale, "limitations that are none any more:\n" + "\n".join(stale)
+
+    def test_record(self, record: OpCase) -> None:
+        """An OpCase: outputs, and gradients against central differences."""
+        reasons = record.check()
+        assert not reasons, "\n".join(reasons)
+
+
+@functools.cache
+def _ops_in(folder: Path) -> frozenset[str]:
+    """Op types that the programs in a folder of case files run."""
+    return frozenset(t for f in folder.rglob("*.npz") for c in load_cases(f) for s in STAGES if c.has(s) for t in c.op_types(s))

@@ -1,0 +1,227 @@
+"""OpCase: one op with inputs, attributes and expected outputs, written in a few lines; and the numeric gradient check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from oprack.desc import OpDesc
+from oprack.errors import DefinitionError, OprackError
+from oprack.op.desc_infer import infer_op
+from oprack.op.grad_desc import grad_name, grad_op_descs
+from oprack.packs.manager import default_manager
+from oprack.program import Program
+from oprack.runtime import Executor
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.testing.runner import CHECKS
+from oprack.types import VarType
+
+_KINDS = {
+    LoDTensor: VarType.LOD_TENSOR,
+    SelectedRows: VarType.SELECTED_ROWS,
+    LoDTensorArray: VarType.LOD_TENSOR_ARRAY,
+}
+
+
+@dataclass
+class OpCase:
+    """`OpCase("relu", {"X": x}, outputs={"Out": np.maximum(x, 0)}, grads=["X"])`.
+
+    inputs, outputs: slot -> array, LoDTensor, SelectedRows, or a list of these for a duplicable slot. An output given
+    as None is not compared. grads: input slots whose gradient is checked against central differences at float64.
+    rtol, atol: of the outputs, |got - want| <= atol + rtol * |want|.
+    """
+
+    op: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    grads: Sequence[str] = ()
+    name: str = ""
+    rtol: float = 1e-5
+    atol: float = 1e-6
+
+    @property
+    def id(self) -> str:
+        return f"{self.op}-{self.name}" if self.name else self.op
+
+    def check(self) -> list[str]:
+        """What differs on the reference path, on the prepared path, and in the gradients; [] when all agree."""
+        found = []
+        for prepared in (False, True):
+            executor = Executor(prepared=prepared, checks=CHECKS)
+            try:
+                found += self._check_outputs(executor)
+            except OprackError as error:
+                return [f"{self.id}: {type(error).__name__}: {error}"]
+        return found + (self.check_gradient() if self.grads and not found else [])
+
+    def _check_outputs(self, executor: Executor) -> list[str]:
+        built = _Built(self, self.inputs)
+        values = executor.run(built.program, built.feed, built.fetch, built.scope(), return_numpy=False)
+        found = []
+        for name, want, got in zip(built.fetch, built.expected, values, strict=True):
+            reason = _difference(want, got, self.rtol, self.atol)
+            if reason:
+                found.append(f"{self.id}: {name} {reason}")
+        return found
+
+    def check_gradient(self, step: float = 1e-5, tolerance: float = 1e-5) -> list[str]:
+        """Compare gradients with central differences of the op itself, in one random direction per input.
+
+        The loss is sum(output * cotangent) over all floating outputs with random cotangents; everything runs at float64.
+        """
+        wide = {slot: _map(v, _to_float64) for slot, v in self.inputs.items()}
+        built = _Built(self, wide)
+        rng = np.random.default_rng(0)
+        executor = Executor()
+        outputs = executor.run(built.program, built.feed, built.outputs, built.scope(), return_numpy=False)
+        cotangents = {
+            name: LoDTensor(rng.standard_normal(v.shape), v.lod)
+            for name, v in zip(built.outputs, outputs, strict=True)
+            if isinstance(v, LoDTensor) and v.dtype == "float64"
+        }
+        try:
+            gradients = built.gradients(executor, cotangents, self.grads)
+        except OprackError as error:
+            return [f"{self.id} gradient: {type(error).__name__}: {error}"]
+        found = []
+        for slot in self.grads:
+            for name, value in built.bound[slot]:
+                direction = rng.standard_normal(value.shape)
+                analytic = float((np.asarray(gradients[name]) * direction).sum())
+                losses = []
+                for sign in (1, -1):
+                    moved = dict(built.feed) | {name: LoDTensor(value.array + sign * step * direction, value.lod)}
+                    outs = executor.run(built.program, moved, list(cotangents), built.scope(), return_numpy=False)
+                    losses.append(sum(float((o.array * c.array).sum()) for o, c in zip(outs, cotangents.values(), strict=True)))
+                numeric = (losses[0] - losses[1]) / (2 * step)
+                if abs(analytic - numeric) > tolerance * max(1.0, abs(numeric)):
+                    found.append(f"{self.id}: gradient of {name} is {analytic:.8g} in a random direction, "
+                                 f"central differences give {numeric:.8g}")
+        return found
+
+
+class _Built:
+    """The case as a program of one op, with its variables named `<slot>_<i>`."""
+
+    def __init__(self, case: OpCase, inputs: Mapping[str, Any]) -> None:
+        self.info = default_manager().op_info(case.op)
+        proto = self.info.proto
+        unknown = [s for s in inputs if s not in proto.inputs] + [s for s in case.outputs if s not in proto.outputs]
+        if unknown:
+            raise DefinitionError(
+                f"{case.id}: {', '.join(unknown)} is no slot of op {case.op}; inputs are {', '.join(proto.inputs)}, "
+                f"outputs are {', '.join(proto.outputs)}"
+            )
+        self.program = Program()
+        self.block = self.program.global_block()
+        self.bound = {slot: _named(slot, value) for slot, value in inputs.items()}
+        self._given = dict(pair for pairs in self.bound.values() for pair in pairs)
+        for name, value in self._given.items():
+            self._declare(name, value)
+        expected = [pair for slot, value in case.outputs.items() for pair in _named(slot, value)]
+        slots = {slot: [n for n, _ in _named(slot, value)] for slot, value in case.outputs.items()}
+        for slot, p in proto.outputs.items():
+            if slot not in slots and not p.dispensable and not p.duplicable:
+                slots[slot] = [f"{slot}_0"]
+        self.outputs = [n for names in slots.values() for n in names]
+        for name in self.outputs:
+            self.block.create_var(name)
+        types = {k: proto.attrs[k].type for k in case.attrs if k in proto.attrs}
+        bound = {s: [n for n, _ in pairs] for s, pairs in self.bound.items()}
+        self.op = self.block.append_op(OpDesc(case.op, bound, slots, case.attrs, types))
+        infer_op(self.op, self.block, self.info)
+        self.feed = {n: v for n, v in self._given.items() if isinstance(v, LoDTensor)}
+        self.fetch = [n for n, v in expected if v is not None]
+        self.expected = [v for _, v in expected if v is not None]
+
+    def _declare(self, name: str, value: Any) -> None:
+        if isinstance(value, LoDTensorArray):
+            self.block.create_var(name, type=VarType.LOD_TENSOR_ARRAY, persistable=True)
+            return
+        self.block.create_var(
+            name,
+            type=_KINDS[type(value)],
+            dtype=value.dtype,
+            shape=value.shape,
+            lod_level=len(getattr(value, "lod", [])),
+            persistable=not isinstance(value, LoDTensor),
+        )
+
+    def scope(self) -> Any:
+        """A scope with the inputs that can't be fed."""
+        from oprack.tensor import Scope
+        from oprack.testing.runner import copied
+
+        scope = Scope()
+        for name, value in self._given.items():
+            if name not in self.feed:
+                scope.var(name).set(copied(value))
+        return scope
+
+    def gradients(self, executor: Executor, cotangents: Mapping[str, LoDTensor], slots: Sequence[str]) -> dict[str, Any]:
+        """Gradients of the inputs in `slots`, by the op's own gradient ops."""
+        wanted = [n for slot in slots for n, _ in self.bound[slot]]
+        no_grad = [n for n in self._given if n not in wanted]
+        program = self.program.clone()
+        block = program.global_block()
+        for name, value in cotangents.items():
+            block.create_var(grad_name(name), dtype=value.dtype, shape=value.shape, lod_level=len(value.lod))
+        for desc in grad_op_descs(self.info, self.op, no_grad):
+            for slot, names in list(desc.inputs.items()):
+                # an output without a cotangent (an integer one) has no gradient
+                kept = [n for n in names if block.has_var(n)]
+                desc.inputs[slot] = kept
+            for name in desc.output_arg_names():
+                if name != "@EMPTY@":
+                    block.create_var(name)
+            block.append_op(desc)
+        feed = dict(self.feed) | {grad_name(n): v for n, v in cotangents.items()}
+        fetch = [grad_name(n) for n in wanted]
+        values = executor.run(program, feed, fetch, self.scope(), return_numpy=False)
+        dense = [v.to_dense() if isinstance(v, SelectedRows) else v.array for v in values]
+        return dict(zip(wanted, dense, strict=True))
+
+
+def _named(slot: str, value: Any) -> list[tuple[str, Any]]:
+    items = value if isinstance(value, list) and not isinstance(value, LoDTensorArray) else [value]
+    return [(f"{slot}_{i}", _as_value(v)) for i, v in enumerate(items)]
+
+
+def _as_value(value: Any) -> Any:
+    return value if value is None or type(value) in _KINDS else LoDTensor(np.asarray(value))
+
+
+def _map(value: Any, function: Any) -> Any:
+    if isinstance(value, list) and not isinstance(value, LoDTensorArray):
+        return [function(_as_value(v)) for v in value]
+    return function(_as_value(value))
+
+
+def _to_float64(value: Any) -> Any:
+    if isinstance(value, LoDTensor) and value.dtype in ("float16", "bfloat16", "float32"):
+        return LoDTensor(value.array.astype(np.float64), value.lod)
+    if isinstance(value, SelectedRows) and value.dtype == "float32":
+        return SelectedRows(value.rows, value.value.astype(np.float64), value.height)
+    return value
+
+
+def _difference(want: Any, got: Any, rtol: float, atol: float) -> str:
+    if isinstance(want, SelectedRows):
+        want, got = LoDTensor(want.to_dense()), LoDTensor(got.to_dense())
+    if isinstance(want, LoDTensorArray):
+        pairs = zip(want, got, strict=True)
+        return next((r for w, g in pairs if (r := _difference(w, g, rtol, atol))), "")
+    if got.lod != want.lod:
+        return f"has LoD {got.lod}, expected {want.lod}"
+    if got.array.dtype != want.array.dtype or got.shape != want.shape:
+        return f"is {got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
+    if want.array.dtype.kind in "fc":
+        if np.allclose(got.array, want.array, rtol=rtol, atol=atol, equal_nan=True):
+            return ""
+        return f"differs by up to {np.nanmax(np.abs(got.array - want.array)):.3g}"
+    return "" if np.array_equal(got.array, want.array) else "differs"
