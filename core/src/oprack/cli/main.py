@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(module.run(args) or OK)
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment]  # the reader left, for example `| head`
+        sys.stdout = None  # the reader left, for example `| head`
         return OK
     except OprackError as e:
         print(f"oprack {args.command}: {type(e).__name__}: {e}", file=sys.stderr)

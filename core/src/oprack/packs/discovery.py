@@ -35,20 +35,32 @@ class FoundPack:
 
 @dataclass
 class Pack:
-    """A found pack and what came of it. reason: why it is blocked. known: op types that it defines."""
+    """A found pack and what came of it. reason: why it is blocked."""
 
     found: FoundPack
     status: str = "ok"
     exception: BaseException | None = None
     reason: str = ""
     hooks: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     contributions: Contributions = field(default_factory=Contributions)
+    _known: tuple[str, ...] | None = None
 
     @property
     def owner(self) -> str:
         return self.found.distribution
+
+    def known(self) -> tuple[str, ...]:
+        """Op types that it defines, sorted; of a blocked or broken pack, as far as its ops.toml can be read."""
+        if self.status == "ok":
+            return tuple(sorted(set(self.contributions.defined())))
+        if self._known is None:
+            self._known = known_op_types(self.found)
+        return self._known
+
+    def remember_known(self) -> None:
+        """Keep the op types that it defines, before it is blocked."""
+        self._known = self.known()
 
     def info(self) -> PackInfo:
         """The public record of it."""
@@ -60,7 +72,7 @@ class Pack:
             found.version,
             self.status,
             f"{type(e).__name__}: {e}" if e is not None else self.reason,
-            self.known,
+            self.known(),
             self.hooks,
             found.value,
             self.conflicts,
@@ -78,13 +90,18 @@ def installed_packs() -> list[FoundPack]:
 class FreshSource:
     """Packs without a cache: scans distributions (or takes the given entry points) and imports every pack."""
 
+    state = "off"
+
     def __init__(self, entry_points: Iterable[Any] | None = None) -> None:
         self._entry_points = entry_points
 
     def found(self) -> list[FoundPack]:
-        return installed_packs() if self._entry_points is None else list(describe(self._entry_points))
+        """The core's own pack, then those of entry points."""
+        others = installed_packs() if self._entry_points is None else describe(self._entry_points)
+        return [BUILTIN, *others]
 
     def load(self, found: FoundPack) -> Pack:
+        """One pack, imported."""
         return load_pack(found)
 
     def save(self) -> None:
@@ -120,10 +137,8 @@ def load_pack(found: FoundPack) -> Pack:
     try:
         pack.hooks = _call_hooks(_import(found), found, register)
         pack.contributions = register.contributions
-        pack.known = tuple(sorted(set(pack.contributions.defined())))
     except (Exception, SystemExit) as e:
         pack.status, pack.exception = "broken", _as_pack_error(e, found)
-        pack.known = known_op_types(found)
     return pack
 
 

@@ -135,10 +135,11 @@ def _definitions(package: str) -> dict[str, tuple[str, int]]:
     return {op_type: (define, version) for op_type, (define, version, _) in found.items()}
 
 
-def _subclasses(cls: type) -> Iterator[Any]:
-    for sub in cls.__subclasses__():
-        yield sub
-        yield from _subclasses(sub)
+def _subclasses(cls: type[Any]) -> Iterator[Any]:
+    derived: type[Any]
+    for derived in cls.__subclasses__():
+        yield derived
+        yield from _subclasses(derived)
 
 
 def _kernels(package: str) -> dict[str, dict[str, tuple[str, ...]]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +14,14 @@ class PackWarning(UserWarning):
 
 class BrokenPackWarning(PackWarning):
     """A pack can't be used; the others go on. `oprack doctor` prints the whole reason."""
+
+
+def warn(text: str, category: type[PackWarning]) -> None:
+    """Warn at the line outside oprack that asked."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "oprack":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level - 1)
 
 
 @dataclass(frozen=True)

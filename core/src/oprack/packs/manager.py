@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import (
@@ -23,13 +23,14 @@ from oprack.errors import (
 from oprack.packs import discovery, report
 from oprack.packs.discovery import BUILTIN, FoundPack, Pack
 from oprack.packs.index import Definer, OpIndex, build_info, module_kernels
-from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning
+from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning, warn
 from oprack.packs.register import Register
 from oprack.packs.resolve import import_object
 
 if TYPE_CHECKING:
     from oprack.kernel import KernelSpec, OpKernelMap
     from oprack.op import OpDef, OpInfo
+    from oprack.packs.cache import CachedSource
 
 HERE = FoundPack("here", "", "this process", "")
 
@@ -66,6 +67,7 @@ class PackManager:
         self._operators: dict[str, Any] = {}
         self._observers: list[Any] | None = None
         self._warned: set[tuple[str, ...]] = set()
+        self.cache_state = "not asked yet"
         self.revision = 0
         """Grows whenever ops or kernels are added or blocked; a key of whatever caches a choice of kernels."""
         if discovery.CORE in self._blocked:
@@ -88,20 +90,29 @@ class PackManager:
                         self._loading = False
         return self._index
 
+    def _source(self) -> CachedSource | discovery.FreshSource:
+        if self._use_cache:
+            from oprack.packs.cache import CachedSource, cache_directory
+
+            if (directory := cache_directory(self._environ)) is not None:
+                return CachedSource(directory)
+        return discovery.FreshSource(self._entry_points)
+
     def _discover(self) -> None:
-        source = discovery.FreshSource(self._entry_points)
-        found = [BUILTIN, *source.found()]
+        source = self._source()
+        found = source.found()
         left_out, messages = report.selection(found, self._environ, self._blocked)
         packs = []
         for f in found:
             if reason := left_out.get(f):
-                packs.append(Pack(f, "blocked", reason=reason, known=discovery.known_op_types(f)))
+                packs.append(Pack(f, "blocked", reason=reason))
             else:
                 packs.append(source.load(f))
         source.save()
+        self.cache_state = source.state
         self._use(packs)
         for text in messages:
-            warnings.warn(text, PackWarning, stacklevel=5)
+            warn(text, PackWarning)
         for pack in packs:
             if pack.status == "broken":
                 self._warn(report.broken(pack), pack.owner, pack.found.name)
@@ -125,7 +136,7 @@ class PackManager:
             new = key not in self._warned
             self._warned.add(key)
         if new:
-            warnings.warn(text, BrokenPackWarning, stacklevel=3)
+            warn(text, BrokenPackWarning)
 
     # Packs ------------------------------------------------------------------------------------------------------------
     def packs(self) -> list[PackInfo]:
@@ -148,7 +159,8 @@ class PackManager:
                 raise NotFoundError(report.unknown_pack(f"block({name!r})", name, [p.found for p in packs]))
             for pack in packs:
                 if name in pack.found.names:
-                    pack.status, pack.reason = "blocked", "blocked by PackManager.block"
+                    pack.remember_known()
+                    pack.status, pack.exception, pack.reason = "blocked", None, "blocked by PackManager.block"
             self._use(packs)
 
     # Ops --------------------------------------------------------------------------------------------------------------
@@ -252,9 +264,9 @@ class PackManager:
                 self._warn(report.broken_kernel(op_type, place_kind, pack, e), pack.owner, op_type, place_kind, str(e))
 
         for pack, module in index.kernel_modules(op_type, place_kind):
-            guarded(pack, lambda p=pack, m=module: module_kernels(op_type, place_kind, p, m))
+            guarded(pack, partial(module_kernels, op_type, place_kind, pack, module))
         for pack, spec in index.kernels(op_type, place_kind):
-            guarded(pack, lambda s=spec: [s])
+            guarded(pack, partial(list, [spec]))
         if failures and not len(kernels):
             for other in failures[1:]:
                 failures[0].add_note(str(other))
@@ -348,7 +360,6 @@ class PackManager:
                 brought.definitions, brought.facets, brought.kernels = before
                 self._use(self._packs or [])
                 raise
-            self._here.known = tuple(sorted(set(brought.defined())))
 
 
 _default: PackManager | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 class Contributions:
     """What one pack brings. targets: (kind, key, object or "module:name"), for places, observers and what plugins add.
 
-    paths: files that the manifests came from.
+    files: (path, mtime, size) of each manifest's file, taken before it was read.
     """
 
     manifests: list[Manifest] = field(default_factory=list)
@@ -31,7 +32,7 @@ class Contributions:
     kernels: list[KernelSpec] = field(default_factory=list)
     versions: list[OpVersion] = field(default_factory=list)
     targets: list[tuple[str, str, Any]] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)
+    files: list[tuple[str, int, int]] = field(default_factory=list)
 
     def defined(self) -> list[str]:
         """Op types that this pack defines."""
@@ -43,6 +44,15 @@ class Contributions:
         """Whether everything is named by strings, so that another process can take it from a cache."""
         objects = self.definitions or self.facets or self.kernels or self.versions
         return not objects and all(isinstance(target, str) for _, _, target in self.targets)
+
+
+def file_state(path: str | Path) -> tuple[int, int]:
+    """(mtime in ns, size) of a file; (0, 0) when there is none."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return 0, 0
+    return stat.st_mtime_ns, stat.st_size
 
 
 class Register:
@@ -69,8 +79,9 @@ class Register:
         if directory is None:
             raise ManifestError(f"{self!r}: package {package!r} has no directory; expected one that holds {filename}")
         path = Path(directory, filename)
+        state = file_state(path)
         self.contributions.manifests.append(manifests.read(path))
-        self.contributions.paths.append(str(path))
+        self.contributions.files.append((str(path), *state))
 
     def op(self, definition: type[OpDef]) -> None:
         """An op by its definition class."""

@@ -86,7 +86,7 @@ def duplicate(op_type: str, packs: Sequence[Pack]) -> str:
 
 def bringers(op_type: str, packs: Iterable[Pack]) -> list[Pack]:
     """Broken and blocked packs that are known to bring an op."""
-    return [p for p in packs if p.status != "ok" and op_type in p.known]
+    return [p for p in packs if p.status != "ok" and op_type in p.known()]
 
 
 def _why(packs: Iterable[Pack]) -> str:
