@@ -6,6 +6,7 @@ import math
 
 from oprack.kernel import kernel
 from oprack.types import COMPLEX, FLOATS, HALF_FLOATS
+
 from oprack_nn.kernels._smooth import normal_cdf, normal_pdf
 from oprack_nn.kernels._smooth import sigmoid as logistic
 from oprack_nn.kernels._smooth import softplus as log1pexp

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, Input, OpVersion
+
 from oprack_nn.ops._activation import (
     USE_CUDNN,
     USE_MKLDNN,

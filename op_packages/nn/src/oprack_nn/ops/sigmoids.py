@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpVersion, Output
+
 from oprack_nn.ops._activation import (
     MKLDNN_DATA_TYPE,
     USE_CUDNN,

@@ -1,0 +1,28 @@
+"""Kernels of maxout."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+
+def _grouped(x, axis, groups):
+    """x with its channels split into (channels / groups, groups), and the dim of the groups."""
+    axis %= x.ndim
+    return x.reshape(*x.shape[:axis], x.shape[axis] // groups, groups, *x.shape[axis + 1 :]), axis + 1
+
+
+@kernel("maxout", place=("cpu", "cuda"), dtypes=FLOATS)
+def maxout(X, *, groups, axis):
+    x, dim = _grouped(X, axis, groups)
+    return x.max(axis=dim)
+
+
+@kernel("maxout_grad", place=("cpu", "cuda"), dtypes=FLOATS)
+def maxout_grad(X, Out, Out_grad, *, groups, axis, xp):
+    x, dim = _grouped(X, axis, groups)
+    first = xp.expand_dims(x.argmax(axis=dim), dim)
+    shape = [1] * x.ndim
+    shape[dim] = groups
+    hit = first == xp.arange(groups).reshape(shape)
+    return xp.where(hit, xp.expand_dims(Out_grad, dim), X.dtype.type(0)).reshape(X.shape)

@@ -1,0 +1,35 @@
+"""Kernels of prelu."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+
+def _slope_shape(x, mode, data_format):
+    """Shape in which Alpha broadcasts against X."""
+    if mode == "all":
+        return (1,) * x.ndim
+    if mode == "element":
+        return (1, *x.shape[1:])
+    axis = x.ndim - 1 if data_format == "NHWC" else 1
+    return tuple(n if i == axis else 1 for i, n in enumerate(x.shape))
+
+
+@kernel("prelu", place=("cpu", "cuda"), dtypes=FLOATS)
+def prelu(X, Alpha, *, mode, data_format, xp):
+    return xp.where(X > 0, X, Alpha.reshape(_slope_shape(X, mode, data_format)) * X)
+
+
+@kernel("prelu_grad", place=("cpu", "cuda"), dtypes=FLOATS)
+def prelu_grad(X, Alpha, Out_grad, *, mode, data_format, ctx, xp):
+    shape = _slope_shape(X, mode, data_format)
+    positive = X > 0
+    dx = dalpha = None
+    if ctx.wants("X@GRAD"):
+        dx = xp.where(positive, Out_grad, Alpha.reshape(shape) * Out_grad)
+    if ctx.wants("Alpha@GRAD"):
+        shared = tuple(i for i, n in enumerate(shape) if n == 1)
+        part = xp.where(positive, X.dtype.type(0), X * Out_grad)
+        dalpha = part.sum(axis=shared).reshape(Alpha.shape)
+    return {"X@GRAD": dx, "Alpha@GRAD": dalpha}

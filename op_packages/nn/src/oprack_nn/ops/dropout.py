@@ -1,0 +1,123 @@
+"""dropout and dropout_nd: all of the ops but their kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.types import AttrType
+
+_PROBABILITY = "Probability that an element is dropped; may come from a tensor."
+_WAYS = ("downgrade_in_infer", "upscale_in_train")
+_IMPLEMENTATION = (
+    "downgrade_in_infer: train X * Mask, test X * (1 - p). upscale_in_train: train X * Mask / (1 - p), test X."
+)
+_FIX_SEED = Attr(False, "Draw with `seed` on every run.", extra=True)
+_SEED = Attr(0, "Seed when fix_seed is true.", extra=True)
+_AXES = Attr([], "Dims along which elements are dropped on their own; along the others together.", type=AttrType.INTS)
+
+
+def _infer_mask_type(ctx):
+    ctx.set_dtype("Out", ctx.dtype("X"))
+    ctx.set_dtype("Mask", "uint8")
+
+
+def _probability(**kwargs):
+    return Attr(0.5, _PROBABILITY, support_tensor=True, **kwargs).check(
+        lambda p: isinstance(p, str) or 0.0 <= p <= 1.0, "a value between 0.0 and 1.0"
+    )
+
+
+def _make_grad(fwd):
+    return GradOp(
+        fwd.type + "_grad",
+        Mask=fwd.output("Mask"),
+        Out_grad=fwd.output_grad("Out"),
+        X_grad=fwd.input_grad("X"),
+        attrs=fwd.attrs,
+    )
+
+
+def _infer_grad_shape(ctx):
+    ctx.set_dim("X@GRAD", ctx.dim("Out@GRAD"))
+    ctx.share_lod("Out@GRAD", "X@GRAD")
+
+
+class Dropout(OpDef, type="dropout"):
+    r"""Drops each element with probability p: $$Out = X \cdot Mask$$, scaled as `dropout_implementation` says"""
+
+    X = Input("Tensor of any shape.")
+    Seed = Input("One int32 that overrides `seed`.", dispensable=True, extra=True)
+    Out = Output("Shape and LoD of X.")
+    Mask = Output("uint8, 1 where an element was kept; not written with is_test.", intermediate=True, extra=True)
+    dropout_prob = _probability()
+    is_test = Attr(False, "Drop nothing.")
+    dropout_implementation = Attr("downgrade_in_infer", _IMPLEMENTATION).in_set(_WAYS)
+    fix_seed = _FIX_SEED
+    seed = _SEED
+    expected_kernel_type = dtype_of("X")
+    infer_var_type = _infer_mask_type
+    make_grad = _make_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.dim("X"))
+        ctx.share_lod("X", "Out")
+        if not ctx.attr("is_test"):
+            ctx.set_dim("Mask", ctx.dim("X"))
+
+
+class DropoutGrad(GradOpDef, type="dropout_grad"):
+    r"""$$X@GRAD = Out@GRAD \cdot Mask$$, scaled as in the forward op"""
+
+    Out_grad = Input("Gradient of Out.")
+    Mask = Input("1 where an element was kept; not read with is_test.", dispensable=True)
+    X_grad = Output("Gradient of X, shape of Out@GRAD.")
+    dropout_prob = _probability()
+    is_test = Attr(False, "Nothing was dropped.")
+    dropout_implementation = Attr("downgrade_in_infer", _IMPLEMENTATION)
+    fix_seed = _FIX_SEED
+    seed = _SEED
+    expected_kernel_type = dtype_of("Out@GRAD")
+    infer_shape = _infer_grad_shape
+
+
+class DropoutNd(OpDef, type="dropout_nd"):
+    r"""As dropout, but the elements along dims that `axis` does not list are kept or dropped together"""
+
+    X = Input("Tensor of any shape.")
+    Seed = Input("One int32 that overrides `seed`.", dispensable=True, extra=True)
+    Out = Output("Shape and LoD of X.")
+    Mask = Output("uint8, 1 where kept; shape of X with 1 for dims not in `axis`.", intermediate=True, extra=True)
+    dropout_prob = _probability()
+    is_test = Attr(False, "Drop nothing.")
+    dropout_implementation = Attr("downgrade_in_infer", _IMPLEMENTATION).in_set(_WAYS)
+    axis = _AXES
+    fix_seed = _FIX_SEED
+    seed = _SEED
+    expected_kernel_type = dtype_of("X")
+    infer_var_type = _infer_mask_type
+    make_grad = _make_grad
+
+    def infer_shape(ctx):
+        dims = ctx.dim("X")
+        for a in ctx.attr("axis"):
+            ctx.require(0 <= a < len(dims), f"axis has {a}, but X has shape {list(dims)}; expected dims of X")
+        ctx.set_dim("Out", dims)
+        ctx.share_lod("X", "Out")
+        if not ctx.attr("is_test"):
+            axes = ctx.attr("axis") or range(len(dims))
+            ctx.set_dim("Mask", [n if i in axes else 1 for i, n in enumerate(dims)])
+
+
+class DropoutNdGrad(GradOpDef, type="dropout_nd_grad"):
+    r"""$$X@GRAD = Out@GRAD \cdot Mask$$, scaled as in the forward op"""
+
+    Out_grad = Input("Gradient of Out.")
+    Mask = Input("1 where kept; not read with is_test.", dispensable=True)
+    X_grad = Output("Gradient of X, shape of Out@GRAD.")
+    dropout_prob = _probability()
+    is_test = Attr(False, "Nothing was dropped.")
+    dropout_implementation = Attr("downgrade_in_infer", _IMPLEMENTATION)
+    axis = _AXES
+    fix_seed = _FIX_SEED
+    seed = _SEED
+    expected_kernel_type = dtype_of("Out@GRAD")
+    infer_shape = _infer_grad_shape

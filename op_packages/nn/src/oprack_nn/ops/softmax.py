@@ -1,0 +1,73 @@
+"""softmax and log_softmax: all of the ops but their kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr
+
+from oprack_nn.ops._activation import (
+    MKLDNN_DATA_TYPE,
+    USE_CUDNN,
+    USE_MKLDNN,
+    Activation,
+    GradFromOut,
+    grad_from_out,
+)
+
+_AXIS = "Dim whose elements compete; may be negative."
+_DATA_FORMAT = Attr("AnyLayout", "Layout of X for oneDNN's kernel.", extra=True)
+_IS_TEST = Attr(False, "Run for inference only.", extra=True)
+_USE_CUDNN = Attr(True, USE_CUDNN.doc, extra=True)
+
+
+def _check_axis(ctx, slot):
+    rank = max(len(ctx.dim(slot)), 1)
+    axis = ctx.attr("axis")
+    ctx.require(-rank <= axis < rank, f"axis is {axis}; expected a value in [{-rank}, {rank}), the dims of {slot}")
+
+
+class Softmax(Activation, type="softmax"):
+    r"""$$Out_i = e^{X_i} / \sum_j e^{X_j}$$ along `axis`"""
+
+    axis = Attr(-1, _AXIS)
+    data_format = _DATA_FORMAT
+    is_test = _IS_TEST
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    use_cudnn = _USE_CUDNN
+    use_mkldnn = USE_MKLDNN
+    make_grad = grad_from_out
+
+    def infer_shape(ctx):
+        _check_axis(ctx, "X")
+        ctx.set_dim("Out", ctx.dim("X"))
+        ctx.share_lod("X", "Out")
+
+
+class SoftmaxGrad(GradFromOut, type="softmax_grad"):
+    r"""$$X@GRAD_i = Out_i (Out@GRAD_i - \sum_j Out@GRAD_j Out_j)$$"""
+
+    axis = Attr(-1, _AXIS)
+    data_format = _DATA_FORMAT
+    is_test = _IS_TEST
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    use_cudnn = _USE_CUDNN
+    use_mkldnn = USE_MKLDNN
+
+
+class LogSoftmax(Activation, type="log_softmax"):
+    r"""$$Out_i = X_i - \ln \sum_j e^{X_j}$$ along `axis`"""
+
+    axis = Attr(-1, _AXIS)
+    use_mkldnn = USE_MKLDNN
+    make_grad = grad_from_out
+
+    def infer_shape(ctx):
+        _check_axis(ctx, "X")
+        ctx.set_dim("Out", ctx.dim("X"))
+        ctx.share_lod("X", "Out")
+
+
+class LogSoftmaxGrad(GradFromOut, type="log_softmax_grad"):
+    r"""$$X@GRAD_i = Out@GRAD_i - e^{Out_i} \sum_j Out@GRAD_j$$"""
+
+    axis = Attr(-1, _AXIS)
+    use_mkldnn = USE_MKLDNN
