@@ -43,7 +43,7 @@ def _is_real(value: Any) -> bool:
 def _scalar(value: Any) -> bool | int | float | complex:
     for test, convert in ((_is_bool, bool), (_is_int, int), (_is_real, float)):
         if test(value):
-            return convert(value)  # type: ignore[operator, no-any-return]
+            return convert(value)
     return complex(value)
 
 

@@ -34,7 +34,8 @@ class ProgramDesc:
         from oprack.desc.validate import check_blocks
         from oprack.desc.wire_reader import read_program
 
-        program = read_program(data, cls())
+        program = cls()
+        read_program(data, program)
         check_blocks(program)
         return program
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from oprack.desc import framework_pb2 as pb
+from oprack.desc import framework_pb2
 from oprack.types import AttrType, VarType
+
+pb: Any = framework_pb2  # its classes are made at import, where a type checker does not see them
 
 Extra = dict[tuple[Any, ...], bytes]
 """Path of a message below its Desc, as (field, key, ...) -> the bytes of its fields that the Desc does not hold."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from google.protobuf.message import DecodeError, Message
 
-from oprack.desc import framework_pb2 as pb
 from oprack.desc.block_desc import BlockDesc
 from oprack.desc.op_desc import OpDesc
 from oprack.desc.program_desc import ProgramDesc
@@ -24,12 +23,13 @@ from oprack.desc.wire_fields import (
     Extra,
     leftover,
     leftovers,
+    pb,
 )
 from oprack.errors import CorruptModelError
 from oprack.types import AttrType
 
 
-def read_program(data: bytes | bytearray | memoryview, program: ProgramDesc) -> ProgramDesc:
+def read_program(data: bytes | bytearray | memoryview, program: ProgramDesc) -> None:
     """Fill an empty `program` from the bytes of a program file; block indices are not checked.
 
     Raises CorruptModelError.
@@ -63,7 +63,6 @@ def read_program(data: bytes | bytearray | memoryview, program: ProgramDesc) -> 
     program._extra = top or None
     program.blocks = [_read_block(block, program, exact) for block in msg.blocks]
     _refuse_bytes(data, program)
-    return program
 
 
 def _corrupt(data: bytes | bytearray | memoryview, why: str) -> CorruptModelError:

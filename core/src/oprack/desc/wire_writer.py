@@ -6,12 +6,11 @@ from typing import Any
 
 from google.protobuf.message import EncodeError
 
-from oprack.desc import framework_pb2 as pb
 from oprack.desc.block_desc import BlockDesc
 from oprack.desc.op_desc import OpDesc, Slots
 from oprack.desc.program_desc import ProgramDesc
 from oprack.desc.var_desc import VarDesc
-from oprack.desc.wire_fields import ATTR_FIELDS, LOD_LEVEL, REPEATED, TENSOR_FIELDS, VAR_FLAGS, WITH_LOD, restore
+from oprack.desc.wire_fields import ATTR_FIELDS, LOD_LEVEL, REPEATED, TENSOR_FIELDS, VAR_FLAGS, WITH_LOD, pb, restore
 from oprack.errors import AttributeValueError, InvalidArgumentError
 from oprack.types import AttrType, VarType
 
