@@ -1,0 +1,187 @@
+"""Pooling, one spatial dim after the other: max and sum both separate, so k + k taps do instead of k x k.
+
+Arrays are channels first, [N, C, *spatial]; `xp` is numpy or cupy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from oprack_nn.ops._pool import PoolGeometry
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows along one dim: `count` of them, window i covers [i stride - pad, i stride - pad + k) of `size` elements.
+
+    adaptive: window i covers [floor(i size / count), ceil((i + 1) size / count)) instead.
+    """
+
+    size: int
+    count: int
+    k: int
+    stride: int
+    pad: int
+    adaptive: bool
+
+    def bounds(self, xp: Any) -> tuple[Any, Any]:
+        """First and last + 1 element of each window, inside of the array; both [count]."""
+        i = xp.arange(self.count)
+        if self.adaptive:
+            return i * self.size // self.count, -(-(i + 1) * self.size // self.count)
+        start = i * self.stride - self.pad
+        stop = xp.clip(start + self.k, 0, self.size)
+        return xp.minimum(xp.clip(start, 0, self.size), stop), stop
+
+    def full_counts(self, xp: Any) -> Any:
+        """Elements of each window with the padding, which Paddle takes to be as wide behind as in front; [count]."""
+        start = xp.arange(self.count) * self.stride - self.pad
+        return xp.minimum(start + self.k, self.size + self.pad) - start
+
+    @property
+    def tiles(self) -> int:
+        """Width of the windows when they lie side by side and fill the dim, else 0."""
+        if self.adaptive:
+            return self.size // self.count if self.count and self.size % self.count == 0 else 0
+        side_by_side = self.pad == 0 and (self.k == self.stride or self.count == 1)
+        return self.k if side_by_side and self.count * self.k == self.size else 0
+
+
+def windows_of(geo: PoolGeometry) -> list[Windows]:
+    return [
+        Windows(size, out, k, stride, pad, geo.adaptive)
+        for size, out, k, stride, (pad, _) in zip(geo.spatial, geo.out, geo.ksize, geo.strides, geo.pads, strict=True)
+    ]
+
+
+def _slice(w: Windows, tap: int) -> slice:
+    return slice(tap, tap + (w.count - 1) * w.stride + 1, w.stride)
+
+
+def _padded(x: Any, axis: int, w: Windows, value: Any, xp: Any) -> Any:
+    """x along `axis` as the windows see it, from the first element of the first to the last of the last."""
+    length = (w.count - 1) * w.stride + w.k
+    taken = min(w.size, length - w.pad)
+    if w.pad == 0 and taken == length:
+        return x
+    padded = xp.full((*x.shape[:axis], length, *x.shape[axis + 1 :]), value, x.dtype)
+    padded[(slice(None),) * axis + (slice(w.pad, w.pad + taken),)] = x[(slice(None),) * axis + (slice(0, taken),)]
+    return padded
+
+
+def _tiled(x: Any, axis: int, w: Windows) -> Any:
+    return x.reshape(*x.shape[:axis], w.count, w.tiles, *x.shape[axis + 1 :])
+
+
+def _membership(w: Windows, dtype: Any, xp: Any) -> Any:
+    """[count, size]: 1 where a window covers an element."""
+    start, stop = w.bounds(xp)
+    j = xp.arange(w.size)
+    return ((j >= start[:, None]) & (j < stop[:, None])).astype(dtype)
+
+
+def along(x: Any, axis: int, matrix: Any, xp: Any) -> Any:
+    """Matrix [rows, size] times every line of x along `axis`."""
+    return xp.moveaxis(xp.tensordot(x, matrix, axes=(axis, 1)), -1, axis)
+
+
+def pool_max(x: Any, geo: PoolGeometry, xp: Any) -> Any:
+    """Maxima of the windows; an empty one gives the lowest finite number, as in Paddle."""
+    lowest = xp.finfo(x.dtype).min
+    for axis, w in reversed(list(enumerate(windows_of(geo), 2))):
+        if w.tiles:
+            x = _tiled(x, axis, w).max(axis=axis + 1)
+        elif w.adaptive:
+            start, stop = w.bounds(xp)
+            best = x.take(start, axis=axis)
+            for t in range(1, int((stop - start).max())):
+                xp.maximum(best, x.take(xp.minimum(start + t, stop - 1), axis=axis), out=best)
+            x = best
+        else:
+            x, lead = _padded(x, axis, w, lowest, xp), (slice(None),) * axis
+            best = x[(*lead, _slice(w, 0))].copy()
+            for t in range(1, w.k):
+                xp.maximum(best, x[(*lead, _slice(w, t))], out=best)
+            x = best
+    return x
+
+
+def pool_sum(x: Any, geo: PoolGeometry, xp: Any) -> Any:
+    """Sums over the windows."""
+    for axis, w in reversed(list(enumerate(windows_of(geo), 2))):
+        if w.tiles:
+            x = _tiled(x, axis, w).sum(axis=axis + 1)
+        elif w.adaptive:
+            x = along(x, axis, _membership(w, x.dtype, xp), xp)
+        else:
+            x, lead = _padded(x, axis, w, 0, xp), (slice(None),) * axis
+            total = x[(*lead, _slice(w, 0))].copy()
+            for t in range(1, w.k):
+                total += x[(*lead, _slice(w, t))]
+            x = total
+    return x
+
+
+def spread_sum(y: Any, geo: PoolGeometry, xp: Any) -> Any:
+    """The adjoint of pool_sum: each window's number is added to all of its elements."""
+    for axis, w in enumerate(windows_of(geo), 2):
+        if w.tiles:
+            y = xp.repeat(y, w.tiles, axis=axis)
+        elif w.adaptive:
+            y = along(y, axis, _membership(w, y.dtype, xp).T, xp)
+        else:
+            lead = (slice(None),) * axis
+            length = max((w.count - 1) * w.stride + w.k, w.pad + w.size)
+            x = xp.zeros((*y.shape[:axis], length, *y.shape[axis + 1 :]), y.dtype)
+            for t in range(w.k):
+                x[(*lead, _slice(w, t))] += y
+            y = x[(*lead, slice(w.pad, w.pad + w.size))]
+    return y
+
+
+def window_sizes(geo: PoolGeometry, exclusive: bool, dtype: Any, xp: Any) -> Any:
+    """What avg pooling divides by; broadcasts against [N, C, *out]."""
+    sizes = xp.ones((1, 1), dtype)
+    for w in windows_of(geo):
+        start, stop = w.bounds(xp)
+        counts = stop - start if exclusive or w.adaptive else w.full_counts(xp)
+        sizes = sizes[..., None] * counts.astype(dtype)
+    return sizes
+
+
+def pool_argmax(x: Any, geo: PoolGeometry, xp: Any) -> tuple[Any, Any]:
+    """Maxima of the windows and where the first of each lies, as a position in the flattened spatial dims."""
+    position = None
+    scale = 1
+    for axis, w in reversed(list(enumerate(windows_of(geo), 2))):
+        start, stop = w.bounds(xp)
+        start = xp.minimum(start, w.size - 1)
+        shape = (-1,) + (1,) * (x.ndim - axis - 1)
+        best, inner = x.take(start, axis=axis), None if position is None else position.take(start, axis=axis)
+        where = xp.broadcast_to((start * scale).reshape(shape), best.shape)
+        where = where.copy() if inner is None else where + inner
+        for t in range(1, int((stop - start).max()) if w.count else 0):
+            index = xp.minimum(start + t, w.size - 1)
+            value = x.take(index, axis=axis)
+            # strictly greater: the first of equal elements wins
+            better = (value > best) & (start + t < stop).reshape(shape)
+            here = (index * scale).reshape(shape)
+            if position is not None:
+                here = here + position.take(index, axis=axis)
+            best, where = xp.where(better, value, best), xp.where(better, here, where)
+        x, position = best, where
+        scale *= w.size
+    return x, position
+
+
+def scatter_max(y: Any, position: Any, spatial: tuple[int, ...], xp: Any) -> Any:
+    """The adjoint of pool_argmax: numbers of the windows are added at their positions."""
+    n, c = y.shape[:2]
+    size = 1
+    for s in spatial:
+        size *= s
+    x = xp.zeros(n * c * size, y.dtype)
+    planes = xp.arange(n * c).reshape(n, c, *(1,) * len(spatial)) * size
+    xp.add.at(x, (planes + position).reshape(-1), y.reshape(-1))
+    return x.reshape(n, c, *spatial)

@@ -1,0 +1,57 @@
+"""Shape maths and attributes that the pooling ops share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oprack.op import REQUIRED, Attr
+from oprack.types import AttrType
+
+from oprack_nn.ops._conv import Pads, resolve_pads
+
+
+@dataclass(frozen=True)
+class PoolGeometry:
+    """Windows of a pooling op: one entry per spatial dim."""
+
+    spatial: tuple[int, ...]
+    ksize: tuple[int, ...]
+    strides: tuple[int, ...]
+    pads: Pads
+    out: tuple[int, ...]
+    adaptive: bool
+
+    @classmethod
+    def of(cls, spatial: Sequence[int], attrs: Mapping[str, Any]) -> PoolGeometry:
+        """From the spatial dims of X and the op's attributes; unknown dims stay -1."""
+        rank, strides, adaptive = len(spatial), tuple(attrs["strides"]), attrs["adaptive"]
+        if attrs["global_pooling"]:
+            return cls(tuple(spatial), tuple(spatial), strides, [(0, 0)] * rank, (1,) * rank, False)
+        # at build time the sizes may be variables, whose values are not known yet
+        ksize = tuple(k if isinstance(k, int) else -1 for k in attrs["ksize"])
+        ksize = ksize if len(ksize) == rank else (-1,) * rank
+        if adaptive:
+            return cls(tuple(spatial), ksize, strides, [(0, 0)] * rank, ksize, True)
+        pads = resolve_pads(attrs.get("padding_algorithm", "EXPLICIT"), attrs["paddings"], spatial, ksize, strides)
+        extra = [s - 1 if attrs.get("ceil_mode", False) else 0 for s in strides]
+        out = tuple(
+            -1 if x < 0 or k < 0 else (x - k + a + b + e) // s + 1
+            for x, k, (a, b), e, s in zip(spatial, ksize, pads, extra, strides, strict=True)
+        )
+        return cls(tuple(spatial), ksize, strides, pads, out, False)
+
+
+def require_outputs(ctx: Any, geo: PoolGeometry) -> None:
+    """Fail with the numbers when a window does not fit."""
+    ctx.require(
+        all(o == -1 or o > 0 for o in geo.out),
+        f"windows {list(geo.ksize)} with strides {list(geo.strides)} give an output of {list(geo.out)} from X "
+        f"{list(geo.spatial)} padded by {geo.pads}; raise paddings, shrink ksize or feed a larger X",
+    )
+
+
+def ksize_attr(rank: int, **flags: Any) -> Attr:
+    doc = "Size of the windows; with adaptive the size of the output."
+    return Attr(REQUIRED, doc, type=AttrType.INTS, **flags).each(lambda k: k > 0, "greater than 0").size(rank)
