@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from oprack.program import Program
+    from oprack import packs
     from oprack.packs import op_info, register_kernel, register_operator
     from oprack.packs.hookspecs import hookimpl, hookspec
     from oprack.packs.info import BrokenPackWarning, PackInfo
     from oprack.packs.manager import PackManager, default_manager, use_manager
+    from oprack.program import Program
     from oprack.runtime import Executor, NaiveExecutor
     from oprack.tensor import (
         CPUPlace,
@@ -47,7 +48,31 @@ _HOMES = {
     ),
 }
 _MODULES = {name: home for home, names in _HOMES.items() for name in names}
-__all__ = ["__version__", "packs", *sorted(_MODULES)]
+__all__ = [
+    "BrokenPackWarning",
+    "CPUPlace",
+    "CUDAPinnedPlace",
+    "CUDAPlace",
+    "Executor",
+    "LoDTensor",
+    "LoDTensorArray",
+    "NaiveExecutor",
+    "PackInfo",
+    "PackManager",
+    "Program",
+    "Scope",
+    "SelectedRows",
+    "__version__",
+    "default_manager",
+    "hookimpl",
+    "hookspec",
+    "lod_from_lengths",
+    "op_info",
+    "packs",
+    "register_kernel",
+    "register_operator",
+    "use_manager",
+]
 
 
 def __getattr__(name: str) -> Any:

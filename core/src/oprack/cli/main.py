@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 OK, FINDING, USAGE, BAD_INPUT, BROKEN_PACK = 0, 1, 2, 3, 4
 EXIT_CODES = """\
@@ -19,7 +21,12 @@ exit codes:
 
 # subcommand -> (module below oprack.cli, one line of help); the module has configure(parser) and run(args) -> exit code
 COMMANDS = {
+    "packs": ("packs", "list the installed packs, also broken and blocked ones"),
+    "ops": ("ops", "list ops, with the pack that brings each and the places that it has kernels for"),
+    "op": ("op", "describe an op: documentation, slots, attributes, gradient, kernels, and who provides what"),
+    "doctor": ("doctor", "say what is installed and what is broken, with the whole reason"),
     "manifest": ("manifest", "write a pack's ops.toml, or check that it is up to date"),
+    "check": ("check", "compare a pack's ops with its last release, and fail on a change that breaks programs"),
 }
 
 
@@ -48,10 +55,15 @@ def build_parser(only: str = "") -> argparse.ArgumentParser:
     return parser
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    print(f"oprack: {category.__name__}: {message}", file=sys.stderr)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code. Errors of oprack are printed without a traceback."""
     from oprack.errors import ModelError, OprackError, PackError, UnknownOpError
 
+    warnings.showwarning = _show_warning
     argv = sys.argv[1:] if argv is None else list(argv)
     command = next((a for a in argv if not a.startswith("-")), "")
     args = build_parser(command).parse_args(argv)

@@ -64,12 +64,14 @@ class CachedSource:
             if data["key"] != self._key or [d[0] for d in data["dirs"]] != self._path:
                 return
             found = [_found_pack(row) for row in data["found"]]
+            if found[0] != BUILTIN:
+                raise ValueError("the core's own pack is not the first")
             self._records = {f: r for f, r in zip(found, data["packs"], strict=True) if isinstance(r, dict)}
             if all(_same_directory(*row) for row in data["dirs"]) and _same_files(data["files"]):
                 self._found, self._dirs, self.state = found, data["dirs"], "hit"
         except FileNotFoundError:
             return
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
+        except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as e:
             self._records, self._found = {}, None
             self.state = f"ignored: {type(e).__name__}: {e}"
 

@@ -67,7 +67,7 @@ def generate(source: PackSource) -> Manifest:
     Raises PackImportError for a module that can't be imported, ManifestError for two definitions of one op, a
     definition that no module holds by name, or an operator without an op.
     """
-    with _importable(source):
+    with importable(source):
         definitions = dict(sorted(_definitions(source.package).items()))
         operators = _operators(source.package)
         kernels = _kernels(source.package)
@@ -82,7 +82,8 @@ def generate(source: PackSource) -> Manifest:
 
 
 @contextmanager
-def _importable(source: PackSource) -> Iterator[None]:
+def importable(source: PackSource) -> Iterator[None]:
+    """The source tree goes before what is installed, for the length of a with block."""
     top = source.directory.parents[source.package.count(".")]
     sys.path.insert(0, str(top))
     importlib.invalidate_caches()

@@ -1,0 +1,135 @@
+"""oprack doctor [--imports] [--json]"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import traceback
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from oprack.cli.main import FINDING, OK
+from oprack.cli.output import add_block, add_json, manager_of, print_json
+
+if TYPE_CHECKING:
+    from oprack.packs.info import PackInfo
+    from oprack.packs.manager import PackManager
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--imports", action="store_true", help="also import every definition, operator and kernel of every pack"
+    )
+    add_json(parser)
+    add_block(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from oprack.packs.info import BrokenPackWarning, PackWarning
+
+    manager = manager_of(args)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PackWarning)
+        warnings.simplefilter("ignore", BrokenPackWarning)
+        packs = manager.packs()
+    facts = {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "versions": _versions(),
+        "cache": manager.cache_state,
+        "places": _places(manager),
+        "packs": [{**p.to_dict(), "traceback": _traceback(p)} for p in packs],
+        "problems": [
+            *(str(w.message) for w in caught if issubclass(w.category, PackWarning)),
+            *(problem for pack in packs if (problem := _problem(pack, manager))),
+            *(_import_problems(manager) if args.imports else ()),
+        ],
+    }
+    if args.json:
+        print_json(facts)
+    else:
+        _print(facts)
+    return FINDING if facts["problems"] else OK
+
+
+def _versions() -> dict[str, str]:
+    import importlib_metadata
+
+    from oprack import __version__
+
+    found = {"oprack": __version__}
+    for name in ("numpy", "pluggy", "protobuf", "ml_dtypes", "importlib_metadata"):
+        try:
+            found[name] = importlib_metadata.version(name)
+        except importlib_metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def _places(manager: PackManager) -> dict[str, str]:
+    """Kinds of places that can be opened, and why others can't."""
+    from oprack.errors import OprackError
+
+    found = {"cpu": "available"}
+    for owner, kind, _ in manager.targets("place"):
+        try:
+            manager.place_factory(kind)
+            found[kind] = f"brought by {owner}"
+        except OprackError as e:
+            found[kind] = f"broken: {type(e).__name__}: {e}"
+    return found
+
+
+def _problem(pack: PackInfo, manager: PackManager) -> str:
+    from oprack.errors import DuplicateOpError
+
+    if pack.status == "broken":
+        return f"pack {pack.name} ({pack.distribution} {pack.version}) is broken: {pack.error}"
+    for op_type in pack.conflicts:
+        try:
+            manager.owner(op_type)
+        except DuplicateOpError as e:
+            return f"pack {pack.name} ({pack.distribution} {pack.version}): {e}"
+    return ""
+
+
+def _traceback(pack: PackInfo) -> list[str]:
+    if pack.exception is None:
+        return []
+    return [line for part in traceback.format_exception(pack.exception) for line in part.rstrip().split("\n")]
+
+
+def _import_problems(manager: PackManager) -> list[str]:
+    """What can't be imported, or does not fit together, of everything that packs name by string."""
+    from oprack.errors import DuplicateOpError, OprackError
+    from oprack.packs.info import BrokenPackWarning
+
+    found = []
+    for op_type in manager.op_types():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", BrokenPackWarning)
+            try:
+                manager.operator_class(op_type)
+                manager.kernels_listing(op_type)
+            except DuplicateOpError:
+                continue
+            except OprackError as e:
+                found.append(f"op {op_type}: {type(e).__name__}: {e}")
+        found += [str(w.message) for w in caught if issubclass(w.category, BrokenPackWarning)]
+    return list(dict.fromkeys(found))
+
+
+def _print(facts: dict[str, Any]) -> None:
+    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    print(f"python {facts['python']} on {facts['platform']}\n{versions}\ncache of discovery: {facts['cache']}")
+    for kind, state in facts["places"].items():
+        print(f"place {kind}: {state}")
+    for pack in facts["packs"]:
+        count = f"{len(pack['ops'])} ops"
+        print(f"pack {pack['name']} ({pack['distribution']} {pack['version']}): {pack['status']}, {count}")
+        for line in pack["traceback"]:
+            print(f"    {line}")
+    problems = facts["problems"]
+    print(f"\n{len(problems)} problem(s)" + (":" if problems else ": everything is in order"))
+    for problem in problems:
+        print(f"- {problem}")

@@ -1,0 +1,43 @@
+"""oprack ops [PATTERN] [--json]"""
+
+from __future__ import annotations
+
+import argparse
+from fnmatch import fnmatchcase
+from typing import Any
+
+from oprack.cli.main import FINDING, OK
+from oprack.cli.output import add_block, add_json, manager_of, print_json, print_table
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pattern", nargs="?", default="*", help="part of an op type, or a pattern such as 'conv*_grad'")
+    add_json(parser)
+    add_block(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from oprack.errors import DuplicateOpError
+
+    manager = manager_of(args)
+    pattern = args.pattern if any(c in args.pattern for c in "*?[") else f"*{args.pattern}*"
+    rows: list[dict[str, Any]] = []
+    for op_type in manager.op_types():
+        if not fnmatchcase(op_type, pattern):
+            continue
+        try:
+            places = manager.place_kinds(op_type)
+            rows.append({"op": op_type, "version": manager.op_version(op_type), "pack": manager.owner(op_type),
+                         "places": places, "error": ""})  # fmt: skip
+        except DuplicateOpError as e:
+            rows.append({"op": op_type, "version": None, "pack": "", "places": [], "error": str(e)})
+    if args.json:
+        print_json(rows)
+    elif rows:
+        print_table(
+            ("OP", "VERSION", "PACK", "PLACES"),
+            [(r["op"], r["version"], r["pack"], ", ".join(r["places"]) or r["error"] or "runs itself") for r in rows],
+        )
+    else:
+        print(f"no op matches {args.pattern!r}; `oprack packs` lists what is installed")
+    return OK if rows else FINDING

@@ -1,0 +1,45 @@
+"""What subcommands share: tables, JSON, and the options that choose packs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oprack.packs.manager import PackManager
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def add_block(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--block",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave out a pack, by its name or its distribution's; may be repeated (see also OPRACK_BLOCK)",
+    )
+
+
+def manager_of(args: argparse.Namespace) -> PackManager:
+    """The packs of this process, less those of --block."""
+    from oprack.packs.manager import PackManager
+
+    return PackManager(blocked=args.block)
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, default=str))
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], indent: str = "") -> None:
+    """Left-aligned columns, the last one as wide as it likes."""
+    texts = [list(map(str, headers)), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[i]) for row in texts) for i in range(len(headers))]
+    for row in texts:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        print((indent + "  ".join(cells)).rstrip())

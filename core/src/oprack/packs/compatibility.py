@@ -1,0 +1,144 @@
+"""What a release of a pack promised: a snapshot of its ops' signatures, and what a change to them breaks.
+
+Programs that were saved with an older pack must go on running: slots and attributes are never removed or retyped, new
+ones are dispensable or have defaults, and each change adds an OpVersion checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oprack.errors import ManifestError
+from oprack.packs.generate import PackSource, generate, importable
+from oprack.packs.resolve import import_object
+
+FILENAME = "ops.lock.json"
+_FORMAT = 1
+Signatures = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A difference between a released op and the one of today."""
+
+    op_type: str
+    text: str
+    breaking: bool
+
+
+def signatures(source: PackSource) -> Signatures:
+    """Signatures of the ops that a pack's source tree defines. Raises as `generate`."""
+    from oprack.op import build_op_info
+
+    found: Signatures = {}
+    with importable(source):
+        for op_type, entry in sorted(generate(source).ops.items()):
+            info = build_op_info(import_object(entry.define, f"oprack check {source.root}"), source.package)
+            found[op_type] = {"version": info.version}
+            for side in ("inputs", "outputs"):
+                found[op_type][side] = {
+                    s.name: [f for f in ("dispensable", "duplicable") if getattr(s, f)]
+                    for s in getattr(info.proto, side).values()
+                }
+            found[op_type]["attrs"] = {
+                a.name: {"type": a.type.name} | ({} if a.required else {"default": a.default})
+                for a in info.proto.attrs.values()
+            }
+    # as it is after a round trip, so that a tuple and a list compare equal
+    plain: Signatures = json.loads(json.dumps(found))
+    return plain
+
+
+def read(path: Path) -> Signatures:
+    """A snapshot. Raises ManifestError when it is damaged."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["format"] != _FORMAT:
+            raise ValueError(f"format is {data['format']!r}, expected {_FORMAT}")
+        for op in data["ops"].values():
+            for side in ("inputs", "outputs", "attrs"):
+                op[side].items()
+            op["version"] + 0
+        found: Signatures = data["ops"]
+        return found
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+        raise ManifestError(
+            f"{path}: is no snapshot of ops ({type(e).__name__}: {e}); take it from the last release, or write it anew "
+            "with `oprack check PATH --update`"
+        ) from e
+
+
+def write(path: Path, found: Signatures) -> None:
+    """Write a snapshot: one line per op, so that diffs can be read."""
+    lines = [f"    {json.dumps(t)}: {json.dumps(op)}" for t, op in sorted(found.items())]
+    text = f'{{\n  "format": {_FORMAT},\n  "ops": {{\n' + ",\n".join(lines) + "\n  }\n}\n"
+    temporary = path.with_suffix(".json.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def compare(then: Signatures, now: Signatures) -> list[Change]:
+    """Every difference, breaking ones first within an op."""
+    found = []
+    for op_type in sorted({*then, *now}):
+        if op_type not in now:
+            found.append(Change(op_type, "the op is gone", True))
+        elif op_type not in then:
+            found.append(Change(op_type, "new op", False))
+        else:
+            found += sorted(_compare_op(op_type, then[op_type], now[op_type]), key=lambda c: not c.breaking)
+    return found
+
+
+def _compare_op(op_type: str, then: dict[str, Any], now: dict[str, Any]) -> Iterator[Change]:
+    changes = [*_slots("input", then["inputs"], now["inputs"]), *_slots("output", then["outputs"], now["outputs"])]
+    changes += _attrs(then["attrs"], now["attrs"])
+    for text, breaking in changes:
+        yield Change(op_type, text, breaking)
+    if now["version"] < then["version"]:
+        yield Change(op_type, f"its version went from {then['version']} back to {now['version']}", True)
+    elif changes and now["version"] == then["version"]:
+        yield Change(
+            op_type,
+            f"the signature changed, but its version is still {now['version']}: add a checkpoint to its OpVersion",
+            True,
+        )
+
+
+def _slots(kind: str, then: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    for name, flags in then.items():
+        if name not in now:
+            yield f"{kind} {name} is gone", True
+            continue
+        if ("duplicable" in flags) != ("duplicable" in now[name]):
+            yield f"{kind} {name} was {'a list' if 'duplicable' in flags else 'one variable'} and is no longer", True
+        if ("dispensable" in flags) != ("dispensable" in now[name]):
+            lost = "dispensable" in flags
+            yield f"{kind} {name} is {'no longer' if lost else 'now'} dispensable", lost
+    for name in now.keys() - then.keys():
+        yield f"new {kind} {name}" + ("" if "dispensable" in now[name] else " is not dispensable"), (
+            "dispensable" not in now[name]
+        )
+    if [n for n in then if n in now] != [n for n in now if n in then]:
+        yield f"the {kind}s changed their order", True
+
+
+def _attrs(then: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    for name, old in then.items():
+        new = now.get(name)
+        if new is None:
+            yield f"attribute {name} is gone", True
+            continue
+        if new["type"] != old["type"]:
+            yield f"attribute {name} was {old['type']} and is {new['type']}", True
+        if "default" in old and "default" not in new:
+            yield f"attribute {name} lost its default", True
+        elif old.get("default") != new.get("default") or ("default" in new) != ("default" in old):
+            yield f"attribute {name}: default was {old.get('default', 'none')!r} and is {new['default']!r}", False
+    for name in now.keys() - then.keys():
+        missing = "default" not in now[name]
+        yield f"new attribute {name}" + (" has no default" if missing else ""), missing
