@@ -1,0 +1,62 @@
+"""Files that appear complete or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+
+class AtomicSave:
+    """Writes files beside their final names and moves them there at the end of the `with` block.
+
+    When the block raises, nothing is moved: older files of those names stay as they were. The moves are done one by one
+    after all data is on the disk, so only a crash between two moves can leave files of different age.
+
+        with AtomicSave() as save, save.open(path) as file: file.write(data)
+    """
+
+    def __init__(self) -> None:
+        self._written: list[tuple[Path, Path]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    @contextlib.contextmanager
+    def open(self, path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+        """A binary file that will be `path`; its directory is made when there is none."""
+        final = Path(path)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        temporary = final.with_name(f".{final.name[:100]}.{secrets.token_hex(6)}.tmp")
+        with open(temporary, "xb") as file:
+            self._written.append((temporary, final))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                for temporary, final in self._written:
+                    os.replace(temporary, final)
+                for directory in dict.fromkeys(final.parent for _, final in self._written):
+                    _sync_directory(directory)
+        finally:
+            for temporary, _ in self._written:
+                temporary.unlink(missing_ok=True)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the moves durable. Windows can't open a directory, and needs it not."""
+    if os.name != "nt":
+        fd = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

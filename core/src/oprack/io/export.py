@@ -1,0 +1,120 @@
+"""save_inference_model: a program cut down to what its outputs need, with feed and fetch ops, and its parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from oprack.errors import FeedNameError, FetchNameError, InvalidArgumentError
+from oprack.io.atomic import AtomicSave
+from oprack.io.parameters import collect_values, persistable_vars
+from oprack.io.prune import prune
+from oprack.io.streams import write_variable
+from oprack.program import Program
+from oprack.tensor import Scope
+from oprack.types import AttrType, VarType
+
+PROGRAM_VERSION = 2006002
+"""Written into programs that say no version of their own: that of Paddle 2.6.2, whose format is written."""
+
+
+def save_inference_model(
+    path_prefix: str | os.PathLike[str],
+    program: Program,
+    feed_names: Sequence[str],
+    fetch_names: Sequence[str],
+    scope: Scope,
+    *,
+    op_versions: Mapping[str, int] | None = None,
+) -> None:
+    """Write `<path_prefix>.pdmodel` and, when the program has parameters, `<path_prefix>.pdiparams`; both or none.
+
+    `program` is not changed. op_versions: versions of the ops as they are meant, for those that the program's own
+    op_version_map does not name. Raises FeedNameError and FetchNameError for names that block 0 does not have,
+    MissingParameterError for parameters without a value, InvalidArgumentError for those that do not fit their VarDesc.
+    """
+    exported = inference_program(program, feed_names, fetch_names, op_versions=op_versions)
+    values = collect_values(scope, persistable_vars(exported))
+    prefix = os.fspath(path_prefix)
+    with AtomicSave() as save:
+        if values:
+            with save.open(prefix + ".pdiparams") as file:
+                for name, value in values.items():
+                    write_variable(file, value, name)
+        with save.open(prefix + ".pdmodel") as file:
+            file.write(exported.serialize())
+    if not values:
+        Path(prefix + ".pdiparams").unlink(missing_ok=True)  # of a model that was here before
+
+
+def inference_program(
+    program: Program,
+    feed_names: Sequence[str],
+    fetch_names: Sequence[str],
+    *,
+    op_versions: Mapping[str, int] | None = None,
+) -> Program:
+    """A copy with only what `fetch_names` need, attributes `is_test` set, feed and fetch ops for these names."""
+    desc = program.desc.clone()
+    block = desc.blocks[0]
+    _check_names(block, feed_names, "feed", FeedNameError)
+    _check_names(block, fetch_names, "fetch", FetchNameError)
+    if not fetch_names:
+        raise FetchNameError("fetch_names is empty; expected the names of the model's outputs")
+    feeds = {name: op for op in block.ops if op.type == "feed" for name in op.output("Out")}
+    fetches = {name: op for op in block.ops if op.type == "fetch" for name in op.input("X")}
+    prune(desc, feed_names, fetch_names)
+    for other in desc.blocks:
+        for op in other.ops:
+            if op.attr_types.get("is_test") is AttrType.BOOLEAN:
+                op.attrs["is_test"] = True
+    feed_ops, fetch_ops = [], []
+    for col, name in enumerate(feed_names):
+        feed_ops.append(_column_op(feeds.get(name), OpDesc("feed", {"X": "feed"}, {"Out": name}), col))
+    for col, name in enumerate(fetch_names):
+        fetch_ops.append(_column_op(fetches.get(name), OpDesc("fetch", {"X": name}, {"Out": "fetch"}), col))
+    block.ops = [*feed_ops, *block.ops, *fetch_ops]
+    _add_holders(block, program.desc.blocks[0], feed_ops, fetch_ops)
+    _set_versions(desc, op_versions or {})
+    return Program(desc)
+
+
+def _check_names(block: BlockDesc, names: Sequence[str], what: str, error: type[Exception]) -> None:
+    unknown = [name for name in names if name not in block.vars]
+    if unknown or len(set(names)) != len(names):
+        raise error(
+            f"{what}_names is {list(names)}; expected different names of variables of block 0"
+            + (f", which has no {', '.join(map(repr, unknown))}" if unknown else "")
+        )
+
+
+def _column_op(old: OpDesc | None, new: OpDesc, col: int) -> OpDesc:
+    op = new if old is None else old
+    op.set_attr("col", col, AttrType.INT)
+    return op
+
+
+def _add_holders(block: BlockDesc, before: BlockDesc, feed_ops: list[OpDesc], fetch_ops: list[OpDesc]) -> None:
+    """The variables that feed ops read from and fetch ops write to."""
+    named = [(op.input("X"), VarType.FEED_MINIBATCH) for op in feed_ops]
+    named += [(op.output("Out"), VarType.FETCH_LIST) for op in fetch_ops]
+    for names, kind in named:
+        for name in names:
+            old = before.vars.get(name)
+            if old is not None and old.type is not kind:
+                raise InvalidArgumentError(
+                    f"variable {name!r} is a {old.type.name} of the program, but the exported model needs that name as "
+                    f"{kind.name}; rename the variable"
+                )
+            if name not in block.vars:
+                block.vars[name] = VarDesc(name, kind, persistable=True) if old is None else old.clone()
+
+
+def _set_versions(desc: ProgramDesc, op_versions: Mapping[str, int]) -> None:
+    if not desc.version:
+        desc.version = PROGRAM_VERSION
+    used = {op.type for block in desc.blocks for op in block.ops}
+    for op_type in sorted(used & set(op_versions)):
+        desc.op_version_map.setdefault(op_type, op_versions[op_type])

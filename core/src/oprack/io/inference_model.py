@@ -1,0 +1,119 @@
+"""Inference models: a program and its parameters, as Paddle saves them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from oprack.desc import OpDesc
+from oprack.errors import CorruptModelError, NotFoundError
+from oprack.io.parameters import (
+    open_view,
+    persistable_vars,
+    read_combined_file,
+    read_combined_view,
+    read_separate,
+    set_values,
+)
+from oprack.program import Program
+from oprack.tensor import Scope
+
+
+@dataclass
+class InferenceModel:
+    """A program whose parameters are in a scope. feed_names, fetch_names: its inputs and outputs, in order."""
+
+    program: Program
+    feed_names: list[str]
+    fetch_names: list[str]
+
+
+def load_inference_model(
+    path: str | os.PathLike[str],
+    scope: Scope,
+    *,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+) -> InferenceModel:
+    """Read a model that Paddle 1.6 to 2.6 or `save_inference_model` saved; its parameters are set in `scope`.
+
+    path: `<prefix>` of `<prefix>.pdmodel` and `<prefix>.pdiparams`; or a directory with `__model__` (or one `.pdmodel`)
+    and with `__params__`, `.pdiparams` or one file per variable. model_filename, params_filename: in that directory,
+    under other names. Raises NotFoundError when there is no such model; CorruptModelError and BlockCycleError for the
+    program; MissingParameterError, CorruptParameterError and UnsafeNameError as `load_vars`.
+    """
+    model, params = _locate(Path(path), model_filename, params_filename)
+    program = Program.parse(open_view(model))
+    feeds, fetches = feed_and_fetch_names(program)
+    descs = persistable_vars(program)
+    if descs:
+        values = read_separate(model.parent, descs) if params is None else read_combined_file(params, descs)
+        set_values(scope, values)
+    return InferenceModel(program, feeds, fetches)
+
+
+def load_from_buffers(model: bytes, params: bytes, scope: Scope) -> InferenceModel:
+    """As load_inference_model, from the bytes of a program file and of a combined parameter file (b"" for none)."""
+    program = Program.parse(model)
+    feeds, fetches = feed_and_fetch_names(program)
+    descs = persistable_vars(program)
+    set_values(scope, read_combined_view(memoryview(params), descs, "the parameter buffer"))
+    return InferenceModel(program, feeds, fetches)
+
+
+def _locate(path: Path, model_filename: str | None, params_filename: str | None) -> tuple[Path, Path | None]:
+    """The program file, and the combined parameter file or None when each variable has its own."""
+    if path.is_dir():
+        if model_filename is not None:
+            model = path / model_filename
+        elif (path / "__model__").is_file():
+            model = path / "__model__"
+        else:
+            found = sorted(path.glob("*.pdmodel"))
+            if len(found) != 1:
+                raise NotFoundError(
+                    f"{os.fspath(path)!r} has {len(found)} .pdmodel files and no __model__; expected one program file, "
+                    "so pass model_filename or the path without .pdmodel"
+                )
+            model = found[0]
+    else:
+        model = path.with_name((model_filename or path.name).removesuffix(".pdmodel") + ".pdmodel")
+    if not model.is_file():
+        raise NotFoundError(
+            f"{os.fspath(model)!r} is no file; expected a directory with __model__, or <prefix> of <prefix>.pdmodel"
+        )
+    if params_filename is not None:
+        return model, model.parent / params_filename
+    if model.suffix == ".pdmodel":
+        return model, model.with_suffix(".pdiparams")
+    combined = model.parent / "__params__"
+    return model, combined if combined.is_file() else None
+
+
+def feed_and_fetch_names(program: Program) -> tuple[list[str], list[str]]:
+    """Names of the inputs and outputs that the feed and fetch ops of block 0 name, ordered by their attribute `col`.
+
+    Raises CorruptModelError for a feed or fetch op without a variable.
+    """
+    feeds: list[tuple[int, str]] = []
+    fetches: list[tuple[int, str]] = []
+    for op in program.global_block().ops:
+        if op.type == "feed":
+            feeds.append(_column(op, op.output("Out"), len(feeds)))
+        elif op.type == "fetch":
+            fetches.append(_column(op, op.input("X"), len(fetches)))
+    return _by_column(feeds), _by_column(fetches)
+
+
+def _by_column(pairs: list[tuple[int, str]]) -> list[str]:
+    return [name for _, name in sorted(pairs, key=lambda pair: pair[0])]
+
+
+def _column(op: OpDesc, names: list[str], position: int) -> tuple[int, str]:
+    col = op.attr("col", position)
+    if len(names) != 1 or not isinstance(col, int):
+        raise CorruptModelError(
+            f"op {op.type} names the variables {names} and col {col!r}; expected one variable and an integer col"
+        )
+    return col, names[0]

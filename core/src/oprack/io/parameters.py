@@ -1,0 +1,177 @@
+"""Persistable variables of a program: to files and back."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from oprack.desc import ProgramDesc, VarDesc
+from oprack.errors import CorruptParameterError, InvalidArgumentError, MissingParameterError
+from oprack.io.atomic import AtomicSave
+from oprack.io.paths import variable_path
+from oprack.io.streams import read_combined, read_variable, write_variable
+from oprack.program import Program
+from oprack.tensor import LoDTensor, Scope, SelectedRows
+from oprack.types import DTYPE_NAMES, VarType
+
+Value = LoDTensor | SelectedRows
+
+# Persistable, but filled by a run and not by a file
+_NOT_SAVED = frozenset({VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.RAW, VarType.READER})
+
+
+def persistable_vars(program: Program | ProgramDesc) -> list[VarDesc]:
+    """Variables that parameter files hold, of all blocks, in the order of a combined file: by bytes of the names."""
+    found: dict[str, VarDesc] = {}
+    for block in program.blocks:
+        for var in block.vars.values():
+            if var.persistable and var.type not in _NOT_SAVED:
+                found.setdefault(var.name, var)
+    return [found[name] for name in sorted(found, key=lambda name: name.encode("utf-8", "surrogatepass"))]
+
+
+def load_vars(
+    directory: str | os.PathLike[str], program: Program, scope: Scope, *, filename: str | None = None
+) -> None:
+    """Set the persistable variables of `program` in `scope` from one file each, or from the combined file `filename`.
+
+    Nothing is set unless everything can be. Raises MissingParameterError that lists every missing file,
+    CorruptParameterError (OversizedTensorError, InvalidLoDError) for files that are broken or of another program,
+    UnsafeNameError for names that lead out of the directory.
+    """
+    descs = persistable_vars(program)
+    if filename is None:
+        values = read_separate(Path(directory), descs)
+    else:
+        values = read_combined_file(Path(directory, filename), descs)
+    set_values(scope, values)
+
+
+def save_vars(
+    directory: str | os.PathLike[str], program: Program, scope: Scope, *, filename: str | None = None
+) -> None:
+    """Write the persistable variables of `program`, one file each or all to the combined file `filename`; all or none.
+
+    Raises MissingParameterError that lists every variable without a value, InvalidArgumentError for a value that does
+    not fit its VarDesc, UnsafeNameError for a name that can't be a file.
+    """
+    values = collect_values(scope, persistable_vars(program))
+    with AtomicSave() as save:
+        if filename is None:
+            for name, value in values.items():
+                with save.open(variable_path(directory, name)) as file:
+                    write_variable(file, value, name)
+        else:
+            with save.open(Path(directory, filename)) as file:
+                for name, value in values.items():
+                    write_variable(file, value, name)
+
+
+# Reading ------------------------------------------------------------------------------------------------------------
+def set_values(scope: Scope, values: Mapping[str, Value]) -> None:
+    for name, value in values.items():
+        scope.var(name).set(value)
+
+
+def read_separate(directory: Path, descs: list[VarDesc]) -> dict[str, Value]:
+    """Values of the variables from `directory`, one file each."""
+    paths = {var.name: variable_path(directory, var.name) for var in descs}
+    missing = [name for name, path in paths.items() if not path.exists()]
+    if missing:
+        raise MissingParameterError(
+            f"{len(missing)} of {len(descs)} persistable variables have no file in {os.fspath(directory)!r}: "
+            f"{', '.join(map(repr, missing))}; expected a file per variable, named like it (for one file with all of "
+            "them, pass params_filename)"
+        )
+    values: dict[str, Value] = {}
+    for var in descs:
+        view, source = open_view(paths[var.name]), repr(os.fspath(paths[var.name]))
+        value, end = read_variable(view, 0, var.type, name=var.name, source=source)
+        if end != len(view):
+            raise CorruptParameterError(
+                f"variable {var.name!r}: {len(view) - end} bytes of {len(view)} are left after the tensor in {source}; "
+                "expected a file with this variable alone (for a combined file, pass params_filename)"
+            )
+        check_fits(value, var, source)
+        values[var.name] = value
+    return values
+
+
+def read_combined_file(path: Path, descs: list[VarDesc]) -> dict[str, Value]:
+    """Values of the variables from one combined file."""
+    if not path.exists():
+        raise MissingParameterError(
+            f"{os.fspath(path)!r} does not exist; expected the combined file of {len(descs)} persistable variables: "
+            + ", ".join(repr(var.name) for var in descs)
+        )
+    return read_combined_view(open_view(path), descs, repr(os.fspath(path)))
+
+
+def read_combined_view(view: Any, descs: list[VarDesc], source: str) -> dict[str, Value]:
+    """Values of the variables from the bytes of a combined file."""
+    values = read_combined(view, [(var.name, var.type) for var in descs], source=source)
+    for var in descs:
+        check_fits(values[var.name], var, source)
+    return values
+
+
+def open_view(path: Path) -> memoryview:
+    """The bytes of a regular file, mapped and not read."""
+    with open(path, "rb", opener=_open_at_once) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise CorruptParameterError(f"{os.fspath(path)!r} is no regular file; expected a parameter file")
+        if not status.st_size:
+            return memoryview(b"")  # an empty file can't be mapped
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    # A named pipe in a model's directory would block for ever
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def check_fits(value: Value, var: VarDesc, source: str) -> None:
+    """Raise CorruptParameterError when a value's dtype or dims are not those of the VarDesc; dim -1 matches any."""
+    why = _misfit(value, var)
+    if why is not None:
+        raise CorruptParameterError(f"variable {var.name!r} in {source}: {why}; so the file belongs to another program")
+
+
+def _misfit(value: Value, var: VarDesc) -> str | None:
+    stored = value.value if isinstance(value, SelectedRows) else value.array
+    dims = value.shape if isinstance(value, SelectedRows) else tuple(stored.shape)
+    wrong_dtype = var.dtype in DTYPE_NAMES and DTYPE_NAMES[var.dtype] != value.dtype
+    wrong_dims = var.shape is not None and (
+        len(dims) != len(var.shape) or any(want not in (-1, got) for got, want in zip(dims, var.shape, strict=True))
+    )
+    if not wrong_dtype and not wrong_dims:
+        return None
+    expected = "" if var.shape is None else str(list(var.shape))
+    return f"got {value.dtype}{list(dims)}, but the program expects {var.dtype_name() or ''}{expected}"
+
+
+# Writing ------------------------------------------------------------------------------------------------------------
+def collect_values(scope: Scope, descs: list[VarDesc]) -> dict[str, Any]:
+    """Values of the variables, in the order given, found to fit."""
+    values: dict[str, Any] = {}
+    missing = []
+    for var in descs:
+        held = scope.find_var(var.name)
+        if held is None or not held.is_initialized():
+            missing.append(var.name)
+            continue
+        values[var.name] = value = held.get()
+        why = _misfit(value, var) if isinstance(value, LoDTensor | SelectedRows) else None
+        if why is not None:
+            raise InvalidArgumentError(f"variable {var.name!r}: {why}; set the variable to a value of its VarDesc")
+    if missing:
+        raise MissingParameterError(
+            f"{len(missing)} of {len(descs)} persistable variables hold no value in the scope: "
+            f"{', '.join(map(repr, missing))}; run the startup program or load parameters before saving"
+        )
+    return values

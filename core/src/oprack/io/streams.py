@@ -1,0 +1,240 @@
+"""Tensors on disk: streams of a LoDTensor or SelectedRows, alone in a file or one after the other in a combined file.
+
+All numbers are little endian. LoDTensor: u32 version 0, u64 number of LoD levels, per level u64 size in bytes and u64
+offsets, then the tensor: u32 version 0, i32 size of the TensorDesc message, the message, the elements row by row.
+SelectedRows: u32 version 0, u64 number of rows, i64 rows, i64 height, then the tensor.
+A file is untrusted: every size is compared with the bytes that are left before memory is taken for it.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable
+from typing import IO, Any
+
+import numpy as np
+
+from oprack.desc.tensor_desc import read_tensor_desc, write_tensor_desc
+from oprack.errors import (
+    CorruptParameterError,
+    InvalidArgumentError,
+    InvalidLoDError,
+    OversizedTensorError,
+)
+from oprack.tensor import LoDTensor, SelectedRows, check_lod, numpy_dtype
+from oprack.types import DTYPE_NAMES, VarType, dtype_enum
+
+_MAX_RANK = 32  # of NumPy 1; Paddle's is 9
+_MAX_BYTES = 2**63 - 1
+
+
+class _Cursor:
+    """A place in a buffer that knows which variable is being read."""
+
+    def __init__(self, buffer: Any, offset: int, name: str, source: str) -> None:
+        self.view = memoryview(buffer).cast("B")
+        self.start = self.offset = offset
+        self.name, self.source = name, source
+
+    def where(self) -> str:
+        return f"variable {self.name!r} (at offset {self.start} of {self.source})"
+
+    @property
+    def left(self) -> int:
+        return len(self.view) - self.offset
+
+    def take(self, size: int, what: str) -> memoryview:
+        """The next `size` bytes. Raises CorruptParameterError when there are not as many."""
+        if size > self.left:
+            raise CorruptParameterError(
+                f"{self.where()}: {what} takes {size} bytes at offset {self.offset}, but only {self.left} are left; "
+                "expected a complete file, so save or copy it again"
+            )
+        piece = self.view[self.offset : self.offset + size]
+        self.offset += size
+        return piece
+
+    def number(self, form: str, what: str) -> int:
+        return int(struct.unpack("<" + form, self.take(struct.calcsize(form), what))[0])
+
+    def version(self, what: str) -> None:
+        version = self.number("I", f"the version of {what}")
+        if version != 0:
+            raise CorruptParameterError(
+                f"{self.where()}: the version of {what} is {version}; expected 0. Is this the file of this variable, "
+                "and is it a parameter file at all?"
+            )
+
+
+# Reading ------------------------------------------------------------------------------------------------------------
+def read_lod_tensor(
+    buffer: Any, offset: int = 0, *, name: str = "", source: str = "the buffer"
+) -> tuple[LoDTensor, int]:
+    """The LoDTensor that starts at `offset` of a bytes-like object, and the offset behind it. Its memory is a copy.
+
+    name, source: of the variable and the file, for messages. Raises CorruptParameterError when the stream is truncated
+    or malformed, OversizedTensorError when its dims need more than the file holds, InvalidLoDError for broken offsets.
+    """
+    cursor = _Cursor(buffer, offset, name, source)
+    cursor.version("the LoDTensor")
+    lod = _read_lod(cursor)
+    array = _read_tensor(cursor)
+    if lod:
+        lod = check_lod(lod, array.shape[0] if array.ndim else 0, f"LoD of {cursor.where()}")
+    return LoDTensor(array, lod, check=False), cursor.offset
+
+
+def read_selected_rows(
+    buffer: Any, offset: int = 0, *, name: str = "", source: str = "the buffer"
+) -> tuple[SelectedRows, int]:
+    """The SelectedRows that starts at `offset`, and the offset behind it. Raises as read_lod_tensor."""
+    cursor = _Cursor(buffer, offset, name, source)
+    cursor.version("the SelectedRows")
+    count = cursor.number("Q", "the number of rows")
+    rows = np.frombuffer(cursor.take(8 * count, f"{count} rows"), "<i8").astype(np.int64)
+    height = cursor.number("q", "the height")
+    value = _read_tensor(cursor)
+    try:
+        return SelectedRows(rows, value, height), cursor.offset
+    except InvalidArgumentError as e:
+        raise CorruptParameterError(f"{cursor.where()}: {e}") from None
+
+
+def read_combined(
+    buffer: Any, variables: Iterable[tuple[str, VarType]], *, source: str = "the buffer"
+) -> dict[str, LoDTensor | SelectedRows]:
+    """Values of the variables (name, kind), which follow one another without names; the order is the caller's.
+
+    Raises CorruptParameterError also when bytes are left behind the last one.
+    """
+    values: dict[str, LoDTensor | SelectedRows] = {}
+    offset, name = 0, ""
+    for name, kind in variables:
+        values[name], offset = read_variable(buffer, offset, kind, name=name, source=source)
+    size = len(memoryview(buffer).cast("B"))
+    if offset != size:
+        raise CorruptParameterError(
+            f"{source}: {size - offset} of {size} bytes are left behind the last of {len(values)} variables, {name!r}; "
+            "expected the file to end there, so the file belongs to another program"
+        )
+    return values
+
+
+def read_variable(
+    buffer: Any, offset: int, kind: VarType, *, name: str, source: str
+) -> tuple[LoDTensor | SelectedRows, int]:
+    """The value of a variable of that kind, and the offset behind it."""
+    read = read_selected_rows if kind is VarType.SELECTED_ROWS else read_lod_tensor
+    return read(buffer, offset, name=name, source=source)
+
+
+def _read_lod(cursor: _Cursor) -> list[list[int]]:
+    count = cursor.number("Q", "the number of LoD levels")
+    if 8 * count > cursor.left:
+        raise CorruptParameterError(
+            f"{cursor.where()}: {count} LoD levels can't be in the {cursor.left} bytes that are left; expected a few"
+        )
+    lod = []
+    for i in range(count):
+        size = cursor.number("Q", f"the size of LoD level {i}")
+        if size % 8:
+            raise CorruptParameterError(
+                f"{cursor.where()}: LoD level {i} has {size} bytes; expected a multiple of 8, the size of an offset"
+            )
+        offsets = np.frombuffer(cursor.take(size, f"LoD level {i}"), "<u8")
+        # Before they become Python ints, which take four times the memory
+        if (offsets[1:] < offsets[:-1]).any():
+            k = int((offsets[1:] < offsets[:-1]).argmax())
+            raise InvalidLoDError(
+                f"LoD of {cursor.where()}: level {i} decreases from {offsets[k]} to {offsets[k + 1]} at position "
+                f"{k + 1}; expected offsets that never decrease"
+            )
+        lod.append(offsets.tolist())
+    return lod
+
+
+def _read_tensor(cursor: _Cursor) -> np.ndarray:
+    cursor.version("the tensor")
+    size = cursor.number("i", "the size of the TensorDesc")
+    if size < 0:
+        raise CorruptParameterError(f"{cursor.where()}: the size of the TensorDesc is {size}; expected 2 bytes or more")
+    try:
+        kind, dims = read_tensor_desc(bytes(cursor.take(size, "the TensorDesc")))
+    except CorruptParameterError as e:
+        raise CorruptParameterError(f"{cursor.where()}: {e}") from None
+    if kind not in DTYPE_NAMES:
+        raise CorruptParameterError(
+            f"{cursor.where()}: its dtype is {kind.name} ({int(kind)}); expected one of "
+            + ", ".join(DTYPE_NAMES.values())
+        )
+    dtype = numpy_dtype(kind)
+    nbytes = _checked_size(cursor, dtype, dims)
+    raw = np.frombuffer(cursor.take(nbytes, "the data"), np.uint8)
+    array = np.empty(dims, dtype)
+    if kind is VarType.BOOL:
+        np.not_equal(raw, 0, out=array.reshape(-1))  # a byte other than 0 and 1 is no bool to NumPy
+    else:
+        array.reshape(-1).view(np.uint8)[...] = raw
+    return array
+
+
+def _checked_size(cursor: _Cursor, dtype: np.dtype, dims: tuple[int, ...]) -> int:
+    """Bytes of the data, found to be in the file."""
+    shown = f"{dtype.name}{list(dims)}" if len(dims) <= _MAX_RANK else f"{dtype.name} of {len(dims)} dims"
+    if len(dims) > _MAX_RANK:
+        raise OversizedTensorError(f"{cursor.where()}: {shown}; expected at most {_MAX_RANK} dims")
+    if any(d < 0 for d in dims):
+        raise CorruptParameterError(f"{cursor.where()}: {shown} has a negative dim; expected dims of a stored tensor")
+    # NumPy multiplies the other dims of an empty array as well
+    if math.prod(d for d in dims if d) * dtype.itemsize > _MAX_BYTES:
+        raise OversizedTensorError(
+            f"{cursor.where()}: the size of {shown} overflows 64 bits; expected what the file holds"
+        )
+    nbytes = math.prod(dims) * dtype.itemsize
+    if nbytes > cursor.left:
+        raise OversizedTensorError(
+            f"{cursor.where()}: {shown} needs {nbytes} bytes at offset {cursor.offset}, but only {cursor.left} are "
+            "left; expected a complete file, so save or copy it again"
+        )
+    return nbytes
+
+
+# Writing ------------------------------------------------------------------------------------------------------------
+def write_lod_tensor(file: IO[bytes], tensor: LoDTensor) -> None:
+    """Write a LoDTensor. Raises InvalidArgumentError for dtypes that the format does not have."""
+    file.write(struct.pack("<IQ", 0, len(tensor.lod)))
+    for level in tensor.lod:
+        file.write(struct.pack("<Q", 8 * len(level)))
+        file.write(np.asarray(level, "<u8").tobytes())
+    _write_tensor(file, np.asarray(tensor))
+
+
+def write_selected_rows(file: IO[bytes], rows: SelectedRows) -> None:
+    """Write a SelectedRows; rows keep their order and repetitions."""
+    host = [x.get() if hasattr(x, "get") else x for x in (rows.rows, rows.value)]
+    file.write(struct.pack("<IQ", 0, len(host[0])))
+    file.write(np.asarray(host[0], "<i8").tobytes())
+    file.write(struct.pack("<q", rows.height))
+    _write_tensor(file, np.asarray(host[1]))
+
+
+def write_variable(file: IO[bytes], value: object, name: str) -> None:
+    """Write the value of variable `name` as its kind of stream. Raises InvalidArgumentError for other kinds."""
+    if isinstance(value, SelectedRows):
+        write_selected_rows(file, value)
+    elif isinstance(value, LoDTensor):
+        write_lod_tensor(file, value)
+    else:
+        raise InvalidArgumentError(
+            f"variable {name!r} holds a {type(value).__name__}, which has no file format; expected a LoDTensor or a "
+            "SelectedRows, so do not mark the variable persistable"
+        )
+
+
+def _write_tensor(file: IO[bytes], array: np.ndarray) -> None:
+    desc = write_tensor_desc(dtype_enum(array.dtype), array.shape)
+    file.write(struct.pack("<Ii", 0, len(desc)))
+    file.write(desc)
+    # As bytes, since bfloat16 has no buffer format; of a contiguous array this copies nothing
+    file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
