@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-
 from oprack.errors import InvalidLoDError
 from oprack.tensor import LoDTensor
 

@@ -6,6 +6,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.tensor import LoDTensor, check_lod
 from oprack.types import BOOL, FLOATS, HALF_FLOATS, INTEGERS
+
 from oprack_sequence.kernels._lod import host
 
 _ANY = FLOATS | HALF_FLOATS | INTEGERS | BOOL

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.types import FLOATS
+
 from oprack_sequence.kernels._lod import segment_ids, sequence_offsets, sum_by_index
 
 

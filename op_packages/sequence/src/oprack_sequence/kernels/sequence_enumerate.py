@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-
 from oprack.kernel import kernel
 from oprack.types import INTEGERS
+
 from oprack_sequence.kernels._lod import segment_ids, sequence_offsets
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from oprack.kernel import kernel
 from oprack.types import FLOATS
+
 from oprack_sequence.kernels._lod import Packing, segment_ids, segment_sum, sequence_offsets, with_lod
 
 

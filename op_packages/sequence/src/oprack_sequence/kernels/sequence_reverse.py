@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.kernel import kernel
 from oprack.types import FLOATS, INTEGERS
+
 from oprack_sequence.kernels._lod import reversed_rows, sequence_offsets
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.types import FLOATS, INTEGERS
+
 from oprack_sequence.kernels._lod import host, segment_ids, sequence_offsets
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-
 from oprack.kernel import kernel
 from oprack.types import FLOATS
+
 from oprack_sequence.kernels._lod import padded_rows, segment_ids, segment_sum, sequence_offsets
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+ACTIVATIONS = ("sigmoid", "tanh", "relu", "identity")
+"""Names of the activations of recurrent cells."""
+
 
 def same_as(ctx: Any, source: str, target: str) -> None:
     """Output `target` has the shape and LoD of input `source`; nothing happens when either is absent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOp, GradOpDef, Input, OpDef, Output
+
 from oprack_sequence.ops._infer import same_as, same_dim
 
 

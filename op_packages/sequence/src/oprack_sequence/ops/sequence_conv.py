@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
+
 from oprack_sequence.ops._infer import same_as, same_dim
 
 

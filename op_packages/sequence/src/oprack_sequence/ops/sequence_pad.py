@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import VarType
+
 from oprack_sequence.ops._infer import same_as
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+
 from oprack_sequence.ops._infer import same_as
 
 

@@ -1,0 +1,82 @@
+"""gru: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+
+from oprack_sequence.ops._infer import ACTIVATIONS, same_dim
+
+
+class Gru(OpDef, type="gru"):
+    r"""Gated recurrent unit over the rows of each sequence; Input holds what the gates take from the rows themselves.
+
+    $$[u, r]_t = g([x_u, x_r]_t + h_{t-1} W_{ur}), \quad c_t = a(x_{c,t} + (r_t \odot h_{t-1}) W_c)$$
+    $$h_t = (1 - u_t) \odot h_{t-1} + u_t \odot c_t$$ or, with origin_mode, $u_t \odot h_{t-1} + (1 - u_t) \odot c_t$,
+    with g = gate_activation and a = activation.
+    """
+
+    Input_ = Input("[N, 3 D] with LoD: columns of u, r, c.")
+    H0 = Input("Initial states [number of sequences, D]; zero when absent.", dispensable=True)
+    Weight = Input("[D, 3 D], read as a buffer: W_ur [D, 2 D], then W_c [D, D].")
+    Bias = Input("[1, 3 D], added to every row of Input.", dispensable=True)
+    BatchGate = Output("[N, 3 D]: u, r, c in time-major order.", intermediate=True, extra=True)
+    BatchResetHiddenPrev = Output("[N, D]: r h of the step before, time-major.", intermediate=True, extra=True)
+    BatchHidden = Output("[N, D]: states in time-major order.", intermediate=True, extra=True)
+    Hidden = Output("[N, D]: states, with the LoD of Input.")
+    activation = Attr("tanh", "Of the candidate c.").in_set(ACTIVATIONS)
+    gate_activation = Attr("sigmoid", "Of the gates u and r.").in_set(ACTIVATIONS)
+    is_reverse = Attr(False, "Walk every sequence from its last row.")
+    origin_mode = Attr(False, "Which of u and 1 - u keeps the old state.")
+    is_test = Attr(False, "Has no effect on the result.", extra=True)
+
+    def infer_shape(ctx):
+        rows, columns = ctx.require_rank("Input", 2)
+        size = ctx.require_rank("Weight", 2)[0]
+        ctx.require(
+            columns < 0 or columns == 3 * size,
+            f"Input has {columns} columns; expected three times the {size} rows of Weight, {3 * size}",
+        )
+        ctx.set_dim("BatchGate", (rows, 3 * size))
+        for slot in ("BatchResetHiddenPrev", "BatchHidden", "Hidden"):
+            ctx.set_dim(slot, (rows, size))
+        ctx.share_lod("Input", "Hidden")
+
+    def make_grad(fwd):
+        return GradOp(
+            "gru_grad",
+            **{slot: fwd.input(slot) for slot in ("Input", "H0", "Weight", "Bias")},
+            **{slot: fwd.output(slot) for slot in ("BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden")},
+            **{slot + "_grad": fwd.input_grad(slot) for slot in ("Input", "H0", "Weight", "Bias")},
+            Hidden_grad=fwd.output_grad("Hidden"),
+            attrs=fwd.attrs,
+        )
+
+
+class GruGrad(GradOpDef, type="gru_grad"):
+    """Gradient of gru: one walk back through time, then one product for each weight."""
+
+    Input_ = Input("Only its LoD and shape are read.")
+    H0 = Input("As in gru.", dispensable=True)
+    Weight = Input("As in gru.")
+    Bias = Input("Only its shape is read.", dispensable=True)
+    BatchGate = Input("From gru.")
+    BatchResetHiddenPrev = Input("From gru.")
+    BatchHidden = Input("From gru.")
+    Hidden = Input("From gru.")
+    Hidden_grad = Input("Gradient of Hidden.")
+    Input_grad = Output("Shape of Input, without LoD.")
+    H0_grad = Output("Shape of H0; zero for an empty sequence.")
+    Weight_grad = Output("Shape of Weight.")
+    Bias_grad = Output("Shape of Bias.")
+    activation = Attr("tanh", "As in gru.")
+    gate_activation = Attr("sigmoid", "As in gru.")
+    is_reverse = Attr(False, "As in gru.")
+    origin_mode = Attr(False, "As in gru.")
+    is_test = Attr(False, "As in gru.", extra=True)
+    no_need_buffer_vars = ("Input", "Bias")
+    expected_kernel_type = dtype_of("Hidden@GRAD")
+
+    def infer_shape(ctx):
+        same_dim(ctx, "Input", "Input@GRAD")
+        for slot in ("H0", "Weight", "Bias"):
+            same_dim(ctx, slot, slot + "@GRAD")

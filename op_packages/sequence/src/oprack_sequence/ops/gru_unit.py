@@ -1,0 +1,76 @@
+"""gru_unit: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+
+from oprack_sequence.ops._infer import same_dim
+
+_INPUTS = ("Input", "HiddenPrev", "Weight", "Bias")
+
+
+class GruUnit(OpDef, type="gru_unit"):
+    r"""One step of a gated recurrent unit, with gates and formulas as in gru.
+
+    Activations are numbers: 0 identity, 1 sigmoid, 2 tanh, 3 relu.
+    """
+
+    Input_ = Input("[B, 3 D]: what u, r and c take from the input.")
+    HiddenPrev = Input("State before the step, [B, D].")
+    Weight = Input("[D, 3 D], read as a buffer: W_ur [D, 2 D], then W_c [D, D].")
+    Bias = Input("[1, 3 D].", dispensable=True)
+    Gate = Output("[B, 3 D]: u, r, c.", intermediate=True)
+    ResetHiddenPrev = Output("[B, D]: r HiddenPrev.", intermediate=True)
+    Hidden = Output("State after the step, [B, D].")
+    activation = Attr(2, "Of the candidate c.").in_set((0, 1, 2, 3))
+    gate_activation = Attr(1, "Of the gates u and r.").in_set((0, 1, 2, 3))
+    origin_mode = Attr(False, "Which of u and 1 - u keeps the old state.")
+
+    def infer_shape(ctx):
+        batch, columns = ctx.require_rank("Input", 2)
+        size = ctx.require_rank("HiddenPrev", 2)[1]
+        weight = ctx.require_rank("Weight", 2)
+        ctx.require(
+            size < 0 or (columns in (-1, 3 * size) and weight == (size, 3 * size)),
+            f"Input has shape {[batch, columns]}, HiddenPrev {size} columns and Weight shape {list(weight)}; "
+            f"expected [B, 3 D], D and [D, 3 D]",
+        )
+        ctx.set_dim("Gate", (batch, columns))
+        ctx.set_dim("ResetHiddenPrev", (batch, size))
+        ctx.set_dim("Hidden", (batch, size))
+
+    def make_grad(fwd):
+        return GradOp(
+            "gru_unit_grad",
+            **{slot: fwd.input(slot) for slot in _INPUTS},
+            Gate=fwd.output("Gate"),
+            ResetHiddenPrev=fwd.output("ResetHiddenPrev"),
+            Hidden_grad=fwd.output_grad("Hidden"),
+            **{slot + "_grad": fwd.input_grad(slot) for slot in _INPUTS},
+            attrs=fwd.attrs,
+        )
+
+
+class GruUnitGrad(GradOpDef, type="gru_unit_grad"):
+    """Gradient of gru_unit."""
+
+    Input_ = Input("As in gru_unit.")
+    HiddenPrev = Input("As in gru_unit.")
+    Weight = Input("As in gru_unit.")
+    Bias = Input("Only its shape is read.", dispensable=True)
+    Gate = Input("From gru_unit.")
+    ResetHiddenPrev = Input("From gru_unit.")
+    Hidden_grad = Input("Gradient of Hidden.")
+    Input_grad = Output("Shape of Input.")
+    HiddenPrev_grad = Output("Shape of HiddenPrev.")
+    Weight_grad = Output("Shape of Weight.")
+    Bias_grad = Output("Shape of Bias.")
+    activation = Attr(2, "As in gru_unit.")
+    gate_activation = Attr(1, "As in gru_unit.")
+    origin_mode = Attr(False, "As in gru_unit.")
+    no_need_buffer_vars = ("Bias",)
+    expected_kernel_type = dtype_of("Hidden@GRAD")
+
+    def infer_shape(ctx):
+        for slot in _INPUTS:
+            same_dim(ctx, slot, slot + "@GRAD")

@@ -1,0 +1,104 @@
+"""lstmp: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+
+from oprack_sequence.ops._infer import ACTIVATIONS, same_dim
+
+_INPUTS = ("Input", "H0", "C0", "Weight", "ProjWeight", "Bias")
+
+
+class Lstmp(OpDef, type="lstmp"):
+    r"""lstm whose state is projected before it goes on: $$r_t = a_p(h_t W_p)$$ takes the place of h in the gates.
+
+    All else is as in lstm; the cell and the projection may be clipped. An op of Paddle 1.x.
+    """
+
+    Input_ = Input("[N, 4 D] with LoD: columns of c', i, f, o.")
+    H0 = Input("Initial projection [number of sequences, P]; zero when absent.", dispensable=True)
+    C0 = Input("Initial cell [number of sequences, D]; goes with H0.", dispensable=True)
+    Weight = Input("[P, 4 D]: columns of c', i, f, o.")
+    ProjWeight = Input("W_p [D, P].")
+    Bias = Input("[1, 4 D], or with use_peepholes [1, 7 D]: b, then p_i, p_f, p_o.")
+    Projection = Output("[N, P]: r, with the LoD of Input.")
+    Cell = Output("[N, D]: c, with the LoD of Input.")
+    BatchGate = Output("[N, 4 D]: the gates in time-major order.", intermediate=True)
+    BatchCellPreAct = Output("[N, D]: cell_activation(c) in time-major order.", intermediate=True)
+    BatchHidden = Output("[N, D]: h before the projection, in time-major order.", intermediate=True)
+    use_peepholes = Attr(True, "Gates look at the cell.")
+    is_reverse = Attr(False, "Walk every sequence from its last row.")
+    cell_clip = Attr(0.0, "Bound of the cell's elements; 0 is none.")
+    proj_clip = Attr(0.0, "Bound of the projection's elements; 0 is none.")
+    gate_activation = Attr("sigmoid", "Of i, f and o.").in_set(ACTIVATIONS)
+    cell_activation = Attr("tanh", "Of the cell, on its way to h.").in_set(ACTIVATIONS)
+    candidate_activation = Attr("tanh", "Of the candidate c'.").in_set(ACTIVATIONS)
+    proj_activation = Attr("tanh", "Of the projection.").in_set(ACTIVATIONS)
+
+    def infer_shape(ctx):
+        rows, columns = ctx.require_rank("Input", 2)
+        size, projected = ctx.require_rank("ProjWeight", 2)
+        ctx.require(
+            columns < 0 or columns == 4 * size,
+            f"Input has {columns} columns; expected four times the {size} rows of ProjWeight, {4 * size}",
+        )
+        weight = ctx.require_rank("Weight", 2)
+        ctx.require(
+            weight == (projected, 4 * size), f"Weight has shape {list(weight)}; expected [{projected}, {4 * size}]"
+        )
+        ctx.require(
+            ctx.has_input("H0") == ctx.has_input("C0"), "only one of H0 and C0 is given; expected both or none"
+        )
+        ctx.set_dim("Projection", (rows, projected))
+        ctx.set_dim("BatchGate", (rows, 4 * size))
+        for slot in ("Cell", "BatchCellPreAct", "BatchHidden"):
+            ctx.set_dim(slot, (rows, size))
+        ctx.share_lod("Input", "Projection")
+        ctx.share_lod("Input", "Cell")
+
+    def make_grad(fwd):
+        outputs = ("Projection", "Cell", "BatchGate", "BatchCellPreAct", "BatchHidden")
+        return GradOp(
+            "lstmp_grad",
+            **{slot: fwd.input(slot) for slot in _INPUTS[1:]},
+            **{slot: fwd.output(slot) for slot in outputs},
+            **{slot + "_grad": fwd.input_grad(slot) for slot in _INPUTS},
+            Projection_grad=fwd.output_grad("Projection"),
+            attrs=fwd.attrs,
+        )
+
+
+class LstmpGrad(GradOpDef, type="lstmp_grad"):
+    """Gradient of lstmp through Projection; nothing flows back through elements that were clipped."""
+
+    H0 = Input("As in lstmp.", dispensable=True)
+    C0 = Input("As in lstmp.", dispensable=True)
+    Weight = Input("As in lstmp.")
+    ProjWeight = Input("As in lstmp.")
+    Bias = Input("As in lstmp.")
+    Projection = Input("From lstmp, with its LoD.")
+    Cell = Input("From lstmp.")
+    BatchGate = Input("From lstmp.")
+    BatchCellPreAct = Input("From lstmp.")
+    BatchHidden = Input("From lstmp.")
+    Projection_grad = Input("Gradient of Projection.")
+    Input_grad = Output("Shape of Input, without LoD.")
+    H0_grad = Output("Shape of H0; zero for an empty sequence.")
+    C0_grad = Output("Shape of C0; zero for an empty sequence.")
+    Weight_grad = Output("Shape of Weight.")
+    ProjWeight_grad = Output("Shape of ProjWeight.")
+    Bias_grad = Output("Shape of Bias.")
+    use_peepholes = Attr(True, "As in lstmp.")
+    is_reverse = Attr(False, "As in lstmp.")
+    cell_clip = Attr(0.0, "As in lstmp.")
+    proj_clip = Attr(0.0, "As in lstmp.")
+    gate_activation = Attr("sigmoid", "As in lstmp.")
+    cell_activation = Attr("tanh", "As in lstmp.")
+    candidate_activation = Attr("tanh", "As in lstmp.")
+    proj_activation = Attr("tanh", "As in lstmp.")
+    expected_kernel_type = dtype_of("Projection@GRAD")
+
+    def infer_shape(ctx):
+        same_dim(ctx, "BatchGate", "Input@GRAD")
+        for slot in ("H0", "C0", "Weight", "ProjWeight", "Bias"):
+            same_dim(ctx, slot, slot + "@GRAD")
