@@ -52,6 +52,12 @@ class AtomicSave:
                 temporary.unlink(missing_ok=True)
 
 
+def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a whole file; one of that name stays as it was when this fails."""
+    with AtomicSave() as save, save.open(path) as file:
+        file.write(data)
+
+
 def _sync_directory(directory: Path) -> None:
     """Make the moves durable. Windows can't open a directory, and needs it not."""
     if os.name != "nt":

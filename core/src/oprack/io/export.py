@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
-from oprack.errors import FeedNameError, FetchNameError, InvalidArgumentError
+from oprack.desc import BlockDesc, OpDesc, VarDesc
+from oprack.errors import (
+    DuplicateOpError,
+    FeedNameError,
+    FetchNameError,
+    InvalidArgumentError,
+    PackError,
+    UnknownOpError,
+)
 from oprack.io.atomic import AtomicSave
 from oprack.io.parameters import collect_values, persistable_vars
 from oprack.io.prune import prune
 from oprack.io.streams import write_variable
+from oprack.op.info import OpInfo
+from oprack.packs import op_info
 from oprack.program import Program
 from oprack.tensor import Scope
 from oprack.types import AttrType, VarType
@@ -26,16 +36,13 @@ def save_inference_model(
     feed_names: Sequence[str],
     fetch_names: Sequence[str],
     scope: Scope,
-    *,
-    op_versions: Mapping[str, int] | None = None,
 ) -> None:
     """Write `<path_prefix>.pdmodel` and, when the program has parameters, `<path_prefix>.pdiparams`; both or none.
 
-    `program` is not changed. op_versions: versions of the ops as they are meant, for those that the program's own
-    op_version_map does not name. Raises FeedNameError and FetchNameError for names that block 0 does not have,
+    `program` is not changed. Raises FeedNameError and FetchNameError for names that block 0 does not have,
     MissingParameterError for parameters without a value, InvalidArgumentError for those that do not fit their VarDesc.
     """
-    exported = inference_program(program, feed_names, fetch_names, op_versions=op_versions)
+    exported = inference_program(program, feed_names, fetch_names)
     values = collect_values(scope, persistable_vars(exported))
     prefix = os.fspath(path_prefix)
     with AtomicSave() as save:
@@ -49,14 +56,12 @@ def save_inference_model(
         Path(prefix + ".pdiparams").unlink(missing_ok=True)  # of a model that was here before
 
 
-def inference_program(
-    program: Program,
-    feed_names: Sequence[str],
-    fetch_names: Sequence[str],
-    *,
-    op_versions: Mapping[str, int] | None = None,
-) -> Program:
-    """A copy with only what `fetch_names` need, attributes `is_test` set, feed and fetch ops for these names."""
+def inference_program(program: Program, feed_names: Sequence[str], fetch_names: Sequence[str]) -> Program:
+    """A copy with only what `fetch_names` need, attributes `is_test` set, feed and fetch ops for these names.
+
+    A program that was built here gets the version of the format and those of the ops from the installed packs; one that
+    was loaded keeps its own.
+    """
     desc = program.desc.clone()
     block = desc.blocks[0]
     _check_names(block, feed_names, "feed", FeedNameError)
@@ -66,10 +71,12 @@ def inference_program(
     feeds = {name: op for op in block.ops if op.type == "feed" for name in op.output("Out")}
     fetches = {name: op for op in block.ops if op.type == "fetch" for name in op.input("X")}
     prune(desc, feed_names, fetch_names)
+    infos = {} if desc.version else _installed({op.type for other in desc.blocks for op in other.ops})
     for other in desc.blocks:
         for op in other.ops:
-            if op.attr_types.get("is_test") is AttrType.BOOLEAN:
-                op.attrs["is_test"] = True
+            info = infos.get(op.type)
+            if "is_test" in op.attrs or (info is not None and "is_test" in info.proto.attrs):
+                op.set_attr("is_test", True)
     feed_ops, fetch_ops = [], []
     for col, name in enumerate(feed_names):
         feed_ops.append(_column_op(feeds.get(name), OpDesc("feed", {"X": "feed"}, {"Out": name}), col))
@@ -77,7 +84,9 @@ def inference_program(
         fetch_ops.append(_column_op(fetches.get(name), OpDesc("fetch", {"X": name}, {"Out": "fetch"}), col))
     block.ops = [*feed_ops, *block.ops, *fetch_ops]
     _add_holders(block, program.desc.blocks[0], feed_ops, fetch_ops)
-    _set_versions(desc, op_versions or {})
+    if not desc.version:
+        desc.version = PROGRAM_VERSION
+        desc.op_version_map |= {op_type: info.version for op_type, info in sorted(infos.items()) if info.version}
     return Program(desc)
 
 
@@ -112,9 +121,10 @@ def _add_holders(block: BlockDesc, before: BlockDesc, feed_ops: list[OpDesc], fe
                 block.vars[name] = VarDesc(name, kind, persistable=True) if old is None else old.clone()
 
 
-def _set_versions(desc: ProgramDesc, op_versions: Mapping[str, int]) -> None:
-    if not desc.version:
-        desc.version = PROGRAM_VERSION
-    used = {op.type for block in desc.blocks for op in block.ops}
-    for op_type in sorted(used & set(op_versions)):
-        desc.op_version_map.setdefault(op_type, op_versions[op_type])
+def _installed(op_types: set[str]) -> dict[str, OpInfo]:
+    """What the installed packs say about the ops; a model can be saved without having all of them."""
+    infos = {}
+    for op_type in op_types:
+        with contextlib.suppress(UnknownOpError, DuplicateOpError, PackError):
+            infos[op_type] = op_info(op_type)
+    return infos
