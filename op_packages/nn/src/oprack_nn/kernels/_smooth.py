@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-# erfc(z) = t exp(-z^2 + P(2t - 1)) with t = 2 / (2 + z), z >= 0. Least-squares fits of P at Chebyshev nodes to math.erfc:
+# erfc(z) = t exp(-z^2 + P(2t - 1)) with t = 2 / (2 + z), z >= 0. P is a least-squares fit at Chebyshev nodes to math.erfc;
 # the relative error is 1e-7 (float32) and 5e-15 (float64). Highest power first.
 _ERFC32 = (
     8.000737204031086e-06, 0.00033373589430759867, -0.00022791096382878204, -0.0020487347612783494,

@@ -18,9 +18,7 @@ class LabelSmooth(OpDef, type="label_smooth"):
         ctx.share_lod("X", "Out")
 
     def make_grad(fwd):
-        return GradOp(
-            "label_smooth_grad", Out_grad=fwd.output_grad("Out"), X_grad=fwd.input_grad("X"), attrs=fwd.attrs
-        )
+        return GradOp("label_smooth_grad", Out_grad=fwd.output_grad("Out"), X_grad=fwd.input_grad("X"), attrs=fwd.attrs)
 
 
 class LabelSmoothGrad(GradOpDef, type="label_smooth_grad"):

@@ -1,0 +1,62 @@
+"""Kernels of cross_entropy and cross_entropy2."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_nn.kernels._labels import class_indices, one_hot, with_axis
+
+BOTH = ("cpu", "cuda")
+# ln 0 counts as -1e20, so that a class with weight 0 adds 0 and not nan
+_LOG_OF_ZERO = -1e20
+
+
+def _log(x, xp):
+    return xp.maximum(xp.log(x), x.dtype.type(_LOG_OF_ZERO))
+
+
+def _loss_shape(x, label):
+    return (*x.shape[:-1], 1) if label.ndim == x.ndim else x.shape[:-1]
+
+
+def _pick(x, label, ignore_index, op, xp):
+    """Probability of the label [..., 1] (1 where ignored), and index and mask of the labels."""
+    index, counts = class_indices(with_axis(label, x, -1, xp), x.shape[-1], ignore_index, op, xp)
+    if not x.shape[-1]:
+        return xp.ones(index.shape, x.dtype), index, counts
+    picked = xp.take_along_axis(x, index, axis=-1)
+    return xp.where(counts, picked, x.dtype.type(1)), index, counts
+
+
+@kernel("cross_entropy", place=BOTH, dtypes=FLOATS)
+def cross_entropy(X, Label, *, soft_label, ignore_index, xp):
+    if soft_label:
+        return -(Label * _log(X, xp)).sum(axis=-1, keepdims=True)
+    picked, _, _ = _pick(X, Label, ignore_index, "cross_entropy", xp)
+    return (-_log(picked, xp)).reshape(_loss_shape(X, Label))
+
+
+@kernel("cross_entropy_grad", place=BOTH, dtypes=FLOATS)
+def cross_entropy_grad(X, Label, Y_grad, *, soft_label, ignore_index, xp):
+    dy = Y_grad.reshape(*X.shape[:-1], 1)
+    if soft_label:
+        return -dy * Label / X
+    picked, index, counts = _pick(X, Label, ignore_index, "cross_entropy_grad", xp)
+    return one_hot(index, counts, X.shape[-1], -1, X.dtype, xp) * (-dy / picked)
+
+
+@kernel("cross_entropy2", place=BOTH, dtypes=FLOATS)
+def cross_entropy2(X, Label, *, ignore_index, xp):
+    picked, _, _ = _pick(X, Label, ignore_index, "cross_entropy2", xp)
+    shape = _loss_shape(X, Label)
+    return (-_log(picked, xp)).reshape(shape), xp.empty((0, *X.shape), X.dtype), picked.reshape(shape)
+
+
+@kernel("cross_entropy_grad2", place=BOTH, dtypes=FLOATS)
+def cross_entropy_grad2(Y_grad, MatchX, Label, XShape, *, ignore_index, xp):
+    shape = XShape.shape[1:]
+    column = (*shape[:-1], 1)
+    index, counts = class_indices(Label.reshape(column), shape[-1], ignore_index, "cross_entropy_grad2", xp)
+    hits = one_hot(index, counts, shape[-1], -1, Y_grad.dtype, xp)
+    return hits * (-Y_grad.reshape(column) / MatchX.reshape(column))

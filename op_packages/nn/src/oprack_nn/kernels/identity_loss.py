@@ -1,0 +1,21 @@
+"""Kernels of identity_loss."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+
+@kernel("identity_loss", place=("cpu", "cuda"), dtypes=FLOATS)
+def identity_loss(X, *, reduction):
+    if reduction == 2:
+        return X.copy()
+    return X.sum() if reduction == 0 else X.mean()
+
+
+@kernel("identity_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
+def identity_loss_grad(X, Out_grad, *, reduction, xp):
+    if reduction == 2:
+        return Out_grad.copy()
+    share = Out_grad if reduction == 0 else Out_grad / X.dtype.type(max(X.size, 1))
+    return xp.full(X.shape, share.reshape(()), X.dtype)

@@ -1,0 +1,47 @@
+"""bpr_loss: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+
+from oprack_nn.ops._loss import require_labels
+
+
+class BprLoss(OpDef, type="bpr_loss"):
+    r"""Bayesian personalised ranking: $$Y = -\frac{1}{C - 1} \sum_{j \ne Label} \ln \sigma(X_{Label} - X_j)$$"""
+
+    X = Input("Scores [..., C].")
+    Label = Input("Positive item [..., 1].")
+    Y = Output("Losses [..., 1], LoD of X.")
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        x, label = ctx.dim("X"), ctx.dim("Label")
+        require_labels(ctx, x, label, "X and Label")
+        ctx.require(x[-1] > 1 or x[-1] < 0, f"X has shape {list(x)}; expected two or more items in the last dim")
+        ctx.set_dim("Y", (*x[:-1], 1))
+        ctx.share_lod("X", "Y")
+
+    def make_grad(fwd):
+        return GradOp(
+            "bpr_loss_grad",
+            X=fwd.input("X"),
+            Label=fwd.input("Label"),
+            Y_grad=fwd.output_grad("Y"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class BprLossGrad(GradOpDef, type="bpr_loss_grad"):
+    r"""$$X@GRAD_j = Y@GRAD \cdot \sigma(X_j - X_{Label}) / (C - 1)$$, and minus their sum at the label"""
+
+    X = Input("Scores.")
+    Label = Input("Positive item.")
+    Y_grad = Input("Gradient of Y.")
+    X_grad = Output("Gradient of X, shape of X.")
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")

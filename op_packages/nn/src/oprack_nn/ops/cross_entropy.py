@@ -1,0 +1,105 @@
+"""cross_entropy and cross_entropy2: losses of probabilities; all of the ops but their kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+
+from oprack_nn.ops._loss import loss_dims, require_labels
+
+_IGNORE = Attr(-100, "Rows with this hard label have loss 0.")
+_SOFT = Attr(False, "Label holds a distribution instead of an index.")
+
+
+class CrossEntropy(OpDef, type="cross_entropy"):
+    r"""$$Y = -\ln X_{Label}$$, or with soft_label $$Y = -\sum_j Label_j \ln X_j$$; classes are in the last dim"""
+
+    X = Input("Probabilities [..., classes].")
+    Label = Input("Indices [..., 1] or [...]; with soft_label distributions of the shape of X.")
+    Y = Output("Losses [..., 1] or [...], LoD of X.")
+    soft_label = _SOFT
+    ignore_index = _IGNORE
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        x, label = ctx.dim("X"), ctx.dim("Label")
+        if ctx.attr("soft_label"):
+            ctx.same_dims("X", "Label")
+        else:
+            require_labels(ctx, x, label, "X and Label")
+        ctx.set_dim("Y", loss_dims(x, label))
+        ctx.share_lod("X", "Y")
+
+    def make_grad(fwd):
+        return GradOp(
+            "cross_entropy_grad",
+            X=fwd.input("X"),
+            Label=fwd.input("Label"),
+            Y_grad=fwd.output_grad("Y"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class CrossEntropyGrad(GradOpDef, type="cross_entropy_grad"):
+    r"""$$X@GRAD_j = -Y@GRAD \cdot Label_j / X_j$$, hard labels taken as one-hot"""
+
+    X = Input("Probabilities.")
+    Label = Input("Labels.")
+    Y_grad = Input("Gradient of Y.")
+    X_grad = Output("Gradient of X, shape of X.")
+    soft_label = _SOFT
+    ignore_index = _IGNORE
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")
+
+
+class CrossEntropy2(OpDef, type="cross_entropy2"):
+    r"""$$Y = -\ln X_{Label}$$ with hard labels; keeps the probability that was picked for the gradient"""
+
+    X = Input("Probabilities [..., classes].")
+    Label = Input("Indices [..., 1] or [...].")
+    Y = Output("Losses [..., 1] or [...], LoD of X.")
+    XShape = Output("Empty; its dims carry the shape of X to the gradient.")
+    MatchX = Output("Probabilities picked, shape of Y.")
+    ignore_index = _IGNORE
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        x, label = ctx.dim("X"), ctx.dim("Label")
+        require_labels(ctx, x, label, "X and Label")
+        for slot in ("Y", "MatchX"):
+            ctx.set_dim(slot, loss_dims(x, label))
+        ctx.share_lod("X", "Y")
+        ctx.set_dim("XShape", (0, *x))
+        ctx.share_lod("X", "XShape")
+
+    def make_grad(fwd):
+        return GradOp(
+            "cross_entropy_grad2",
+            Label=fwd.input("Label"),
+            MatchX=fwd.output("MatchX"),
+            XShape=fwd.output("XShape"),
+            Y_grad=fwd.output_grad("Y"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class CrossEntropyGrad2(GradOpDef, type="cross_entropy_grad2"):
+    r"""$$X@GRAD_{Label} = -Y@GRAD / MatchX$$, 0 elsewhere"""
+
+    Y_grad = Input("Gradient of Y.")
+    MatchX = Input("Probabilities picked.")
+    Label = Input("Indices.")
+    XShape = Input("Its dims after the first are the shape of X.")
+    X_grad = Output("Gradient of X, shape of X.")
+    ignore_index = _IGNORE
+    expected_kernel_type = dtype_of("Y@GRAD")
+    no_need_buffer_vars = ("XShape",)
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
+        ctx.share_lod("XShape", "X@GRAD")
