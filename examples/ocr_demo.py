@@ -2,8 +2,8 @@
 
     python examples/ocr_demo.py [PICTURE] [--json]
 
-rapidocr-paddle talks to `paddle.inference`. oprack.inference has the same interface, so it is put in that place and the
-package is used as it is.
+rapidocr-paddle talks to `paddle.inference`. oprack.inference has the same interface, so `as_paddle` puts it in that place
+and the package is used as it is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import argparse
 import json
 import sys
 import time
-import types
 from pathlib import Path
 
 import oprack
@@ -21,20 +20,12 @@ from oprack import inference
 PICTURE = Path(__file__).with_name("ocr_demo.png")
 
 
-def stand_in_for_paddle() -> None:
-    """Let `import paddle` and `from paddle import inference` find oprack, unless Paddle is already imported."""
-    paddle = types.ModuleType("paddle")
-    paddle.inference = inference
-    sys.modules.setdefault("paddle", paddle)
-    sys.modules.setdefault("paddle.inference", inference)
-
-
 def read(picture: Path) -> list[dict]:
     """Lines of text found in the picture, top to bottom: text, score, and the box's four corners."""
-    stand_in_for_paddle()
-    from rapidocr_paddle import RapidOCR
+    with inference.as_paddle():
+        from rapidocr_paddle import RapidOCR
 
-    lines, _ = RapidOCR()(str(picture))
+        lines, _ = RapidOCR()(str(picture))
     return [{"text": text, "score": float(score), "box": box} for box, text, score in lines or []]
 
 
