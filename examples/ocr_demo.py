@@ -2,8 +2,8 @@
 
     python examples/ocr_demo.py [PICTURE] [--json]
 
-rapidocr-paddle talks to `paddle.inference`. oprack.inference has the same interface, so `as_paddle` puts it in that place
-and the package is used as it is.
+rapidocr-paddle talks to `paddle.inference`. oprack.inference has the same interface, so `as_paddle` puts it in that
+place and the package is used as it is.
 """
 
 from __future__ import annotations
