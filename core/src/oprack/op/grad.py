@@ -15,10 +15,11 @@ Role = Literal["input", "output", "output_grad", "input_grad"]
 
 @dataclass(frozen=True)
 class SlotRef:
-    """All variables of a slot of the forward op, or their gradients."""
+    """All variables of a slot of the forward op, or their gradients; index: only that one of them."""
 
     role: Role
     slot: str
+    index: int | None = None
 
 
 class ForwardOp:
@@ -27,7 +28,7 @@ class ForwardOp:
     def __init__(
         self, proto: OpProto, attrs: Mapping[str, Any], inputs: Collection[str], outputs: Collection[str]
     ) -> None:
-        """inputs, outputs: the slots that are present, that is hold at least one variable."""
+        """inputs, outputs: the slots that are present (hold at least one variable); a mapping also says how many."""
         self.type = proto.type
         self.proto = proto
         self.attrs = dict(attrs)
@@ -39,6 +40,12 @@ class ForwardOp:
     def has_output(self, slot: str) -> bool:
         return slot in self._outputs
 
+    def input_count(self, slot: str) -> int:
+        """Number of variables of an input slot."""
+        if isinstance(self._inputs, Mapping):
+            return int(self._inputs.get(slot, 0))
+        return int(slot in self._inputs)
+
     def input(self, slot: str) -> SlotRef:
         return self._ref("input", slot, self.proto.inputs)
 
@@ -49,17 +56,17 @@ class ForwardOp:
         """Gradient that flows in: of output `slot`."""
         return self._ref("output_grad", slot, self.proto.outputs)
 
-    def input_grad(self, slot: str) -> SlotRef:
-        """Gradient to compute: of input `slot`."""
-        return self._ref("input_grad", slot, self.proto.inputs)
+    def input_grad(self, slot: str, i: int | None = None) -> SlotRef:
+        """Gradient to compute: of input `slot`, or of its variable i only."""
+        return self._ref("input_grad", slot, self.proto.inputs, i)
 
-    def _ref(self, role: Role, slot: str, slots: Collection[str]) -> SlotRef:
+    def _ref(self, role: Role, slot: str, slots: Collection[str], index: int | None = None) -> SlotRef:
         if slot not in slots:
             kind = "input" if role.startswith("input") else "output"
             raise DefinitionError(
                 f"grad maker of {self.type}: {role}({slot!r}), but its {kind}s are {', '.join(slots) or 'none'}"
             )
-        return SlotRef(role, slot)
+        return SlotRef(role, slot, index)
 
 
 class GradOp:
@@ -67,6 +74,7 @@ class GradOp:
 
     Keywords are slots (`Out_grad` = `Out@GRAD`); those bound to `fwd.input_grad(...)` are outputs, all others inputs.
     slots: the same for slots that Python can't spell. A slot bound to None is absent.
+    outputs: outputs that are no gradients, such as a forward input that the gradient op restores.
     """
 
     def __init__(
@@ -75,12 +83,13 @@ class GradOp:
         *,
         attrs: Mapping[str, Any] | None = None,
         slots: Mapping[str, SlotRef | None] | None = None,
+        outputs: Mapping[str, SlotRef] | None = None,
         **spelled: SlotRef | None,
     ) -> None:
         self.type = type
         self.attrs = dict(attrs or {})
         self.inputs: dict[str, SlotRef] = {}
-        self.outputs: dict[str, SlotRef] = {}
+        self.outputs: dict[str, SlotRef] = dict(outputs or {})
         named = dict(slots or {}) | {slot_name(k, grads=True): v for k, v in spelled.items()}
         for slot, ref in named.items():
             if ref is None:

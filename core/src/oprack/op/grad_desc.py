@@ -28,8 +28,8 @@ def make_grad_ops(info: OpInfo, op: OpDesc) -> list[GradOp]:
     attrs = {k: v for k, v in op.attrs.items() if k not in COMMON_ATTRS}
     if info.checker is not None:
         attrs = info.checker.check(attrs)
-    inputs = {s for s, names in op.inputs.items() if names}
-    outputs = {s for s, names in op.outputs.items() if names}
+    inputs = {s: len(names) for s, names in op.inputs.items() if names}
+    outputs = {s: len(names) for s, names in op.outputs.items() if names}
     made = maker(ForwardOp(info.proto, attrs, inputs, outputs))
     return [made] if isinstance(made, GradOp) else list(made)
 
@@ -44,6 +44,8 @@ def grad_op_descs(info: OpInfo, op: OpDesc, no_grad: Collection[str] = ()) -> li
     def names(ref: SlotRef) -> Sequence[str]:
         side = op.inputs if ref.role.startswith("input") else op.outputs
         given = side.get(ref.slot, [])
+        if ref.index is not None:
+            given = given[ref.index : ref.index + 1]
         if ref.role == "input_grad":
             return [EMPTY_VAR if n in no_grad or n == EMPTY_VAR else grad_name(n) for n in given]
         if ref.role == "output_grad":
