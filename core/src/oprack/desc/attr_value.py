@@ -84,7 +84,7 @@ def attr_type_of(value: Any) -> AttrType:
             f"the attribute type of {value!r} can't be told; pass it, for example type=AttrType.INTS for an empty list"
         )
     for kind in (AttrType.BOOLEAN, AttrType.INT, AttrType.LONG, AttrType.FLOAT, AttrType.STRING, AttrType.SCALAR):
-        if _RULES[kind][1](value):
+        if _RULES[kind][1](value) and not (kind is AttrType.FLOAT and _is_int(value)):
             return kind
     raise AttributeValueError(
         f"{value!r} ({type(value).__name__}) can't be an attribute; expected bool, int of 64 bits, float, complex, "

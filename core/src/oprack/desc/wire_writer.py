@@ -6,6 +6,7 @@ from typing import Any
 
 from google.protobuf.message import EncodeError
 
+from oprack.desc.attr_value import attr_type_of
 from oprack.desc.block_desc import BlockDesc
 from oprack.desc.op_desc import OpDesc, Slots
 from oprack.desc.program_desc import ProgramDesc
@@ -94,15 +95,18 @@ def _write_op(op: OpDesc, msg: Any) -> None:
         value = op.attrs[name]
         attr = msg.attrs.add()
         attr.name = name
-        attr.type = kind = op.attr_types[name]
         try:
+            kind = op.attr_types.get(name)
+            attr.type = kind = attr_type_of(value) if kind is None else kind
             if kind in REPEATED:
                 getattr(attr, ATTR_FIELDS[kind]).extend(value)
             else:
                 _write_value(attr, kind, value)
         except (TypeError, ValueError, AttributeError) as e:
             raise AttributeValueError(
-                f"op {op.type}: attribute {name!r} is {value!r}, which is no {kind.name}: {e}; set it with set_attr"
+                f"op {op.type}: attribute {name!r} is {value!r}, which can't be written"
+                + ("" if kind is None else f" as {kind.name}")
+                + f" ({e}); set it with set_attr"
             ) from None
     restore(msg, op._extra)
 
