@@ -1,0 +1,1 @@
+"""Ops on tensors: creation, casts, shape, joining and splitting, indexing, slicing, sorting."""

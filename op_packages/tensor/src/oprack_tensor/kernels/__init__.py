@@ -1,0 +1,1 @@
+"""Kernels; each module is imported on the first use of its op at a place."""

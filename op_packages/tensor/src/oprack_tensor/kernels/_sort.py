@@ -1,0 +1,23 @@
+"""Stable orders, and the adjoint of picking."""
+
+from __future__ import annotations
+
+from oprack_tensor.kernels._index import grid
+
+
+def order_of(array, axis, descending, xp):
+    """Indices that sort along an axis; equals keep their order; NaN counts as the largest value."""
+    if not descending:
+        return xp.argsort(array, axis=axis, kind="stable")
+    # sorting the reversed array and reading the result backwards keeps equals in order
+    backwards = xp.flip(array, axis)
+    return array.shape[axis] - 1 - xp.flip(xp.argsort(backwards, axis=axis, kind="stable"), axis)
+
+
+def put_back(shape, index, values, axis, xp):
+    """Zeros of `shape` with `values` added at the places `index` along an axis."""
+    grad = xp.zeros(shape, values.dtype)
+    if not shape:
+        return grad + values
+    xp.add.at(grad, grid(index, axis, xp), values)
+    return grad

@@ -1,0 +1,31 @@
+"""Kernel of assign_value."""
+
+from __future__ import annotations
+
+from oprack.errors import AttributeValueError
+from oprack.kernel import kernel
+from oprack.tensor import numpy_dtype
+from oprack.types import dtype_name
+
+from oprack_tensor.dims import product
+
+_LISTS = {"bool": "bool_values", "float32": "fp32_values", "float64": "fp64_values", "int64": "int64_values"}
+
+
+@kernel("assign_value", place=("cpu", "cuda"))
+def assign_value(*, shape, dtype, bool_values, fp32_values, fp64_values, int32_values, int64_values, xp):
+    lists = {
+        "bool_values": bool_values,
+        "fp32_values": fp32_values,
+        "fp64_values": fp64_values,
+        "int32_values": int32_values,
+        "int64_values": int64_values,
+    }
+    name = _LISTS.get(dtype_name(dtype), "int32_values")
+    values = lists[name] or next((v for v in lists.values() if v), [])
+    if len(values) != product(shape):
+        raise AttributeValueError(
+            f"op assign_value: attribute {name} has {len(values)} values but shape {list(shape)} has {product(shape)} "
+            "elements; expected one value per element"
+        )
+    return xp.asarray(values, dtype=numpy_dtype(dtype)).reshape(shape)

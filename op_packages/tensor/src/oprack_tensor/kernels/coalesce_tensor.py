@@ -1,0 +1,44 @@
+"""Kernel of coalesce_tensor."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.tensor import numpy_dtype
+
+from oprack_tensor.dims import cut_shapes, product
+
+_CPU_ALIGNMENT = 4096  # bytes, as Paddle's CPU allocator has it
+_GPU_ALIGNMENT = 256
+
+
+@kernel("coalesce_tensor", place=("cpu", "cuda"))
+def coalesce_tensor(
+    Input,
+    *,
+    dtype,
+    copy_data,
+    set_constant,
+    constant,
+    use_align,
+    align_size,
+    user_defined_size_of_dtype,
+    concated_shapes,
+    concated_ranks,
+    ctx,
+    xp,
+):
+    wanted = numpy_dtype(dtype)
+    shapes = cut_shapes(concated_shapes, concated_ranks) or [t.shape for t in Input]
+    element = user_defined_size_of_dtype if user_defined_size_of_dtype > 0 else wanted.itemsize
+    unit = align_size if align_size > 0 else _CPU_ALIGNMENT if ctx.place.kind == "cpu" else _GPU_ALIGNMENT
+    offsets, total = [], 0
+    for shape in shapes:
+        offsets.append(total)
+        size = product(shape)
+        total += -(-size * element // unit) * unit // element if use_align else size
+    fused = xp.full(total, constant if set_constant else 0, wanted)
+    parts = [fused[o : o + product(s)].reshape(s) for o, s in zip(offsets, shapes, strict=True)]
+    if copy_data and not set_constant:
+        for part, tensor in zip(parts, Input, strict=True):
+            part[...] = tensor
+    return {"Output": parts, "FusedOutput": fused}

@@ -1,0 +1,20 @@
+"""Kernels of flatten_contiguous_range: views."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_tensor.dims import product
+
+
+@kernel("flatten_contiguous_range", place=("cpu", "cuda"), view=True)
+def flatten_contiguous_range(X, *, start_axis, stop_axis, xp):
+    dims = X.shape or (1,)
+    start, stop = start_axis % len(dims), stop_axis % len(dims)
+    out = X.reshape((*dims[:start], product(dims[start : stop + 1]), *dims[stop + 1 :]))
+    return out, xp.empty((0, *X.shape), X.dtype)
+
+
+@kernel("flatten_contiguous_range_grad", place=("cpu", "cuda"), view=True)
+def flatten_contiguous_range_grad(Out_grad, XShape):
+    return Out_grad.reshape(XShape.shape[1:])

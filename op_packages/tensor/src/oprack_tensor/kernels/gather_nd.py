@@ -1,0 +1,23 @@
+"""Kernels of gather_nd."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_tensor.kernels._index import add_rows, check_index, columns
+
+
+@kernel("gather_nd", place=("cpu", "cuda"))
+def gather_nd(X, Index, *, xp):
+    for axis, column in enumerate(columns(Index)):
+        check_index("gather_nd", f"Index[..., {axis}]", column, X.shape[axis], xp, low=-X.shape[axis])
+    if not Index.shape[-1]:
+        return xp.broadcast_to(X, (*Index.shape[:-1], *X.shape)).copy()
+    return xp.asarray(X[columns(Index)])
+
+
+@kernel("gather_nd_grad", place=("cpu", "cuda"))
+def gather_nd_grad(X, Index, Out_grad, *, xp):
+    grad = xp.zeros(X.shape, Out_grad.dtype)
+    add_rows(grad, Index, Out_grad, xp)
+    return grad

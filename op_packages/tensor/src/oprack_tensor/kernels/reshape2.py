@@ -1,0 +1,33 @@
+"""Kernels of reshape2 and reshape: views."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_tensor.dims import reshape_dims, to_ints
+
+
+@kernel("reshape2", place=("cpu", "cuda"), view=True)
+def reshape2(X, Shape=None, ShapeTensor=None, *, shape, xp):
+    out = X.reshape(reshape_dims("reshape2", X.shape, to_ints(None if ShapeTensor else Shape, ShapeTensor, shape)))
+    return out, xp.empty((0, *X.shape), X.dtype)
+
+
+@kernel("reshape", place=("cpu", "cuda"), view=True)
+def reshape(X, Shape=None, ShapeTensor=None, *, shape):
+    return X.reshape(reshape_dims("reshape", X.shape, to_ints(None if ShapeTensor else Shape, ShapeTensor, shape)))
+
+
+@kernel("reshape2_grad", place=("cpu", "cuda"), view=True)
+def reshape2_grad(Out_grad, XShape):
+    return Out_grad.reshape(XShape.shape[1:])
+
+
+@kernel("reshape_grad", place=("cpu", "cuda"), view=True)
+def reshape_grad(Out_grad, X):
+    return {"X@GRAD": Out_grad.reshape(X.shape)}
+
+
+@kernel("reshape2_grad_grad", place=("cpu", "cuda"), view=True)
+def reshape2_grad_grad(DDX, DOut):
+    return DDX.reshape(DOut.shape)

@@ -1,0 +1,118 @@
+"""Kernels of set_value."""
+
+from __future__ import annotations
+
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import kernel
+from oprack.tensor import numpy_dtype
+
+from oprack_tensor.dims import to_ints
+from oprack_tensor.kernels._reduce import sum_to
+
+_OLD_LISTS = ("bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")  # programs before 2.5
+
+
+def _part(array, axes, starts, ends, steps, decrease_axes, none_axes):
+    """View of the part in the dims that a value has; the places that a value may add stay as dims of size 1."""
+    index = [slice(None)] * array.ndim
+    for a, start, end, step in zip(axes, starts, ends, steps or [1] * len(axes), strict=True):
+        if step == 0:
+            raise InvalidArgumentError(f"op set_value: steps is {list(steps)}; expected no 0")
+        n = array.shape[a]
+        start = max(start + n, 0) if start < 0 else start
+        if step < 0:
+            start = min(start, n - 1)
+            stop = max(end + n, -1) if end < 0 else end
+            index[a] = slice(start, None if stop < 0 else stop, step)
+        else:
+            index[a] = slice(start, max(end + n, 0) if end < 0 else end, step)
+    part = array[tuple(index)]
+    gone = {a % array.ndim for a in decrease_axes}
+    keys = []
+    # none_axes counts places in the shape without the dims that were removed
+    for i in range(array.ndim):
+        keys.append(0 if i in gone else slice(None))
+    part = part[(*keys, ...)]
+    for a in sorted(none_axes):
+        part = part[(slice(None),) * a + (None,)]
+    return part
+
+
+def _fitted(value, part):
+    """The value without the leading dims of size 1 that it has too many."""
+    while value.ndim > part.ndim and value.shape[0] == 1:
+        value = value[0]
+    return value
+
+
+@kernel("set_value", place=("cpu", "cuda"))
+def set_value(
+    Input,
+    ValueTensor=None,
+    StartsTensorList=None,
+    EndsTensorList=None,
+    StepsTensorList=None,
+    *,
+    dtype,
+    axes,
+    starts,
+    ends,
+    steps,
+    decrease_axes,
+    none_axes,
+    values,
+    shape,
+    out=None,
+    ctx,
+    xp,
+):
+    if ValueTensor is None:
+        flat = values or next((ctx.attrs[n] for n in _OLD_LISTS if ctx.attrs.get(n)), [])
+        ValueTensor = xp.asarray(flat, dtype=numpy_dtype(dtype)).reshape(shape)
+    out = Input.copy() if out is None else out
+    part = _part(
+        out,
+        axes,
+        to_ints(None, StartsTensorList, starts),
+        to_ints(None, EndsTensorList, ends),
+        to_ints(None, StepsTensorList, steps),
+        decrease_axes,
+        none_axes,
+    )
+    part[...] = _fitted(ValueTensor, part).astype(out.dtype)
+    return out
+
+
+@kernel("set_value_grad", place=("cpu", "cuda"))
+def set_value_grad(
+    Out_grad,
+    ValueTensor=None,
+    StartsTensorList=None,
+    EndsTensorList=None,
+    StepsTensorList=None,
+    *,
+    axes,
+    starts,
+    ends,
+    steps,
+    decrease_axes,
+    none_axes,
+    ctx,
+    xp,
+):
+    bounds = (
+        axes,
+        to_ints(None, StartsTensorList, starts),
+        to_ints(None, EndsTensorList, ends),
+        to_ints(None, StepsTensorList, steps),
+        decrease_axes,
+        none_axes,
+    )
+    input_grad = value_grad = None
+    if ctx.wants("Input@GRAD"):
+        input_grad = Out_grad.copy()
+        _part(input_grad, *bounds)[...] = 0
+    if ctx.wants("ValueTensor@GRAD") and ValueTensor is not None:
+        part = _part(Out_grad, *bounds)
+        value_grad = sum_to(part, _fitted(ValueTensor, part).shape, xp).reshape(ValueTensor.shape)
+    return {"Input_grad": input_grad, "ValueTensor_grad": value_grad}

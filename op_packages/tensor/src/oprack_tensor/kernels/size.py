@@ -1,0 +1,10 @@
+"""Kernel of size."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+
+@kernel("size", place=("cpu", "cuda"))
+def size(Input, *, xp):
+    return xp.asarray(Input.size, dtype="int64")

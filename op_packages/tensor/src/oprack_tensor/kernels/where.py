@@ -1,0 +1,19 @@
+"""Kernels of where."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+
+@kernel("where", place=("cpu", "cuda"))
+def where(Condition, X, Y, *, xp):
+    return xp.where(Condition, X, Y)
+
+
+@kernel("where_grad", place=("cpu", "cuda"))
+def where_grad(Condition, Out_grad, *, ctx, xp):
+    zero = xp.zeros((), Out_grad.dtype)
+    return (
+        xp.where(Condition, Out_grad, zero) if ctx.wants("X@GRAD") else None,
+        xp.where(Condition, zero, Out_grad) if ctx.wants("Y@GRAD") else None,
+    )

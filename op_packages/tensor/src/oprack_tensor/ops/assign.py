@@ -1,0 +1,29 @@
+"""assign: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import GradOp, Input, OpDef, Output
+from oprack.types import VarType
+
+
+def _kernel_type(ctx):
+    # an array without elements has no dtype of its own, and any kernel copies it
+    dtype = ctx.dtype("X") if ctx.is_initialized("X") else ctx.output_dtype("Out") or "float32"
+    return ctx.kernel_type(dtype=dtype)
+
+
+class Assign(OpDef, type="assign"):
+    """Out is a copy of X."""
+
+    X = Input("Tensor, SelectedRows or tensor array.", dispensable=True)
+    Out = Output("Shape, type, LoD and kind of X.")
+    inplace = {"X": "Out"}
+    expected_kernel_type = _kernel_type
+
+    def infer_shape(ctx):
+        if ctx.has_input("X") and not (ctx.is_runtime and ctx.kind("X") == VarType.LOD_TENSOR_ARRAY):
+            ctx.set_dim("Out", ctx.dim("X"))
+            ctx.share_lod("X", "Out")
+
+    def make_grad(fwd):
+        return GradOp("assign", X=fwd.output_grad("Out"), Out=fwd.input_grad("X"))

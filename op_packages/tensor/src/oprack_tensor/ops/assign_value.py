@@ -1,0 +1,27 @@
+"""assign_value: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, OpDef, Output, dtype_of_attr, empty_grad
+from oprack.types import AttrType
+
+
+class AssignValue(OpDef, type="assign_value"):
+    """Out holds the values that the program itself carries."""
+
+    Out = Output("Tensor of `shape` and `dtype`.")
+    shape = Attr(REQUIRED, "Shape of Out.", type=AttrType.INTS)
+    dtype = Attr(REQUIRED, "dtype of Out; tells which list of values counts.", type=AttrType.INT)
+    bool_values = Attr([], "Values of a bool tensor, 0 or 1.", type=AttrType.INTS)
+    fp32_values = Attr([], "Values of a float32 tensor.", type=AttrType.FLOATS)
+    fp64_values = Attr([], "Values of a float64 tensor.", type=AttrType.FLOAT64S)
+    int32_values = Attr([], "Values of an int32 tensor, or of a smaller integer type.", type=AttrType.INTS)
+    int64_values = Attr([], "Values of an int64 tensor.", type=AttrType.LONGS)
+    expected_kernel_type = dtype_of_attr("dtype")
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.attr("shape"))
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("Out", ctx.attr("dtype"))

@@ -1,0 +1,28 @@
+"""cast: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, GradOp, Input, OpDef, Output
+from oprack.types import AttrType
+
+
+class Cast(OpDef, type="cast"):
+    """Out holds X's elements converted to `out_dtype`."""
+
+    X = Input("Tensor of any dtype.")
+    Out = Output("Shape and LoD of X.")
+    out_dtype = Attr(REQUIRED, "dtype of Out.", type=AttrType.INT)
+    in_dtype = Attr(REQUIRED, "dtype of X when the program was built.", type=AttrType.INT)
+    use_mkldnn = Attr(False, "Prefer a oneDNN kernel.")
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.dim("X"))
+        ctx.share_lod("X", "Out")
+
+    def infer_var_type(ctx):
+        ctx.set_kind("Out", ctx.kind("X"))
+        ctx.set_dtype("Out", ctx.attr("out_dtype"))
+
+    def make_grad(fwd):
+        back = {"in_dtype": fwd.attrs["out_dtype"], "out_dtype": fwd.attrs["in_dtype"]}
+        return GradOp("cast", X=fwd.output_grad("Out"), Out=fwd.input_grad("X"), attrs=fwd.attrs | back)

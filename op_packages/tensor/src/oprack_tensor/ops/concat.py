@@ -1,0 +1,89 @@
+"""concat: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+
+from oprack_tensor.dims import normal_axis
+from oprack_tensor.ops._attrs import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
+
+
+class Concat(OpDef, type="concat"):
+    """Joins tensors along dim `axis`; their other dims are equal."""
+
+    X = Input("Tensors of one rank.", duplicable=True)
+    AxisTensor = Input("One-element tensor that overrides `axis`.", dispensable=True)
+    Out = Output("The joined tensor; LoD of X[0].")
+    axis = Attr(0, "Dim to join along; negative counts from the end.")
+    use_mkldnn = USE_MKLDNN
+    use_quantizer = USE_QUANTIZER
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        shapes = ctx.dims("X")
+        rank, axis = len(shapes[0]), ctx.attr("axis")
+        ctx.require(
+            all(len(s) == rank for s in shapes),
+            f"X has tensors of shapes {[list(s) for s in shapes]}; expected one rank",
+        )
+        ctx.share_lod("X", "Out")
+        if ctx.has_input("AxisTensor"):
+            value = ctx.value("AxisTensor")
+            if value is None:
+                ctx.set_dim("Out", (-1,) * rank)
+                return
+            axis = int(value.reshape(-1)[0])
+        axis = normal_axis(ctx.op_type, axis, rank)
+        out = []
+        for i in range(rank):
+            sizes = [s[i] for s in shapes]
+            known = {d for d in sizes if d >= 0}
+            if i == axis:
+                out.append(sum(sizes) if min(sizes) >= 0 else -1)
+                continue
+            ctx.require(
+                len(known) <= 1,
+                f"X has tensors of shapes {[list(s) for s in shapes]}; expected equal dims but for axis {axis}",
+            )
+            out.append(known.pop() if known else -1)
+        ctx.set_dim("Out", out)
+
+    def make_grad(fwd):
+        return GradOp(
+            "concat_grad",
+            X=fwd.input("X"),
+            AxisTensor=fwd.input("AxisTensor"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class ConcatGrad(GradOpDef, type="concat_grad"):
+    """X@GRAD[i] is the part of Out@GRAD that came from X[i]."""
+
+    Out_grad = Input("Gradient of Out.")
+    X = Input("The joined tensors; only their shapes are read.", duplicable=True)
+    AxisTensor = Input("As in concat.", dispensable=True)
+    X_grad = Output("Shapes and LoDs of X.", duplicable=True)
+    axis = Attr(0, "As in concat.")
+    use_mkldnn = USE_MKLDNN
+    use_quantizer = USE_QUANTIZER
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    no_need_buffer_vars = ("X",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        for i in range(ctx.output_count("X@GRAD")):
+            ctx.set_dim("X@GRAD", ctx.dim("X", i), i)
+            ctx.share_lod("X", "X@GRAD", i, i)
+
+    def make_grad(fwd):
+        return GradOp(
+            "concat",
+            X=fwd.output_grad("X@GRAD"),
+            AxisTensor=fwd.input("AxisTensor"),
+            Out=fwd.input_grad("Out@GRAD"),
+            attrs=fwd.attrs,
+        )

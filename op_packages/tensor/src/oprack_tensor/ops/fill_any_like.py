@@ -1,0 +1,25 @@
+"""fill_any_like: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, Input, OpDef, Output, dtype_of_attr, empty_grad
+
+
+class FillAnyLike(OpDef, type="fill_any_like"):
+    """Every element of Out is `value`."""
+
+    X = Input("Gives the shape; its values are not read.")
+    Out = Output("Shape and LoD of X.")
+    value = Attr(0.0, "The value.", support_tensor=True)
+    dtype = Attr(-1, "dtype of Out; -1 takes that of X.")
+    no_need_buffer_vars = ("X",)
+    expected_kernel_type = dtype_of_attr("dtype", "X")
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.dim("X"))
+        ctx.share_lod("X", "Out")
+
+    def infer_var_type(ctx):
+        ctx.set_kind("Out", ctx.kind("X"))
+        ctx.set_dtype("Out", ctx.dtype("X") if ctx.attr("dtype") < 0 else ctx.attr("dtype"))

@@ -1,0 +1,63 @@
+"""gather: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
+
+from oprack_tensor.dims import normal_axis
+
+
+class Gather(OpDef, type="gather"):
+    r"""$$Out_{..., i, ...} = X_{..., Index_i, ...}$$ along dim `axis`."""
+
+    X = Input("Tensor of rank 1 or more.")
+    Index = Input("int32 or int64 [n], [n, 1] or 0-D.")
+    Axis = Input("One-element tensor that overrides `axis`.", dispensable=True)
+    Out = Output("X with n in place of dim `axis`, or without it for a 0-D Index; LoD of X.")
+    axis = Attr(0, "Dim to pick along.")
+    expected_kernel_type = dtype_of("X")
+    versions = OpVersion("gather").checkpoint("The axis may be a tensor.", ("new_input", "Axis", None))
+
+    def infer_shape(ctx):
+        dims, index, axis = ctx.dim("X"), ctx.dim("Index"), ctx.attr("axis")
+        ctx.require(
+            len(index) < 2 or (len(index) == 2 and index[1] == 1),
+            f"Index has shape {list(index)}; expected [n], [n, 1] or []",
+        )
+        ctx.share_lod("X", "Out")
+        if ctx.has_input("Axis"):
+            value = ctx.value("Axis")
+            if value is None:
+                ctx.set_dim("Out", (-1,) * (len(dims) - (not index)))
+                return
+            axis = int(value.reshape(-1)[0])
+        axis = normal_axis(ctx.op_type, axis, len(dims))
+        ctx.set_dim("Out", (*dims[:axis], *index[:1], *dims[axis + 1 :]))
+
+    def make_grad(fwd):
+        return GradOp(
+            "gather_grad",
+            X=fwd.input("X"),
+            Index=fwd.input("Index"),
+            Axis=fwd.input("Axis"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class GatherGrad(GradOpDef, type="gather_grad"):
+    """Adds each part of Out@GRAD to the place of X@GRAD that it came from."""
+
+    X = Input("Only its shape is read.")
+    Index = Input("As in gather.")
+    Axis = Input("As in gather.", dispensable=True)
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Shape and LoD of X.")
+    axis = Attr(0, "As in gather.")
+    no_need_buffer_vars = ("X",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")

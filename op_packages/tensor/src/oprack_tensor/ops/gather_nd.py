@@ -1,0 +1,47 @@
+"""gather_nd: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+
+
+class GatherNd(OpDef, type="gather_nd"):
+    r"""$$Out_{i} = X_{Index_{i,0}, ..., Index_{i,k-1}}$$ for each row i of Index."""
+
+    X = Input("Tensor of rank k or more.")
+    Index = Input("int32 or int64 [..., k].")
+    Out = Output("Leading dims of Index, then the dims of X after the first k; LoD of X.")
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        dims, index = ctx.dim("X"), ctx.dim("Index")
+        ctx.require(
+            len(index) > 0 and index[-1] <= len(dims),
+            f"Index has shape {list(index)} but X {list(dims)}; expected a last dim of at most {len(dims)}",
+        )
+        ctx.set_dim("Out", (*index[:-1], *dims[index[-1] :]))
+        ctx.share_lod("X", "Out")
+
+    def make_grad(fwd):
+        return GradOp(
+            "gather_nd_grad",
+            X=fwd.input("X"),
+            Index=fwd.input("Index"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+        )
+
+
+class GatherNdGrad(GradOpDef, type="gather_nd_grad"):
+    """Adds each part of Out@GRAD to the place of X@GRAD that it came from."""
+
+    X = Input("Only its shape is read.")
+    Index = Input("As in gather_nd.")
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Shape and LoD of X.")
+    no_need_buffer_vars = ("X",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")

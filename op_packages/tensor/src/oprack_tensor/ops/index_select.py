@@ -1,0 +1,49 @@
+"""index_select: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+
+from oprack_tensor.dims import normal_axis
+
+
+class IndexSelect(OpDef, type="index_select"):
+    r"""$$Out_{..., i, ...} = X_{..., Index_i, ...}$$ along dim `dim`."""
+
+    X = Input("Tensor of rank 1 or more.")
+    Index = Input("int32 or int64 [n]; negative counts from the end of the dim.")
+    Out = Output("X with n in place of dim `dim`; LoD of X.")
+    dim = Attr(0, "Dim to pick along; negative counts from the end.")
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        dims, (n, *_) = ctx.dim("X"), ctx.require_rank("Index", 1, 2)
+        axis = normal_axis(ctx.op_type, ctx.attr("dim"), len(dims), "dim")
+        ctx.set_dim("Out", (*dims[:axis], n, *dims[axis + 1 :]))
+        ctx.share_lod("X", "Out")
+
+    def make_grad(fwd):
+        return GradOp(
+            "index_select_grad",
+            X=fwd.input("X"),
+            Index=fwd.input("Index"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class IndexSelectGrad(GradOpDef, type="index_select_grad"):
+    """Adds each part of Out@GRAD to the place of X@GRAD that it came from."""
+
+    X = Input("Only its shape is read.")
+    Index = Input("As in index_select.")
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Shape and LoD of X.")
+    dim = Attr(0, "As in index_select.")
+    no_need_buffer_vars = ("X",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")

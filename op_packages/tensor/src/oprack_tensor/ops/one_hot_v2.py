@@ -1,0 +1,29 @@
+"""one_hot_v2: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+
+
+class OneHotV2(OpDef, type="one_hot_v2"):
+    r"""$$Out_{..., k} = 1$$ where $$X_{...} = k$$, else 0."""
+
+    X = Input("int32 or int64 ids of any shape.")
+    depth_tensor = Input("One-element tensor that overrides `depth`.", dispensable=True)
+    Out = Output("Shape of X and a last dim `depth`; LoD of X.")
+    depth = Attr(-1, "Number of classes.")
+    dtype = Attr(5, "dtype of Out.")
+    allow_out_of_range = Attr(False, "Give zeros for an id outside [0, depth) instead of an error.")
+    expected_kernel_type = dtype_of("X")
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        depth = ctx.attr("depth")
+        if ctx.has_input("depth_tensor"):
+            value = ctx.value("depth_tensor")
+            depth = -1 if value is None else int(value.reshape(-1)[0])
+        ctx.set_dim("Out", (*ctx.dim("X"), depth))
+        ctx.share_lod("X", "Out")
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("Out", ctx.attr("dtype"))

@@ -1,0 +1,53 @@
+"""roll: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
+from oprack.types import AttrType
+
+
+class Roll(OpDef, type="roll"):
+    """Out shifts X by `shifts` along `axis`, or as a flat list when `axis` is empty; what leaves comes back in front."""
+
+    X = Input("Tensor of any shape.")
+    ShiftsTensor = Input("int32 or int64, overrides `shifts`.", dispensable=True)
+    Out = Output("Shape and LoD of X.")
+    shifts = Attr([], "How far.", type=AttrType.LONGS)
+    axis = Attr([], "Along which dims, one for each of `shifts`.", type=AttrType.LONGS)
+    expected_kernel_type = dtype_of("X")
+    versions = (
+        OpVersion("roll")
+        .checkpoint("The dims to shift along are named axis.", ("new_attr", "axis", []), ("delete_attr", "dims", None))
+        .checkpoint("The shifts may be a tensor.", ("new_input", "ShiftsTensor", None))
+    )
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.dim("X"))
+        ctx.share_lod("X", "Out")
+
+    def make_grad(fwd):
+        return GradOp(
+            "roll_grad",
+            X=fwd.input("X"),
+            ShiftsTensor=fwd.input("ShiftsTensor"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class RollGrad(GradOpDef, type="roll_grad"):
+    """X@GRAD shifts Out@GRAD back."""
+
+    X = Input("Only its shape is read.")
+    ShiftsTensor = Input("As in roll.", dispensable=True)
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Shape and LoD of X.")
+    shifts = Attr([], "As in roll.", type=AttrType.LONGS)
+    axis = Attr([], "As in roll.", type=AttrType.LONGS)
+    no_need_buffer_vars = ("X",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")

@@ -1,0 +1,90 @@
+"""set_value: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
+from oprack.types import AttrType
+
+_BOUNDS = ("StartsTensorList", "EndsTensorList", "StepsTensorList")
+
+
+class SetValue(OpDef, type="set_value"):
+    """Out is Input with the part [starts : ends : steps] along `axes` replaced by a value, which is broadcast to it."""
+
+    Input_ = Input("Tensor of rank 1 or more.")
+    ValueTensor = Input("The value; overrides `values`.", dispensable=True)
+    StartsTensorList = Input("One-element tensors that override `starts`.", dispensable=True, duplicable=True)
+    EndsTensorList = Input("One-element tensors that override `ends`.", dispensable=True, duplicable=True)
+    StepsTensorList = Input("One-element tensors that override `steps`.", dispensable=True, duplicable=True)
+    Out = Output("Shape of Input; no LoD.")
+    dtype = Attr(5, "dtype of `values`.")
+    axes = Attr(REQUIRED, "Dims to cut.", type=AttrType.LONGS)
+    starts = Attr([], "First place along each of `axes`.", type=AttrType.LONGS)
+    ends = Attr([], "Place not reached any more along each of `axes`.", type=AttrType.LONGS)
+    steps = Attr([], "Step along each of `axes`; 1 when empty.", type=AttrType.LONGS)
+    decrease_axes = Attr([], "Dims that the value lacks.", type=AttrType.LONGS)
+    none_axes = Attr([], "Dims of size 1 that the value has in addition.", type=AttrType.LONGS)
+    values = Attr([], "The value as a flat list.", type=AttrType.SCALARS)
+    shape = Attr([], "Shape of `values`.", type=AttrType.LONGS)
+    inplace = {"Input": "Out"}
+    expected_kernel_type = dtype_of("Input")
+    versions = (
+        OpVersion("set_value")
+        .checkpoint(
+            "Bounds may be tensors; steps.",
+            ("new_input", "StartsTensorList", None),
+            ("new_input", "EndsTensorList", None),
+            ("new_input", "StepsTensorList", None),
+            ("modify_attr", "starts", []),
+            ("modify_attr", "ends", []),
+            ("new_attr", "steps", []),
+        )
+        .checkpoint("The value may lack dims.", ("new_attr", "decrease_axes", []))
+        .checkpoint("The value may have dims in addition.", ("new_attr", "none_axes", []))
+        .checkpoint(
+            "One list of scalars in place of a list for each dtype.",
+            ("new_attr", "values", []),
+            *(("delete_attr", f"{t}_values", None) for t in ("bool", "fp32", "int32", "int64", "fp64")),
+        )
+    )
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.dim("Input"))
+
+    def make_grad(fwd):
+        return GradOp(
+            "set_value_grad",
+            ValueTensor=fwd.input("ValueTensor"),
+            Out_grad=fwd.output_grad("Out"),
+            Input_grad=fwd.input_grad("Input"),
+            ValueTensor_grad=fwd.input_grad("ValueTensor"),
+            slots={s: fwd.input(s) for s in _BOUNDS},
+            attrs=fwd.attrs,
+        )
+
+
+class SetValueGrad(GradOpDef, type="set_value_grad"):
+    """Input@GRAD is Out@GRAD with the replaced part set to 0; ValueTensor@GRAD sums that part to the value's shape."""
+
+    Out_grad = Input("Gradient of Out.")
+    ValueTensor = Input("Only its shape is read.", dispensable=True)
+    StartsTensorList = Input("As in set_value.", dispensable=True, duplicable=True)
+    EndsTensorList = Input("As in set_value.", dispensable=True, duplicable=True)
+    StepsTensorList = Input("As in set_value.", dispensable=True, duplicable=True)
+    Input_grad = Output("Shape of Input.", dispensable=True)
+    ValueTensor_grad = Output("Shape of ValueTensor.", dispensable=True)
+    dtype = Attr(5, "As in set_value.")
+    axes = Attr(REQUIRED, "As in set_value.", type=AttrType.LONGS)
+    starts = Attr([], "As in set_value.", type=AttrType.LONGS)
+    ends = Attr([], "As in set_value.", type=AttrType.LONGS)
+    steps = Attr([], "As in set_value.", type=AttrType.LONGS)
+    decrease_axes = Attr([], "As in set_value.", type=AttrType.LONGS)
+    none_axes = Attr([], "As in set_value.", type=AttrType.LONGS)
+    shape = Attr([], "As in set_value.", type=AttrType.LONGS)
+    no_need_buffer_vars = ("ValueTensor",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("Input@GRAD", ctx.dim("Out@GRAD"))
+        if ctx.has_input("ValueTensor"):
+            ctx.set_dim("ValueTensor@GRAD", ctx.dim("ValueTensor"))

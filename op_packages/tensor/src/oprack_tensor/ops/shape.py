@@ -1,0 +1,25 @@
+"""shape: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.types import VarType
+
+from oprack_tensor.ops._attrs import MKLDNN_DATA_TYPE, USE_MKLDNN
+
+
+class Shape(OpDef, type="shape"):
+    """Out holds the dims of Input; of SelectedRows, those of the rows that it lists."""
+
+    Input_ = Input("Tensor or SelectedRows of any shape.")
+    Out = Output("int32 [rank of Input]")
+    use_mkldnn = USE_MKLDNN
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", (len(ctx.dim("Input")),))
+
+    def infer_var_type(ctx):
+        ctx.set_kind("Out", VarType.LOD_TENSOR)
+        ctx.set_dtype("Out", "int32")

@@ -1,0 +1,20 @@
+"""size: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import Input, OpDef, Output, empty_grad
+
+
+class Size(OpDef, type="size"):
+    """Out is the number of elements of Input."""
+
+    Input_ = Input("Tensor of any shape; its values are not read.")
+    Out = Output("int64, 0-D.")
+    no_need_buffer_vars = ("Input",)
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ())
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("Out", "int64")

@@ -1,0 +1,118 @@
+"""slice: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.types import AttrType, VarType
+
+from oprack_tensor.dims import given_ints, normal_axis, slice_range
+from oprack_tensor.ops._attrs import MKLDNN_DATA_TYPE, USE_MKLDNN
+
+
+def _kernel_type(ctx):
+    # an array without elements has no dtype of its own, and any kernel cuts it
+    dtype = ctx.dtype("Input") if ctx.is_initialized("Input") else ctx.output_dtype("Out") or "float32"
+    return ctx.kernel_type(dtype=dtype)
+
+
+class Slice(OpDef, type="slice"):
+    """Out is X[..., starts[i] : ends[i], ...] along each dim axes[i]; negative places count from the end of a dim."""
+
+    Input_ = Input("Tensor, or a tensor array (then axes is [0]).")
+    StartsTensor = Input("Overrides `starts`.", dispensable=True)
+    EndsTensor = Input("Overrides `ends`.", dispensable=True)
+    StartsTensorList = Input("One-element tensors that override `starts`.", dispensable=True, duplicable=True)
+    EndsTensorList = Input("One-element tensors that override `ends`.", dispensable=True, duplicable=True)
+    Out = Output("The part; LoD of Input while its first dim is not cut; a tensor for one element of an array.")
+    axes = Attr(REQUIRED, "Dims to cut.", type=AttrType.INTS)
+    starts = Attr([], "First place along each of `axes`.", type=AttrType.INTS)
+    ends = Attr([], "Place after the last along each of `axes`; cut to what exists.", type=AttrType.INTS)
+    infer_flags = Attr([], "-1 for each of `axes` whose size is not known when the program is built.", type=AttrType.INTS)
+    decrease_axis = Attr([], "Dims of size 1 to remove afterwards.", type=AttrType.INTS)
+    use_mkldnn = USE_MKLDNN
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    expected_kernel_type = _kernel_type
+
+    def infer_shape(ctx):
+        if ctx.kind("Input") == VarType.LOD_TENSOR_ARRAY:
+            if not ctx.is_runtime:
+                ctx.set_dim("Out", ctx.dim("Input"))
+            return
+        dims, axes = list(ctx.dim("Input")), ctx.attr("axes")
+        starts = given_ints(ctx, "starts", "StartsTensor", "StartsTensorList")
+        ends = given_ints(ctx, "ends", "EndsTensor", "EndsTensorList")
+        ctx.require(
+            len(axes) == len(starts) == len(ends),
+            f"axes is {list(axes)}, starts {starts} and ends {ends}; expected as many of each",
+        )
+        flags = ctx.attr("infer_flags") or [1] * len(axes)
+        for a, start, end, flag in zip(axes, starts, ends, flags, strict=True):
+            axis = normal_axis(ctx.op_type, a, len(dims), "axes")
+            unknown = not ctx.is_runtime and (flag == -1 or dims[axis] < 0)
+            if unknown or start is None or end is None:
+                dims[axis] = -1
+            else:
+                first, last = slice_range(start, end, dims[axis])
+                dims[axis] = last - first
+        gone = {normal_axis(ctx.op_type, a, len(dims), "decrease_axis") for a in ctx.attr("decrease_axis")}
+        for axis in gone:
+            ctx.require(dims[axis] in (-1, 1), f"decrease_axis has {axis} but that dim has size {dims[axis]}; expected 1")
+        ctx.set_dim("Out", [d for i, d in enumerate(dims) if i not in gone])
+        if 0 not in axes:
+            ctx.share_lod("Input", "Out")
+
+    def infer_var_type(ctx):
+        whole = ctx.kind("Input") == VarType.LOD_TENSOR_ARRAY and not ctx.attr("decrease_axis")
+        ctx.set_kind("Out", VarType.LOD_TENSOR_ARRAY if whole else VarType.LOD_TENSOR)
+        ctx.set_dtype("Out", ctx.dtype("Input"))
+
+    def make_grad(fwd):
+        return GradOp(
+            "slice_grad",
+            Input=fwd.input("Input"),
+            StartsTensor=fwd.input("StartsTensor"),
+            EndsTensor=fwd.input("EndsTensor"),
+            StartsTensorList=fwd.input("StartsTensorList"),
+            EndsTensorList=fwd.input("EndsTensorList"),
+            Out_grad=fwd.output_grad("Out"),
+            Input_grad=fwd.input_grad("Input"),
+            attrs=fwd.attrs,
+        )
+
+
+class SliceGrad(GradOpDef, type="slice_grad"):
+    """Input@GRAD holds Out@GRAD where it was cut out, 0 elsewhere."""
+
+    Input_ = Input("Only its shape is read.")
+    StartsTensor = Input("As in slice.", dispensable=True)
+    EndsTensor = Input("As in slice.", dispensable=True)
+    StartsTensorList = Input("As in slice.", dispensable=True, duplicable=True)
+    EndsTensorList = Input("As in slice.", dispensable=True, duplicable=True)
+    Out_grad = Input("Gradient of Out.")
+    Input_grad = Output("Shape, kind and LoD of Input.")
+    axes = Attr(REQUIRED, "As in slice.", type=AttrType.INTS)
+    starts = Attr([], "As in slice.", type=AttrType.INTS)
+    ends = Attr([], "As in slice.", type=AttrType.INTS)
+    infer_flags = Attr([], "As in slice.", type=AttrType.INTS)
+    decrease_axis = Attr([], "As in slice.", type=AttrType.INTS)
+    use_mkldnn = USE_MKLDNN
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    no_need_buffer_vars = ("Input",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        if ctx.kind("Input") != VarType.LOD_TENSOR_ARRAY:
+            ctx.set_dim("Input@GRAD", ctx.dim("Input"))
+            ctx.share_lod("Input", "Input@GRAD")
+
+    def make_grad(fwd):
+        return GradOp(
+            "slice",
+            Input=fwd.output_grad("Input@GRAD"),
+            StartsTensor=fwd.input("StartsTensor"),
+            EndsTensor=fwd.input("EndsTensor"),
+            StartsTensorList=fwd.input("StartsTensorList"),
+            EndsTensorList=fwd.input("EndsTensorList"),
+            Out=fwd.input_grad("Out@GRAD"),
+            attrs=fwd.attrs,
+        )

@@ -1,0 +1,53 @@
+"""split: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, Input, OpDef, Output, dtype_of
+from oprack.types import AttrType
+
+from oprack_tensor.dims import normal_axis, sections_of
+
+
+class Split(OpDef, type="split"):
+    """Cuts X along dim `axis` into `num` equal parts, or into parts of sizes `sections` (one may be -1)."""
+
+    X = Input("Tensor of rank 1 or more.")
+    AxisTensor = Input("One-element tensor that overrides `axis`.", dispensable=True)
+    SectionsTensorList = Input("One-element tensors that override `sections`.", dispensable=True, duplicable=True)
+    Out = Output("The parts; LoD of X unless axis is 0.", duplicable=True)
+    sections = Attr([], "Size of each part.", type=AttrType.INTS)
+    num = Attr(0, "Number of equal parts; 0 when `sections` counts.")
+    axis = Attr(0, "Dim to cut along; negative counts from the end.")
+    use_mkldnn = Attr(False, "Prefer a oneDNN kernel.")
+    mkldnn_data_type = Attr("float32", "dtype of oneDNN kernels.")
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        dims, axis, parts = ctx.dim("X"), ctx.attr("axis"), ctx.output_count("Out")
+        if ctx.has_input("AxisTensor"):
+            value = ctx.value("AxisTensor")
+            if value is None:
+                ctx.set_dims("Out", [(-1,) * len(dims)] * parts)
+                return
+            axis = int(value.reshape(-1)[0])
+        axis = normal_axis(ctx.op_type, axis, len(dims))
+        sections = list(ctx.attr("sections"))
+        if ctx.has_input("SectionsTensorList"):
+            values = [ctx.value("SectionsTensorList", i) for i in range(ctx.input_count("SectionsTensorList"))]
+            sections = [-1 if v is None else int(v.reshape(-1)[0]) for v in values]
+        unknown = not ctx.is_runtime and (dims[axis] < 0 or ctx.has_input("SectionsTensorList"))
+        sizes = [-1] * parts if unknown else sections_of(ctx.op_type, dims[axis], ctx.attr("num"), sections)
+        ctx.require(len(sizes) == parts, f"Out has {parts} variables but X is cut into {len(sizes)} parts; expected one each")
+        ctx.set_dims("Out", [(*dims[:axis], n, *dims[axis + 1 :]) for n in sizes])
+        if axis != 0:
+            for i in range(parts):
+                ctx.share_lod("X", "Out", 0, i)
+
+    def make_grad(fwd):
+        return GradOp(
+            "concat",
+            X=fwd.output_grad("Out"),
+            AxisTensor=fwd.input("AxisTensor"),
+            Out=fwd.input_grad("X"),
+            attrs={"axis": fwd.attrs["axis"]},
+        )

@@ -1,0 +1,106 @@
+"""squeeze2 and squeeze: all of the ops but their kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.types import AttrType
+
+from oprack_tensor.dims import given_ints, squeeze_axes
+from oprack_tensor.ops._attrs import MKLDNN_DATA_TYPE, USE_MKLDNN
+
+
+def _infer_shape(ctx):
+    dims, axes = ctx.dim("X"), given_ints(ctx, "axes")
+    if any(a is None for a in axes):
+        out = (-1,) * (len(dims) - len(axes))
+    else:
+        gone = squeeze_axes(ctx.op_type, dims, axes)
+        out = tuple(d for i, d in enumerate(dims) if i not in gone)
+    ctx.set_dim("Out", out)
+    if dims and out and dims[0] == out[0]:
+        ctx.share_lod("X", "Out")
+    return dims
+
+
+class Squeeze(OpDef, type="squeeze"):
+    """Out is X without those of its dims `axes` that have size 1; without all such dims when `axes` is empty."""
+
+    X = Input("Tensor of any shape.")
+    Out = Output("X squeezed; LoD of X while the first dim stays.")
+    axes = Attr([], "Dims to remove; negative ones count from the end.", type=AttrType.INTS)
+    inplace = {"X": "Out"}
+
+    def infer_shape(ctx):
+        _infer_shape(ctx)
+
+    def make_grad(fwd):
+        return GradOp(
+            "squeeze_grad",
+            X=fwd.input("X"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class SqueezeGrad(GradOpDef, type="squeeze_grad"):
+    """X@GRAD is Out@GRAD in the shape of X."""
+
+    Out_grad = Input("Gradient of Out.")
+    X = Input("The squeezed tensor; only its shape is read.")
+    X_grad = Output("Shape and LoD of X.")
+    axes = Attr([], "As in squeeze.", type=AttrType.INTS)
+    inplace = {"Out@GRAD": "X@GRAD"}
+    no_need_buffer_vars = ("X",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")
+
+
+class Squeeze2(OpDef, type="squeeze2"):
+    """Out is X without those of its dims `axes` that have size 1; without all such dims when `axes` is empty."""
+
+    X = Input("Tensor of any shape.")
+    Out = Output("X squeezed; LoD of X while the first dim stays.")
+    XShape = Output("Empty, [0, dims of X]: carries X's shape and LoD to the gradient.", intermediate=True, extra=True)
+    axes = Attr([], "Dims to remove; negative ones count from the end.", type=AttrType.INTS, support_tensor=True)
+    use_mkldnn = USE_MKLDNN
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    inplace = {"X": "Out"}
+
+    def infer_shape(ctx):
+        dims = _infer_shape(ctx)
+        ctx.set_dim("XShape", (0, *dims))
+        ctx.share_lod("X", "XShape")
+
+    def make_grad(fwd):
+        return GradOp(
+            "squeeze2_grad",
+            XShape=fwd.output("XShape"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class Squeeze2Grad(GradOpDef, type="squeeze2_grad"):
+    """X@GRAD is Out@GRAD in the shape of X."""
+
+    Out_grad = Input("Gradient of Out.")
+    XShape = Input("Carries the shape of X.")
+    X_grad = Output("Shape and LoD of X.")
+    axes = Attr([], "As in squeeze2.", type=AttrType.INTS, support_tensor=True)
+    use_mkldnn = USE_MKLDNN
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    inplace = {"Out@GRAD": "X@GRAD"}
+    no_need_buffer_vars = ("XShape",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
+        ctx.share_lod("XShape", "X@GRAD")
+
+    def make_grad(fwd):
+        return GradOp("squeeze2", X=fwd.output_grad("X@GRAD"), Out=fwd.input_grad("Out@GRAD"), attrs=fwd.attrs)

@@ -1,0 +1,86 @@
+"""strided_slice: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.types import AttrType
+
+from oprack_tensor.dims import given_ints, length_of, normal_axis, strided_slice_of
+
+
+class StridedSlice(OpDef, type="strided_slice"):
+    """Out is X[..., starts[i] : ends[i] : strides[i], ...] along each dim axes[i]; strides may be negative."""
+
+    Input_ = Input("Tensor of rank 1 or more.")
+    StartsTensor = Input("Overrides `starts`.", dispensable=True)
+    StartsTensorList = Input("One-element tensors that override `starts`.", dispensable=True, duplicable=True)
+    EndsTensor = Input("Overrides `ends`.", dispensable=True)
+    EndsTensorList = Input("One-element tensors that override `ends`.", dispensable=True, duplicable=True)
+    StridesTensor = Input("Overrides `strides`.", dispensable=True)
+    StridesTensorList = Input("One-element tensors that override `strides`.", dispensable=True, duplicable=True)
+    Out = Output("The part; LoD of Input.")
+    axes = Attr(REQUIRED, "Dims to cut.", type=AttrType.INTS)
+    starts = Attr([], "First place along each of `axes`.", type=AttrType.INTS)
+    ends = Attr([], "Place not reached any more; -1 with a negative stride: everything to the front.", type=AttrType.INTS)
+    strides = Attr([], "Step along each of `axes`.", type=AttrType.INTS)
+    infer_flags = Attr([], "-1 for each of `axes` whose size is not known when the program is built.", type=AttrType.INTS)
+    decrease_axis = Attr([], "Dims of size 1 to remove afterwards.", type=AttrType.INTS)
+    expected_kernel_type = dtype_of("Input")
+
+    def infer_shape(ctx):
+        dims, axes = list(ctx.dim("Input")), ctx.attr("axes")
+        starts = given_ints(ctx, "starts", "StartsTensor", "StartsTensorList")
+        ends = given_ints(ctx, "ends", "EndsTensor", "EndsTensorList")
+        strides = given_ints(ctx, "strides", "StridesTensor", "StridesTensorList")
+        ctx.require(
+            len(axes) == len(starts) == len(ends) == len(strides),
+            f"axes is {list(axes)}, starts {starts}, ends {ends} and strides {strides}; expected as many of each",
+        )
+        gone = {normal_axis(ctx.op_type, a, len(dims), "decrease_axis") for a in ctx.attr("decrease_axis")}
+        for a, start, end, step in zip(axes, starts, ends, strides, strict=True):
+            axis = normal_axis(ctx.op_type, a, len(dims), "axes")
+            if start is None or end is None or step is None or dims[axis] < 0:
+                dims[axis] = -1
+                continue
+            ctx.require(step != 0, f"strides is {strides}; expected no 0")
+            cut = strided_slice_of(start, end, step, dims[axis], axis in gone)
+            dims[axis] = length_of(cut, dims[axis])
+        ctx.set_dim("Out", [d for i, d in enumerate(dims) if i not in gone])
+        ctx.share_lod("Input", "Out")
+
+    def make_grad(fwd):
+        tensors = ("StartsTensor", "StartsTensorList", "EndsTensor", "EndsTensorList", "StridesTensor", "StridesTensorList")
+        return GradOp(
+            "strided_slice_grad",
+            Input=fwd.input("Input"),
+            Out_grad=fwd.output_grad("Out"),
+            Input_grad=fwd.input_grad("Input"),
+            slots={s: fwd.input(s) for s in tensors},
+            attrs=fwd.attrs,
+        )
+
+
+class StridedSliceGrad(GradOpDef, type="strided_slice_grad"):
+    """Input@GRAD holds Out@GRAD where it was cut out, 0 elsewhere."""
+
+    Input_ = Input("Only its shape is read.")
+    StartsTensor = Input("As in strided_slice.", dispensable=True)
+    StartsTensorList = Input("As in strided_slice.", dispensable=True, duplicable=True)
+    EndsTensor = Input("As in strided_slice.", dispensable=True)
+    EndsTensorList = Input("As in strided_slice.", dispensable=True, duplicable=True)
+    StridesTensor = Input("As in strided_slice.", dispensable=True)
+    StridesTensorList = Input("As in strided_slice.", dispensable=True, duplicable=True)
+    Out_grad = Input("Gradient of Out.")
+    Input_grad = Output("Shape and LoD of Input.")
+    axes = Attr(REQUIRED, "As in strided_slice.", type=AttrType.INTS)
+    starts = Attr([], "As in strided_slice.", type=AttrType.INTS)
+    ends = Attr([], "As in strided_slice.", type=AttrType.INTS)
+    strides = Attr([], "As in strided_slice.", type=AttrType.INTS)
+    infer_flags = Attr([], "As in strided_slice.", type=AttrType.INTS)
+    decrease_axis = Attr([], "As in strided_slice.", type=AttrType.INTS)
+    no_need_buffer_vars = ("Input",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("Input@GRAD", ctx.dim("Input"))
+        ctx.share_lod("Input", "Input@GRAD")

@@ -1,0 +1,125 @@
+"""top_k_v2 and top_k: all of the ops but their kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+
+from oprack_tensor.dims import normal_axis
+
+
+def _infer_shape(ctx, axis):
+    dims, k = list(ctx.dim("X")), ctx.attr("k")
+    if ctx.has_input("K"):
+        value = ctx.value("K")
+        k = -1 if value is None else int(value.reshape(-1)[0])
+    if dims:
+        axis = normal_axis(ctx.op_type, axis, len(dims))
+        ctx.require(
+            (k >= 1 or not ctx.is_runtime) and (dims[axis] < 0 or k <= dims[axis]),
+            f"k is {k} but X {dims} has size {dims[axis]} along axis {axis}; expected 1 <= k <= {dims[axis]}",
+        )
+        dims[axis] = k
+    for slot in ("Out", "Indices"):
+        ctx.set_dim(slot, dims)
+        ctx.share_lod("X", slot)
+
+
+def _infer_var_type(ctx):
+    ctx.set_dtype("Out", ctx.dtype("X"))
+    ctx.set_dtype("Indices", "int64")
+
+
+class TopKV2(OpDef, type="top_k_v2"):
+    """The k largest or smallest elements along a dim, in order, and where they were; the first of equals wins."""
+
+    X = Input("Tensor of any shape.")
+    K = Input("One-element tensor that overrides `k`.", dispensable=True)
+    Out = Output("X with k in place of dim `axis`; LoD of X.")
+    Indices = Output("int64, shape of Out: places along `axis`.")
+    k = Attr(1, "How many.")
+    axis = Attr(-1, "Along which dim; negative counts from the end.")
+    largest = Attr(True, "The largest instead of the smallest.")
+    sorted = Attr(True, "In order; otherwise any order is allowed.")
+    expected_kernel_type = dtype_of("X")
+    infer_var_type = _infer_var_type
+
+    def infer_shape(ctx):
+        _infer_shape(ctx, ctx.attr("axis"))
+
+    def make_grad(fwd):
+        return GradOp(
+            "top_k_v2_grad",
+            X=fwd.input("X"),
+            K=fwd.input("K"),
+            Indices=fwd.output("Indices"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class TopKV2Grad(GradOpDef, type="top_k_v2_grad"):
+    """X@GRAD holds Out@GRAD at the places Indices, 0 elsewhere."""
+
+    X = Input("Only its shape is read.")
+    K = Input("As in top_k_v2; not read.", dispensable=True)
+    Indices = Input("Output of top_k_v2.")
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Shape and LoD of X.")
+    k = Attr(1, "As in top_k_v2.")
+    axis = Attr(-1, "As in top_k_v2.")
+    largest = Attr(True, "As in top_k_v2.")
+    sorted = Attr(True, "As in top_k_v2.")
+    no_need_buffer_vars = ("X", "K")
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("X@GRAD", ctx.dtype("Out@GRAD"))
+
+
+class TopK(OpDef, type="top_k"):
+    """The k largest elements along the last dim, largest first, and where they were."""
+
+    X = Input("Tensor of rank 1 or more.")
+    K = Input("One-element tensor that overrides `k`.", dispensable=True)
+    Out = Output("X with k as last dim; LoD of X.")
+    Indices = Output("int64, shape of Out: places along the last dim.")
+    k = Attr(1, "How many.")
+    expected_kernel_type = dtype_of("X")
+    infer_var_type = _infer_var_type
+
+    def infer_shape(ctx):
+        _infer_shape(ctx, -1)
+
+    def make_grad(fwd):
+        return GradOp(
+            "top_k_grad",
+            X=fwd.input("X"),
+            Indices=fwd.output("Indices"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class TopKGrad(GradOpDef, type="top_k_grad"):
+    """X@GRAD holds Out@GRAD at the places Indices, 0 elsewhere."""
+
+    X = Input("Only its shape is read.")
+    Indices = Input("Output of top_k.")
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Shape and LoD of X.")
+    k = Attr(1, "As in top_k.")
+    no_need_buffer_vars = ("X",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("X@GRAD", ctx.dtype("Out@GRAD"))

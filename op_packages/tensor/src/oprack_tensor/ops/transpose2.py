@@ -1,0 +1,115 @@
+"""transpose2 and transpose: all of the ops but their kernels."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.types import AttrType
+
+from oprack_tensor.dims import normal_axis
+from oprack_tensor.ops._attrs import DATA_FORMAT, MKLDNN_DATA_TYPE, USE_MKLDNN
+
+
+def _permutation(ctx, rank):
+    axes = [normal_axis(ctx.op_type, a, rank) for a in ctx.attr("axis")]
+    ctx.require(
+        sorted(axes) == list(range(rank)),
+        f"axis is {ctx.attr('axis')} but the tensor has rank {rank}; expected each dim exactly once",
+    )
+    return axes
+
+
+def _infer_shape(ctx):
+    dims = ctx.dim("X")
+    ctx.set_dim("Out", [dims[a] for a in _permutation(ctx, len(dims))])
+    return dims
+
+
+class Transpose(OpDef, type="transpose"):
+    """Dim i of Out is dim axis[i] of X."""
+
+    X = Input("Tensor of any shape.")
+    Out = Output("X with permuted dims; no LoD.")
+    axis = Attr(REQUIRED, "A permutation of X's dims.", type=AttrType.INTS)
+    use_mkldnn = USE_MKLDNN
+    data_format = DATA_FORMAT
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+
+    def infer_shape(ctx):
+        _infer_shape(ctx)
+
+    def make_grad(fwd):
+        return GradOp(
+            "transpose_grad",
+            X=fwd.input("X"),
+            Out=fwd.output("Out"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class TransposeGrad(GradOpDef, type="transpose_grad"):
+    """X@GRAD is Out@GRAD with the dims permuted back."""
+
+    Out_grad = Input("Gradient of Out.")
+    X = Input("Input of transpose; only its shape is read.", dispensable=True)
+    Out = Input("Output of transpose; not read.", dispensable=True)
+    X_grad = Output("Shape and LoD of X.")
+    axis = Attr(REQUIRED, "As in transpose.", type=AttrType.INTS)
+    use_mkldnn = USE_MKLDNN
+    data_format = DATA_FORMAT
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    no_need_buffer_vars = ("X", "Out")
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        dims = ctx.dim("Out@GRAD")
+        axes = _permutation(ctx, len(dims))
+        ctx.set_dim("X@GRAD", [dims[axes.index(i)] for i in range(len(dims))])
+        ctx.share_lod("X", "X@GRAD")
+
+
+class Transpose2(OpDef, type="transpose2"):
+    """Dim i of Out is dim axis[i] of X."""
+
+    X = Input("Tensor of any shape.")
+    Out = Output("X with permuted dims; no LoD.")
+    XShape = Output("Empty, [0, dims of X]: carries X's shape and LoD to the gradient.", intermediate=True, extra=True)
+    axis = Attr(REQUIRED, "A permutation of X's dims.", type=AttrType.INTS)
+    use_mkldnn = USE_MKLDNN
+    data_format = DATA_FORMAT
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+
+    def infer_shape(ctx):
+        ctx.set_dim("XShape", (0, *_infer_shape(ctx)))
+        ctx.share_lod("X", "XShape")
+
+    def make_grad(fwd):
+        return GradOp(
+            "transpose2_grad",
+            XShape=fwd.output("XShape"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class Transpose2Grad(GradOpDef, type="transpose2_grad"):
+    """X@GRAD is Out@GRAD with the dims permuted back."""
+
+    Out_grad = Input("Gradient of Out.")
+    XShape = Input("Carries the shape of X.")
+    X_grad = Output("Shape and LoD of X.")
+    axis = Attr(REQUIRED, "As in transpose2.", type=AttrType.INTS)
+    use_mkldnn = USE_MKLDNN
+    data_format = DATA_FORMAT
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    no_need_buffer_vars = ("XShape",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
+        ctx.share_lod("XShape", "X@GRAD")
+
+    def make_grad(fwd):
+        return GradOp("transpose2", X=fwd.output_grad("X@GRAD"), Out=fwd.input_grad("Out@GRAD"), attrs=fwd.attrs)

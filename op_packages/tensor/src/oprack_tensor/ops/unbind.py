@@ -1,0 +1,30 @@
+"""unbind: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, Input, OpDef, Output
+
+from oprack_tensor.dims import normal_axis
+
+
+class Unbind(OpDef, type="unbind"):
+    """Out[i] is place i of X along `axis`, without that dim."""
+
+    X = Input("Tensor of rank 1 or more.")
+    Out = Output("One tensor for each place; LoD of X unless axis is 0.", duplicable=True)
+    axis = Attr(0, "Dim to take apart; negative counts from the end.")
+
+    def infer_shape(ctx):
+        dims, num = ctx.dim("X"), ctx.output_count("Out")
+        axis = normal_axis(ctx.op_type, ctx.attr("axis"), len(dims))
+        ctx.require(
+            dims[axis] in (-1, num),
+            f"Out has {num} variables but X {list(dims)} has size {dims[axis]} along axis {axis}; expected one variable each",
+        )
+        ctx.set_dims("Out", [(*dims[:axis], *dims[axis + 1 :])] * num)
+        if axis != 0:
+            for i in range(num):
+                ctx.share_lod("X", "Out", 0, i)
+
+    def make_grad(fwd):
+        return GradOp("stack", X=fwd.output_grad("Out"), Y=fwd.input_grad("X"), attrs={"axis": fwd.attrs["axis"]})

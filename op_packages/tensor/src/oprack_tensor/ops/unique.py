@@ -1,0 +1,42 @@
+"""unique: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, Input, OpDef, Output, empty_grad
+from oprack.types import AttrType
+
+
+class Unique(OpDef, type="unique"):
+    """Out lists each value of X once: in ascending order with is_sorted, else in the order of first appearance."""
+
+    X = Input("Tensor; 1-D when is_sorted is false.")
+    Out = Output("[number of different values], or X with fewer places along `axis`.")
+    Indices = Output("Place in X where each value of Out appears first.", dispensable=True)
+    Index = Output("Place in Out of each value of X.")
+    Counts = Output("How often each value of Out appears.", dispensable=True)
+    return_index = Attr(False, "Compute Indices (with is_sorted).")
+    return_inverse = Attr(False, "Compute Index (without is_sorted it always is).")
+    return_counts = Attr(False, "Compute Counts (with is_sorted).")
+    axis = Attr([], "Compare the parts of X along this dim; empty: its elements.", type=AttrType.INTS)
+    dtype = Attr(3, "dtype of Indices, Index and Counts.")
+    is_sorted = Attr(False, "In ascending order.")
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        dims = list(ctx.dim("X"))
+        n = -1
+        if ctx.attr("axis") and ctx.attr("is_sorted"):
+            n = dims[ctx.attr("axis")[0]]
+            dims[ctx.attr("axis")[0]] = -1
+        else:
+            dims = [-1]
+        ctx.set_dim("Out", dims)
+        ctx.set_dim("Indices", (-1,))
+        ctx.set_dim("Counts", (-1,))
+        ctx.set_dim("Index", (n,))
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("Out", ctx.dtype("X"))
+        for slot in ("Indices", "Index", "Counts"):
+            if ctx.has_output(slot):
+                ctx.set_dtype(slot, ctx.attr("dtype"))

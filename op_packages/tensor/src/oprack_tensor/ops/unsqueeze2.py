@@ -1,0 +1,110 @@
+"""unsqueeze2 and unsqueeze: all of the ops but their kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.types import AttrType
+
+from oprack_tensor.dims import given_ints, unsqueeze_dims
+
+
+def _infer_shape(ctx, tensor="", tensors=""):
+    dims, axes = ctx.dim("X"), given_ints(ctx, "axes", tensor, tensors)
+    unknown = any(a is None for a in axes)
+    ctx.set_dim("Out", (-1,) * (len(dims) + len(axes)) if unknown else unsqueeze_dims(ctx.op_type, dims, axes))
+    ctx.share_lod("X", "Out")
+    return dims
+
+
+class Unsqueeze(OpDef, type="unsqueeze"):
+    """Out is X with a dim of size 1 inserted for each of `axes`, one after the other."""
+
+    X = Input("Tensor of any shape.")
+    Out = Output("X with more dims; LoD of X.")
+    axes = Attr([], "Places of the new dims in the shape made so far; negative ones count from the end.", type=AttrType.INTS)
+    inplace = {"X": "Out"}
+
+    def infer_shape(ctx):
+        _infer_shape(ctx)
+
+    def make_grad(fwd):
+        return GradOp(
+            "unsqueeze_grad",
+            X=fwd.input("X"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class UnsqueezeGrad(GradOpDef, type="unsqueeze_grad"):
+    """X@GRAD is Out@GRAD in the shape of X."""
+
+    Out_grad = Input("Gradient of Out.")
+    X = Input("Input of unsqueeze; only its shape is read.")
+    X_grad = Output("Shape and LoD of X.")
+    axes = Attr([], "As in unsqueeze.", type=AttrType.INTS)
+    inplace = {"Out@GRAD": "X@GRAD"}
+    no_need_buffer_vars = ("X",)
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")
+
+
+class Unsqueeze2(OpDef, type="unsqueeze2"):
+    """Out is X with a dim of size 1 inserted for each of `axes`, one after the other."""
+
+    X = Input("Tensor of any shape.")
+    AxesTensor = Input("int32 or int64 [n], overrides `axes`.", dispensable=True)
+    AxesTensorList = Input("n one-element tensors, override `axes`.", dispensable=True, duplicable=True)
+    Out = Output("X with more dims; LoD of X.")
+    XShape = Output("Empty, [0, dims of X]: carries X's shape and LoD to the gradient.", intermediate=True, extra=True)
+    axes = Attr([], "Places of the new dims in the shape made so far; negative ones count from the end.", type=AttrType.INTS)
+    inplace = {"X": "Out"}
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        dims = _infer_shape(ctx, "AxesTensor", "AxesTensorList")
+        ctx.set_dim("XShape", (0, *dims))
+        ctx.share_lod("X", "XShape")
+
+    def make_grad(fwd):
+        return GradOp(
+            "unsqueeze2_grad",
+            XShape=fwd.output("XShape"),
+            AxesTensor=fwd.input("AxesTensor"),
+            AxesTensorList=fwd.input("AxesTensorList"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class Unsqueeze2Grad(GradOpDef, type="unsqueeze2_grad"):
+    """X@GRAD is Out@GRAD in the shape of X."""
+
+    Out_grad = Input("Gradient of Out.")
+    XShape = Input("Carries the shape of X.")
+    AxesTensor = Input("As in unsqueeze2; kept for the second gradient.", dispensable=True)
+    AxesTensorList = Input("As in unsqueeze2; kept for the second gradient.", dispensable=True, duplicable=True)
+    X_grad = Output("Shape and LoD of X.")
+    axes = Attr([], "As in unsqueeze2.", type=AttrType.INTS)
+    inplace = {"Out@GRAD": "X@GRAD"}
+    no_need_buffer_vars = ("XShape", "AxesTensor", "AxesTensorList")
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
+        ctx.share_lod("XShape", "X@GRAD")
+
+    def make_grad(fwd):
+        return GradOp(
+            "unsqueeze2",
+            X=fwd.output_grad("X@GRAD"),
+            AxesTensor=fwd.input("AxesTensor"),
+            AxesTensorList=fwd.input("AxesTensorList"),
+            Out=fwd.input_grad("Out@GRAD"),
+            attrs=fwd.attrs,
+        )

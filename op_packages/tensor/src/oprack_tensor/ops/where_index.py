@@ -1,0 +1,19 @@
+"""where_index: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import Input, OpDef, Output, empty_grad
+
+
+class WhereIndex(OpDef, type="where_index"):
+    """Out lists the places of Condition that are true or not 0, in row-major order."""
+
+    Condition = Input("Tensor of any shape and type.")
+    Out = Output("int64 [number of places, rank of Condition]")
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", (-1, len(ctx.dim("Condition"))))
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("Out", "int64")
