@@ -24,6 +24,8 @@ COMMANDS = {
     "packs": ("packs", "list the installed packs, also broken and blocked ones"),
     "ops": ("ops", "list ops, with the pack that brings each and the places that it has kernels for"),
     "op": ("op", "describe an op: documentation, slots, attributes, gradient, kernels, and who provides what"),
+    "show": ("show", "describe a model: inputs, outputs, ops and the packs that bring them, a graph"),
+    "run": ("run", "run a model on .npy or .npz files, and say how long it took and where"),
     "doctor": ("doctor", "say what is installed and what is broken, with the whole reason"),
     "manifest": ("manifest", "write a pack's ops.toml, or check that it is up to date"),
     "check": ("check", "compare a pack's ops with its last release, and fail on a change that breaks programs"),

@@ -1,4 +1,4 @@
-"""`python -m oprack.cli`, the same as `oprack`."""
+"""`python -m oprack`, the same as `oprack`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,22 @@
+"""Model files as subcommands take them: a directory, a `.pdmodel` file, or its prefix."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model", help="directory with __model__ or one .pdmodel; a .pdmodel file; or its path without .pdmodel"
+    )
+    parser.add_argument("--params", metavar="FILE", help="combined parameter file, where it has another name")
+
+
+def model_arguments(args: argparse.Namespace) -> tuple[Path, str | None, str | None]:
+    """path, model_filename and params_filename for oprack.io.load_inference_model."""
+    path = Path(args.model)
+    params = str(Path(args.params).absolute()) if args.params else None
+    if path.is_file():
+        return path.absolute().parent, path.name, params
+    return path, None, params

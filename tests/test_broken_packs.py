@@ -1,0 +1,142 @@
+"""Six broken packs beside a good one: the good one works, each broken one is reported with its own class and words."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+
+import numpy as np
+import pack_site
+import pytest
+from oprack.errors import (
+    DefinitionError,
+    DuplicateOpError,
+    ManifestError,
+    MissingPackError,
+    PackImportError,
+    PackVersionError,
+    UnknownOpError,
+)
+from oprack.kernel import KernelQuery, OpKernelType
+from oprack.packs import BrokenPackWarning, PackManager
+
+NAMES = ("good", "missing_module", "raises_on_import", "bad_manifest", "duplicate_op", "newer_schema", "bad_signature")
+# pack -> (class of its error, part of the text, part of the cause)
+BROKEN = {
+    "missing_module": (PackImportError, "entry point 'fixture_missing_module.pack'", "no_such_library_anywhere"),
+    "raises_on_import": (PackImportError, "RuntimeError", "the driver is too old"),
+    "bad_manifest": (ManifestError, "ops.toml: ops.fixture_bad.define", "expected a string such as"),
+    "newer_schema": (PackVersionError, "schema_version = 99", "upgrade oprack"),
+}
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    pack_site.install(tmp_path, *NAMES)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in [n for n in sys.modules if n.startswith("fixture_")]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def manager(site):
+    manager = PackManager(pack_site.entry_points(site), environ={})
+    with pytest.warns(BrokenPackWarning):
+        manager.packs()
+    return manager
+
+
+def test_every_broken_pack_warns_once_with_distribution_version_reason_and_command(site):
+    manager = PackManager(pack_site.entry_points(site), environ={})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        manager.packs()
+        manager.op_types()
+        manager.packs()
+    texts = [str(w.message) for w in caught if w.category is BrokenPackWarning]
+    assert len(texts) == len(caught) == len(BROKEN)
+    for name, (cls, part, cause) in BROKEN.items():
+        (text,) = [t for t in texts if t.startswith(f"pack {name} ")]
+        assert f"(oprack-fixture-{name.replace('_', '-')} 1.2.3)" in text
+        assert cls.__name__ in text and part in text and cause in text and "oprack doctor" in text
+    assert {w.filename for w in caught} == {__file__}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_pack_is_listed_with_class_and_text(manager, name):
+    cls, part, cause = BROKEN[name]
+    (info,) = [p for p in manager.packs() if p.name == name]
+    assert (info.status, info.version) == ("broken", "1.2.3")
+    assert type(info.exception) is cls
+    assert info.error.startswith(cls.__name__) and part in info.error and cause in info.error
+
+
+def test_good_pack_works_beside_them(manager):
+    (info,) = [p for p in manager.packs() if p.name == "good"]
+    assert (info.status, info.error, info.hooks) == ("ok", "", ("oprack_ops",))
+    assert manager.op_info("fixture_twice").pack == "oprack-fixture-good"
+    query = KernelQuery("fixture_twice", {}, {"X": "float32"}, {"X": "LoDTensor"})
+    chosen = manager.kernel_map("fixture_twice", "cpu").choose(OpKernelType("cpu", "float32"), query)
+    found = chosen.spec.function(np.float32([1, 2]), offset=0.5)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, [2.5, 4.5])
+
+
+def test_op_of_a_broken_pack_says_so_again(manager):
+    with pytest.raises(UnknownOpError, match=r"missing_module.*broken.*no_such_library_anywhere") as e:
+        manager.op_info("fixture_needs_library")
+    assert isinstance(e.value.__cause__, PackImportError)
+    assert not manager.has_op("fixture_needs_library")
+
+
+def test_duplicate_names_both_distributions_and_how_to_block_one(manager):
+    expected = "oprack-fixture-duplicate-op.*oprack-fixture-good.*OPRACK_BLOCK="
+    for question in (manager.op_info, manager.owner, manager.op_version, manager.operator_class):
+        with pytest.raises(DuplicateOpError, match=expected):
+            question("fixture_thrice")
+    with pytest.raises(DuplicateOpError, match=expected):
+        manager.require_ops(["fixture_thrice"])
+    conflicts = {p.name: p.conflicts for p in manager.packs() if p.conflicts}
+    assert conflicts == {"good": ("fixture_thrice",), "duplicate_op": ("fixture_thrice",)}
+    manager.block("oprack-fixture-duplicate-op")
+    assert manager.op_info("fixture_thrice").pack == "oprack-fixture-good"
+    assert not any(p.conflicts for p in manager.packs())
+
+
+def test_bad_kernel_signature_is_reported_and_raised_when_no_kernel_is_left(manager):
+    with (
+        pytest.warns(BrokenPackWarning, match="bad_signature .*op fixture_halve at cpu.*'Bias' is no input slot"),
+        pytest.raises(DefinitionError, match="'Bias' is no input slot; expected one of X"),
+    ):
+        manager.kernel_map("fixture_halve", "cpu")
+
+
+def test_another_kernel_takes_the_place_of_a_bad_one(manager):
+    from oprack.kernel import kernel
+
+    def halve(X, *, offset):
+        return X / 2 + offset
+
+    with pytest.warns(BrokenPackWarning, match="'Bias' is no input slot"):
+        manager.register_kernel(kernel("fixture_halve")(halve))
+    assert [spec.function for spec in manager.kernel_map("fixture_halve", "cpu")] == [halve]
+
+
+def test_require_ops_names_all_missing_types_and_the_broken_pack(manager):
+    with pytest.raises(MissingPackError) as e:
+        manager.require_ops(["fixture_needs_library", "fixture_twise", "feed"])
+    text = str(e.value)
+    assert "2 op type(s)" in text and "feed" not in text
+    assert re.search("fixture_needs_library: pack missing_module .*is broken", text)
+    assert "fixture_twise: no installed pack (did you mean fixture_twice" in text
+
+
+def test_a_pack_that_exits_the_interpreter_is_only_broken(tmp_path, monkeypatch):
+    (tmp_path / "fixture_exits.py").write_text("raise SystemExit(3)\n")
+    pack_site.write_metadata(tmp_path, "oprack-exits", "1", {"exits": "fixture_exits"})
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.warns(BrokenPackWarning, match="SystemExit"):
+        packs = PackManager(pack_site.entry_points(tmp_path), environ={}).packs()
+    assert [p.status for p in packs] == ["ok", "broken"]
