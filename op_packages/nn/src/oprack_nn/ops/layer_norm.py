@@ -1,0 +1,87 @@
+"""layer_norm and its gradient: all of the ops but their kernels."""
+
+from __future__ import annotations
+
+import math
+
+from oprack import op
+from oprack.op import Attr, GradOp, GradOpDef, OpDef, dtype_of
+
+
+class _Attrs(OpDef):
+    epsilon = Attr(1e-5, "Added to the variance.").between(0.0, 0.001)
+    begin_norm_axis = Attr(1, "First of the dims that are normalised together.").greater_than(0)
+    is_test = Attr(False, "Inference.", extra=True)
+    mkldnn_data_type = Attr("float32", "Paddle: dtype of the oneDNN kernel.", extra=True)
+    use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
+
+
+class LayerNorm(_Attrs, type="layer_norm"):
+    r"""$$Y = Scale \frac{X - \mu}{\sqrt{\sigma^2 + epsilon}} + Bias$$
+
+    mu and sigma^2 are the mean and biased variance over the dims from begin_norm_axis on.
+    """
+
+    X = op.Input("Any shape of rank 2 or more.")
+    Scale = op.Input("[prod of the normalised dims]; 1 when absent.", dispensable=True)
+    Bias = op.Input("[prod of the normalised dims]; 0 when absent.", dispensable=True)
+    Y = op.Output("Shape of X.")
+    Mean = op.Output("The dims in front of begin_norm_axis.", intermediate=True)
+    Variance = op.Output("The dims in front of begin_norm_axis.", intermediate=True)
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        dims, axis = ctx.dim("X"), ctx.attr("begin_norm_axis")
+        ctx.require(
+            axis < len(dims),
+            f"begin_norm_axis is {axis}; expected less than {len(dims)}, the rank of X {list(dims)}",
+        )
+        size = -1 if -1 in dims[axis:] else math.prod(dims[axis:])
+        for slot in ("Scale", "Bias"):
+            if ctx.has_input(slot):
+                got = ctx.dim(slot)
+                ctx.require(
+                    len(got) == 1 and (size < 0 or got[0] < 0 or got[0] == size),
+                    f"{slot} has shape {list(got)}; expected [{size}], the product of {list(dims[axis:])}",
+                )
+        ctx.set_dim("Y", dims)
+        ctx.set_dim("Mean", dims[:axis])
+        ctx.set_dim("Variance", dims[:axis])
+        ctx.share_lod("X", "Y")
+
+    def make_grad(fwd):
+        return GradOp(
+            "layer_norm_grad",
+            X=fwd.input("X"),
+            Scale=fwd.input("Scale"),
+            Bias=fwd.input("Bias"),
+            Mean=fwd.output("Mean"),
+            Variance=fwd.output("Variance"),
+            Y_grad=fwd.output_grad("Y"),
+            X_grad=fwd.input_grad("X"),
+            Scale_grad=fwd.input_grad("Scale"),
+            Bias_grad=fwd.input_grad("Bias"),
+            attrs=fwd.attrs,
+        )
+
+
+class LayerNormGrad(_Attrs, GradOpDef, type="layer_norm_grad"):
+    """As batch_norm_grad, the means over the normalised dims; Scale@GRAD and Bias@GRAD are sums over the others."""
+
+    X = op.Input("X of the forward op.")
+    Scale = op.Input("Scale of the forward op.", dispensable=True)
+    Bias = op.Input("Bias of the forward op; its values are not read.", dispensable=True)
+    Mean = op.Input("Mean of the forward op.")
+    Variance = op.Input("Variance of the forward op.")
+    Y_grad = op.Input("Shape of X.")
+    X_grad = op.Output("Shape of X.", dispensable=True)
+    Scale_grad = op.Output("Shape of Scale.", dispensable=True)
+    Bias_grad = op.Output("Shape of Bias.", dispensable=True)
+    no_need_buffer_vars = ("Bias",)
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        for slot in ("Scale", "Bias"):
+            if ctx.has_input(slot):
+                ctx.set_dim(f"{slot}@GRAD", ctx.dim(slot))
