@@ -105,7 +105,16 @@ class Packing:
     """
 
     def __init__(self, offsets: np.ndarray, reverse: bool = False) -> None:
-        lengths = np.diff(offsets)
+        self._build(offsets[:-1], np.diff(offsets), reverse)
+
+    @classmethod
+    def padded(cls, lengths: np.ndarray, width: int) -> Packing:
+        """For rows of [n, width, ...] flattened to [n * width, ...], of which the first `lengths` are valid."""
+        packing = cls.__new__(cls)
+        packing._build(np.arange(len(lengths)) * width, lengths, False)
+        return packing
+
+    def _build(self, first: np.ndarray, lengths: np.ndarray, reverse: bool) -> None:
         self.order = np.argsort(-lengths, kind="stable")
         steps = int(lengths.max()) if len(lengths) else 0
         # sequences longer than t = all minus those of length <= t
@@ -113,7 +122,7 @@ class Packing:
         starts = offsets_of(sizes)
         time = np.repeat(np.arange(steps), sizes)
         sequence = self.order[positions(starts)]
-        self.rows = offsets[sequence + 1] - 1 - time if reverse else offsets[sequence] + time
+        self.rows = first[sequence] + (lengths[sequence] - 1 - time if reverse else time)
         self.sizes: list[int] = sizes.tolist()
         self.starts: list[int] = starts.tolist()
         self._sizes = sizes

@@ -83,7 +83,13 @@ def lstm_grad(
             d_hidden[start : start + len(dh_prev)] += dh_prev
             d_cells[start : start + len(dc_prev)] += dc_prev
         dc_prev = cell.backward(
-            BatchGate[step], c_prev[step], cells[step], BatchCellPreAct[step], d_hidden[step], d_cells[step], d_gates[step]
+            BatchGate[step],
+            c_prev[step],
+            cells[step],
+            BatchCellPreAct[step],
+            d_hidden[step],
+            d_cells[step],
+            d_gates[step],
         )
         dh_prev = d_gates[step] @ Weight.T
     return {

@@ -19,7 +19,9 @@ def sequence_conv(X, Filter, PaddingData=None, *, contextStart, contextLength, p
 
 
 @kernel("sequence_conv_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def sequence_conv_grad(X, Filter, Out_grad, PaddingData=None, *, contextStart, contextLength, paddingTrainable, ctx, xp):
+def sequence_conv_grad(
+    X, Filter, Out_grad, PaddingData=None, *, contextStart, contextLength, paddingTrainable, ctx, xp
+):
     """Two products; the windows' gradients are added up where they overlap."""
     padding = _padding(PaddingData, paddingTrainable, contextStart, contextLength, X, ctx, xp)
     windows, rows = _windows(X, padding, contextStart, contextLength, paddingTrainable, ctx, xp)

@@ -38,7 +38,7 @@ def _repeats(ctx, ref_level):
     """How often each sequence of X is repeated: lengths of Y's sequences at ref_level."""
     lod = ctx.lod("Y")
     if not lod:
-        raise InvalidLoDError(f"op {ctx.op_type}: Y has no LoD; expected one, since its lengths tell how often to repeat")
+        raise InvalidLoDError(f"op {ctx.op_type}: Y has no LoD; expected one, to repeat by its lengths")
     if not -1 <= ref_level < len(lod):
         raise InvalidArgumentError(
             f"op {ctx.op_type}: attribute ref_level is {ref_level}, but the LoD of Y has {len(lod)} levels; "

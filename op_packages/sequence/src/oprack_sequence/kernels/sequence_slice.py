@@ -41,7 +41,7 @@ def _rows(Offset, Length, ctx):
     if len(wrong):
         i = int(wrong[0])
         raise InvalidArgumentError(
-            f"op {ctx.op_type}: sequence {i} has {available[i]} rows, but Offset is {starts[i]} and Length {lengths[i]}; "
-            "expected 0 <= Offset and Offset + Length <= rows"
+            f"op {ctx.op_type}: sequence {i} has {available[i]} rows, but Offset is {starts[i]} and Length "
+            f"{lengths[i]}; expected 0 <= Offset and Offset + Length <= rows"
         )
     return row_ranges(offsets[:-1] + starts, lengths), lengths

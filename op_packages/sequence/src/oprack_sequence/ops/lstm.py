@@ -41,9 +41,7 @@ class Lstm(OpDef, type="lstm"):
             columns < 0 or columns == 4 * size,
             f"Input has {columns} columns; expected four times the {size} rows of Weight, {4 * size}",
         )
-        ctx.require(
-            ctx.has_input("H0") == ctx.has_input("C0"), "only one of H0 and C0 is given; expected both or none"
-        )
+        ctx.require(ctx.has_input("H0") == ctx.has_input("C0"), "only one of H0 and C0 is given; expected both or none")
         bias, expected = ctx.dim("Bias"), (7 if ctx.attr("use_peepholes") else 4) * size
         ctx.require(bias[-1] in (-1, expected), f"Bias has shape {list(bias)}; expected [1, {expected}]")
         ctx.set_dim("BatchGate", (rows, 4 * size))

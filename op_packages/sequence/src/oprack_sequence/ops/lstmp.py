@@ -46,9 +46,7 @@ class Lstmp(OpDef, type="lstmp"):
         ctx.require(
             weight == (projected, 4 * size), f"Weight has shape {list(weight)}; expected [{projected}, {4 * size}]"
         )
-        ctx.require(
-            ctx.has_input("H0") == ctx.has_input("C0"), "only one of H0 and C0 is given; expected both or none"
-        )
+        ctx.require(ctx.has_input("H0") == ctx.has_input("C0"), "only one of H0 and C0 is given; expected both or none")
         ctx.set_dim("Projection", (rows, projected))
         ctx.set_dim("BatchGate", (rows, 4 * size))
         for slot in ("Cell", "BatchCellPreAct", "BatchHidden"):

@@ -1,0 +1,51 @@
+"""Kernels of segment_pool."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import kernel
+from oprack.types import FLOATS, INTEGERS
+
+from oprack_sequence.kernels._lod import offsets_of
+
+
+@kernel("segment_pool", dtypes=FLOATS | INTEGERS | {"float16"})
+def segment_pool(X, SegmentIds, *, pooltype, ctx):
+    """One reduction over the runs of equal ids."""
+    counts = _counts(SegmentIds, len(X), ctx)
+    offsets = offsets_of(counts)
+    filled = np.flatnonzero(counts)
+    out = np.zeros((len(counts), *X.shape[1:]), X.dtype)
+    if len(filled):
+        reduce = {"MAX": np.maximum, "MIN": np.minimum}.get(pooltype, np.add)
+        out[filled] = reduce.reduceat(X, offsets[filled], axis=0)
+    if pooltype != "MEAN":
+        return out, None
+    summed = counts.astype(X.dtype)[:, None]
+    divisor = np.maximum(counts, 1).astype(X.dtype).reshape(-1, *[1] * (X.ndim - 1))
+    return (out / divisor).astype(X.dtype), summed
+
+
+@kernel("segment_pool_grad", dtypes=FLOATS | INTEGERS | {"float16"})
+def segment_pool_grad(X, SegmentIds, Out, Out_grad, *, pooltype, ctx):
+    """One gather of rows."""
+    ids = SegmentIds.reshape(-1)
+    g = Out_grad[ids]
+    if pooltype in ("MAX", "MIN"):
+        return np.where(Out[ids] == X, g, 0).astype(X.dtype)
+    if pooltype == "MEAN":
+        counts = _counts(SegmentIds, len(X), ctx)
+        g = (g / counts[ids].reshape(-1, *[1] * (X.ndim - 1)).astype(X.dtype)).astype(X.dtype)
+    return g
+
+
+def _counts(SegmentIds, rows, ctx):
+    """Rows of each segment."""
+    ids = SegmentIds.reshape(-1)
+    if len(ids) != rows or (len(ids) and ids[0] < 0) or (np.diff(ids) < 0).any():
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: SegmentIds has shape {list(SegmentIds.shape)}; expected {rows} ids, one for each row "
+            "of X, that start at 0 or above and never decrease"
+        )
+    return np.bincount(ids)

@@ -1,0 +1,45 @@
+"""add_position_encoding: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
+
+from oprack_sequence.ops._infer import same_as
+
+
+class AddPositionEncoding(OpDef, type="add_position_encoding"):
+    r"""$$Out = \alpha X + \beta P$$ with the sinusoids of a row's position t in its sequence:
+
+    $P_{t,k} = \sin(t / 10000^{k / (h - 1)})$ and $P_{t,k+h} = \cos(t / 10000^{k / (h - 1)})$ for k < h = D / 2
+    (for D = 2 the angle is t / 10000).
+    """
+
+    X = Input("[B, T, D], or [N, D] with LoD; D is even.")
+    Out = Output("Shape and LoD of X.")
+    alpha = Attr(1.0, "Factor of X.")
+    beta = Attr(1.0, "Factor of the sinusoids.")
+
+    def infer_shape(ctx):
+        dim = ctx.require_rank("X", 2, 3)
+        ctx.require(dim[-1] < 0 or dim[-1] % 2 == 0, f"X has {dim[-1]} columns; expected an even number")
+        same_as(ctx, "X", "Out")
+
+    def make_grad(fwd):
+        return GradOp(
+            "add_position_encoding_grad",
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class AddPositionEncodingGrad(GradOpDef, type="add_position_encoding_grad"):
+    """alpha times the gradient."""
+
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Shape and LoD of Out@GRAD.")
+    alpha = Attr(1.0, "As in add_position_encoding.")
+    beta = Attr(1.0, "As in add_position_encoding.")
+
+    def infer_shape(ctx):
+        same_as(ctx, "Out@GRAD", "X@GRAD")

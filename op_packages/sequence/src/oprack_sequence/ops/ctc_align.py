@@ -1,0 +1,31 @@
+"""ctc_align: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+
+
+class CtcAlign(OpDef, type="ctc_align"):
+    """Labels of CTC frames: repeated ones are merged (if merge_repeated), then blanks are dropped.
+
+    When no label is left in any sequence with LoD, Output is the one row [[-1]], as in Paddle.
+    """
+
+    Input_ = Input("Ids: [N, 1] with LoD, or [B, T] with InputLength.")
+    InputLength = Input("Frames of each sequence, [B, 1].", dispensable=True)
+    Output_ = Output("Ids with LoD, or [B, T] filled up with padding_value.")
+    OutputLength = Output("Labels of each sequence, [B, 1]; with InputLength.", dispensable=True)
+    blank = Attr(0, "Id of the blank.")
+    merge_repeated = Attr(True, "Merge equal ids that follow each other.")
+    padding_value = Attr(0, "Fills the rest of a padded row.")
+    expected_kernel_type = dtype_of("Input")
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        dim = ctx.require_rank("Input", 2)
+        if ctx.has_input("InputLength"):
+            ctx.set_dim("Output", dim)
+            ctx.set_dim("OutputLength", (dim[0], 1))
+        else:
+            ctx.set_dim("Output", (-1, 1))
+            ctx.set_lod_level("Output", 1)

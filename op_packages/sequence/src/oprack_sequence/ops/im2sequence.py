@@ -1,0 +1,63 @@
+"""im2sequence: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.types import AttrType
+
+from oprack_sequence.ops._infer import same_dim
+
+
+def _window_count(size, kernel, before, after, stride):
+    """Windows along one axis."""
+    return (before + after + size - kernel + stride - 1) // stride + 1
+
+
+class Im2Sequence(OpDef, type="im2sequence"):
+    """Every image becomes a sequence of its windows, each flattened to a row [C kh kw], in reading order.
+
+    With Y, the real size (h, w) of each image, only the windows of ceil(size / out_stride) are taken.
+    """
+
+    X = Input("Images [B, C, H, W].")
+    Y = Input("Real sizes [B, 2], in pixels of the image that X was computed from.", dispensable=True)
+    Out = Output("[windows of all images, C kh kw] with LoD.")
+    kernels = Attr(REQUIRED, "Height and width of a window.", type=AttrType.INTS).size(2)
+    strides = Attr([1, 1], "Vertical and horizontal step.").size(2)
+    paddings = Attr([0, 0, 0, 0], "Zeros around the image: up, left, down, right.").size(4)
+    out_stride = Attr([1, 1], "Pixels of the original image per pixel of X.").size(2)
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        batch, channels, height, width = ctx.require_rank("X", 4)
+        (kh, kw), (sh, sw), pads = ctx.attr("kernels"), ctx.attr("strides"), ctx.attr("paddings")
+        rows = -1
+        if min(batch, height, width) >= 0 and not ctx.has_input("Y"):
+            down = _window_count(height, kh, pads[0], pads[2], sh)
+            rows = batch * down * _window_count(width, kw, pads[1], pads[3], sw)
+        ctx.set_dim("Out", (rows, channels * kh * kw))
+        ctx.set_lod_level("Out", 1)
+
+    def make_grad(fwd):
+        return GradOp(
+            "im2sequence_grad",
+            X=fwd.input("X"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class Im2SequenceGrad(GradOpDef, type="im2sequence_grad"):
+    """Adds every window's gradient up at the pixels that it came from; defined without Y only, as in Paddle."""
+
+    X = Input("Its shape is read.")
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Shape of X.")
+    kernels = Attr(REQUIRED, "As in im2sequence.", type=AttrType.INTS)
+    strides = Attr([1, 1], "As in im2sequence.")
+    paddings = Attr([0, 0, 0, 0], "As in im2sequence.")
+    out_stride = Attr([1, 1], "As in im2sequence.")
+
+    def infer_shape(ctx):
+        same_dim(ctx, "X", "X@GRAD")

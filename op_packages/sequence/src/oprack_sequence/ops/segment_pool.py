@@ -1,0 +1,51 @@
+"""segment_pool: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+
+from oprack_sequence.ops._infer import same_dim
+
+
+class SegmentPool(OpDef, type="segment_pool"):
+    """One row per segment of rows: their SUM, MEAN, MAX or MIN; a number that no row has gives a row of zeros."""
+
+    X = Input("[N, ...].")
+    SegmentIds = Input("Segment of each row, int32 or int64 [N], never decreasing, from 0 on.")
+    Out = Output("[last segment + 1, ...].")
+    SummedIds = Output("Rows of each segment, [last segment + 1, 1], of X's dtype; for MEAN.", intermediate=True)
+    pooltype = Attr("SUM", "What to compute.").in_set(("SUM", "MEAN", "MAX", "MIN"))
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
+        if ctx.attr("pooltype") == "MEAN":
+            ctx.set_dim("SummedIds", (-1, 1))
+
+    def make_grad(fwd):
+        return GradOp(
+            "segment_pool_grad",
+            X=fwd.input("X"),
+            SegmentIds=fwd.input("SegmentIds"),
+            Out=fwd.output("Out"),
+            SummedIds=fwd.output("SummedIds") if fwd.attrs["pooltype"] == "MEAN" else None,
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class SegmentPoolGrad(GradOpDef, type="segment_pool_grad"):
+    """Spreads each row of the gradient over its segment; for MAX and MIN to every element equal to the result."""
+
+    X = Input("As in segment_pool.")
+    SegmentIds = Input("As in segment_pool.")
+    Out = Input("From segment_pool.")
+    SummedIds = Input("From segment_pool, for MEAN.", dispensable=True)
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Shape of X.")
+    pooltype = Attr("SUM", "As in segment_pool.")
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        same_dim(ctx, "X", "X@GRAD")

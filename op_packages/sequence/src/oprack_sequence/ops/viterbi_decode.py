@@ -1,0 +1,37 @@
+"""viterbi_decode: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.types import VarType
+
+
+class ViterbiDecode(OpDef, type="viterbi_decode"):
+    """Best tag path of every padded sequence and its score.
+
+    With include_bos_eos_tag the last row of Transition holds the scores of starting with a tag, the row before it
+    those of stopping; both rows and columns take part as tags, too. Of equally good tags the lowest wins.
+    """
+
+    Input_ = Input("Unnormalised scores [B, T, C].")
+    Transition = Input("[C, C], from row to column.")
+    Length = Input("int64 [B], each from 0 to T.")
+    Scores = Output("[B]: score of the path.")
+    Path = Output("int64 [B, largest Length], 0 past the end.")
+    include_bos_eos_tag = Attr(True, "Add scores of starting and stopping.")
+    expected_kernel_type = dtype_of("Input")
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        batch, _, tags = ctx.require_rank("Input", 3)
+        transition = ctx.require_rank("Transition", 2)
+        ctx.require(
+            tags < 0 or transition == (tags, tags),
+            f"Transition has shape {list(transition)}; expected {[tags, tags]} for the {tags} tags of Input",
+        )
+        ctx.set_dim("Scores", (batch,))
+        ctx.set_dim("Path", (batch, -1))
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("Scores", ctx.dtype("Input"))
+        ctx.set_dtype("Path", VarType.INT64)
