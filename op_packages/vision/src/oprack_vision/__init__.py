@@ -1,0 +1,1 @@
+"""Ops of object detection for oprack."""

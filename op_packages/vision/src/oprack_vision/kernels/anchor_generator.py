@@ -1,0 +1,24 @@
+"""Kernel of anchor_generator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+
+@kernel("anchor_generator", dtypes=FLOATS)
+def anchor_generator(Input, *, anchor_sizes, aspect_ratios, variances, stride, offset):
+    h, w = Input.shape[2:]
+    step = np.array(stride)
+    ratios = np.array(aspect_ratios)[:, None]
+    # base boxes have whole pixels; sizes then scale them
+    base_w = np.floor(np.sqrt(stride[0] * stride[1] / ratios) + 0.5)
+    base_h = np.floor(base_w * ratios + 0.5)
+    scale = np.array(anchor_sizes)[None, :, None] / step
+    size = (scale * np.stack([base_w, base_h], axis=-1)).reshape(-1, 2)
+    center = np.stack(np.meshgrid(np.arange(w), np.arange(h)), axis=-1)[:, :, None] * step + offset * (step - 1)
+    half = 0.5 * (size - 1)
+    anchors = np.concatenate([center - half, center + half], axis=-1).astype(Input.dtype)
+    return anchors, np.broadcast_to(np.array(variances, Input.dtype), anchors.shape).copy()

@@ -1,0 +1,140 @@
+"""Kernels of multiclass_nms and its successors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import kernel
+from oprack.tensor import LoDTensor
+from oprack.types import FLOATS
+from oprack_vision.kernels._nms import best, keep_best, suppress
+
+
+def _detect(boxes, scores, *, background, score_threshold, top_k, threshold, eta, keep_top_k, normalized):
+    """(labels, box index) of one image. boxes: [M, 4] for all classes or [M, C, 4]; scores: [C, M]."""
+    labels, found = [], []
+    for c in range(len(scores)):
+        if c == background:
+            continue
+        candidates = best(scores[c], score_threshold, top_k)
+        of_class = boxes[candidates] if boxes.ndim == 2 else boxes[candidates, c]
+        index = candidates[suppress(of_class, threshold, eta, 0 if normalized else 1)]
+        found.append(np.sort(index) if boxes.ndim == 3 else index)
+        labels.append(np.full(len(index), c))
+    if not found:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    label, index = np.concatenate(labels), np.concatenate(found)
+    label, index = keep_best(label, index, scores[label, index], keep_top_k)
+    if boxes.ndim == 3:
+        order = np.lexsort((index, label))
+        label, index = label[order], index[order]
+    return label, index
+
+
+def _images(boxes, scores, rois_num, lod):
+    """(boxes, scores [C, M], offset of the index, stride of the index) of each image."""
+    if scores.ndim == 3:
+        return [(boxes[i], scores[i], i * scores.shape[2], 1) for i in range(len(scores))]
+    if rois_num is not None:
+        offsets = [0, *np.cumsum(rois_num).tolist()]
+    elif lod:
+        offsets = lod[-1]
+    else:
+        raise InvalidArgumentError(
+            f"op multiclass_nms: Scores has shape {list(scores.shape)}, the form for boxes of many images in one list, "
+            "but neither LoD nor RoisNum tells the images apart; feed BBoxes with LoD or give RoisNum"
+        )
+    classes = scores.shape[1]
+    return [
+        (boxes[a:b], scores[a:b].T, a * classes, classes) for a, b in zip(offsets, offsets[1:], strict=False)
+    ]
+
+
+def _run(boxes, scores, rois_num, lod, **options):
+    """Rows [K, 6], index [K, 1] and detections per image."""
+    rows, places, counts = [], [], []
+    for image_boxes, image_scores, offset, stride in _images(boxes, scores, rois_num, lod):
+        label, index = _detect(image_boxes, image_scores, **options)
+        row = np.empty((len(label), 6), scores.dtype)
+        row[:, 0] = label
+        row[:, 1] = image_scores[label, index]
+        row[:, 2:] = image_boxes[index] if image_boxes.ndim == 2 else image_boxes[index, label]
+        rows.append(row)
+        places.append(offset + index * stride + (label if stride > 1 else 0))
+        counts.append(len(label))
+    out = np.concatenate(rows) if rows else np.empty((0, 6), scores.dtype)
+    place = np.concatenate(places) if places else np.empty(0, np.int64)
+    return out, place.astype(np.int32).reshape(-1, 1), np.array(counts, np.int32)
+
+
+def _options(background_label, score_threshold, nms_top_k, nms_threshold, nms_eta, keep_top_k, normalized):
+    return {
+        "background": background_label,
+        "score_threshold": score_threshold,
+        "top_k": nms_top_k,
+        "threshold": nms_threshold,
+        "eta": nms_eta,
+        "keep_top_k": keep_top_k,
+        "normalized": normalized,
+    }
+
+
+@kernel("multiclass_nms", dtypes=FLOATS)
+def multiclass_nms(
+    BBoxes,
+    Scores,
+    *,
+    background_label,
+    score_threshold,
+    nms_top_k,
+    nms_threshold,
+    nms_eta,
+    keep_top_k,
+    normalized,
+    ctx,
+):
+    options = _options(background_label, score_threshold, nms_top_k, nms_threshold, nms_eta, keep_top_k, normalized)
+    out, _, counts = _run(BBoxes, Scores, None, ctx.lod("BBoxes"), **options)
+    if not len(out):
+        return LoDTensor(np.full((1, 1), -1, Scores.dtype), [[0, 1]])
+    return LoDTensor(out, [[0, *np.cumsum(counts).tolist()]])
+
+
+@kernel("multiclass_nms2", dtypes=FLOATS)
+def multiclass_nms2(
+    BBoxes,
+    Scores,
+    *,
+    background_label,
+    score_threshold,
+    nms_top_k,
+    nms_threshold,
+    nms_eta,
+    keep_top_k,
+    normalized,
+    ctx,
+):
+    options = _options(background_label, score_threshold, nms_top_k, nms_threshold, nms_eta, keep_top_k, normalized)
+    out, index, counts = _run(BBoxes, Scores, None, ctx.lod("BBoxes"), **options)
+    lod = [[0, *np.cumsum(counts).tolist()]]
+    return LoDTensor(out, lod), LoDTensor(index, [list(lod[0])])
+
+
+@kernel("multiclass_nms3", dtypes=FLOATS)
+def multiclass_nms3(
+    BBoxes,
+    Scores,
+    RoisNum=None,
+    *,
+    background_label,
+    score_threshold,
+    nms_top_k,
+    nms_threshold,
+    nms_eta,
+    keep_top_k,
+    normalized,
+    ctx,
+):
+    options = _options(background_label, score_threshold, nms_top_k, nms_threshold, nms_eta, keep_top_k, normalized)
+    return _run(BBoxes, Scores, RoisNum, ctx.lod("BBoxes"), **options)

@@ -1,0 +1,65 @@
+"""Kernel of prior_box."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+from oprack_vision.ops.prior_box import expanded_ratios
+
+
+def _halves(min_sizes, max_sizes, ratios, min_max_order):
+    """Half widths and heights [priors, 2] in pixels, in the order of the output."""
+    found = []
+    for i, m in enumerate(min_sizes):
+        square = [math.sqrt(m * max_sizes[i]) / 2.0] * 2 if max_sizes else None
+        if min_max_order:
+            found.append([m / 2.0] * 2)
+            if square:
+                found.append(square)
+            found += [[m * math.sqrt(r) / 2.0, m / math.sqrt(r) / 2.0] for r in ratios if abs(r - 1.0) >= 1e-6]
+        else:
+            found += [[m * math.sqrt(r) / 2.0, m / math.sqrt(r) / 2.0] for r in ratios]
+            if square:
+                found.append(square)
+    return np.array(found)
+
+
+def centers(shape, image, step_w, step_h, offset):
+    """Centres [H, W, 1, 2] of the cells in pixels, and the steps in effect."""
+    (h, w), (image_h, image_w) = shape, image
+    if step_w == 0 or step_h == 0:
+        step_w, step_h = image_w / w, image_h / h
+    grid = np.empty((h, w, 1, 2))
+    grid[..., 0] = ((np.arange(w) + offset) * step_w)[None, :, None]
+    grid[..., 1] = ((np.arange(h) + offset) * step_h)[:, None, None]
+    return grid, step_w, step_h
+
+
+@kernel("prior_box", dtypes=FLOATS)
+def prior_box(
+    Input,
+    Image,
+    *,
+    min_sizes,
+    max_sizes,
+    aspect_ratios,
+    variances,
+    flip,
+    clip,
+    step_w,
+    step_h,
+    offset,
+    min_max_aspect_ratios_order,
+):
+    image = Image.shape[2:]
+    half = _halves(min_sizes, max_sizes, expanded_ratios(aspect_ratios, flip), min_max_aspect_ratios_order)
+    center, _, _ = centers(Input.shape[2:], image, step_w, step_h, offset)
+    boxes = np.concatenate([center - half, center + half], axis=-1) / np.array([image[1], image[0]] * 2)
+    if clip:
+        boxes = np.clip(boxes, 0.0, 1.0)
+    boxes = boxes.astype(Input.dtype)
+    return boxes, np.broadcast_to(np.array(variances, Input.dtype), boxes.shape).copy()

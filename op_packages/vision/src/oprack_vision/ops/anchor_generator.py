@@ -1,0 +1,26 @@
+"""anchor_generator: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
+from oprack.types import AttrType
+
+
+class AnchorGenerator(OpDef, type="anchor_generator"):
+    """Anchors of Faster R-CNN: for each cell one box per aspect ratio (outer) and size (inner), in pixels."""
+
+    Input = Input("Feature map [N, C, H, W]; only its shape is read.")
+    Anchors = Output("Boxes [H, W, anchors, 4].")
+    Variances = Output("variances, once per box.")
+    anchor_sizes = Attr(REQUIRED, "Square roots of the areas in pixels.", type=AttrType.FLOATS)
+    aspect_ratios = Attr(REQUIRED, "Height over width.", type=AttrType.FLOATS).each(lambda v: v > 0, "greater than 0")
+    variances = Attr(REQUIRED, "Four variances for box_coder.", type=AttrType.FLOATS).size(4)
+    stride = Attr([16.0, 16.0], "Width and height of a cell in pixels.").size(2)
+    offset = Attr(0.5, "Position of the centre in its cell.")
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        dims = ctx.require_rank("Input", 4)
+        shape = (dims[2], dims[3], len(ctx.attr("anchor_sizes")) * len(ctx.attr("aspect_ratios")), 4)
+        ctx.set_dim("Anchors", shape)
+        ctx.set_dim("Variances", shape)

@@ -1,0 +1,60 @@
+"""prior_box: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack import op
+from oprack.op import REQUIRED, Attr, OpDef, dtype_of, empty_grad
+from oprack.types import AttrType
+
+
+def expanded_ratios(ratios, flip):
+    """1 and the other aspect ratios without repetition, each followed by its inverse when flip is set."""
+    found = [1.0]
+    for ratio in ratios:
+        if all(abs(ratio - r) >= 1e-6 for r in found):
+            found.append(ratio)
+            if flip:
+                found.append(1.0 / ratio)
+    return found
+
+
+class PriorBox(OpDef, type="prior_box"):
+    r"""SSD's default boxes: for each cell and min_size m one box of size $$(m \sqrt{r}, m / \sqrt{r})$$ per aspect ratio
+    r, and one square of side $$\sqrt{m \cdot max}$$; corners are relative to the image"""
+
+    Input = op.Input("Feature map [N, C, H, W]; only its shape is read.")
+    Image = op.Input("Images [N, C, H, W]; only their shape is read.")
+    Boxes = op.Output("Boxes [H, W, priors, 4].")
+    Variances = op.Output("variances, once per box.")
+    min_sizes = Attr(REQUIRED, "Sides of the smaller squares in pixels.", type=AttrType.FLOATS).each(
+        lambda v: v > 0, "greater than 0"
+    )
+    max_sizes = Attr([], "Sides of the larger squares, one per min_size, or none.", type=AttrType.FLOATS)
+    aspect_ratios = Attr([], "Width over height; 1 is always there.", type=AttrType.FLOATS).each(
+        lambda v: v > 0, "greater than 0"
+    )
+    variances = Attr([], "Four variances for box_coder.", type=AttrType.FLOATS).size(4)
+    flip = Attr(True, "Add the inverse of each aspect ratio.")
+    clip = Attr(True, "Clip corners to [0, 1].")
+    step_w = Attr(0.0, "Distance of cells in pixels; 0: width of the image / width of the map.").at_least(0.0)
+    step_h = Attr(0.0, "Distance of cells in pixels; 0: height of the image / height of the map.").at_least(0.0)
+    offset = Attr(0.5, "Position of the centre in its cell.")
+    min_max_aspect_ratios_order = Attr(False, "Order min, max, ratios as in Caffe; else min, ratios, max.")
+    use_mkldnn = Attr(False, "Run oneDNN's kernel where its plugin is installed.", extra=True)
+    use_quantizer = Attr(False, "Kept for quantised programs.", extra=True)
+    mkldnn_data_type = Attr("float32", "dtype of oneDNN's kernel.", extra=True)
+    make_grad = empty_grad
+    expected_kernel_type = dtype_of("Input")
+
+    def infer_shape(ctx):
+        dims = ctx.require_rank("Input", 4)
+        ctx.require_rank("Image", 4)
+        small, large = ctx.attr("min_sizes"), ctx.attr("max_sizes")
+        ctx.require(
+            len(large) in (0, len(small)) and all(b > a for a, b in zip(small, large, strict=False)),
+            f"min_sizes is {small} and max_sizes {large}; expected none or one larger max_size per min_size",
+        )
+        ratios = len(expanded_ratios(ctx.attr("aspect_ratios"), ctx.attr("flip")))
+        shape = (dims[2], dims[3], ratios * len(small) + len(large), 4)
+        ctx.set_dim("Boxes", shape)
+        ctx.set_dim("Variances", shape)
