@@ -22,19 +22,18 @@ from oprack_nn.ops._conv import conv_transpose_out
 _PLACES = ("cpu", "cuda")
 
 
-def _output_size(spatial, geo, attrs):
-    if attrs["output_size"]:
-        return tuple(attrs["output_size"])
+def _output_size(spatial, geo, output_size, output_padding):
+    if output_size:
+        return tuple(output_size)
     out = [
         conv_transpose_out(x, *rest)
         for x, *rest in zip(spatial, geo.ksize, geo.pads, geo.strides, geo.dilations, strict=True)
     ]
-    return tuple(o + e for o, e in zip(out, attrs["output_padding"] or [0] * len(out), strict=True))
+    return tuple(o + e for o, e in zip(out, output_padding or [0] * len(out), strict=True))
 
 
-def _conv_transpose(x, w, geo, attrs, data_format, xp, bias=None):
-    x = to_channel_first(x, data_format)
-    y = convolve_adjoint_input(x, w, _output_size(x.shape[2:], geo, attrs), geo, xp)
+def _conv_transpose(x, w, geo, size, data_format, xp, bias=None):
+    y = convolve_adjoint_input(to_channel_first(x, data_format), w, size, geo, xp)
     if bias is not None:
         y = y + bias.reshape(-1, *(1,) * (y.ndim - 2))
     return from_channel_first(y, data_format, xp)
@@ -46,15 +45,17 @@ def _geometry(x, w, attrs, data_format):
 
 @kernel("conv2d_transpose", place=_PLACES, dtypes=FLOATS)
 @kernel("depthwise_conv2d_transpose", place=_PLACES, dtypes=FLOATS)
-def conv2d_transpose(Input, Filter, Bias=None, *, data_format, ctx, xp):
+def conv2d_transpose(Input, Filter, Bias=None, *, output_size, output_padding, data_format, ctx, xp):
     geo = _geometry(Input, Filter, ctx.attrs, data_format)
-    return _conv_transpose(Input, Filter, geo, ctx.attrs, data_format, xp, Bias)
+    size = _output_size(to_channel_first(Input, data_format).shape[2:], geo, output_size, output_padding)
+    return _conv_transpose(Input, Filter, geo, size, data_format, xp, Bias)
 
 
 @kernel("conv3d_transpose", place=_PLACES, dtypes=FLOATS)
-def conv3d_transpose(Input, Filter, *, data_format, ctx, xp):
+def conv3d_transpose(Input, Filter, *, output_size, output_padding, data_format, ctx, xp):
     geo = _geometry(Input, Filter, ctx.attrs, data_format)
-    return _conv_transpose(Input, Filter, geo, ctx.attrs, data_format, xp)
+    size = _output_size(to_channel_first(Input, data_format).shape[2:], geo, output_size, output_padding)
+    return _conv_transpose(Input, Filter, geo, size, data_format, xp)
 
 
 def _fit(dy, x, geo, xp):
@@ -102,10 +103,10 @@ def conv2d_transpose_grad_grad(
             else convolve_adjoint_filter(dy, to_channel_first(grad_x_grad, data_format), conv_geo, xp)
         )
     if ctx.wants("grad_out@GRAD"):
-        ddy = xp.zeros_like(grad_out)
+        ddy, size = xp.zeros_like(grad_out), to_channel_first(grad_out, data_format).shape[2:]
         if grad_x_grad is not None:
-            ddy = ddy + _conv_transpose(grad_x_grad, Filter, geo, ctx.attrs, data_format, xp)
+            ddy = ddy + _conv_transpose(grad_x_grad, Filter, geo, size, data_format, xp)
         if grad_filter_grad is not None:
-            ddy = ddy + _conv_transpose(Input, grad_filter_grad, geo, ctx.attrs, data_format, xp)
+            ddy = ddy + _conv_transpose(Input, grad_filter_grad, geo, size, data_format, xp)
         grads["grad_out_grad"] = ddy
     return grads

@@ -35,15 +35,15 @@ def _pool(x, attrs, data_format, xp):
 
 @kernel("pool2d", place=_PLACES, dtypes=FLOATS)
 @kernel("pool3d", place=_PLACES, dtypes=FLOATS)
-def pool(X, *, data_format, ctx, xp):
-    return _pool(X, ctx.attrs, data_format, xp)
+def pool(X, *, ksize, data_format, ctx, xp):
+    return _pool(X, {**ctx.attrs, "ksize": ksize}, data_format, xp)
 
 
 @kernel("pool2d_grad", place=_PLACES, dtypes=FLOATS)
 @kernel("pool3d_grad", place=_PLACES, dtypes=FLOATS)
-def pool_grad(X, Out_grad, *, pooling_type, exclusive, data_format, ctx, xp):
+def pool_grad(X, Out_grad, *, ksize, pooling_type, exclusive, data_format, ctx, xp):
     x, dy = to_channel_first(X, data_format), to_channel_first(Out_grad, data_format)
-    geo = _geometry(x, ctx.attrs)
+    geo = _geometry(x, {**ctx.attrs, "ksize": ksize})
     if pooling_type == "max":
         # a window of ceil_mode may lie behind the end and see nothing
         dy = xp.where(window_sizes(geo, True, dy.dtype, xp) > 0, dy, 0)
@@ -54,10 +54,10 @@ def pool_grad(X, Out_grad, *, pooling_type, exclusive, data_format, ctx, xp):
 
 
 @kernel("pool2d_double_grad", place=_PLACES, dtypes=FLOATS)
-def pool2d_double_grad(grad_x_grad, *, pooling_type, data_format, ctx, xp):
+def pool2d_double_grad(grad_x_grad, *, ksize, pooling_type, data_format, ctx, xp):
     if pooling_type == "max":
         raise UnimplementedError(
             "op pool2d_double_grad: max pooling has no second gradient here, since the op does not get X to see where "
             "the maxima were; use average pooling or max_pool2d_with_index"
         )
-    return _pool(grad_x_grad, ctx.attrs, data_format, xp)
+    return _pool(grad_x_grad, {**ctx.attrs, "ksize": ksize}, data_format, xp)

@@ -39,10 +39,12 @@ def _infer_shape(ctx):
     out = [conv_transpose_out(x, *rest) for x, *rest in zip(spatial, ksize, pads, strides, dilations, strict=True)]
     size, extra = ctx.attr("output_size"), ctx.attr("output_padding")
     if size:
+        # at build time the size may be given as variables, whose values are not known yet
+        size = [s if isinstance(s, int) else -1 for s in size] if not isinstance(size, str) else [-1] * rank
         _check_length(ctx, "output_size", size, rank)
         for given, least, step in zip(size, out, strides, strict=True):
             ctx.require(
-                least < 0 or least <= given < least + step,
+                least < 0 or given < 0 or least <= given < least + step,
                 f"output_size is {list(size)}; expected {least} <= {given} < {least + step} there, since several sizes "
                 "within one stride share an Input shape",
             )

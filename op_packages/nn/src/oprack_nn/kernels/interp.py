@@ -1,0 +1,74 @@
+"""Kernels of the interpolation ops, both generations, and of their gradients."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS, HALF_FLOATS
+
+from oprack_nn.kernels._conv import from_channel_first, to_channel_first
+from oprack_nn.kernels._interp import numbers, resample, resample_adjoint, taps
+from oprack_nn.ops._interp import channel_order, output_size
+
+_PLACES = ("cpu", "cuda")
+_NUMBERS = FLOATS | HALF_FLOATS | {"uint8"}
+
+
+def _axes(spatial, out_size, size_tensor, scale, ctx, dtype):
+    """(axis, indices, weights) per spatial dim that is resampled."""
+    attrs = ctx.attrs
+    sizes = [int(numbers(s)[0]) for s in size_tensor] or None
+    out, factors = output_size(spatial, attrs, sizes, numbers(scale), numbers(out_size))
+    if "_v2" not in ctx.op_type:
+        factors = None  # the ratio of the sizes counts
+    for d, (size, n) in enumerate(zip(spatial, out, strict=True)):
+        factor = None if factors is None else factors[d]
+        yield (
+            d + 2,
+            *taps(attrs["interp_method"], size, n, factor, attrs["align_corners"], attrs["align_mode"], dtype),
+        )
+
+
+def _work_dtype(dtype, method):
+    """Weighted sums of narrow dtypes run in float32."""
+    return dtype if method == "nearest" or dtype.name in FLOATS else "float32"
+
+
+@kernel("nearest_interp_v2", place=_PLACES, dtypes=_NUMBERS | {"int32", "int64"})
+@kernel("linear_interp_v2", place=_PLACES, dtypes=_NUMBERS)
+@kernel("bilinear_interp_v2", place=_PLACES, dtypes=_NUMBERS)
+@kernel("trilinear_interp_v2", place=_PLACES, dtypes=_NUMBERS)
+@kernel("bicubic_interp_v2", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
+@kernel("nearest_interp", place=_PLACES, dtypes=FLOATS | {"uint8"})
+@kernel("linear_interp", place=_PLACES, dtypes=FLOATS | {"uint8"})
+@kernel("bilinear_interp", place=_PLACES, dtypes=FLOATS | {"uint8"})
+@kernel("trilinear_interp", place=_PLACES, dtypes=FLOATS | {"uint8"})
+@kernel("bicubic_interp", place=_PLACES, dtypes=FLOATS)
+def interp(X, OutSize=None, SizeTensor=(), Scale=None, *, data_layout, interp_method, ctx, xp):
+    layout = channel_order(data_layout)
+    x = to_channel_first(X, layout)
+    work = _work_dtype(X.dtype, interp_method)
+    y = x.astype(work, copy=False)
+    for axis, index, weight in _axes(x.shape[2:], OutSize, SizeTensor, Scale, ctx, work):
+        y = resample(y, axis, index, weight, xp)
+    return from_channel_first(y, layout, xp).astype(X.dtype, copy=False)
+
+
+@kernel("nearest_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
+@kernel("linear_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
+@kernel("bilinear_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
+@kernel("trilinear_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
+@kernel("bicubic_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
+@kernel("nearest_interp_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("linear_interp_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("bilinear_interp_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("trilinear_interp_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("bicubic_interp_grad", place=_PLACES, dtypes=FLOATS)
+def interp_grad(X, OutSize=None, SizeTensor=(), Scale=None, Out_grad=None, *, data_layout, ctx, xp):
+    layout = channel_order(data_layout)
+    spatial = to_channel_first(X, layout).shape[2:]
+    dy = to_channel_first(Out_grad, layout)
+    work = dy.dtype if dy.dtype.name in FLOATS else "float32"
+    dx = dy.astype(work, copy=False)
+    for axis, index, weight in _axes(spatial, OutSize, SizeTensor, Scale, ctx, work):
+        dx = resample_adjoint(dx, axis, spatial[axis - 2], index, weight, xp)
+    return from_channel_first(dx, layout, xp).astype(dy.dtype, copy=False)
