@@ -150,7 +150,9 @@ def broadcast_dims(op: str, dims: Sequence[int], shape: Sequence[int | None]) ->
         elif d in (1, -1, s):
             out.append(s)
         else:
-            raise InvalidArgumentError(f"op {op}: dim {i} of shape {list(shape)} is {s} but the input has {d}; expected {d} or 1")
+            raise InvalidArgumentError(
+                f"op {op}: dim {i} of shape {list(shape)} is {s} but the input has {d}; expected {d}, or an input of 1"
+            )
     return out
 
 
@@ -174,6 +176,7 @@ def sections_of(op: str, dim: int, num: int, sections: Sequence[int]) -> list[in
         out[out.index(-1)] = dim - sum(s for s in out if s != -1)
     if sum(out) != dim or any(s < 0 for s in out):
         raise InvalidArgumentError(
-            f"op {op}: sections {list(sections)} don't cut a dim of {dim}; expected sizes that add up to it, one may be -1"
+            f"op {op}: sections {list(sections)} don't cut a dim of {dim}; "
+            "expected sizes that add up to it, one may be -1"
         )
     return out

@@ -23,9 +23,10 @@ def assign_value(*, shape, dtype, bool_values, fp32_values, fp64_values, int32_v
     }
     name = _LISTS.get(dtype_name(dtype), "int32_values")
     values = lists[name] or next((v for v in lists.values() if v), [])
-    if len(values) != product(shape):
+    size = product(shape)
+    if len(values) < size:
         raise AttributeValueError(
-            f"op assign_value: attribute {name} has {len(values)} values but shape {list(shape)} has {product(shape)} "
+            f"op assign_value: attribute {name} has {len(values)} values but shape {list(shape)} has {size} "
             "elements; expected one value per element"
         )
-    return xp.asarray(values, dtype=numpy_dtype(dtype)).reshape(shape)
+    return xp.asarray(values[:size], dtype=numpy_dtype(dtype)).reshape(shape)

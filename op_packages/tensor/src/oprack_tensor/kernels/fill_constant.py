@@ -21,7 +21,8 @@ def constant(op, value, str_value, dtype):
         return int(float(str_value)) if dtype.kind in "iu" else float(str_value)
     except (ValueError, OverflowError):
         raise AttributeValueError(
-            f"op {op}: attribute str_value is {str_value!r}; expected a number of dtype {dtype.name}, or an empty string"
+            f"op {op}: attribute str_value is {str_value!r}; "
+            f"expected a number of dtype {dtype.name}, or an empty string"
         ) from None
 
 

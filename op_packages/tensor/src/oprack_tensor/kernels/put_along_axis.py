@@ -64,7 +64,8 @@ def put_along_axis_grad(Input, Index, Value, Result, Result_grad, *, Axis, Reduc
         order = np.arange(Index.size).reshape(Index.shape)
         last = np.zeros(Input.shape, np.int64)
         last[places] = order
-        return np.where(hit, 0, Result_grad).astype(Input.dtype), np.where(last[places] == order, flow, 0).astype(Input.dtype)
+        grad_self, grad_value = np.where(hit, 0, Result_grad), np.where(last[places] == order, flow, 0)
+        return grad_self.astype(Input.dtype), grad_value.astype(Input.dtype)
     if Reduce == "add":
         grad_self, grad_value = Result_grad, flow
     elif Reduce == "mean":

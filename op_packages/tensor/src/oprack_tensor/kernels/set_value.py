@@ -6,36 +6,29 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.tensor import numpy_dtype
 
-from oprack_tensor.dims import to_ints
+from oprack_tensor.dims import strided_slice_of, to_ints
 from oprack_tensor.kernels._reduce import sum_to
 
 _OLD_LISTS = ("bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")  # programs before 2.5
 
 
 def _part(array, axes, starts, ends, steps, decrease_axes, none_axes):
-    """View of the part in the dims that a value has; the places that a value may add stay as dims of size 1."""
+    """View of the part, without the dims that the value lacks and with those of size 1 that it has in addition."""
     index = [slice(None)] * array.ndim
     for a, start, end, step in zip(axes, starts, ends, steps or [1] * len(axes), strict=True):
         if step == 0:
             raise InvalidArgumentError(f"op set_value: steps is {list(steps)}; expected no 0")
         n = array.shape[a]
-        start = max(start + n, 0) if start < 0 else start
-        if step < 0:
-            start = min(start, n - 1)
-            stop = max(end + n, -1) if end < 0 else end
-            index[a] = slice(start, None if stop < 0 else stop, step)
-        else:
-            index[a] = slice(start, max(end + n, 0) if end < 0 else end, step)
-    part = array[tuple(index)]
-    gone = {a % array.ndim for a in decrease_axes}
-    keys = []
-    # none_axes counts places in the shape without the dims that were removed
+        if step < 0 and end < -1:  # an end before the front takes the first element, too
+            end = max(end + n, -1)
+        index[a] = strided_slice_of(start, end, step, n)
+    gone, added, keys = {a % array.ndim for a in decrease_axes}, sorted(none_axes), []
     for i in range(array.ndim):
+        while added and added[0] <= i:  # none_axes counts the dims of Input
+            added.pop(0)
+            keys.append(None)
         keys.append(0 if i in gone else slice(None))
-    part = part[(*keys, ...)]
-    for a in sorted(none_axes):
-        part = part[(slice(None),) * a + (None,)]
-    return part
+    return array[tuple(index)][(*keys, *[None] * len(added), ...)]
 
 
 def _fitted(value, part):

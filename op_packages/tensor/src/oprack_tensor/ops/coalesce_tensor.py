@@ -22,7 +22,7 @@ class CoalesceTensor(OpDef, type="coalesce_tensor"):
     use_align = Attr(True, "Align each part.")
     align_size = Attr(-1, "Bytes of an alignment; -1 for that of the place.")
     user_defined_size_of_dtype = Attr(-1, "Bytes of an element; -1 for those of `dtype`.")
-    concated_shapes = Attr([], "Shapes of all inputs, one after the other, when they hold nothing yet.", type=AttrType.LONGS)
+    concated_shapes = Attr([], "Shapes of inputs that hold nothing yet, one after the other.", type=AttrType.LONGS)
     concated_ranks = Attr([], "Ranks that cut concated_shapes.", type=AttrType.LONGS)
     inplace = {"Input": "Output"}
     expected_kernel_type = dtype_of_attr("dtype")

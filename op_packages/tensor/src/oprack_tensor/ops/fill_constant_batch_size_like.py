@@ -27,7 +27,8 @@ class FillConstantBatchSizeLike(OpDef, type="fill_constant_batch_size_like"):
         source, target = ctx.attr("input_dim_idx"), ctx.attr("output_dim_idx")
         ctx.require(
             0 <= source < len(dims) and 0 <= target < len(shape),
-            f"input_dim_idx is {source} and output_dim_idx {target}; expected places in Input {list(dims)} and shape {shape}",
+            f"input_dim_idx is {source} and output_dim_idx {target}; "
+            f"expected places in Input {list(dims)} and shape {shape}",
         )
         sequences = source == 0 and ctx.lod_level("Input") > 0  # their number is known to the kernel only
         shape[target] = -1 if sequences else dims[source]

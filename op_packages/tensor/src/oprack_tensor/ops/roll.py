@@ -7,7 +7,7 @@ from oprack.types import AttrType
 
 
 class Roll(OpDef, type="roll"):
-    """Out shifts X by `shifts` along `axis`, or as a flat list when `axis` is empty; what leaves comes back in front."""
+    """Out is X shifted by `shifts` along `axis` (empty: as a flat list); what leaves comes back in front."""
 
     X = Input("Tensor of any shape.")
     ShiftsTensor = Input("int32 or int64, overrides `shifts`.", dispensable=True)

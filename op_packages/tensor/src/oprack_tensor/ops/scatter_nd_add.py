@@ -22,7 +22,8 @@ class ScatterNdAdd(OpDef, type="scatter_nd_add"):
         )
         expected = (*index[:-1], *dims[index[-1] :])
         ctx.require(
-            len(updates) == len(expected) and all(a == b or -1 in (a, b) for a, b in zip(updates, expected, strict=True)),
+            len(updates) == len(expected)
+            and all(a == b or -1 in (a, b) for a, b in zip(updates, expected, strict=True)),
             f"Updates has shape {list(updates)}; expected {list(expected)} for Index {list(index)} and X {list(dims)}",
         )
         ctx.set_dim("Out", dims)

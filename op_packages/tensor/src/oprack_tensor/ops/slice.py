@@ -27,7 +27,7 @@ class Slice(OpDef, type="slice"):
     axes = Attr(REQUIRED, "Dims to cut.", type=AttrType.INTS)
     starts = Attr([], "First place along each of `axes`.", type=AttrType.INTS)
     ends = Attr([], "Place after the last along each of `axes`; cut to what exists.", type=AttrType.INTS)
-    infer_flags = Attr([], "-1 for each of `axes` whose size is not known when the program is built.", type=AttrType.INTS)
+    infer_flags = Attr([], "-1 for each of `axes` whose size the build can't know.", type=AttrType.INTS)
     decrease_axis = Attr([], "Dims of size 1 to remove afterwards.", type=AttrType.INTS)
     use_mkldnn = USE_MKLDNN
     mkldnn_data_type = MKLDNN_DATA_TYPE
@@ -45,8 +45,8 @@ class Slice(OpDef, type="slice"):
             len(axes) == len(starts) == len(ends),
             f"axes is {list(axes)}, starts {starts} and ends {ends}; expected as many of each",
         )
-        flags = ctx.attr("infer_flags") or [1] * len(axes)
-        for a, start, end, flag in zip(axes, starts, ends, flags, strict=True):
+        flags = [*ctx.attr("infer_flags"), *[1] * len(axes)]
+        for a, start, end, flag in zip(axes, starts, ends, flags, strict=False):
             axis = normal_axis(ctx.op_type, a, len(dims), "axes")
             unknown = not ctx.is_runtime and (flag == -1 or dims[axis] < 0)
             if unknown or start is None or end is None:
@@ -56,7 +56,7 @@ class Slice(OpDef, type="slice"):
                 dims[axis] = last - first
         gone = {normal_axis(ctx.op_type, a, len(dims), "decrease_axis") for a in ctx.attr("decrease_axis")}
         for axis in gone:
-            ctx.require(dims[axis] in (-1, 1), f"decrease_axis has {axis} but that dim has size {dims[axis]}; expected 1")
+            ctx.require(dims[axis] in (-1, 1), f"decrease_axis has {axis}, a dim of size {dims[axis]}; expected 1")
         ctx.set_dim("Out", [d for i, d in enumerate(dims) if i not in gone])
         if 0 not in axes:
             ctx.share_lod("Input", "Out")

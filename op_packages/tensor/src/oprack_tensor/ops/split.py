@@ -37,7 +37,7 @@ class Split(OpDef, type="split"):
             sections = [-1 if v is None else int(v.reshape(-1)[0]) for v in values]
         unknown = not ctx.is_runtime and (dims[axis] < 0 or ctx.has_input("SectionsTensorList"))
         sizes = [-1] * parts if unknown else sections_of(ctx.op_type, dims[axis], ctx.attr("num"), sections)
-        ctx.require(len(sizes) == parts, f"Out has {parts} variables but X is cut into {len(sizes)} parts; expected one each")
+        ctx.require(len(sizes) == parts, f"Out has {parts} variables for {len(sizes)} parts; expected one each")
         ctx.set_dims("Out", [(*dims[:axis], n, *dims[axis + 1 :]) for n in sizes])
         if axis != 0:
             for i in range(parts):

@@ -21,9 +21,9 @@ class StridedSlice(OpDef, type="strided_slice"):
     Out = Output("The part; LoD of Input.")
     axes = Attr(REQUIRED, "Dims to cut.", type=AttrType.INTS)
     starts = Attr([], "First place along each of `axes`.", type=AttrType.INTS)
-    ends = Attr([], "Place not reached any more; -1 with a negative stride: everything to the front.", type=AttrType.INTS)
+    ends = Attr([], "Place not reached; -1 with a negative stride: to the front.", type=AttrType.INTS)
     strides = Attr([], "Step along each of `axes`.", type=AttrType.INTS)
-    infer_flags = Attr([], "-1 for each of `axes` whose size is not known when the program is built.", type=AttrType.INTS)
+    infer_flags = Attr([], "-1 for each of `axes` whose size the build can't know.", type=AttrType.INTS)
     decrease_axis = Attr([], "Dims of size 1 to remove afterwards.", type=AttrType.INTS)
     expected_kernel_type = dtype_of("Input")
 
@@ -49,7 +49,7 @@ class StridedSlice(OpDef, type="strided_slice"):
         ctx.share_lod("Input", "Out")
 
     def make_grad(fwd):
-        tensors = ("StartsTensor", "StartsTensorList", "EndsTensor", "EndsTensorList", "StridesTensor", "StridesTensorList")
+        tensors = [what + kind for what in ("Starts", "Ends", "Strides") for kind in ("Tensor", "TensorList")]
         return GradOp(
             "strided_slice_grad",
             Input=fwd.input("Input"),

@@ -54,7 +54,7 @@ class TransposeGrad(GradOpDef, type="transpose_grad"):
     Out_grad = Input("Gradient of Out.")
     X = Input("Input of transpose; only its shape is read.", dispensable=True)
     Out = Input("Output of transpose; not read.", dispensable=True)
-    X_grad = Output("Shape and LoD of X.")
+    X_grad = Output("Shape of X; no LoD.")
     axis = Attr(REQUIRED, "As in transpose.", type=AttrType.INTS)
     use_mkldnn = USE_MKLDNN
     data_format = DATA_FORMAT
@@ -66,7 +66,6 @@ class TransposeGrad(GradOpDef, type="transpose_grad"):
         dims = ctx.dim("Out@GRAD")
         axes = _permutation(ctx, len(dims))
         ctx.set_dim("X@GRAD", [dims[axes.index(i)] for i in range(len(dims))])
-        ctx.share_lod("X", "X@GRAD")
 
 
 class Transpose2(OpDef, type="transpose2"):
@@ -74,7 +73,7 @@ class Transpose2(OpDef, type="transpose2"):
 
     X = Input("Tensor of any shape.")
     Out = Output("X with permuted dims; no LoD.")
-    XShape = Output("Empty, [0, dims of X]: carries X's shape and LoD to the gradient.", intermediate=True, extra=True)
+    XShape = Output("Empty, [0, dims of X]: carries X's shape to the gradient.", intermediate=True, extra=True)
     axis = Attr(REQUIRED, "A permutation of X's dims.", type=AttrType.INTS)
     use_mkldnn = USE_MKLDNN
     data_format = DATA_FORMAT
@@ -82,7 +81,6 @@ class Transpose2(OpDef, type="transpose2"):
 
     def infer_shape(ctx):
         ctx.set_dim("XShape", (0, *_infer_shape(ctx)))
-        ctx.share_lod("X", "XShape")
 
     def make_grad(fwd):
         return GradOp(
@@ -99,7 +97,7 @@ class Transpose2Grad(GradOpDef, type="transpose2_grad"):
 
     Out_grad = Input("Gradient of Out.")
     XShape = Input("Carries the shape of X.")
-    X_grad = Output("Shape and LoD of X.")
+    X_grad = Output("Shape of X; no LoD.")
     axis = Attr(REQUIRED, "As in transpose2.", type=AttrType.INTS)
     use_mkldnn = USE_MKLDNN
     data_format = DATA_FORMAT
@@ -109,7 +107,6 @@ class Transpose2Grad(GradOpDef, type="transpose2_grad"):
 
     def infer_shape(ctx):
         ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
-        ctx.share_lod("XShape", "X@GRAD")
 
     def make_grad(fwd):
         return GradOp("transpose2", X=fwd.output_grad("X@GRAD"), Out=fwd.input_grad("Out@GRAD"), attrs=fwd.attrs)

@@ -19,7 +19,7 @@ class Unbind(OpDef, type="unbind"):
         axis = normal_axis(ctx.op_type, ctx.attr("axis"), len(dims))
         ctx.require(
             dims[axis] in (-1, num),
-            f"Out has {num} variables but X {list(dims)} has size {dims[axis]} along axis {axis}; expected one variable each",
+            f"Out has {num} variables but X {list(dims)} has {dims[axis]} places along axis {axis}; expected one each",
         )
         ctx.set_dims("Out", [(*dims[:axis], *dims[axis + 1 :])] * num)
         if axis != 0:

@@ -8,6 +8,9 @@ from oprack.types import AttrType
 from oprack_tensor.dims import given_ints, unsqueeze_dims
 
 
+_AXES = "Places of the new dims in the shape made so far; negative ones count from the end."
+
+
 def _infer_shape(ctx, tensor="", tensors=""):
     dims, axes = ctx.dim("X"), given_ints(ctx, "axes", tensor, tensors)
     unknown = any(a is None for a in axes)
@@ -21,7 +24,7 @@ class Unsqueeze(OpDef, type="unsqueeze"):
 
     X = Input("Tensor of any shape.")
     Out = Output("X with more dims; LoD of X.")
-    axes = Attr([], "Places of the new dims in the shape made so far; negative ones count from the end.", type=AttrType.INTS)
+    axes = Attr([], _AXES, type=AttrType.INTS)
     inplace = {"X": "Out"}
 
     def infer_shape(ctx):
@@ -61,7 +64,7 @@ class Unsqueeze2(OpDef, type="unsqueeze2"):
     AxesTensorList = Input("n one-element tensors, override `axes`.", dispensable=True, duplicable=True)
     Out = Output("X with more dims; LoD of X.")
     XShape = Output("Empty, [0, dims of X]: carries X's shape and LoD to the gradient.", intermediate=True, extra=True)
-    axes = Attr([], "Places of the new dims in the shape made so far; negative ones count from the end.", type=AttrType.INTS)
+    axes = Attr([], _AXES, type=AttrType.INTS)
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
 

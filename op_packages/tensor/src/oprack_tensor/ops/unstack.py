@@ -20,7 +20,7 @@ class Unstack(OpDef, type="unstack"):
         axis = normal_axis(ctx.op_type, ctx.attr("axis"), len(dims))
         ctx.require(
             dims[axis] in (-1, num),
-            f"Y has {num} variables but X {list(dims)} has size {dims[axis]} along axis {axis}; expected one variable each",
+            f"Y has {num} variables but X {list(dims)} has {dims[axis]} places along axis {axis}; expected one each",
         )
         ctx.set_dims("Y", [(*dims[:axis], *dims[axis + 1 :])] * num)
 

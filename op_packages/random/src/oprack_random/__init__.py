@@ -1,0 +1,1 @@
+"""Random ops: uniform and Gaussian values, integers, permutations, sampling."""

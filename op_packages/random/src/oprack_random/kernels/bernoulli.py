@@ -1,0 +1,16 @@
+"""Kernel of bernoulli."""
+
+from __future__ import annotations
+
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+
+@kernel("bernoulli", dtypes=FLOATS)
+def bernoulli(X, *, ctx):
+    if X.size and not (X.min() >= 0 and X.max() <= 1):
+        raise InvalidArgumentError(
+            f"op bernoulli: X has values from {X.min()} to {X.max()}; expected probabilities in [0, 1]"
+        )
+    return (ctx.generator(0).random(X.shape) < X).astype(X.dtype)

@@ -1,0 +1,22 @@
+"""multinomial: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, Input, OpDef, Output, empty_grad
+
+
+class Multinomial(OpDef, type="multinomial"):
+    """Draws `num_samples` classes from each row of weights X, with the weights' shares as probabilities."""
+
+    X = Input("[m] or [n, m] weights, not negative.")
+    Out = Output("int64 [num_samples] or [n, num_samples]")
+    num_samples = Attr(1, "How many to draw from each row.", support_tensor=True)
+    replacement = Attr(False, "Whether a class may be drawn again.")
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        dims, k = ctx.require_rank("X", 1, 2), ctx.attr("num_samples")
+        ctx.set_dim("Out", (*dims[:-1], -1 if isinstance(k, str) else k))
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("Out", "int64")
