@@ -1,4 +1,4 @@
-"""A block drawn as SVG: ops in layers from inputs down to outputs, an arrow per variable that one op hands to another."""
+"""A block drawn as SVG: ops in layers from inputs down to outputs, and an arrow per variable between two ops."""
 
 from __future__ import annotations
 
@@ -50,10 +50,9 @@ def draw_block(block: BlockDesc) -> str:
     width = 2 * MARGIN + columns * WIDTH + (columns - 1) * GAP_X
     height = 2 * MARGIN + max(1, len(layers)) * HEIGHT + max(0, len(layers) - 1) * GAP_Y
     at: dict[int, tuple[float, float]] = {}
-    for y, layer in enumerate(layers):
+    for row, layer in enumerate(layers):
         left = (width - len(layer) * WIDTH - (len(layer) - 1) * GAP_X) / 2
-        for x, i in enumerate(layer):
-            at[i] = (left + x * (WIDTH + GAP_X), MARGIN + y * (HEIGHT + GAP_Y))
+        at.update({i: (left + k * (WIDTH + GAP_X), MARGIN + row * (HEIGHT + GAP_Y)) for k, i in enumerate(layer)})
     types = sorted({block.ops[i].type for i in drawn})
     color = {t: _PALETTE[k % len(_PALETTE)] for k, t in enumerate(types)}
     parts = [
@@ -64,19 +63,19 @@ def draw_block(block: BlockDesc) -> str:
         '<path d="M0 0L8 4L0 8z" fill="#64748b"/></marker></defs>',
     ]
     for a, b, name in edges:
-        (x1, y1), (x2, y2) = at[a], at[b]
-        x1, y1, x2 = x1 + WIDTH / 2, y1 + HEIGHT, x2 + WIDTH / 2
+        x1, y1, x2, y2 = at[a][0] + WIDTH / 2, at[a][1] + HEIGHT, at[b][0] + WIDTH / 2, at[b][1]
         bend = (y2 - y1) / 2
         parts.append(
             f'<path d="M{x1:.1f} {y1:.1f}C{x1:.1f} {y1 + bend:.1f} {x2:.1f} {y2 - bend:.1f} {x2:.1f} {y2:.1f}" '
             f'fill="none" stroke="#64748b" marker-end="url(#tip)"><title>{escape(name)}</title></path>'
         )
     for i in drawn:
-        (x, y), op = at[i], block.ops[i]
+        op = block.ops[i]
+        x, y = at[i]
         parts.append(
-            f'<g><title>{escape(str(op))}</title><rect x="{x:.1f}" y="{y:.1f}" width="{WIDTH}" height="{HEIGHT}" rx="5" '
-            f'fill="{color[op.type]}" stroke="#475569"/><text x="{x + WIDTH / 2:.1f}" y="{y + HEIGHT / 2 + 4:.1f}" '
-            f'text-anchor="middle">{escape(_short(op.type))}</text></g>'
+            f'<g><title>{escape(str(op))}</title><rect x="{x:.1f}" y="{y:.1f}" width="{WIDTH}" height="{HEIGHT}" '
+            f'rx="5" fill="{color[op.type]}" stroke="#475569"/>'
+            f'<text x="{x + WIDTH / 2:.1f}" y="{y + HEIGHT / 2 + 4:.1f}" text-anchor="middle">{escape(_short(op.type))}</text></g>'
         )
     return "\n".join([*parts, "</svg>\n"])
 

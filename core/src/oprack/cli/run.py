@@ -52,9 +52,7 @@ def run(args: argparse.Namespace) -> int:
     scope = Scope()
     model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params)
     feed = _feeds(args, model.feed_names)
-    executor = Executor(
-        prepared=not args.reference, checks=Checks(nan_inf=args.check_nan), manager=manager_of(args)
-    )
+    executor = Executor(prepared=not args.reference, checks=Checks(nan_inf=args.check_nan), manager=manager_of(args))
     times: list[float] = []
     profiler = Profiler()
     for i in _progress(args.repeat, quiet=args.json):
@@ -71,12 +69,20 @@ def run(args: argparse.Namespace) -> int:
     if args.trace:
         profiler.chrome_trace(args.trace)
     if args.json:
-        print_json({"outputs": {n: _summary(v) for n, v in named.items()}, "milliseconds": times, "profile": profiler.by_op()})
+        print_json(
+            {"outputs": {n: _summary(v) for n, v in named.items()}, "milliseconds": times, "profile": profiler.by_op()}
+        )
         return OK
-    rows = [(n, s["kind"], s["dtype"], s["shape"], s["lod"] or "", s["range"]) for n, s in ((n, _summary(v)) for n, v in named.items())]
+    rows = [
+        (n, s["kind"], s["dtype"], s["shape"], s["lod"] or "", s["range"])
+        for n, s in ((n, _summary(v)) for n, v in named.items())
+    ]
     print_table(("OUTPUT", "KIND", "DTYPE", "SHAPE", "LOD", "MIN .. MAX"), rows)
     first, rest = times[0], sorted(times[1:])
-    print(f"\nfirst run {first:.1f} ms" + (f", median of the next {len(rest)}: {rest[len(rest) // 2]:.1f} ms" if rest else ""))
+    print(
+        f"\nfirst run {first:.1f} ms"
+        + (f", median of the next {len(rest)}: {rest[len(rest) // 2]:.1f} ms" if rest else "")
+    )
     if args.profile:
         print(f"\n{profiler.table()}")
     for what, where in (("outputs", args.out), ("trace", args.trace)):
@@ -118,7 +124,9 @@ def _feeds(args: argparse.Namespace, names: list[str]) -> dict[str, LoDTensor]:
     lods = dict(_lod(given) for given in args.lod)
     strange = [n for n in lods if n not in arrays]
     if strange:
-        raise FeedNameError(f"--lod names {', '.join(strange)}, which no --feed gives; expected one of {', '.join(arrays)}")
+        raise FeedNameError(
+            f"--lod names {', '.join(strange)}, which no --feed gives; expected one of {', '.join(arrays)}"
+        )
     return {n: LoDTensor(a, lods.get(n), check=False) for n, a in arrays.items()}
 
 
@@ -140,7 +148,13 @@ def _summary(value: Any) -> dict[str, Any]:
     array = np.asarray(value.value if hasattr(value, "height") else value)
     extent = f"{array.min():.6g} .. {array.max():.6g}" if array.size and array.dtype.kind in "iufb" else ""
     kind = "rows" if hasattr(value, "height") else "tensor"
-    return {"kind": kind, "dtype": value.dtype, "shape": list(value.shape), "lod": getattr(value, "lod", []), "range": extent}
+    return {
+        "kind": kind,
+        "dtype": value.dtype,
+        "shape": list(value.shape),
+        "lod": getattr(value, "lod", []),
+        "range": extent,
+    }
 
 
 def _write(path: Path, named: dict[str, Any]) -> None:

@@ -83,7 +83,8 @@ def _newer(program: Program, manager: PackManager, known: dict[str, bool]) -> li
 
 def _print(report: dict[str, Any], listed: Program | None) -> None:
     version = report["version"]
-    saved = f"saved by version {version // 1_000_000}.{version // 1000 % 1000}.{version % 1000}" if version else "no version"
+    numbers = f"{version // 1_000_000}.{version // 1000 % 1000}.{version % 1000}"
+    saved = f"saved by version {numbers}" if version else "no version"
     print(f"{report['ops']} ops in {report['blocks']} block(s), {report['parameters']} parameters, {saved}\n")
     rows = [
         (what, v["name"], v.get("dtype") or "", v.get("shape", ""), v.get("lod_level", ""))

@@ -45,7 +45,7 @@ def transform_layout(array: Any, source: str, target: str) -> Any:
 
 
 def _nchw_to_nhwc(array: Any) -> Any:
-    """"any" is the layout of the program, which for images is NCHW: channels go last; lower ranks stay."""
+    """ "any" is the layout of the program, which for images is NCHW: channels go last; lower ranks stay."""
     return array.transpose(0, *range(2, array.ndim), 1) if array.ndim >= 3 else array
 
 

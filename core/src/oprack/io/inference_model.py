@@ -53,6 +53,15 @@ def load_inference_model(
     return InferenceModel(program, feeds, fetches)
 
 
+def load_program(
+    path: str | os.PathLike[str], *, model_filename: str | None = None
+) -> tuple[Program, list[str], list[str]]:
+    """The program alone, with the names of its inputs and outputs; no parameter is read. Raises as load_inference_model."""
+    model, _ = _locate(Path(path), model_filename, None)
+    program = Program.parse(open_view(model))
+    return (program, *feed_and_fetch_names(program))
+
+
 def load_from_buffers(model: bytes, params: bytes, scope: Scope) -> InferenceModel:
     """As load_inference_model, from the bytes of a program file and of a combined parameter file (b"" for none)."""
     program = Program.parse(model)

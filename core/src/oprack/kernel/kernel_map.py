@@ -64,9 +64,7 @@ class OpKernelMap:
     def __len__(self) -> int:
         return len(self._kernels)
 
-    def candidates(
-        self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = ()
-    ) -> list[Candidate]:
+    def candidates(self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = ()) -> list[Candidate]:
         """Every kernel with the reason it does not fit, best first.
 
         excluded: libraries that may not be used now.
@@ -83,8 +81,8 @@ class OpKernelMap:
         if found and not found[0].reason:
             return found[0]
         lines = [
-            f"  {c.spec.name} of {c.spec.owner} [{c.spec.place}, {c.spec.library}, {', '.join(sorted(c.spec.dtypes))}]: "
-            f"{c.reason}"
+            f"  {c.spec.name} of {c.spec.owner} [{c.spec.place}, {c.spec.library}, "
+            f"{', '.join(sorted(c.spec.dtypes))}]: {c.reason}"
             for c in found
         ]
         raise KernelNotFoundError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class OpKernelType:
-    """place: kind of place ("cpu", "cuda"). dtype: name. layout: "any" or a library's own. library: "plain" or a name."""
+    """place: kind of place ("cpu"). dtype: name. layout: "any" or a library's own. library: "plain" or its name."""
 
     place: str
     dtype: str

@@ -130,6 +130,8 @@ def _is_scalar(v: Any) -> bool:
     return isinstance(v, numbers.Number)
 
 
+Checks = list[tuple[str, Callable[[Any], bool]]]
+
 # (what a value must be, in words; the test of one element; the conversion of one element; whether it is a list)
 _RULES: dict[AttrType, tuple[str, Callable[[Any], bool], Callable[[Any], Any], bool]] = {
     AttrType.INT: ("an int of 32 bits", lambda v: _is_int(v) and -(2**31) <= v < 2**31, int, False),
@@ -156,7 +158,7 @@ _RULES: dict[AttrType, tuple[str, Callable[[Any], bool], Callable[[Any], Any], b
 class OpAttrChecker:
     """Fills defaults and checks types and ranges of an op's attributes."""
 
-    def __init__(self, op_type: str, attrs: Iterable[tuple[AttrProto, list[tuple[str, Callable[[Any], bool]]]]]) -> None:
+    def __init__(self, op_type: str, attrs: Iterable[tuple[AttrProto, Checks]]) -> None:
         self.op_type = op_type
         self._attrs = list(attrs)
 
@@ -172,7 +174,8 @@ class OpAttrChecker:
             if name not in attrs:
                 if proto.required:
                     raise AttributeValueError(
-                        f"op {self.op_type}: attribute {name!r} is missing; expected {_RULES[proto.type][0]}: {proto.doc}"
+                        f"op {self.op_type}: attribute {name!r} is missing; expected {_RULES[proto.type][0]}: "
+                        f"{proto.doc}"
                     )
                 checked[name] = list(proto.default) if isinstance(proto.default, list | tuple) else proto.default
                 continue
@@ -190,7 +193,7 @@ class OpAttrChecker:
                 checked[name] = value
         return checked
 
-    def _checked(self, proto: AttrProto, checks: list[tuple[str, Callable[[Any], bool]]], value: Any) -> Any:
+    def _checked(self, proto: AttrProto, checks: Checks, value: Any) -> Any:
         words, test, convert, is_list = _RULES[proto.type]
         if is_list:
             if not isinstance(value, list | tuple) or not all(test(v) for v in value):

@@ -33,7 +33,8 @@ class _DescContext(InferContext):
         names = self.input_names(slot)
         if i >= len(names):
             raise InvalidArgumentError(
-                f"op {self.op_type}: input {slot} has {len(names)} variables, but its rule reads number {i}; give it one"
+                f"op {self.op_type}: input {slot} has {len(names)} variables, but its rule reads number {i}; give it "
+                "one"
             )
         return self._var(names[i], f"input {slot}[{i}]")
 

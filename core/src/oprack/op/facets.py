@@ -17,7 +17,7 @@ class Facet:
 
 
 class OpMaker(Facet):
-    """Slots and attributes, declared as class attributes with Input, Output and Attr; the docstring documents the op."""
+    """Slots and attributes, as class attributes made by Input, Output and Attr; the docstring documents the op."""
 
     facet = "proto"
 

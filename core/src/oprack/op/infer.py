@@ -84,7 +84,7 @@ class InferShapeContext(InferContext):
 
     @abstractmethod
     def set_lod_level(self, slot: str, level: int, i: int = 0) -> None:
-        """Build time: output i of a slot has `level` LoD levels, whose offsets the kernel decides. Run time: nothing."""
+        """Build time: output i of a slot has `level` LoD levels; the kernel decides the offsets. Run time: nothing."""
 
     @abstractmethod
     def lod(self, slot: str, i: int = 0) -> list[list[int]]:

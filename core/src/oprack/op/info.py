@@ -110,7 +110,9 @@ def build_op_info(definition: type[OpDef], owner: str) -> OpInfo:
 def _check_slots(info: OpInfo) -> None:
     for x, out in info.inplace.items():
         if x not in info.proto.inputs or out not in info.proto.outputs:
-            raise DefinitionError(f"op {info.type}: inplace pairs {x!r} with {out!r}; expected an input and an output slot")
+            raise DefinitionError(
+                f"op {info.type}: inplace pairs {x!r} with {out!r}; expected an input and an output slot"
+            )
     for x in info.no_need_buffer_vars:
         if x not in info.proto.inputs:
             raise DefinitionError(
@@ -153,5 +155,3 @@ def set_facets(info: OpInfo, facets: Sequence[Any], owner: str) -> None:
             info.set_facet(cls.facet, value, owner)
     if "proto" in info.owners:
         _check_slots(info)
-
-

@@ -13,7 +13,7 @@ from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 
 if TYPE_CHECKING:
     from oprack.kernel import Candidate
-    from oprack.runtime.operator import OperatorWithKernel
+    from oprack.runtime.kernel_operator import OperatorWithKernel
 
 
 class UnusedInputWarning(UserWarning):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def describe_value(value: Any) -> str:
-    """"float32[2, 3] lod=[[0, 1, 2]]", "rows float32[10, 3] (2 rows)", "not set" ..."""
+    """ "float32[2, 3] lod=[[0, 1, 2]]", "rows float32[10, 3] (2 rows)", "not set" ..."""
     if value is None:
         return "not set"
     if isinstance(value, LoDTensor):

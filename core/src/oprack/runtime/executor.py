@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from oprack.desc import ProgramDesc
 from oprack.device import DeviceContextPool
 from oprack.errors import FeedNameError, FetchNameError, InvalidArgumentError
 from oprack.packs.manager import PackManager, default_manager
-from oprack.runtime.feed_fetch import as_fed_value, feed_ops, fetch_ops
+from oprack.runtime.feed_fetch import as_fed_value, feed_ops, fetch_ops, set_feeds
 from oprack.runtime.prepared import PreparedCache, PreparedProgram
 from oprack.runtime.profiler import current_profiler
 from oprack.runtime.random import RandomState
@@ -16,7 +17,7 @@ from oprack.runtime.run_context import Checks, RunContext
 from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Place, Scope
 
 if TYPE_CHECKING:
-    from oprack.desc import BlockDesc, ProgramDesc
+    from oprack.desc import BlockDesc
     from oprack.program import Program
 
 _GLOBAL_SCOPE = Scope()
@@ -57,8 +58,18 @@ class NaiveExecutor:
         """
         return self._cache.get(desc, self.manager, self.place)
 
-    def run_prepared(self, program: PreparedProgram, scope: Scope) -> None:
-        """Run the ops of block 0 in `scope`, which has its variables (PreparedBlock.create_variables)."""
+    def run_prepared(
+        self,
+        program: PreparedProgram,
+        scope: Scope,
+        keep: Sequence[str] | None = None,
+        observers: Sequence[Any] = (),
+    ) -> None:
+        """Run the ops of block 0 in `scope`, which has its variables (PreparedBlock.create_variables).
+
+        keep: variables to be read afterwards; the values of all other local ones are dropped after their last use.
+        None keeps everything. observers: besides those of packs.
+        """
         context = RunContext(
             place=self.place,
             device=self.pool.get(self.place),
@@ -67,10 +78,11 @@ class NaiveExecutor:
             random=self.random,
             checks=self.checks,
             profiler=current_profiler(),
-            observers=self.manager.observers(),
+            observers=[*self.manager.observers(), *observers],
             excluded_libraries=self.excluded_libraries,
         )
-        context.run_operators(program.block(0).operators, scope)
+        block = program.block(0)
+        context.run_operators(block.operators, scope, None if keep is None else block.dying(keep))
 
 
 class Executor(NaiveExecutor):
@@ -95,13 +107,13 @@ class Executor(NaiveExecutor):
     ) -> list[Any]:
         """Run block 0 and return the fetched values, in order.
 
-        feed: name -> array, LoDTensor, SelectedRows or (array, LoD). Names that the program does not declare are errors.
+        feed: name -> array, LoDTensor, SelectedRows or (array, LoD); a name that the program lacks is an error.
         fetch_list: names (or objects with a `name`) of any variable of block 0; None = the program's own fetch ops.
         scope: holds the persistable variables; temporaries live in a child that is dropped afterwards.
         return_numpy: plain arrays; an output with LoD then is an error. False: LoDTensor, SelectedRows, LoDTensorArray.
         Raises FeedError of several kinds, FetchNameError, MissingPackError, and what ops raise.
         """
-        desc: ProgramDesc = getattr(program, "desc", program)
+        desc: ProgramDesc = program if isinstance(program, ProgramDesc) else program.desc
         block = desc.blocks[0]
         names = self._fetch_names(block, fetch_list)
         prepared = self.prepare(desc) if self.prepared else PreparedProgram(desc, self.manager, self.place)
@@ -110,7 +122,7 @@ class Executor(NaiveExecutor):
         try:
             prepared.block(0).create_variables(local)
             self._feed(block, dict(feed or {}), local)
-            self.run_prepared(prepared, local)
+            self.run_prepared(prepared, local, names if self.prepared else None)
             return [self._fetched(local, name, return_numpy, block) for name in names]
         finally:
             outer.delete_scope(local)
@@ -143,17 +155,7 @@ class Executor(NaiveExecutor):
                 + (f"The program's inputs are {', '.join(map(repr, inputs))}." if inputs else "It has no feed ops.")
             )
         values = {n: as_fed_value(n, v, block.find_var_recursive(n)) for n, v in feed.items()}
-        if columns:
-            holder = next(op.inputs["X"][0] for op in block.ops if op.type == "feed")
-            fed = [None] * (max(columns.values()) + 1)
-            for name, col in columns.items():
-                fed[col] = values.pop(name)
-            local.var(holder).value = fed
-        for name, value in values.items():
-            # a fed persistable variable keeps its value after the run, as a parameter set by hand would
-            declared = block.find_var_recursive(name)
-            known = local.find_var(name) if declared is not None and declared.persistable else None
-            (known or local.var(name)).value = value
+        set_feeds(block, values, local)
 
     def _fetched(self, scope: Scope, name: str, return_numpy: bool, block: BlockDesc) -> Any:
         var = scope.find_var(name)

@@ -31,7 +31,8 @@ class FeedOp(OperatorBase):
         col = self.attrs["col"]
         if not isinstance(fed, list) or not 0 <= col < len(fed) or fed[col] is None:
             raise FeedNameError(
-                f"op feed: nothing was fed for input number {col}, variable {self.output('Out')!r}; add it to feed={{...}}"
+                f"op feed: nothing was fed for input number {col}, variable {self.output('Out')!r}; add it to "
+                "feed={...}"
             )
         self.set_output(scope, self.output("Out"), fed[col])
 
@@ -71,7 +72,8 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
             raise FeedDtypeError(f"feed {name!r}: {error}") from error
         except (ValueError, TypeError) as error:
             raise FeedShapeError(
-                f"feed {name!r}: {type(value).__name__} can't be made an array ({error}); pass numpy.ndarray or LoDTensor"
+                f"feed {name!r}: {type(value).__name__} can't be made an array ({error}); pass numpy.ndarray or "
+                "LoDTensor"
             ) from error
         tensor.lod = lod or []
     try:
@@ -117,6 +119,22 @@ def _check_against(name: str, tensor: LoDTensor, var: VarDesc) -> None:
 def feed_ops(block: BlockDesc) -> dict[str, int]:
     """Variable -> col of the feed ops of a block."""
     return {op.outputs["Out"][0]: int(op.attrs.get("col", 0)) for op in block.ops if op.type == "feed"}
+
+
+def set_feeds(block: BlockDesc, values: dict[str, Any], scope: Scope) -> None:
+    """Put values where the block reads them: into the list of its feed ops, and the others into their variables."""
+    columns = feed_ops(block)
+    if columns:
+        fed: list[Any] = [None] * (max(columns.values()) + 1)
+        for name, col in columns.items():
+            fed[col] = values.pop(name)
+        holder = next(op.inputs["X"][0] for op in block.ops if op.type == "feed")
+        scope.var(holder).value = fed
+    for name, value in values.items():
+        # a fed persistable variable keeps its value after the run, as a parameter set by hand would
+        declared = block.find_var_recursive(name)
+        known = scope.find_var(name) if declared is not None and declared.persistable else None
+        (known or scope.var(name)).value = value
 
 
 def fetch_ops(block: BlockDesc) -> dict[str, int]:

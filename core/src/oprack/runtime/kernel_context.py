@@ -13,7 +13,7 @@ from oprack.tensor import LoDTensor, LoDTensorArray, Place
 
 if TYPE_CHECKING:
     from oprack.device import DeviceContext
-    from oprack.runtime.operator import OperatorWithKernel
+    from oprack.runtime.kernel_operator import OperatorWithKernel
     from oprack.runtime.run_context import RunContext
 
 
@@ -78,8 +78,8 @@ class KernelTypeContext:
                     first = (f"{slot}[{i}]", dtype)
                 elif dtype != first[1]:
                     raise InvalidArgumentError(
-                        f"op {self.op_type} (pack {self._op.info.pack}): input {first[0]} is {first[1]} but {slot}[{i}] "
-                        f"is {dtype}; all inputs of this op share one dtype, so cast one of them"
+                        f"op {self.op_type} (pack {self._op.info.pack}): input {first[0]} is {first[1]} but "
+                        f"{slot}[{i}] is {dtype}; all inputs of this op share one dtype, so cast one of them"
                     )
         if first is None and self._values:
             names = [repr(n) for slot in self._values for n in self._op.inputs[slot]]

@@ -231,9 +231,7 @@ class OperatorWithKernel(OperatorBase):
                 continue
             many = self.info.proto.outputs[slot].duplicable
             items = returned if many and isinstance(returned, list | tuple) else [returned]
-            outputs[slot] = [
-                self._wrap(v, lods.get((slot, i), []), slot, i, chosen, run) for i, v in enumerate(items)
-            ]
+            outputs[slot] = [self._wrap(v, lods.get((slot, i), []), slot, i, chosen, run) for i, v in enumerate(items)]
         if chosen.spec.view:
             self._share_memory(values, outputs)
         return outputs

@@ -112,7 +112,8 @@ class OperatorBase(CreatorFacet):
         var = scope.get_var(name)
         if var.value is None:
             raise PreconditionNotMetError(
-                f"op {self.type}: variable {name!r} holds no value; feed it, load it, or run the op that writes it first"
+                f"op {self.type}: variable {name!r} holds no value; feed it, load it, or run the op that writes it "
+                "first"
             )
         return var.value
 
@@ -126,5 +127,3 @@ def _find(scope: Scope, name: str) -> Any:
         return None
     var = scope.find_var(name)
     return var.value if var is not None else None
-
-

@@ -1,12 +1,14 @@
-"""Prepared programs: operators made once per program and place, so that the next run finds kernels and shapes chosen."""
+"""Prepared programs: operators made once per program and place, so that the next run finds kernels chosen."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.runtime.kernel_operator import create_operator
+from oprack.runtime.liveness import last_uses
 from oprack.runtime.operator import OperatorBase
 from oprack.tensor import Place, Scope
 from oprack.types import VarType
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 # What a scope of a run holds besides tensors; never taken for a parameter.
 _PER_RUN_KINDS = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST)
 
+# How many different fetch lists of a block keep their liveness.
+_FETCH_LISTS = 8
+
 
 class PreparedBlock:
     """Operators of one block, and the names of its variables that are local to a run."""
@@ -26,8 +31,19 @@ class PreparedBlock:
         self.operators: list[OperatorBase] = [
             create_operator(op, block, i, manager, place) for i, op in enumerate(block.ops)
         ]
+        self._dying: dict[tuple[str, ...], list[list[str]]] = {}
         self._local = [v.name for v in block.vars.values() if not v.persistable or v.type in _PER_RUN_KINDS]
         self._persistable = [v.name for v in block.vars.values() if v.persistable and v.type not in _PER_RUN_KINDS]
+
+    def dying(self, keep: Sequence[str]) -> list[list[str]]:
+        """Per operator, the variables whose values nobody needs afterwards; `keep` are needed to the end."""
+        key = tuple(keep)
+        found = self._dying.get(key)
+        if found is None:
+            if len(self._dying) >= _FETCH_LISTS:
+                self._dying.clear()
+            found = self._dying[key] = last_uses(self.block, key)
+        return found
 
     def create_variables(self, scope: Scope) -> None:
         """Local variables in `scope`; persistable ones in its root, unless an ancestor has them."""

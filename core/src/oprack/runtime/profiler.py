@@ -66,7 +66,7 @@ class Profiler:
             }
             for name, times in rows.items()
         ]
-        return sorted(table, key=lambda row: -float(row["total_ms"]))  # type: ignore[arg-type]
+        return sorted(table, key=lambda row: -float(row["total_ms"]))
 
     def table(self, limit: int | None = None) -> str:
         """`by_op` as text."""

@@ -57,15 +57,21 @@ class RunContext:
             before(scope)
         self.run_operators(block.operators, scope)
 
-    def run_operators(self, operators: Sequence[OperatorBase], scope: Scope) -> None:
-        """Run operators in order; observers see each one before and after."""
-        if not self.observers:
-            for op in operators:
-                op.run(scope, self)
-            return
-        for op in operators:
+    def run_operators(
+        self, operators: Sequence[OperatorBase], scope: Scope, dying: Sequence[Sequence[str]] | None = None
+    ) -> None:
+        """Run operators in order; observers see each one before and after.
+
+        dying: per operator, local variables whose values are dropped after it (liveness.last_uses).
+        """
+        for i, op in enumerate(operators):
             for o in self.observers:
                 o.before_op(op, scope)
             op.run(scope, self)
             for o in self.observers:
                 o.after_op(op, scope)
+            if dying is not None:
+                for name in dying[i]:
+                    var = scope.find_local_var(name)
+                    if var is not None:
+                        var.value = None

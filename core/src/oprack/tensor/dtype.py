@@ -14,7 +14,8 @@ def _by_name(name: str) -> np.dtype:
     if name == "bfloat16":
         import ml_dtypes  # not needed by programs without bfloat16
 
-        return np.dtype(ml_dtypes.bfloat16)
+        bfloat16: np.dtype = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
     return np.dtype(name)
 
 

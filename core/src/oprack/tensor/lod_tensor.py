@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ def lod_from_lengths(lengths: Iterable[Iterable[int]]) -> LoD:
 
 def lod_to_lengths(lod: Iterable[Sequence[int]]) -> LoD:
     """Lengths of the sequences of each level: [[0, 2, 3]] -> [[2, 1]]."""
-    return [[b - a for a, b in zip(level, level[1:], strict=False)] for level in lod]
+    return [[b - a for a, b in itertools.pairwise(level)] for level in lod]
 
 
 def check_lod(lod: object, rows: int | None, name: str = "lod") -> LoD:
@@ -48,7 +49,7 @@ def check_lod(lod: object, rows: int | None, name: str = "lod") -> LoD:
                 f"{name}: level {i} is {_shorten(level)}; expected offsets that start at 0, such as [0, 2, 5] for two "
                 "sequences of 2 and 3 rows (lengths are turned into offsets by oprack.lod_from_lengths)"
             )
-        for k, (a, b) in enumerate(zip(level, level[1:], strict=False)):
+        for k, (a, b) in enumerate(itertools.pairwise(level)):
             if b < a:
                 raise InvalidLoDError(
                     f"{name}: level {i} decreases from {a} to {b} at position {k + 1}; offsets must never decrease "

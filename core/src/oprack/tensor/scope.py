@@ -77,7 +77,8 @@ class Scope:
 
             near = difflib.get_close_matches(name, self.all_var_names(), 3)
             raise NotFoundError(
-                f"variable {name!r} is not in the scope" + (f"; did you mean {', '.join(map(repr, near))}?" if near else "")
+                f"variable {name!r} is not in the scope"
+                + (f"; did you mean {', '.join(map(repr, near))}?" if near else "")
             )
         return found
 

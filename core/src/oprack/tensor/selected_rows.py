@@ -21,7 +21,14 @@ class SelectedRows:
     __slots__ = ("height", "place", "rows", "shared", "value")
 
     def __init__(
-        self, rows: Any, value: Any, height: int, *, place: Place | None = None, check: bool = True, shared: bool = False
+        self,
+        rows: Any,
+        value: Any,
+        height: int,
+        *,
+        place: Place | None = None,
+        check: bool = True,
+        shared: bool = False,
     ) -> None:
         self.rows = np.asarray(rows, dtype=np.int64).reshape(-1) if not hasattr(rows, "get") else rows
         self.value = value if hasattr(value, "dtype") else np.asarray(value)

@@ -79,10 +79,7 @@ class FileCase:
         if stage == "forward":
             return [Expected(f["name"], self._value("out", f["name"], f), f) for f in self.header["fetch"]]
         wanted, key = ("grad", "grad") if stage == "gradient" else ("grad2", "grad2")
-        return [
-            Expected(w["var"], self._value(key, w["wrt"], w), w)
-            for w in self.header[wanted]["wrt"]
-        ]
+        return [Expected(w["var"], self._value(key, w["wrt"], w), w) for w in self.header[wanted]["wrt"]]
 
     def numeric_gradient(self, wrt: str) -> np.ndarray | None:
         """Central differences of Paddle's forward, where they disagree with Paddle's gradient; NaN = a kink."""
@@ -123,7 +120,7 @@ def load_cases(path: Path | str) -> Iterator[FileCase]:
 
 
 def compare(expected: Expected, got: Any, scale: float = 1.0) -> str:
-    """"" when `got` agrees within the case's tolerances times `scale`, else the reason.
+    """ "" when `got` agrees within the case's tolerances times `scale`, else the reason.
 
     SelectedRows agree when their dense matrices do.
     """

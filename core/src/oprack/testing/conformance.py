@@ -1,11 +1,11 @@
 """The conformance suite: what every op of every pack must satisfy. A pack adopts it in a few lines:
 
-    from oprack.testing import Conformance, Limitation
+from oprack.testing import Conformance, Limitation
 
-    class TestMath(Conformance):
-        pack = "math"
-        case_files = Path(__file__).parent / "cases"
-        limitations = [Limitation("pow.0012", "Paddle's own gradient is off at 0", stages=("gradient",))]
+class TestMath(Conformance):
+    pack = "math"
+    case_files = Path(__file__).parent / "cases"
+    limitations = [Limitation("pow.0012", "Paddle's own gradient is off at 0", stages=("gradient",))]
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STAGES: tuple[Stage, ...] = ("forward", "gradient", "gradient2")
 
 @dataclass(frozen=True)
 class Limitation:
-    """A known gap: cases whose id matches `cases` (a pattern such as "gru.*") may differ at these stages, for a reason."""
+    """A known gap: cases whose id matches `cases` (a pattern such as "gru.*") may differ at these stages."""
 
     cases: str
     reason: str
@@ -95,7 +95,8 @@ class Conformance:
         info = manager.op_info(op_type)
         proto = info.proto
         assert proto.doc, f"{op_type}: the definition class has no docstring"
-        undocumented = [s.name for s in (*proto.inputs.values(), *proto.outputs.values(), *proto.attrs.values()) if not s.doc]
+        declared: list[Any] = [*proto.inputs.values(), *proto.outputs.values(), *proto.attrs.values()]
+        undocumented = [d.name for d in declared if not d.doc]
         assert not undocumented, f"{op_type}: no documentation for {undocumented}"
         if manager.operator_class(op_type) is None:
             assert info.infer_shape is not None, f"{op_type}: no infer_shape"
@@ -144,4 +145,6 @@ class Conformance:
 @functools.cache
 def _ops_in(folder: Path) -> frozenset[str]:
     """Op types that the programs in a folder of case files run."""
-    return frozenset(t for f in folder.rglob("*.npz") for c in load_cases(f) for s in STAGES if c.has(s) for t in c.op_types(s))
+    return frozenset(
+        t for f in folder.rglob("*.npz") for c in load_cases(f) for s in STAGES if c.has(s) for t in c.op_types(s)
+    )

@@ -1,4 +1,4 @@
-"""OpCase: one op with inputs, attributes and expected outputs, written in a few lines; and the numeric gradient check."""
+"""OpCase: one op with inputs, attributes and expected outputs in a few lines; and the numeric gradient check."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class OpCase:
     def check_gradient(self, step: float = 1e-5, tolerance: float = 1e-5) -> list[str]:
         """Compare gradients with central differences of the op itself, in one random direction per input.
 
-        The loss is sum(output * cotangent) over all floating outputs with random cotangents; everything runs at float64.
+        The loss is sum(output * cotangent) over all floating outputs with random cotangents, at float64.
         """
         wide = {slot: _map(v, _to_float64) for slot, v in self.inputs.items()}
         built = _Built(self, wide)
@@ -97,11 +97,15 @@ class OpCase:
                 for sign in (1, -1):
                     moved = dict(built.feed) | {name: LoDTensor(value.array + sign * step * direction, value.lod)}
                     outs = executor.run(built.program, moved, list(cotangents), built.scope(), return_numpy=False)
-                    losses.append(sum(float((o.array * c.array).sum()) for o, c in zip(outs, cotangents.values(), strict=True)))
+                    losses.append(
+                        sum(float((o.array * c.array).sum()) for o, c in zip(outs, cotangents.values(), strict=True))
+                    )
                 numeric = (losses[0] - losses[1]) / (2 * step)
                 if abs(analytic - numeric) > tolerance * max(1.0, abs(numeric)):
-                    found.append(f"{self.id}: gradient of {name} is {analytic:.8g} in a random direction, "
-                                 f"central differences give {numeric:.8g}")
+                    found.append(
+                        f"{self.id}: gradient of {name} is {analytic:.8g} in a random direction, "
+                        f"central differences give {numeric:.8g}"
+                    )
         return found
 
 
@@ -163,7 +167,9 @@ class _Built:
                 scope.var(name).set(copied(value))
         return scope
 
-    def gradients(self, executor: Executor, cotangents: Mapping[str, LoDTensor], slots: Sequence[str]) -> dict[str, Any]:
+    def gradients(
+        self, executor: Executor, cotangents: Mapping[str, LoDTensor], slots: Sequence[str]
+    ) -> dict[str, Any]:
         """Gradients of the inputs in `slots`, by the op's own gradient ops."""
         wanted = [n for slot in slots for n, _ in self.bound[slot]]
         no_grad = [n for n in self._given if n not in wanted]

@@ -61,7 +61,9 @@ def differences(case: FileCase, stage: Stage, got: Mapping[str, Any], scale: flo
         if case.stochastic:
             want = expected.value
             if (want.dtype, want.shape) != (value.dtype, value.shape):
-                found.append(f"{expected.name} is {value.dtype}{list(value.shape)}, expected {want.dtype}{list(want.shape)}")
+                found.append(
+                    f"{expected.name} is {value.dtype}{list(value.shape)}, expected {want.dtype}{list(want.shape)}"
+                )
             continue
         reason = compare(expected, value, scale)
         if reason and stage == "gradient":

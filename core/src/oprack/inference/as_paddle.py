@@ -1,0 +1,79 @@
+"""Lets a client that imports `paddle.inference` run on oprack without a change."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, TracebackType
+from typing import Any, Self
+
+from oprack.errors import PreconditionNotMetError
+
+_NAMES = ("paddle", "paddle.inference", "paddle.device", "paddle.version")
+
+
+class _Module(ModuleType):
+    """A stand-in module that says what it lacks."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"{self.__name__}.{name} is not provided by oprack.inference.as_paddle(), which stands in for "
+            f"paddle.inference only; it has {', '.join(n for n in vars(self) if not n.startswith('_'))}"
+        )
+
+
+class as_paddle:
+    """`oprack.inference.as_paddle()` puts stand-ins for `paddle` and `paddle.inference` into sys.modules.
+
+    Call it before the client is imported; as a context manager it takes them out again.
+    Raises PreconditionNotMetError when Paddle itself is imported already.
+    """
+
+    def __init__(self) -> None:
+        real = sys.modules.get("paddle")
+        if real is not None and not isinstance(real, _Module):
+            raise PreconditionNotMetError(
+                f"as_paddle(): paddle is imported already from {getattr(real, '__file__', '?')}; call as_paddle() "
+                "first, in a process that does not import Paddle"
+            )
+        self._before = {name: sys.modules.get(name) for name in _NAMES}
+        sys.modules.update(_stand_ins())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.uninstall()
+
+    def uninstall(self) -> None:
+        """Put back what sys.modules held before."""
+        for name, module in self._before.items():
+            if module is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module
+
+
+def _stand_ins() -> dict[str, ModuleType]:
+    from oprack import inference
+
+    modules: dict[str, ModuleType] = {name: _Module(name, f"Stand-in for {name}, served by oprack.") for name in _NAMES}
+    paddle = modules["paddle"]
+    paddle.__path__ = []
+    vars(modules["paddle.inference"]).update({n: getattr(inference, n) for n in inference.PADDLE_NAMES})
+    vars(modules["paddle.device"]).update(
+        is_compiled_with_cuda=lambda: False,
+        is_compiled_with_rocm=lambda: False,
+        is_compiled_with_xpu=lambda: False,
+        get_device=lambda: "cpu",
+    )
+    vars(modules["paddle.version"]).update(full_version=inference.PADDLE_VERSION)
+    vars(paddle).update(
+        __version__=inference.PADDLE_VERSION,
+        inference=modules["paddle.inference"],
+        device=modules["paddle.device"],
+        version=modules["paddle.version"],
+        is_compiled_with_cuda=lambda: False,
+    )
+    return modules

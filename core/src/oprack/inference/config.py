@@ -1,0 +1,234 @@
+"""Config: which model to load, and how to run it; paddle.inference.Config."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+from oprack.errors import InvalidArgumentError
+from oprack.inference.enums import PrecisionType
+from oprack.inference.no_effect import NoEffectSettings, say_once
+from oprack.inference.pass_builder import PassBuilder
+
+
+class Config(NoEffectSettings):
+    """Settings of a predictor.
+
+    Config(model_dir): a folder with `__model__`. Config(model_file, params_file): a pair of files. Config(config): a
+    copy. Config(): set the model later. Settings of Paddle that mean nothing here are accepted and said once.
+    """
+
+    Precision = PrecisionType
+    Float32, Int8, Half, Bfloat16 = PrecisionType
+
+    def __init__(self, model: str | Path | Config | None = None, params_file: str | Path | None = None) -> None:
+        if isinstance(model, Config):
+            self.__dict__.update(copy.deepcopy(model.__dict__))
+            return
+        self._model_dir = ""
+        self._prog_file = ""
+        self._params_file = ""
+        self._buffers: tuple[bytes, bytes] | None = None
+        self._gpu: tuple[int, int] | None = None
+        self._threads: int | None = None
+        self._ir_optim = True
+        self._ir_debug = False
+        self._memory_optim = False
+        self._profile = False
+        self._log = True
+        self._mkldnn = True
+        self._mkldnn_cache_capacity = 10
+        self._passes = PassBuilder()
+        if model is not None:
+            self.set_model(model, params_file)
+
+    # The model --------------------------------------------------------------------------------------------------------
+    def set_model(self, model: str | Path, params_file: str | Path | None = None) -> None:
+        """A folder, or a program file and a parameter file."""
+        self._buffers = None
+        if params_file is None:
+            self._model_dir, self._prog_file, self._params_file = str(model), "", ""
+        else:
+            self._model_dir, self._prog_file, self._params_file = "", str(model), str(params_file)
+
+    def set_prog_file(self, path: str | Path) -> None:
+        self._buffers, self._prog_file = None, str(path)
+
+    def set_params_file(self, path: str | Path) -> None:
+        self._buffers, self._params_file = None, str(path)
+
+    def set_model_buffer(
+        self, prog_buffer: bytes, prog_buffer_size: int, params_buffer: bytes, params_buffer_size: int
+    ) -> None:
+        """The bytes of a program and of its combined parameters.
+
+        Raises InvalidArgumentError when a size is larger than its buffer.
+        """
+        given = (("program", prog_buffer, prog_buffer_size), ("params", params_buffer, params_buffer_size))
+        for what, buffer, size in given:
+            if not isinstance(buffer, bytes | bytearray | memoryview) or not 0 <= size <= len(buffer):
+                length = len(buffer) if hasattr(buffer, "__len__") else 0
+                raise InvalidArgumentError(
+                    f"set_model_buffer: the {what} buffer is a {type(buffer).__name__} of {length} bytes and its size "
+                    f"is given as {size}; expected bytes and a size of at most its length"
+                )
+        self._buffers = (bytes(prog_buffer[:prog_buffer_size]), bytes(params_buffer[:params_buffer_size]))
+        self._model_dir = self._prog_file = self._params_file = ""
+
+    def model_dir(self) -> str:
+        return self._model_dir
+
+    def prog_file(self) -> str:
+        return self._prog_file
+
+    def params_file(self) -> str:
+        return self._params_file
+
+    def model_from_memory(self) -> bool:
+        return self._buffers is not None
+
+    def buffers(self) -> tuple[bytes, bytes] | None:
+        """Bytes of program and parameters, when set_model_buffer gave them."""
+        return self._buffers
+
+    # The device -------------------------------------------------------------------------------------------------------
+    def enable_use_gpu(
+        self, memory_pool_init_size_mb: int, device_id: int = 0, precision_mode: PrecisionType = PrecisionType.Float32
+    ) -> None:
+        """Run at CUDAPlace(device_id), which the plugin oprack-cuda serves."""
+        self._gpu = (int(memory_pool_init_size_mb), int(device_id))
+        if precision_mode is not PrecisionType.Float32:
+            say_once("Config.enable_use_gpu(precision_mode=...)", "models run in their own dtypes")
+
+    def disable_gpu(self) -> None:
+        self._gpu = None
+
+    def use_gpu(self) -> bool:
+        return self._gpu is not None
+
+    def gpu_device_id(self) -> int:
+        return self._gpu[1] if self._gpu else 0
+
+    def memory_pool_init_size_mb(self) -> int:
+        return self._gpu[0] if self._gpu else 0
+
+    def fraction_of_gpu_memory_for_pool(self) -> float:
+        """Always 0: the pool of CuPy grows as needed."""
+        return 0.0
+
+    def xpu_device_id(self) -> int:
+        return 0
+
+    def enable_custom_device(self, device_type: str, device_id: int = 0, *_: Any) -> None:
+        """Raises InvalidArgumentError: places come from plugins, and a predictor runs at CPU or CUDA."""
+        raise InvalidArgumentError(
+            f"enable_custom_device({device_type!r}): predictors run at the CPU or, with oprack-cuda, at CUDA; "
+            "leave this call out"
+        )
+
+    def set_cpu_math_library_num_threads(self, threads: int) -> None:
+        """Threads of the math library while a predictor runs; needs threadpoolctl, and says so once without it.
+
+        Raises InvalidArgumentError for a number below 1.
+        """
+        if int(threads) < 1:
+            raise InvalidArgumentError(f"set_cpu_math_library_num_threads({threads}): expected 1 or more")
+        self._threads = int(threads)
+
+    def cpu_math_library_num_threads(self) -> int:
+        return self._threads or 1
+
+    def has_thread_limit(self) -> bool:
+        """Whether set_cpu_math_library_num_threads was called; else the math library decides."""
+        return self._threads is not None
+
+    # Optimisation -----------------------------------------------------------------------------------------------------
+    def switch_ir_optim(self, x: bool = True) -> None:
+        """Whether passes may rewrite the program."""
+        self._ir_optim = bool(x)
+
+    def ir_optim(self) -> bool:
+        return self._ir_optim
+
+    def switch_ir_debug(self, x: bool = True) -> None:
+        self._ir_debug = bool(x)
+
+    def pass_builder(self) -> PassBuilder:
+        return self._passes
+
+    def delete_pass(self, name: str) -> None:
+        """Keep a pass from running."""
+        self._passes.delete_pass(name)
+
+    def enable_memory_optim(self, x: bool = True) -> None:
+        """Drop each intermediate value after its last use; `clear_intermediate_tensor` then finds none."""
+        self._memory_optim = bool(x)
+
+    def memory_optim_enabled(self) -> bool:
+        return self._memory_optim
+
+    def enable_mkldnn(self) -> None:
+        """Let kernels of library "onednn" run, where a plugin brings them."""
+        self._mkldnn = True
+
+    def disable_mkldnn(self) -> None:
+        """Keep kernels of library "onednn" from running."""
+        self._mkldnn = False
+
+    def mkldnn_enabled(self) -> bool:
+        return self._mkldnn
+
+    def set_mkldnn_cache_capacity(self, capacity: int) -> None:
+        """How many shapes a library's primitives are kept for."""
+        self._mkldnn_cache_capacity = int(capacity)
+
+    # Reports ----------------------------------------------------------------------------------------------------------
+    def enable_profile(self) -> None:
+        """Print the time by op when the predictor is dropped."""
+        self._profile = True
+
+    def profile_enabled(self) -> bool:
+        return self._profile
+
+    def disable_glog_info(self) -> None:
+        self._log = False
+
+    def glog_info_disabled(self) -> bool:
+        return not self._log
+
+    def switch_use_feed_fetch_ops(self, x: bool = True) -> None:
+        """Inputs and outputs are handles, whether or not the program has feed and fetch ops: True is said once."""
+        if x:
+            say_once("Config.switch_use_feed_fetch_ops(True)", "inputs and outputs are handles")
+
+    def use_feed_fetch_ops_enabled(self) -> bool:
+        return False
+
+    def specify_input_name(self) -> bool:
+        """Always True: inputs are found by name."""
+        return True
+
+    def summary(self) -> str:
+        """The settings as a table."""
+        rows: list[tuple[str, str] | None] = [("Option", "Value"), None]
+        rows += [("model_dir", self._model_dir)] if self._model_dir else []
+        rows += [("model_file", self._prog_file), ("params_file", self._params_file)] if self._prog_file else []
+        rows += [("model_from_memory", "true")] if self._buffers else []
+        rows += [None, ("cpu_math_thread", str(self._threads or "library's own"))]
+        rows += [("enable_mkldnn", _bool(self._mkldnn)), ("mkldnn_cache_capacity", str(self._mkldnn_cache_capacity))]
+        rows += [None, ("use_gpu", _bool(self.use_gpu()))]
+        rows += [("gpu_device_id", str(self.gpu_device_id()))] if self._gpu else []
+        rows += [None, ("ir_optim", _bool(self._ir_optim)), ("ir_debug", _bool(self._ir_debug))]
+        rows += [("deleted_passes", ", ".join(sorted(self._passes.deleted)))] if self._passes.deleted else []
+        rows += [("memory_optim", _bool(self._memory_optim)), ("enable_profile", _bool(self._profile))]
+        rows += [("enable_log", _bool(self._log))]
+        left = max(len(r[0]) for r in rows if r)
+        right = max(len(r[1]) for r in rows if r)
+        line = f"+-{'-' * left}-+-{'-' * right}-+"
+        body = [line if r is None else f"| {r[0]:<{left}} | {r[1]:<{right}} |" for r in rows]
+        return "\n".join([line, *body, line])
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"

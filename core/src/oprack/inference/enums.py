@@ -1,0 +1,57 @@
+"""Enums of paddle.inference, with Paddle's numbers."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from oprack.errors import InvalidArgumentError
+from oprack.types import dtype_name
+
+
+class DataType(Enum):
+    """dtype of a handle's data."""
+
+    FLOAT32 = 0
+    INT64 = 1
+    INT32 = 2
+    UINT8 = 3
+    INT8 = 4
+    FLOAT16 = 5
+    BOOL = 6
+    FLOAT64 = 7
+
+
+class PlaceType(Enum):
+    """Where a handle's data lives."""
+
+    UNK = -1
+    CPU = 0
+    GPU = 1
+    XPU = 2
+    CUSTOM = 4
+
+
+class PrecisionType(Enum):
+    """Precision of the computation; oprack computes in the model's own dtypes."""
+
+    Float32 = 0
+    Int8 = 1
+    Half = 2
+    Bfloat16 = 3
+
+
+_BYTES = {"FLOAT64": 8, "INT64": 8, "FLOAT32": 4, "INT32": 4, "FLOAT16": 2, "UINT8": 1, "INT8": 1, "BOOL": 1}
+
+
+def get_num_bytes_of_data_type(dtype: DataType) -> int:
+    """Bytes of one element."""
+    return _BYTES[dtype.name]
+
+
+def data_type_of(dtype: object) -> DataType:
+    """The DataType of a dtype name. Raises InvalidArgumentError when paddle.inference has none for it."""
+    name = dtype_name(dtype).upper()
+    if name not in DataType.__members__:
+        known = ", ".join(DataType.__members__)
+        raise InvalidArgumentError(f"dtype {dtype!r} has no paddle.inference.DataType; expected one of {known}")
+    return DataType[name]

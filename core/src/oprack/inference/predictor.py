@@ -1,0 +1,217 @@
+"""Predictor: a loaded model behind handles; paddle.inference.Predictor."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
+from oprack.inference.config import Config
+from oprack.inference.no_effect import say_once
+from oprack.inference.tensor_handle import Slot, Tensor
+from oprack.io.inference_model import InferenceModel, load_from_buffers, load_inference_model
+from oprack.runtime import NaiveExecutor, Profiler
+from oprack.runtime.feed_fetch import set_feeds
+from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
+
+
+def _load(config: Config, scope: Scope) -> InferenceModel:
+    buffers = config.buffers()
+    if buffers is not None:
+        return load_from_buffers(*buffers, scope)
+    if config.prog_file():
+        program = Path(config.model_dir(), config.prog_file()).absolute()
+        params = str(Path(config.model_dir(), config.params_file()).absolute()) if config.params_file() else None
+        return load_inference_model(program.parent, scope, model_filename=program.name, params_filename=params)
+    if not config.model_dir():
+        raise PreconditionNotMetError(
+            "create_predictor: the Config names no model; use Config(model_dir), Config(model_file, params_file) or "
+            "config.set_model_buffer(...)"
+        )
+    return load_inference_model(config.model_dir(), scope)
+
+
+class _OutputHook:
+    """Observer that shows each op's outputs to a client's hook."""
+
+    def __init__(self, hook: Callable[[str, str, Tensor], None]) -> None:
+        self._hook = hook
+
+    def before_op(self, op: Any, scope: Scope) -> None:
+        """Nothing is shown before an op ran."""
+
+    def after_op(self, op: Any, scope: Scope) -> None:
+        for name in {n for names in op.outputs.values() for n in names}:
+            var = scope.find_var(name)
+            if var is not None and isinstance(var.value, LoDTensor):
+                slot = Slot(name, None, False)
+                slot.array, slot.lod = var.value.array, var.value.lod
+                self._hook(op.type, name, Tensor(slot))
+
+
+class Predictor:
+    """Runs one model. Clones share its parameters; each predictor serves one thread at a time.
+
+    Raises ModelError of several kinds when the model can't be used, MissingPackError when ops are missing.
+    """
+
+    def __init__(self, config: Config, shared: Predictor | None = None) -> None:
+        self._config = Config(config)
+        self._parameters: Scope = shared._parameters if shared else Scope()
+        self._model: InferenceModel = shared._model if shared else _load(self._config, self._parameters)
+        self._executor: NaiveExecutor = shared._executor if shared else self._make_executor()
+        self._scope = self._parameters.new_scope()
+        self._prepared = self._executor.prepare(self._model.program.desc)
+        block = self._model.program.global_block()
+        self._inputs = {n: Slot(n, block.find_var_recursive(n), True) for n in self._model.feed_names}
+        self._outputs = {n: Slot(n, block.find_var_recursive(n), False) for n in self._model.fetch_names}
+        self._lock = threading.Lock()
+        self._profiler: Profiler | None = None
+        self._hooks: list[_OutputHook] = []
+        if self._config.profile_enabled():
+            self._profiler = Profiler()
+            weakref.finalize(self, _print_profile, self._profiler)
+
+    def _make_executor(self) -> NaiveExecutor:
+        place: Place = CUDAPlace(self._config.gpu_device_id()) if self._config.use_gpu() else CPUPlace()
+        excluded = () if self._config.mkldnn_enabled() else ("onednn",)
+        return NaiveExecutor(place, excluded_libraries=excluded)
+
+    # Names and handles ------------------------------------------------------------------------------------------------
+    def get_input_names(self) -> list[str]:
+        return list(self._inputs)
+
+    def get_output_names(self) -> list[str]:
+        return list(self._outputs)
+
+    def get_input_handle(self, name: str) -> Tensor:
+        """Raises NotFoundError that lists the inputs."""
+        return Tensor(self._slot(name, self._inputs, "input"))
+
+    def get_output_handle(self, name: str) -> Tensor:
+        """Raises NotFoundError that lists the outputs."""
+        return Tensor(self._slot(name, self._outputs, "output"))
+
+    def _slot(self, name: str, slots: dict[str, Slot], what: str) -> Slot:
+        if name not in slots:
+            raise NotFoundError(f"the model has no {what} {name!r}; it has {', '.join(map(repr, slots)) or 'none'}")
+        return slots[name]
+
+    # Running ----------------------------------------------------------------------------------------------------------
+    def run(self, inputs: Sequence[Any] | None = None) -> list[np.ndarray] | bool:
+        """Run on the inputs' handles, or on a list of arrays in the order of the input names; then returns the outputs.
+
+        Raises PreconditionNotMetError when an input was not filled or another thread is running this predictor,
+        FeedError when an input does not fit, and what ops raise.
+        """
+        if inputs is not None:
+            self._fill(inputs)
+        if not self._lock.acquire(blocking=False):
+            raise PreconditionNotMetError(
+                "this predictor is running in another thread; give each thread predictor.clone() of its own"
+            )
+        try:
+            self._run()
+        finally:
+            self._lock.release()
+        return [np.array(s.array, copy=True) for s in self._outputs.values()] if inputs is not None else True
+
+    def _fill(self, inputs: Sequence[Any]) -> None:
+        if len(inputs) != len(self._inputs):
+            raise InvalidArgumentError(
+                f"run(inputs): got {len(inputs)} arrays; the model has {len(self._inputs)} inputs: "
+                f"{', '.join(self._inputs)}"
+            )
+        for name, value in zip(self._inputs, inputs, strict=True):
+            slot = self._inputs[name]
+            slot.lod = getattr(value, "lod", [])
+            slot.array = value.array if isinstance(value, LoDTensor) else np.asarray(value)
+
+    def _run(self) -> None:
+        prepared, scope = self._prepared, self._scope
+        if not prepared.is_current(self._executor.manager):
+            prepared = self._prepared = self._executor.prepare(self._model.program.desc)
+        block = prepared.block(0)
+        block.create_variables(scope)
+        set_feeds(block.block, {name: slot.fed() for name, slot in self._inputs.items()}, scope)
+        keep = list(self._outputs) if self._config.memory_optim_enabled() and not self._hooks else None
+        with self._threads(), self._profiler or contextlib.nullcontext():
+            self._executor.run_prepared(prepared, scope, keep, observers=self._hooks)
+        for name, slot in self._outputs.items():
+            value = scope.get_var(name).get()
+            slot.array = self._executor.pool.get(value.place).to_host(value.array)
+            slot.lod = value.lod
+
+    @contextlib.contextmanager
+    def _threads(self) -> Iterator[None]:
+        """The math library limited to the threads that the Config asks for."""
+        threads = self._config.cpu_math_library_num_threads() if self._config.has_thread_limit() else None
+        if threads is None:
+            yield
+            return
+        try:
+            import threadpoolctl
+        except ImportError:
+            say_once("Config.set_cpu_math_library_num_threads", "it needs the package threadpoolctl (pip install it)")
+            yield
+            return
+        with threadpoolctl.threadpool_limits(threads):
+            yield
+
+    def register_output_hook(self, hook: Callable[[str, str, Tensor], None]) -> None:
+        """Call hook(op type, variable, tensor) for every output of every op from now on."""
+        self._hooks.append(_OutputHook(hook))
+
+    # Memory and copies ------------------------------------------------------------------------------------------------
+    def clone(self) -> Predictor:
+        """A predictor of its own scope that shares the parameters and what was prepared; for another thread."""
+        return Predictor(self._config, shared=self)
+
+    def clear_intermediate_tensor(self) -> None:
+        """Drop all values between inputs and outputs."""
+        for name in self._scope.local_var_names():
+            if name not in self._outputs:
+                self._scope.var(name).clear()
+
+    def try_shrink_memory(self) -> int:
+        """Drop intermediate values and return 0, the bytes that a pool still holds: NumPy keeps none."""
+        self.clear_intermediate_tensor()
+        return 0
+
+    def __repr__(self) -> str:
+        return f"<Predictor {list(self._inputs)} -> {list(self._outputs)} at {self._executor.place!r}>"
+
+
+def _print_profile(profiler: Profiler) -> None:
+    if profiler.events:
+        print(profiler.table(), file=sys.stderr)
+
+
+def create_predictor(config: Config) -> Predictor:
+    """Load the model that `config` names. Raises as Predictor."""
+    return Predictor(config)
+
+
+class PredictorPool:
+    """A predictor and its clones: `PredictorPool(config, 4).retrive(2)`; Paddle's spelling."""
+
+    def __init__(self, config: Config, size: int = 1) -> None:
+        if size < 1:
+            raise InvalidArgumentError(f"PredictorPool(config, {size}): expected a size of at least 1")
+        first = create_predictor(config)
+        self._predictors = [first, *(first.clone() for _ in range(size - 1))]
+
+    def retrive(self, index: int) -> Predictor:
+        """Predictor number `index`. Raises InvalidArgumentError when there is none."""
+        if not 0 <= index < len(self._predictors):
+            raise InvalidArgumentError(f"retrive({index}): the pool has predictors 0 to {len(self._predictors) - 1}")
+        return self._predictors[index]
+
+    retrieve = retrive

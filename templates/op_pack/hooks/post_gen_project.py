@@ -1,0 +1,20 @@
+"""Keeps the chosen licence and says what to do next; writes only inside the new folder."""
+
+import pathlib
+
+LICENCE = "{{ cookiecutter.licence }}"
+for path in pathlib.Path("licences").iterdir():
+    if path.stem == LICENCE:
+        path.replace("LICENSE")
+    else:
+        path.unlink()
+pathlib.Path("licences").rmdir()
+
+print(
+    """{{ cookiecutter.dist_name }} is ready:
+  cd {{ cookiecutter.dist_name }}
+  pip install -e '.[test]'      the pack, in place: oprack finds it by itself
+  oprack op {{ cookiecutter.first_op }}
+  pytest                        its tests: kernels, conformance, gradients
+  oprack manifest . --check     after you add ops: run it without --check"""
+)

@@ -1,0 +1,32 @@
+"""Refuses answers that would make a pack that can't work, before any file is written."""
+
+import keyword
+import re
+import sys
+
+ANSWERS = {
+    "pack_name": "{{ cookiecutter.pack_name }}",
+    "first_op": "{{ cookiecutter.first_op }}",
+    "import_name": "{{ cookiecutter.import_name }}",
+    "dist_name": "{{ cookiecutter.dist_name }}",
+    "class_name": "{{ cookiecutter.class_name }}",
+}
+RESERVED = {"core", "math", "tensor", "nn", "sequence", "control_flow", "random", "vision"}
+
+WORDS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+problems = []
+for name in ("pack_name", "first_op", "import_name"):
+    value = ANSWERS[name]
+    if not WORDS.fullmatch(value) or keyword.iskeyword(value):
+        problems.append(f"{name} is {value!r}; expected lower-case words joined by _, such as 'my_pack'")
+if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", ANSWERS["dist_name"]):
+    problems.append(f"dist_name is {ANSWERS['dist_name']!r}; expected lower-case words joined by -, such as 'oprack-my-pack'")
+if not ANSWERS["class_name"].isidentifier():
+    problems.append(f"class_name is {ANSWERS['class_name']!r}; expected a Python class name, such as 'ScaledSquare'")
+if ANSWERS["pack_name"] in RESERVED:
+    problems.append(f"pack_name is {ANSWERS['pack_name']!r}, which is a pack of oprack itself; choose another one")
+if ANSWERS["first_op"].endswith("_grad"):
+    problems.append(f"first_op is {ANSWERS['first_op']!r}; names that end in _grad are gradient ops, which come with their op")
+if problems:
+    print("oprack new-pack: nothing was written:\n  " + "\n  ".join(problems), file=sys.stderr)
+    sys.exit(1)

@@ -1,0 +1,119 @@
+"""The template gives a pack that works: baked, built, installed beside the core, run from a saved program, tested."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oprack.cli.main import main
+
+ROOT = Path(__file__).parents[1]
+
+RUN_SAVED_PROGRAM = """
+import sys, numpy as np, oprack
+program = oprack.Program.parse(open(sys.argv[1], "rb").read())
+(y,) = oprack.Executor().run(program, feed={"x": np.float32([1, -2, 3])}, fetch_list=["y"], scope=oprack.Scope())
+print(y.tolist(), [p.name for p in oprack.packs()])
+"""
+
+
+def _files(folder: Path) -> set[str]:
+    return {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
+
+
+@pytest.mark.parametrize("places", ["cpu and cuda", "cpu"])
+@pytest.mark.parametrize("licence", ["Apache-2.0", "MIT", "BSD-3-Clause"])
+def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
+    answers = ["--pack-name", "two_words", "--first-op", "my_op", "--places", places, "--licence", licence]
+    assert main(["new-pack", str(tmp_path), "--no-input", *answers]) == 0
+    folder = tmp_path / "oprack-two-words"
+    package = "src/oprack_two_words"
+    assert _files(folder) == {
+        ".github/workflows/publish.yml", ".github/workflows/test.yml", ".gitignore", "CHANGELOG.md", "LICENSE",
+        "README.md", "pyproject.toml", f"{package}/__init__.py", f"{package}/kernels/__init__.py",
+        f"{package}/kernels/my_op.py", f"{package}/ops.toml", f"{package}/ops/__init__.py", f"{package}/ops/my_op.py",
+        f"{package}/pack.py", "tests/cases.py", "tests/test_my_op.py", "tests/test_pack.py",
+    }  # fmt: skip
+    assert {"Apache-2.0": "Apache", "MIT": "MIT License", "BSD-3-Clause": "BSD 3-Clause"}[licence] in (
+        folder / "LICENSE"
+    ).read_text()
+    assert "{{" not in "".join((folder / f).read_text() for f in _files(folder) if not f.startswith(".github"))
+    # the rendered manifest is what `oprack manifest` would write; in a process that has not imported another bake
+    assert "up to date" in _run(sys.executable, "-m", "oprack.cli.main", "manifest", folder, "--check")
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        (["--pack-name", "Bad Name"], "pack_name is 'Bad Name'; expected lower-case words joined by _"),
+        (["--pack-name", "math"], "which is a pack of oprack itself"),
+        (["--first-op", "class"], "first_op is 'class'"),
+        (["--first-op", "foo_grad"], "names that end in _grad are gradient ops"),
+    ],
+)
+def test_refuses_wrong_answers(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], answers: list[str], reason: str
+) -> None:
+    assert main(["new-pack", str(tmp_path), "--no-input", *answers]) == 3
+    errors = capfd.readouterr().err
+    assert reason in errors
+    assert "Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_folder_is_left_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "oprack-my-pack").mkdir()
+    (tmp_path / "oprack-my-pack" / "mine").write_text("kept")
+    assert main(["new-pack", str(tmp_path), "--no-input"]) == 3
+    assert "already exists" in capfd.readouterr().err
+    assert _files(tmp_path / "oprack-my-pack") == {"mine"}
+
+
+def _run(*command: object, cwd: Path | None = None) -> str:
+    keep = {
+        k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "OPRACK_PACKS", "OPRACK_BLOCK")
+    }
+    done = subprocess.run([str(c) for c in command], cwd=cwd, env=keep, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_a_baked_pack_is_built_installed_and_used(tmp_path: Path) -> None:
+    """Wheels of the core and of the baked pack in a fresh environment: nothing of this checkout is on its path."""
+    uv = Path(sys.executable).with_name("uv")
+    _run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "wheels", cwd=ROOT / "core")
+    environment = tmp_path / "env"
+    _run(uv, "venv", "--quiet", "--python", sys.executable, environment)
+    python = environment / "bin" / "python"
+    constraints = ROOT / "constraints.txt"
+
+    def install(*what: object) -> None:
+        _run(uv, "pip", "install", "--quiet", "--no-config", "--python", python, "--constraint", constraints, *what)
+
+    core = next((tmp_path / "wheels").glob("oprack-*.whl"))
+    install(f"{core}[templates,test]")
+    # the installed core bakes the pack, from the template inside its wheel
+    _run(environment / "bin" / "oprack", "new-pack", tmp_path, "--no-input", cwd=tmp_path)
+    folder = tmp_path / "oprack-my-pack"
+    _run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "wheels", cwd=folder)
+    install(next((tmp_path / "wheels").glob("oprack_my_pack-*.whl")))
+    (tmp_path / "saved.pdmodel").write_bytes(_saved_program())
+    printed = _run(python, "-c", RUN_SAVED_PROGRAM, tmp_path / "saved.pdmodel", cwd=tmp_path)
+    assert printed.strip() == "[2.0, 8.0, 18.0] ['core', 'my_pack']"
+    assert " passed" in _run(python, "-m", "pytest", "-q", folder / "tests", cwd=folder)
+
+
+def _saved_program() -> bytes:
+    """y = 2 x², saved by a process that does not know the op."""
+    from oprack import Program
+
+    program = Program()
+    block = program.global_block()
+    for name in ("x", "y"):
+        block.create_var(name, dtype=np.float32, shape=[-1])
+    block.append_op("scaled_square", {"X": "x"}, {"Out": "y"}, {"factor": 2.0})
+    return program.serialize()
