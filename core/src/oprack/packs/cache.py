@@ -20,7 +20,7 @@ from typing import Any
 
 from oprack.errors import ManifestError, PackError
 from oprack.packs import manifest as manifests
-from oprack.packs.discovery import BUILTIN, FoundPack, Pack, installed_packs, load_pack
+from oprack.packs.discovery import BUILTIN, FoundPack, Pack, PackLoader, installed_packs
 from oprack.packs.register import Contributions, file_state
 
 FORMAT = 1
@@ -48,6 +48,7 @@ class CachedSource:
         name = json.dumps([self._key, sys.executable, self._path])
         self.file = directory / f"packs-{zlib.crc32(name.encode()):08x}.json"
         self.state = "miss"
+        self._loader = PackLoader()
         self._records: dict[FoundPack, dict[str, Any]] = {}
         self._kept: dict[FoundPack, dict[str, Any]] = {}
         self._found: list[FoundPack] | None = None
@@ -92,7 +93,7 @@ class CachedSource:
                 if pack is not None:
                     self._kept[found] = record
                     return pack
-        pack = load_pack(found)
+        pack = self._loader.load(found)
         if pack.status == "ok" and pack.contributions.by_string:
             self._kept[found] = _to_record(pack)
             self._changed = True

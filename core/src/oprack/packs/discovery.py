@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OprackError, PackError, PackImportError
 from oprack.packs import manifest as manifests
 from oprack.packs.info import PackInfo
 from oprack.packs.register import Contributions, Register
 from oprack.packs.resolve import package_directory
+
+if TYPE_CHECKING:
+    import pluggy
 
 GROUP = "oprack.packs"
 CORE = "core"
@@ -94,6 +97,7 @@ class FreshSource:
 
     def __init__(self, entry_points: Iterable[Any] | None = None) -> None:
         self._entry_points = entry_points
+        self._loader = PackLoader()
 
     def found(self) -> list[FoundPack]:
         """The core's own pack, then those of entry points."""
@@ -102,7 +106,7 @@ class FreshSource:
 
     def load(self, found: FoundPack) -> Pack:
         """One pack, imported."""
-        return load_pack(found)
+        return self._loader.load(found)
 
     def save(self) -> None:
         """Nothing is kept."""
@@ -130,16 +134,47 @@ def _distribution(dist: Any) -> tuple[str, str, str]:
     return dist.name, dist.version, ""
 
 
-def load_pack(found: FoundPack) -> Pack:
-    """Import a pack's module and call its hooks; whatever fails is kept in the result and never raised."""
-    pack = Pack(found)
-    register = Register(found.name, found.distribution)
-    try:
-        pack.hooks = _call_hooks(_import(found), found, register)
-        pack.contributions = register.contributions
-    except (Exception, SystemExit) as e:
-        pack.status, pack.exception = "broken", _as_pack_error(e, found)
-    return pack
+class PackLoader:
+    """Imports packs and calls their hooks, one pack at a time, so that no pack sees the `register` of another."""
+
+    def __init__(self) -> None:
+        self._plugins: pluggy.PluginManager | None = None
+
+    def load(self, found: FoundPack) -> Pack:
+        """Import a pack's module and call its hooks; whatever fails is kept in the result and never raised."""
+        pack = Pack(found)
+        register = Register(found.name, found.distribution)
+        try:
+            pack.hooks = self._call_hooks(_import(found), found, register)
+            pack.contributions = register.contributions
+        except (Exception, SystemExit) as e:
+            pack.status, pack.exception = "broken", _as_pack_error(e, found)
+        return pack
+
+    def _call_hooks(self, plugin: Any, found: FoundPack, register: Register) -> tuple[str, ...]:
+        import pluggy
+
+        from oprack.packs import hookspecs
+
+        if self._plugins is None:
+            self._plugins = pluggy.PluginManager(hookspecs.PROJECT)
+            self._plugins.add_hookspecs(hookspecs)
+        plugins = self._plugins
+        try:
+            plugins.register(plugin, found.name)
+            plugins.check_pending()
+            implemented = {caller.name for caller in plugins.get_hookcallers(plugin) or ()}
+            if not implemented:
+                raise PackError(
+                    f"pack {found.name} ({found.distribution}): {found.value} implements no hook; expected functions "
+                    f"decorated with @oprack.hookimpl and named {', '.join(hookspecs.HOOKS)}"
+                )
+            hooks = tuple(name for name in hookspecs.HOOKS if name in implemented)
+            for name in hooks:
+                getattr(plugins.hook, name)(register=register)
+            return hooks
+        finally:
+            plugins.unregister(plugin)
 
 
 def _import(found: FoundPack) -> Any:
@@ -157,28 +192,6 @@ def _import(found: FoundPack) -> Any:
             f"imported: {type(e).__name__}: {e}; repair or reinstall {found.distribution}, or block it with "
             f"OPRACK_BLOCK={found.name}"
         ) from e
-
-
-def _call_hooks(plugin: Any, found: FoundPack, register: Register) -> tuple[str, ...]:
-    import pluggy
-
-    from oprack.packs import hookspecs
-
-    # A plugin manager per pack: its errors are its own, and no pack sees the `register` of another.
-    manager = pluggy.PluginManager(hookspecs.PROJECT)
-    manager.add_hookspecs(hookspecs)
-    manager.register(plugin, found.name)
-    manager.check_pending()
-    implemented = {caller.name for caller in manager.get_hookcallers(plugin) or ()}
-    if not implemented:
-        raise PackError(
-            f"pack {found.name} ({found.distribution}): {found.value} implements no hook; expected functions "
-            f"decorated with @oprack.hookimpl and named {', '.join(hookspecs.HOOKS)}"
-        )
-    hooks = tuple(name for name in hookspecs.HOOKS if name in implemented)
-    for name in hooks:
-        getattr(manager.hook, name)(register=register)
-    return hooks
 
 
 def _as_pack_error(e: BaseException, found: FoundPack) -> BaseException:
