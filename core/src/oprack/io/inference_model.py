@@ -56,7 +56,7 @@ def load_inference_model(
 def load_program(
     path: str | os.PathLike[str], *, model_filename: str | None = None
 ) -> tuple[Program, list[str], list[str]]:
-    """The program alone, with the names of its inputs and outputs; no parameter is read. Raises as load_inference_model."""
+    """The program with the names of its inputs and outputs; no parameter is read. Raises as load_inference_model."""
     model, _ = _locate(Path(path), model_filename, None)
     program = Program.parse(open_view(model))
     return (program, *feed_and_fetch_names(program))

@@ -121,18 +121,17 @@ def read_combined_view(view: Any, descs: list[VarDesc], source: str) -> dict[str
 
 def open_view(path: Path) -> memoryview:
     """The bytes of a regular file, mapped and not read."""
-    with open(path, "rb", opener=_open_at_once) as file:
-        status = os.fstat(file.fileno())
+    # A named pipe in a model's directory would block for ever without the flag
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             raise CorruptParameterError(f"{os.fspath(path)!r} is no regular file; expected a parameter file")
         if not status.st_size:
             return memoryview(b"")  # an empty file can't be mapped
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    # A named pipe in a model's directory would block for ever
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+        return memoryview(mmap.mmap(fd, 0, access=mmap.ACCESS_READ))
+    finally:
+        os.close(fd)
 
 
 def check_fits(value: Value, var: VarDesc, source: str) -> None:
