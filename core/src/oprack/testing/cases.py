@@ -100,8 +100,8 @@ class FileCase:
 
 
 def _typed(array: np.ndarray, info: Mapping[str, Any]) -> np.ndarray:
-    """bfloat16 is stored as its bits."""
-    if info.get("dtype") == "bfloat16" and array.dtype == np.uint16:
+    """bfloat16 is stored as its bits; no variable has dtype uint16, and not every header says bfloat16."""
+    if info.get("dtype", "bfloat16") == "bfloat16" and array.dtype == np.uint16:
         return array.view(numpy_dtype("bfloat16"))
     return array
 

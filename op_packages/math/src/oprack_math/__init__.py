@@ -1,0 +1,1 @@
+"""Op pack of mathematics: arithmetic, comparison, logic, unary functions, reductions, matrix products, norms."""
