@@ -75,7 +75,8 @@ def draw_block(block: BlockDesc) -> str:
         parts.append(
             f'<g><title>{escape(str(op))}</title><rect x="{x:.1f}" y="{y:.1f}" width="{WIDTH}" height="{HEIGHT}" '
             f'rx="5" fill="{color[op.type]}" stroke="#475569"/>'
-            f'<text x="{x + WIDTH / 2:.1f}" y="{y + HEIGHT / 2 + 4:.1f}" text-anchor="middle">{escape(_short(op.type))}</text></g>'
+            f'<text x="{x + WIDTH / 2:.1f}" y="{y + HEIGHT / 2 + 4:.1f}" text-anchor="middle">'
+            f"{escape(_short(op.type))}</text></g>"
         )
     return "\n".join([*parts, "</svg>\n"])
 

@@ -1,0 +1,135 @@
+"""Every op of every pack agrees with Paddle 2.6.2: slots, flags, attributes, versions (tests/data/reference)."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from oprack.op.proto import AttrProto, SlotProto
+from oprack.packs.manager import default_manager
+
+REFERENCE = Path(__file__).parent / "data" / "reference"
+FLAGS = {"d": "duplicable", "o": "dispensable", "i": "intermediate", "x": "extra"}
+
+
+@cache
+def reference() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((REFERENCE / "op_protos.json").read_text())
+    return found
+
+
+@cache
+def versions() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((REFERENCE / "op_versions.json").read_text())["ops"]
+    return found
+
+
+OP_TYPES = default_manager().op_types()
+
+
+def _slot(proto: SlotProto) -> tuple[str, tuple[str, ...]]:
+    return proto.name, tuple(flag for flag in FLAGS.values() if getattr(proto, flag))
+
+
+def _expected_slots(slots: list[list[str]]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(s[0], tuple(word for f, word in FLAGS.items() if f in (s[1] if len(s) > 1 else ""))) for s in slots]
+
+
+def _same_default(attr: AttrProto, default: Any) -> bool:
+    if isinstance(default, dict):
+        return attr.required
+    ours = list(attr.default) if isinstance(attr.default, tuple) else attr.default
+    if attr.type.name.startswith("FLOAT") and not attr.type.name.startswith("FLOAT64"):
+        # Paddle keeps float32; infinities are spelled as text
+        return bool(np.array_equal(np.float32(ours), np.float32(default)))
+    return bool(ours == default)
+
+
+@pytest.mark.parametrize("op_type", [t for t in OP_TYPES if t in reference()["ops"]])
+def test_signature(op_type: str) -> None:
+    proto, want = default_manager().op_info(op_type).proto, reference()["ops"][op_type]
+    assert [_slot(s) for s in proto.inputs.values()] == _expected_slots(want["in"])
+    assert [_slot(s) for s in proto.outputs.values()] == _expected_slots(want["out"])
+    attrs = {a[0]: a for a in want["attrs"]}
+    plain = [name for name in proto.attrs if name in attrs]
+    assert plain == list(attrs), "attributes, in order"
+    for name, given in attrs.items():
+        ours = proto.attrs[name]
+        flags = given[3] if len(given) > 3 else ""
+        assert ours.type.name == given[1], f"type of {name}"
+        assert _same_default(ours, given[2]), f"default of {name}: {ours.default!r}, Paddle has {given[2]!r}"
+        assert (ours.extra, ours.generated, ours.support_tensor) == tuple(f in flags for f in "xgt"), f"flags of {name}"
+    extra = [name for name in proto.attrs if name not in attrs]
+    missing = [name for name in want.get("extra_attrs", {}) if name not in proto.attrs]
+    assert not missing, f"extra attributes {missing} are not declared"
+    assert all(proto.attrs[name].extra for name in extra), f"{extra} are not Paddle's, so they have to be extra"
+
+
+def test_an_op_of_paddle_that_is_a_gradient_belongs_to_the_pack_of_its_forward_op() -> None:
+    manager = default_manager()
+    strays = []
+    for op_type in OP_TYPES:
+        known = reference()["noproto"].get(op_type)
+        for forward in known["from"] if known else ():
+            if manager.has_op(forward) and manager.owner(forward) != manager.owner(op_type):
+                strays.append((op_type, manager.owner(op_type), forward, manager.owner(forward)))
+    assert strays == []
+
+
+def _bound(entry: str) -> str:
+    """Slot of a grad op's input or output as the reference spells it: "X", "X=O:Out@GRAD", "X*", "X=[]"."""
+    return entry.split("=")[0].removesuffix("*")
+
+
+@pytest.mark.parametrize(
+    "op_type", [t for t in OP_TYPES if isinstance(reference()["ops"].get(t, {}).get("grad"), list)]
+)
+def test_grad_maker_emits_what_paddle_emits(op_type: str) -> None:
+    """With all slots present: the same gradient ops, reading and writing the same slots."""
+    from oprack.desc import OpDesc
+    from oprack.errors import NotDifferentiableError
+    from oprack.op.grad_desc import make_grad_ops
+
+    info = default_manager().op_info(op_type)
+    if info.grad_op_maker is None:
+        pytest.skip(f"{op_type} has no grad maker yet")
+    proto = info.proto
+    inputs = {s.name: [f"{s.name}.{i}" for i in range(2 if s.duplicable else 1)] for s in proto.inputs.values()}
+    outputs = {s.name: [f"{s.name}.{i}" for i in range(2 if s.duplicable else 1)] for s in proto.outputs.values()}
+    attrs = {a.name: _any_value(a) for a in proto.attrs.values() if a.required}
+    types = {a.name: a.type for a in proto.attrs.values() if a.required}
+    try:
+        made = make_grad_ops(info, OpDesc(op_type, inputs, outputs, attrs, types))
+    except NotDifferentiableError:
+        made = []
+    want = reference()["ops"][op_type]["grad"]
+    assert [g.type for g in made] == [g["type"] for g in want]
+    for ours, theirs in zip(made, want, strict=True):
+        given = {_bound(e) for e in theirs["in"] if not e.endswith("=[]")}
+        results = {_bound(e) for e in theirs["out"] if not e.endswith("=[]")}
+        assert set(ours.inputs) == given, f"{ours.type}: inputs"
+        assert set(ours.outputs) == results, f"{ours.type}: outputs"
+
+
+def _any_value(attr: AttrProto) -> Any:
+    name = attr.type.name
+    value: Any = "x" if name.startswith("STRING") else 1
+    return [value] if name.endswith("S") else value
+
+
+@pytest.mark.parametrize("op_type", [t for t in OP_TYPES if t in reference()["ops"]])
+def test_version(op_type: str) -> None:
+    want = versions().get(op_type, {}).get("version", 0)
+    info = default_manager().op_info(op_type)
+    assert info.version == want
+    assert default_manager().op_version(op_type) == want, "the manifest says another version; run `oprack manifest`"
+
+
+def test_every_op_of_the_inference_list_is_there() -> None:
+    wanted = (REFERENCE / "ops_inference.txt").read_text().split()
+    assert len(wanted) == 113
+    assert [t for t in wanted if not default_manager().has_op(t)] == []
