@@ -15,8 +15,8 @@ def _decay(boxes, pixel, sigma):
     iou = np.triu(overlaps(boxes[:, None], boxes[None], pixel, np), 1)  # [better, worse]
     held = iou.max(axis=0, initial=0)[:, None]  # how much each better box is suppressed itself
     if sigma is None:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            decay = (1 - iou) / (1 - held)
+        # a better box that is fully suppressed itself (held = 1) suppresses nothing
+        decay = np.where(held < 1, (1 - iou) / np.where(held < 1, 1 - held, 1), 1)
     else:
         decay = np.exp((held * held - iou * iou) * sigma)
     better = np.triu(np.ones(iou.shape, bool), 1)

@@ -1,0 +1,95 @@
+"""Kernels of roi_align: bilinear samples are gathered for many regions at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+from oprack_vision.kernels._regions import image_of_region
+
+_CHUNK = 1 << 22  # elements of a gathered block: bounds the memory that many regions take
+
+
+def _axis(start, size, bins, samples, length, dtype):
+    """Samples along one dim of a map: (low pixel, high pixel, weight of low, weight of high), each [R, bins * samples].
+
+    Weights are 0 for a sample more than one pixel outside.
+    """
+    step = (np.arange(bins)[:, None] + (np.arange(samples) + 0.5) / samples).reshape(-1).astype(dtype)
+    at = start[:, None] + size[:, None] / dtype.type(bins) * step
+    inside = (at >= -1) & (at <= length)
+    at = np.clip(at, 0, length - 1)
+    low = np.minimum(at.astype(np.int64), max(length - 2, 0))
+    high = np.minimum(low + 1, length - 1)
+    upper = at - low
+    return low, high, (1 - upper) * inside, upper * inside
+
+
+def _groups(x_shape, rois, image, pooled, scale, ratio, aligned):
+    """Blocks of regions with equal sample counts: (regions, samples of y and x, their image, axis data of y and x)."""
+    dtype = rois.dtype
+    shift = dtype.type(0.5 if aligned else 0.0)
+    box = rois * dtype.type(scale) - shift
+    size = box[:, 2:] - box[:, :2]
+    if not aligned:
+        size = np.maximum(size, dtype.type(1))
+    if ratio > 0:
+        counts = np.full((len(rois), 2), ratio)
+    else:
+        counts = np.maximum(np.ceil(size / np.array(pooled[::-1], dtype)), 0).astype(np.int64)
+    for nx, ny in np.unique(counts, axis=0):
+        members = np.flatnonzero((counts == (nx, ny)).all(axis=1))
+        if nx == 0 or ny == 0:
+            continue
+        per_region = int(nx * ny) * pooled[0] * pooled[1] * x_shape[1]
+        step = max(1, _CHUNK // max(per_region, 1))
+        for i in range(0, len(members), step):
+            part = members[i : i + step]
+            y = _axis(box[part, 1], size[part, 1], pooled[0], int(ny), x_shape[2], dtype)
+            x = _axis(box[part, 0], size[part, 0], pooled[1], int(nx), x_shape[3], dtype)
+            yield part, int(ny), int(nx), image[part], y, x
+
+
+def _corners(y, x):
+    """The four pixels around each sample: (rows, columns, weights), which broadcast to [R, samples y, samples x]."""
+    for row, row_weight in ((y[0], y[2]), (y[1], y[3])):
+        for column, column_weight in ((x[0], x[2]), (x[1], x[3])):
+            yield row[:, :, None], column[:, None, :], row_weight[:, :, None] * column_weight[:, None, :]
+
+
+@kernel("roi_align", dtypes=FLOATS)
+def roi_align(
+    X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, ctx
+):
+    pooled = (pooled_height, pooled_width)
+    out = np.zeros((len(ROIs), X.shape[1], *pooled), X.dtype)
+    if not out.size:
+        return out
+    image = image_of_region(ROIs, RoisNum, ctx.lod("ROIs"), len(X), "roi_align")
+    pixels = np.ascontiguousarray(X.transpose(0, 2, 3, 1))
+    for part, ny, nx, img, y, x in _groups(X.shape, ROIs, image, pooled, spatial_scale, sampling_ratio, aligned):
+        total = np.zeros((len(part), y[0].shape[1], x[0].shape[1], X.shape[1]), X.dtype)
+        for row, column, weight in _corners(y, x):
+            total += pixels[img[:, None, None], row, column] * weight[..., None]
+        bins = total.reshape(len(part), pooled[0], ny, pooled[1], nx, X.shape[1]).mean(axis=(2, 4))
+        out[part] = bins.transpose(0, 3, 1, 2)
+    return out
+
+
+@kernel("roi_align_grad", dtypes=FLOATS)
+def roi_align_grad(
+    X, ROIs, Out_grad, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, ctx
+):
+    n, c, h, w = X.shape
+    dx = np.zeros((n * h * w, c), Out_grad.dtype)
+    if len(ROIs) and dx.size:
+        pooled = (pooled_height, pooled_width)
+        image = image_of_region(ROIs, RoisNum, ctx.lod("ROIs"), n, "roi_align_grad")
+        grad = Out_grad.transpose(0, 2, 3, 1)
+        for part, ny, nx, img, y, x in _groups(X.shape, ROIs, image, pooled, spatial_scale, sampling_ratio, aligned):
+            share = (grad[part] / Out_grad.dtype.type(ny * nx)).repeat(ny, axis=1).repeat(nx, axis=2)
+            for row, column, weight in _corners(y, x):
+                place = (img[:, None, None] * h + row) * w + column
+                np.add.at(dx, place.reshape(-1), (share * weight[..., None]).reshape(-1, c))
+    return np.ascontiguousarray(dx.reshape(n, h, w, c).transpose(0, 3, 1, 2))
