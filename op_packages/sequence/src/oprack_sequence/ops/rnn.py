@@ -1,0 +1,119 @@
+"""rnn: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.types import VarType
+
+from oprack_sequence.ops._infer import same_dim
+
+MODES = ("RNN_TANH", "RNN_RELU", "LSTM", "GRU")
+
+
+class Rnn(OpDef, type="rnn"):
+    r"""Stack of recurrent layers over a padded, time-major batch, with cells as cuDNN has them.
+
+    With $a = x_t W_{ih}^T + b_{ih}$ and $b = h_{t-1} W_{hh}^T + b_{hh}$, columns in the order of the gates:
+    RNN $h_t = \tanh(a + b)$ (or relu); LSTM $[i, f, g, o] = a + b$, $c_t = \sigma(f) c_{t-1} + \sigma(i) \tanh(g)$,
+    $h_t = \sigma(o) \tanh(c_t)$; GRU $r = \sigma(a_r + b_r)$, $z = \sigma(a_z + b_z)$, $n = \tanh(a_n + r b_n)$,
+    $h_t = (1 - z) n + z h_{t-1}$. Past the end of a sequence Out is zero and the state stays.
+    """
+
+    Input_ = Input("[T, B, input_size].")
+    PreState = Input("Initial h, and for LSTM c: [layers times directions, B, hidden_size] each.", duplicable=True)
+    WeightList = Input(
+        "For each layer and direction W_ih, W_hh; then, in the same order, all b_ih, b_hh.", duplicable=True
+    )
+    SequenceLength = Input("int32 [B]; all T when absent.", dispensable=True)
+    Out = Output("[T, B, directions times hidden_size].")
+    DropoutState = Output("uint8 mask [T, B, directions times hidden_size], shared by all layers.", dispensable=True)
+    State = Output("Final states, as PreState.", duplicable=True)
+    Reserve = Output("Gates and states of all layers, for the gradient.", intermediate=True)
+    dropout_prob = Attr(0.0, "Of elements between layers, while training.").between(0, 1)
+    is_bidirec = Attr(False, "Add a second direction that runs from the last row.")
+    input_size = Attr(10, "Columns of Input.")
+    hidden_size = Attr(100, "Units of a layer.")
+    num_layers = Attr(1, "Layers of the stack.").at_least(1)
+    mode = Attr("RNN_TANH", "Kind of cell.").in_set(MODES)
+    seed = Attr(0, "Of the dropout mask.")
+    is_test = Attr(False, "No dropout, and nothing is kept for a gradient.")
+    expected_kernel_type = dtype_of("Input")
+
+    def infer_shape(ctx):
+        steps, batch, _ = ctx.require_rank("Input", 3)
+        directions = 2 if ctx.attr("is_bidirec") else 1
+        cells = ctx.attr("num_layers") * directions
+        states = 2 if ctx.attr("mode") == "LSTM" else 1
+        given, weights = ctx.input_count("PreState"), ctx.input_count("WeightList")
+        ctx.require(given == states, f"PreState has {given} tensors; expected {states} in mode {ctx.attr('mode')}")
+        ctx.require(
+            weights == 4 * cells,
+            f"WeightList has {weights} tensors; expected {4 * cells} for {ctx.attr('num_layers')} layers and "
+            f"{directions} directions",
+        )
+        ctx.set_dim("Out", (steps, batch, directions * ctx.attr("hidden_size")))
+        for i in range(states):
+            dim = ctx.dim("PreState", i)
+            expected = (cells, batch, ctx.attr("hidden_size"))
+            ctx.require(
+                len(dim) == 3 and all(-1 in (a, b) or a == b for a, b in zip(dim, expected, strict=True)),
+                f"PreState[{i}] has shape {list(dim)}; expected {list(expected)}",
+            )
+            ctx.set_dim("State", dim, i)
+
+    def infer_var_type(ctx):
+        for slot in ("Out", "State", "Reserve"):
+            if ctx.has_output(slot):
+                ctx.set_dtype(slot, ctx.dtype("Input"))
+        if ctx.has_output("DropoutState"):
+            ctx.set_dtype("DropoutState", VarType.UINT8)
+
+    def make_grad(fwd):
+        return GradOp(
+            "rnn_grad",
+            Input=fwd.input("Input"),
+            PreState=fwd.input("PreState"),
+            WeightList=fwd.input("WeightList"),
+            SequenceLength=fwd.input("SequenceLength"),
+            DropoutState=fwd.output("DropoutState"),
+            Reserve=fwd.output("Reserve"),
+            Out=fwd.output("Out"),
+            Out_grad=fwd.output_grad("Out"),
+            State_grad=fwd.output_grad("State"),
+            Input_grad=fwd.input_grad("Input"),
+            PreState_grad=fwd.input_grad("PreState"),
+            WeightList_grad=fwd.input_grad("WeightList"),
+            attrs=fwd.attrs,
+        )
+
+
+class RnnGrad(GradOpDef, type="rnn_grad"):
+    """Gradient of rnn: the layers from the last to the first, each walked against its direction."""
+
+    Input_ = Input("As in rnn.")
+    PreState = Input("As in rnn.", duplicable=True)
+    WeightList = Input("As in rnn.", duplicable=True)
+    SequenceLength = Input("As in rnn.", dispensable=True)
+    DropoutState = Input("From rnn.", dispensable=True)
+    Reserve = Input("From rnn.")
+    Out = Input("From rnn.")
+    Out_grad = Input("Gradient of Out.")
+    State_grad = Input("Gradients of State.", duplicable=True, dispensable=True)
+    Input_grad = Output("Shape of Input.")
+    PreState_grad = Output("Shapes of PreState.", duplicable=True)
+    WeightList_grad = Output("Shapes of WeightList.", duplicable=True)
+    dropout_prob = Attr(0.0, "As in rnn.")
+    is_bidirec = Attr(False, "As in rnn.")
+    input_size = Attr(10, "As in rnn.")
+    hidden_size = Attr(100, "As in rnn.")
+    num_layers = Attr(1, "As in rnn.")
+    mode = Attr("RNN_TANH", "As in rnn.")
+    seed = Attr(0, "As in rnn.")
+    is_test = Attr(False, "As in rnn.")
+    expected_kernel_type = dtype_of("Input")
+
+    def infer_shape(ctx):
+        same_dim(ctx, "Input", "Input@GRAD")
+        for slot in ("PreState", "WeightList"):
+            for i in range(min(ctx.input_count(slot), ctx.output_count(slot + "@GRAD"))):
+                ctx.set_dim(slot + "@GRAD", ctx.dim(slot, i), i)
