@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -64,25 +65,41 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code. Errors of oprack are printed without a traceback."""
-    from oprack.errors import ModelError, OprackError, PackError, UnknownOpError
+    from oprack.errors import OprackError
 
-    warnings.showwarning = _show_warning
     argv = sys.argv[1:] if argv is None else list(argv)
     command = next((a for a in argv if not a.startswith("-")), "")
     args = build_parser(command).parse_args(argv)
     module = importlib.import_module(f"oprack.cli.{COMMANDS[args.command][0]}")
-    try:
-        return int(module.run(args) or OK)
-    except BrokenPipeError:
-        sys.stdout = None  # the reader left, for example `| head`
-        return OK
-    except OprackError as e:
-        print(f"oprack {args.command}: {type(e).__name__}: {e}", file=sys.stderr)
-        if isinstance(e, ModelError):
-            return BAD_INPUT
-        if isinstance(e, PackError):
-            return BROKEN_PACK
-        return FINDING if isinstance(e, UnknownOpError) else BAD_INPUT
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            code = int(module.run(args) or OK)
+            sys.stdout.flush()
+            return code
+        except BrokenPipeError:  # the reader left, for example `| head`; nothing more can be said to it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return OK
+        except OprackError as e:
+            print(f"oprack {args.command}: {type(e).__name__}: {e}", file=sys.stderr)
+            return exit_code(e)
+
+
+def exit_code(error: Exception) -> int:
+    """Exit code for an error of oprack."""
+    from oprack import errors
+
+    packs = (
+        errors.PackError,
+        errors.MissingPackError,
+        errors.DuplicateOpError,
+        errors.DuplicateKernelError,
+        errors.DefinitionError,
+        errors.KernelNotFoundError,
+    )
+    if isinstance(error, packs):
+        return BROKEN_PACK
+    return FINDING if isinstance(error, errors.UnknownOpError) else BAD_INPUT
 
 
 if __name__ == "__main__":

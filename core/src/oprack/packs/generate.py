@@ -68,6 +68,12 @@ def generate(source: PackSource) -> Manifest:
     definition that no module holds by name, or an operator without an op.
     """
     with importable(source):
+        imported = [Path(p).resolve() for p in import_module(source.package, f"oprack manifest {source.root}").__path__]
+        if imported != [source.directory.resolve()]:
+            raise ManifestError(
+                f"{source.package} is already imported from {', '.join(map(str, imported))}, not from "
+                f"{source.directory}; ask in a process of its own"
+            )
         definitions = dict(sorted(_definitions(source.package).items()))
         operators = _operators(source.package)
         kernels = _kernels(source.package)
@@ -101,8 +107,6 @@ def _modules(package: str, child: str) -> Iterator[ModuleType]:
     if not any(m.name == child for m in pkgutil.iter_modules(getattr(holder, "__path__", ()))):
         return
     module = import_module(name, asked_by)
-    if not str(getattr(module, "__file__", "")).startswith(str(Path(holder.__path__[0]))):
-        raise ManifestError(f"{asked_by}: {name} was imported from {module.__file__}, not from {holder.__path__[0]}")
     yield module
     for found in sorted(m.name for m in pkgutil.walk_packages(getattr(module, "__path__", ()), name + ".")):
         yield import_module(found, asked_by)
@@ -112,7 +116,9 @@ def _definitions(package: str) -> dict[str, tuple[str, int]]:
     from oprack.op import OpDef
 
     found: dict[str, tuple[str, int, type]] = {}
+    visited = set()
     for module in _modules(package, "ops"):
+        visited.add(module.__name__)
         for name, value in vars(module).items():
             if not (isinstance(value, type) and issubclass(value, OpDef) and value.op_type):
                 continue
@@ -128,7 +134,7 @@ def _definitions(package: str) -> dict[str, tuple[str, int]]:
                 version = value.versions.version if value.versions else 0
                 found[value.op_type] = (f"{module.__name__}:{name}", version, value)
     for cls in _subclasses(OpDef):
-        if cls.__module__.startswith(f"{package}.ops") and cls.op_type and cls.op_type not in found:
+        if cls.__module__ in visited and cls.op_type and cls.op_type not in found:
             raise ManifestError(
                 f"op {cls.op_type!r}: no module holds its definition {cls.__qualname__} of {cls.__module__} by name; "
                 "bind it, for example globals()[cls.__name__] = cls"

@@ -1,0 +1,250 @@
+"""`oprack manifest` and `oprack check` as functions: from source trees to ops.toml, and what a change breaks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+
+import pack_site
+import pytest
+from oprack.cli.main import main
+from oprack.errors import ManifestError, NotFoundError, PackImportError
+from oprack.packs import compatibility
+from oprack.packs.generate import find_source, generate
+from oprack.packs.manifest import render
+
+OP = '''
+from oprack.op import Attr, Input, OpDef, OpVersion, Output, REQUIRED
+from oprack.types import AttrType
+
+class Twice(OpDef, type="fixture_twice"):
+    """Out = 2 X."""
+    {slots}
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.dim("X"))
+'''
+SLOTS = """X = Input("x"); Y = Input("y", dispensable=True); Out = Output("out")
+    scale = Attr(2.0, "s"); axes = Attr([0], "a"); mode = Attr(REQUIRED, "m", type=AttrType.INT)"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A copy of the good fixture pack, whose modules are forgotten after each question."""
+    path = tmp_path / "oprack-good"
+    shutil.copytree(pack_site.FIXTURES / "good", path)
+    yield path
+    forget()
+
+
+def forget():
+    for name in [n for n in sys.modules if n.startswith("fixture_good")]:
+        del sys.modules[name]
+
+
+def package(project):
+    return project / "src" / "fixture_good"
+
+
+def generated(project):
+    forget()
+    return generate(find_source(project))
+
+
+def write_op(project, slots):
+    (package(project) / "ops" / "twice.py").write_text(OP.format(slots=slots))
+    forget()
+
+
+def test_every_fixture_and_every_pack_of_the_workspace_is_found():
+    for path in [*pack_site.FIXTURES.iterdir(), *(pack_site.ROOT / "op_packages").iterdir()]:
+        if (path / "pyproject.toml").is_file():
+            source = find_source(path)
+            assert source.directory.is_dir() and source.package.startswith(("fixture_", "oprack_"))
+
+
+def test_generated_manifest_is_the_committed_one(project):
+    assert render(generated(project)) == (package(project) / "ops.toml").read_text()
+
+
+def test_kernels_for_ops_of_others_and_operators(project):
+    (package(project) / "kernels" / "relu.py").write_text(
+        "from oprack.kernel import kernel\n"
+        "@kernel('relu', place=('cpu', 'cuda'))\ndef fast_relu(X):\n    return X\n"
+        "@kernel('fixture_twice', place='cuda')\ndef twice(X):\n    return X\n"
+    )
+    (package(project) / "operators.py").write_text(
+        "from oprack.op import CreatorFacet\n"
+        "class Base(CreatorFacet):\n    pass\n"
+        "class Runner(Base):\n    op_type = 'fixture_thrice'\n"
+    )
+    manifest = generated(project)
+    assert manifest.kernels == {"relu": dict.fromkeys(("cpu", "cuda"), ("fixture_good.kernels.relu",))}
+    assert manifest.ops["fixture_twice"].kernels["cuda"] == ("fixture_good.kernels.relu",)
+    assert manifest.ops["fixture_thrice"].operator == "fixture_good.operators:Runner"
+    (package(project) / "operators.py").write_text(
+        "from oprack.op import CreatorFacet\nclass Runner(CreatorFacet):\n    op_type = 'nothing'\n"
+    )
+    with pytest.raises(ManifestError, match=r"'nothing'.*no definition in ops"):
+        generated(project)
+
+
+def test_version_is_the_number_of_checkpoints(project):
+    write_op(project, SLOTS + '\n    versions = OpVersion("fixture_twice").checkpoint("a").checkpoint("b")')
+    assert generated(project).ops["fixture_twice"].version == 2
+
+
+def test_two_definitions_of_one_op_are_refused(project):
+    shutil.copy(package(project) / "ops" / "twice.py", package(project) / "ops" / "again.py")
+    with pytest.raises(ManifestError, match=r"'fixture_twice' is defined twice: fixture_good.ops.again:Twice and"):
+        generated(project)
+
+
+def test_definition_that_no_module_holds_is_refused(project):
+    (package(project) / "ops" / "hidden.py").write_text(
+        "from oprack.op import OpDef\n"
+        "kept = [type(OpDef)('Hidden', (OpDef,), {'__module__': __name__}, type='fixture_hidden')]\n"
+    )
+    with pytest.raises(ManifestError, match=r"'fixture_hidden': no module holds its definition.*globals\(\)"):
+        generated(project)
+
+
+def test_reexported_definition_is_named_where_it_was_written(project):
+    (package(project) / "ops" / "__init__.py").write_text("from fixture_good.ops.twice import Twice\n")
+    assert generated(project).ops["fixture_twice"].define == "fixture_good.ops.twice:Twice"
+
+
+def test_source_tree_goes_before_what_is_imported_already(project, tmp_path):
+    other = tmp_path / "other" / "oprack-good"
+    shutil.copytree(project, other)
+    generated(project)
+    with pytest.raises(ManifestError, match=r"already imported from .*; ask in a process of its own"):
+        generate(find_source(other))
+    assert generated(other) == generated(project)
+
+
+def test_module_that_fails_is_named(project):
+    (package(project) / "kernels" / "broken.py").write_text("1 / 0\n")
+    with pytest.raises(PackImportError, match=r"'fixture_good.kernels.broken' failed: ZeroDivisionError"):
+        generated(project)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (None, "has no pyproject.toml"),
+        ("[project", "is no TOML"),
+        ("[project]\nname = 'x'", "declares 0 packs"),
+        ('[project.entry-points."oprack.packs"]\na = "b.pack"\nc = "d.pack"', "declares 2 packs"),
+        ('[project.entry-points."oprack.packs"]\na = "nowhere.pack"', "'nowhere.pack' is neither below"),
+    ],
+)
+def test_directory_that_is_no_pack(tmp_path, text, expected):
+    if text is not None:
+        (tmp_path / "pyproject.toml").write_text(text)
+    with pytest.raises(NotFoundError, match=expected):
+        find_source(tmp_path)
+
+
+def test_command_writes_and_checks(project, capsys):
+    target = package(project) / "ops.toml"
+    expected = target.read_text()
+    assert main(["manifest", str(project), "--check"]) == 0
+    assert "up to date (2 ops, 2 with kernels" in capsys.readouterr().out
+    target.write_text(expected.replace("fixture_thrice]", "fixture_old]"))
+    forget()
+    assert main(["manifest", "--check", str(project)]) == 1
+    out = capsys.readouterr().out
+    assert "stale; run `oprack manifest" in out and "-[ops.fixture_old]" in out and "+[ops.fixture_thrice]" in out
+    target.unlink()
+    forget()
+    assert main(["manifest", str(project)]) == 0
+    assert target.read_text() == expected
+    assert not list(package(project).glob("*.tmp"))
+    assert main(["manifest", str(project / "src")]) == 3
+    assert "NotFoundError" in capsys.readouterr().err
+
+
+# Compatibility --------------------------------------------------------------------------------------------------------
+VERSION = '\n    versions = OpVersion("fixture_twice").checkpoint("change")'
+# (what replaces what in SLOTS, whether a checkpoint is added, the expected change, whether it breaks)
+CHANGES = [
+    ('Y = Input("y", dispensable=True)', "pass", True, "input Y is gone", True),
+    ('Out = Output("out")', 'Other = Output("out")', True, "output Out is gone", True),
+    ('X = Input("x")', 'X = Input("x", duplicable=True)', True, "input X was one variable", True),
+    ('"y", dispensable=True', '"y"', True, "input Y is no longer dispensable", True),
+    ('X = Input("x")', 'X = Input("x", dispensable=True)', True, "input X is now dispensable", False),
+    ("Out =", 'Z = Input("z"); Out =', True, "new input Z is not dispensable", True),
+    ("Out =", 'Z = Input("z", dispensable=True); Out =', True, "new input Z", False),
+    ("Out =", 'Mask = Output("m"); Out =', True, "new output Mask is not dispensable", True),
+    ('X = Input("x"); Y =', 'Y = Input("y", dispensable=True); X = Input("x"); W =', True, "changed their order", True),
+    ('scale = Attr(2.0, "s")', "pass", True, "attribute scale is gone", True),
+    ("Attr(2.0", "Attr(2", True, "attribute scale was FLOAT and is INT", True),
+    ("Attr(2.0", "Attr(REQUIRED", True, "attribute scale lost its default", True),
+    ("Attr(2.0", "Attr(3.0", True, "attribute scale: default was 2.0 and is 3.0", False),
+    ("Attr([0]", "Attr([0, 1]", True, "attribute axes: default was [0] and is [0, 1]", False),
+    ('mode = Attr(REQUIRED, "m"', 'mode = Attr(0, "m"', True, "attribute mode: default was 'none' and is 0", False),
+    ("scale =", 'bias = Attr(0.0, "b"); scale =', True, "new attribute bias", False),
+    ("scale =", 'bias = Attr(REQUIRED, "b", type=AttrType.FLOAT); scale =', True, "bias has no default", True),
+    ("scale =", 'bias = Attr(0.0, "b"); scale =', False, "add a checkpoint to its OpVersion", True),
+    ("Attr(2.0", "Attr(3.0", False, "its version is still 0", True),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "checkpoint", "expected", "breaking"), CHANGES)
+def test_changes_to_a_released_op(project, old, new, checkpoint, expected, breaking):
+    write_op(project, SLOTS)
+    then = compatibility.signatures(find_source(project))
+    assert old in SLOTS
+    changed = SLOTS.replace(old, new)
+    if "Attr(REQUIRED" in new and "type=" not in new:
+        changed = changed.replace('Attr(REQUIRED, "s")', 'Attr(REQUIRED, "s", type=AttrType.FLOAT)')
+    write_op(project, changed + (VERSION if checkpoint else ""))
+    changes = compatibility.compare(then, compatibility.signatures(find_source(project)))
+    assert {c.op_type for c in changes} == {"fixture_twice"}
+    assert [c.breaking for c in changes if expected in c.text] == [breaking]
+    assert any(c.breaking for c in changes) == breaking
+
+
+def test_ops_that_come_and_go(project):
+    now = compatibility.signatures(find_source(project))
+    one = {"fixture_twice": now["fixture_twice"]}
+    assert [(c.text, c.breaking) for c in compatibility.compare(one, now)] == [("new op", False)]
+    assert [(c.text, c.breaking) for c in compatibility.compare(now, one)] == [("the op is gone", True)]
+    assert compatibility.compare(now, now) == []
+
+
+def test_version_that_goes_back(project):
+    now = compatibility.signatures(find_source(project))
+    then = json.loads(json.dumps(now))
+    then["fixture_twice"]["version"] = 1
+    (change,) = compatibility.compare(then, now)
+    assert change.breaking and "went from 1 back to 0" in change.text
+
+
+def test_check_command(project, capsys):
+    write_op(project, SLOTS)
+    assert main(["check", str(project)]) == 1
+    assert "there is no snapshot" in capsys.readouterr().out
+    assert main(["check", str(project), "--update"]) == 0
+    snapshot = project / "ops.lock.json"
+    assert set(compatibility.read(snapshot)) == {"fixture_thrice", "fixture_twice"}
+    assert main(["check", str(project)]) == 0
+    assert "0 breaking, 0 new" in capsys.readouterr().out
+    before = snapshot.read_bytes()
+    write_op(project, SLOTS.replace("Attr(2.0", "Attr(2"))
+    assert main(["check", str(project), "--update"]) == 1
+    out = capsys.readouterr().out
+    assert "BREAKING  fixture_twice: attribute scale was FLOAT and is INT" in out and "2 breaking" in out
+    assert snapshot.read_bytes() == before
+    assert main(["check", str(project), "--json"]) == 1
+    assert [c["op"] for c in json.loads(capsys.readouterr().out)["changes"]] == ["fixture_twice"] * 2
+    assert main(["check", str(project), "--update", "--allow-breaking"]) == 0
+    assert main(["check", str(project)]) == 0
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"format": 9, "ops": {}}', '{"format": 1, "ops": {"a": {"inputs": 3}}}'])
+def test_damaged_snapshot(project, capsys, text):
+    (project / "ops.lock.json").write_text(text)
+    assert main(["check", str(project)]) == 4
+    assert "ops.lock.json: is no snapshot of ops" in capsys.readouterr().err
