@@ -1,0 +1,55 @@
+"""pad and its gradient: all of the ops but their kernels."""
+
+from __future__ import annotations
+
+from oprack import op
+from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, OpDef
+from oprack.types import AttrType
+
+
+class _Attrs(OpDef):
+    paddings = Attr(REQUIRED, "Numbers before and after each dim: [b0, a0, b1, a1, ...].", type=AttrType.INTS).each(
+        lambda p: p >= 0, "0 or more"
+    )
+    pad_value = Attr(0.0, "Value of the new elements.", support_tensor=True)
+
+
+class Pad(_Attrs, type="pad"):
+    r"""Out is X with paddings[2i] elements before and paddings[2i + 1] after dim i, all equal to pad_value."""
+
+    X = op.Input("Any shape.")
+    Out = op.Output("Shape of X plus the paddings.")
+
+    def infer_shape(ctx):
+        dims, p = ctx.dim("X"), ctx.attr("paddings")
+        ctx.require(
+            len(p) == 2 * len(dims),
+            f"paddings has {len(p)} numbers; expected {2 * len(dims)}, two per dim of X {list(dims)}",
+        )
+        out = tuple(x if x < 0 else x + p[2 * i] + p[2 * i + 1] for i, x in enumerate(dims))
+        ctx.set_dim("Out", out)
+        if out[:1] == dims[:1]:
+            ctx.share_lod("X", "Out")
+
+    def make_grad(fwd):
+        return GradOp("pad_grad", Out_grad=fwd.output_grad("Out"), X_grad=fwd.input_grad("X"), attrs=fwd.attrs)
+
+
+class PadGrad(_Attrs, GradOpDef, type="pad_grad"):
+    """X@GRAD is the part of Out@GRAD that X was copied to."""
+
+    Out_grad = op.Input("Shape of Out.")
+    X_grad = op.Output("Shape of X.")
+
+    def infer_shape(ctx):
+        p = ctx.attr("paddings")
+        dims = ctx.dim("Out@GRAD")
+        ctx.set_dim("X@GRAD", tuple(x if x < 0 else x - p[2 * i] - p[2 * i + 1] for i, x in enumerate(dims)))
+
+    def make_grad(fwd):
+        return GradOp(
+            "pad",
+            X=fwd.output_grad("X@GRAD"),
+            Out=fwd.input_grad("Out@GRAD"),
+            attrs=fwd.attrs | {"pad_value": 0.0},
+        )
