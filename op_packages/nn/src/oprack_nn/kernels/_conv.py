@@ -85,7 +85,7 @@ def crop_spatial(x: Any, pads: Sequence[tuple[int, int]], spatial: Sequence[int]
     return pad_spatial(x, [(-a, s + a - n) for (a, _), s, n in zip(pads, spatial, x.shape[2:], strict=True)], xp)
 
 
-def _patches(x: Any, geo: Geometry, out: Sequence[int], xp: Any) -> Any:
+def patches(x: Any, geo: Geometry, out: Sequence[int], xp: Any) -> Any:
     """View [N, C, *ksize, *out] of the padded input."""
     steps = x.strides[2:]
     return xp.lib.stride_tricks.as_strided(
@@ -135,7 +135,7 @@ def convolve(x: Any, w: Any, geo: Geometry, xp: Any) -> Any:
     y = xp.empty((n, groups, k // groups, math.prod(out)), x.dtype)
     inner = math.prod(out[1:])
     for r0, r1 in _row_blocks(out[0], n * c * math.prod(geo.ksize) * inner, xp):
-        cols = _patches(x[:, :, _rows(geo, r0, r1)], geo, (r1 - r0, *out[1:]), xp)
+        cols = patches(x[:, :, _rows(geo, r0, r1)], geo, (r1 - r0, *out[1:]), xp)
         cols = cols.reshape(n, groups, w2.shape[2], (r1 - r0) * inner)
         xp.matmul(w2, cols, out=y[..., r0 * inner : r1 * inner])
     return y.reshape(n, k, *out)
@@ -215,7 +215,7 @@ def convolve_adjoint_filter(x: Any, y: Any, geo: Geometry, xp: Any) -> Any:
     w = xp.zeros((groups, k // groups, size), y.dtype)
     order = (1, *range(2, 2 + len(out)), 0, *range(2 + len(out), 2 + 2 * len(out)))
     for r0, r1 in _row_blocks(out[0], n * c * math.prod(geo.ksize) * math.prod(out[1:]), xp):
-        cols = _patches(x[:, :, _rows(geo, r0, r1)], geo, (r1 - r0, *out[1:]), xp)
+        cols = patches(x[:, :, _rows(geo, r0, r1)], geo, (r1 - r0, *out[1:]), xp)
         # images go beside positions, so that one product sums over both
         cols = cols.transpose(order).reshape(groups, size, -1)
         part = y[:, :, r0:r1].transpose(1, 0, *range(2, y.ndim)).reshape(groups, k // groups, -1)

@@ -1,0 +1,79 @@
+"""unfold and its gradient: all of the ops but their kernels."""
+
+from __future__ import annotations
+
+import math
+
+from oprack import op
+from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, OpDef
+from oprack.types import AttrType
+
+from oprack_nn.ops._conv import conv_out
+
+
+def _pair(doc, low):
+    return Attr(REQUIRED, doc, type=AttrType.INTS).size(2).each(lambda v: v >= low, f"{low} or more")
+
+
+class _Attrs(OpDef):
+    kernel_sizes = _pair("Height and width of the patches.", 1)
+    strides = _pair("Step of the patches along H and W.", 1)
+    paddings = (
+        Attr(REQUIRED, "[top, left, bottom, right].", type=AttrType.INTS).size(4).each(lambda v: v >= 0, "0 or more")
+    )
+    dilations = _pair("Distance of a patch's elements along H and W.", 1)
+
+
+def unfold_pads(paddings):
+    """(before, after) of H and W."""
+    return [(paddings[0], paddings[2]), (paddings[1], paddings[3])]
+
+
+class Unfold(_Attrs, type="unfold"):
+    """Every patch of X as a column: Y[n, (c kh + i) kw + j, l] is element (c, i, j) of patch l (im2col)."""
+
+    X = op.Input("[N, C, H, W].")
+    Y = op.Output("[N, C kh kw, number of patches].")
+
+    def infer_shape(ctx):
+        n, c, *spatial = ctx.require_rank("X", 4)
+        ksize = ctx.attr("kernel_sizes")
+        out = [
+            conv_out(x, *rest)
+            for x, *rest in zip(
+                spatial,
+                ksize,
+                unfold_pads(ctx.attr("paddings")),
+                ctx.attr("strides"),
+                ctx.attr("dilations"),
+                strict=True,
+            )
+        ]
+        ctx.require(
+            all(o == -1 or o > 0 for o in out),
+            f"patches of {list(ksize)} with dilations {list(ctx.attr('dilations'))} do not fit X {list(ctx.dim('X'))} "
+            f"padded by {list(ctx.attr('paddings'))}",
+        )
+        count = -1 if -1 in out else math.prod(out)
+        ctx.set_dim("Y", (n, -1 if c < 0 else c * math.prod(ksize), count))
+
+    def make_grad(fwd):
+        return GradOp(
+            "unfold_grad",
+            X=fwd.input("X"),
+            Y_grad=fwd.output_grad("Y"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class UnfoldGrad(_Attrs, GradOpDef, type="unfold_grad"):
+    """X@GRAD sums Y@GRAD over the patches that hold each element (col2im)."""
+
+    X = op.Input("X of the forward op; its values are not read.")
+    Y_grad = op.Input("Shape of Y.")
+    X_grad = op.Output("Shape of X.")
+    no_need_buffer_vars = ("X",)
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
