@@ -28,6 +28,7 @@ from oprack.io import (
     save_vars,
 )
 from oprack.io.export import PROGRAM_VERSION, inference_program
+from oprack.io.inference_model import load_program
 from oprack.op import Attr, Input, OpDef, OpVersion, Output
 from oprack.packs import PackManager, use_manager
 from oprack.program import Program
@@ -101,6 +102,13 @@ def test_a_model_in_memory():
     again = load_inference_model(path, other)
     assert (model.feed_names, model.fetch_names) == (again.feed_names, again.fetch_names)
     assert_same_values(scope, other)
+
+
+def test_the_program_alone(tmp_path):
+    shutil.copy(PROGRAMS / "gru_cls" / "model.pdmodel", tmp_path / "net")
+    program, feeds, fetches = load_program(tmp_path, model_filename="net")
+    assert feeds == ["ids", "len"] and len(fetches) == 2
+    assert program.serialize() == (tmp_path / "net").read_bytes()
 
 
 @pytest.mark.parametrize(

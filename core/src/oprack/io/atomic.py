@@ -31,7 +31,7 @@ class AtomicSave:
         """A binary file that will be `path`; its directory is made when there is none."""
         final = Path(path)
         final.parent.mkdir(parents=True, exist_ok=True)
-        temporary = final.with_name(f".{final.name[:100]}.{secrets.token_hex(6)}.tmp")
+        temporary = final.with_name(f".oprack-{secrets.token_hex(8)}.tmp")
         with open(temporary, "xb") as file:
             self._written.append((temporary, final))
             yield file
