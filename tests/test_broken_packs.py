@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import warnings
@@ -133,6 +134,15 @@ def test_require_ops_names_all_missing_types_and_the_broken_pack(manager):
     assert "fixture_twise: no installed pack (did you mean fixture_twice" in text
 
 
+def test_warnings_as_errors_leave_the_good_packs_usable(site):
+    manager = PackManager(pack_site.entry_points(site), environ={})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(BrokenPackWarning):
+            manager.packs()
+        assert manager.has_op("fixture_twice") and len(manager.packs()) == len(NAMES) + 1
+
+
 def test_a_pack_that_exits_the_interpreter_is_only_broken(tmp_path, monkeypatch):
     (tmp_path / "fixture_exits.py").write_text("raise SystemExit(3)\n")
     pack_site.write_metadata(tmp_path, "oprack-exits", "1", {"exits": "fixture_exits"})
@@ -140,3 +150,26 @@ def test_a_pack_that_exits_the_interpreter_is_only_broken(tmp_path, monkeypatch)
     with pytest.warns(BrokenPackWarning, match="SystemExit"):
         packs = PackManager(pack_site.entry_points(tmp_path), environ={}).packs()
     assert [p.status for p in packs] == ["ok", "broken"]
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "text"),
+    [
+        (b"[oprack.packs]\na line without sense\n", "broken", "entry points can't be read (TypeError"),
+        (b"\xff\xfe[oprack.packs]\nx = a.b\n", "broken", "entry points can't be read (UnicodeDecodeError"),
+        (b"[oprack.packs]\nx =\n", "broken", "entry point '' can't be imported"),
+        (b"[oprack.packs]\nx = no sense:at all\n", "broken", "entry point 'no sense:at all' can't be imported"),
+        (b"[oprack.packs]\nx = fixture_good:missing\n", "broken", "AttributeError"),
+        (b"[oprack.packs]\nx = fixture_good.pack [extra]\n", "ok", ""),
+    ],
+)
+def test_damaged_metadata_of_one_distribution(tmp_path, content, status, text):
+    site = pack_site.install(tmp_path / "site", "good")
+    next(site.glob("*.dist-info")).joinpath("entry_points.txt").write_bytes(content)
+    pack_site.synthetic(site, 1)
+    env = pack_site.environment([site, pack_site.libraries(tmp_path / "libraries")])
+    done = pack_site.run_python("-m", "oprack", "packs", "--json", env=env)
+    packs = {p["distribution"]: p for p in json.loads(done.stdout)}
+    assert packs["oprack-synthetic-0"]["status"] == "ok"
+    good = packs["oprack-fixture-good"]
+    assert (good["status"], good["version"]) == (status, "1.2.3") and text in good["error"]

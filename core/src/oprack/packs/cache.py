@@ -164,7 +164,7 @@ def _same_files(rows: Any) -> bool:
 def _to_record(pack: Pack) -> dict[str, Any]:
     brought = pack.contributions
     files = [list(row) for row in brought.files]
-    module = sys.modules.get(pack.found.value.partition(":")[0].strip())
+    module = sys.modules.get(pack.found.module)
     if source := getattr(module, "__file__", None):
         files.append([source, *file_state(source)])
     return {

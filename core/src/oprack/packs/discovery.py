@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 GROUP = "oprack.packs"
 CORE = "core"
+_UNREADABLE = "!"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,16 @@ class FoundPack:
     def names(self) -> tuple[str, str]:
         """Both names by which OPRACK_PACKS, OPRACK_BLOCK and block() know it."""
         return self.name, self.distribution
+
+    @property
+    def target(self) -> str:
+        """What the entry point names, "module" or "module:object", without extras."""
+        return self.value.partition("[")[0].replace(" ", "")
+
+    @property
+    def module(self) -> str:
+        """The module that the entry point names."""
+        return self.target.partition(":")[0]
 
 
 @dataclass
@@ -84,10 +95,37 @@ class Pack:
 
 
 def installed_packs() -> list[FoundPack]:
-    """Every entry point of installed distributions, sorted by distribution and name."""
+    """Every entry point of installed distributions, sorted by distribution and name.
+
+    A distribution whose entry points can't be read is listed with none, so that loading it says why.
+    """
     import importlib_metadata
 
-    return sorted(describe(importlib_metadata.entry_points(group=GROUP)), key=lambda f: (f.distribution, f.name))
+    found: dict[str, list[FoundPack]] = {}
+    for dist in importlib_metadata.distributions():
+        try:
+            if GROUP not in (dist.read_text("entry_points.txt") or ""):
+                continue
+        except (OSError, UnicodeDecodeError):
+            if b"oprack" not in _raw_entry_points(dist):
+                continue
+        name, version, metadata = _distribution(dist)
+        if name in found:
+            continue  # hidden by one of the same name, earlier on the path
+        try:
+            entry_points = [e for e in dist.entry_points if e.group == GROUP]
+        except Exception as e:
+            found[name] = [FoundPack(name, f"{_UNREADABLE}{type(e).__name__}: {e}", name, version, metadata)]
+        else:
+            found[name] = list(describe(entry_points))
+    return sorted((f for packs in found.values() for f in packs), key=lambda f: (f.distribution, f.name))
+
+
+def _raw_entry_points(dist: Any) -> bytes:
+    try:
+        return Path(_distribution(dist)[2]).read_bytes()
+    except OSError:
+        return b""
 
 
 class FreshSource:
@@ -180,10 +218,14 @@ class PackLoader:
 def _import(found: FoundPack) -> Any:
     import importlib
 
-    module_name, _, attribute = found.value.partition(":")
+    if found.value.startswith(_UNREADABLE):
+        raise PackError(
+            f"{found.distribution} {found.version}: its entry points can't be read ({found.value[1:]}); reinstall it"
+        )
+    module_name, _, attribute = found.target.partition(":")
     try:
-        plugin = importlib.import_module(module_name.strip())
-        for part in filter(None, attribute.strip().split(".")):
+        plugin = importlib.import_module(module_name)
+        for part in filter(None, attribute.split(".")):
             plugin = getattr(plugin, part)
         return plugin
     except (Exception, SystemExit) as e:
@@ -205,7 +247,7 @@ def _as_pack_error(e: BaseException, found: FoundPack) -> BaseException:
 
 def known_op_types(found: FoundPack) -> tuple[str, ...]:
     """Op types of a pack that may not or can't be imported, if its ops.toml can be read."""
-    module = found.value.partition(":")[0].strip()
+    module = found.module
     for package in (module.rpartition(".")[0], module):
         directory = package_directory(package) if package else None
         if directory is not None and (directory / manifests.FILENAME).is_file():

@@ -68,8 +68,9 @@ def generate(source: PackSource) -> Manifest:
     definition that no module holds by name, or an operator without an op.
     """
     with importable(source):
-        imported = [Path(p).resolve() for p in import_module(source.package, f"oprack manifest {source.root}").__path__]
-        if imported != [source.directory.resolve()]:
+        holder = import_module(source.package, f"oprack manifest {source.root}")
+        imported = {Path(p).resolve() for p in holder.__path__}
+        if imported != {source.directory.resolve()}:
             raise ManifestError(
                 f"{source.package} is already imported from {', '.join(map(str, imported))}, not from "
                 f"{source.directory}; ask in a process of its own"

@@ -90,6 +90,11 @@ class PackManager:
                         self._loading = False
         return self._index
 
+    def _snapshot(self) -> tuple[OpIndex, int]:
+        """The index and its revision: what is built from it is kept only while the revision stays."""
+        with self._lock:
+            return self._loaded(), self.revision
+
     def _source(self) -> CachedSource | discovery.FreshSource:
         if self._use_cache:
             from oprack.packs.cache import CachedSource, cache_directory
@@ -202,8 +207,8 @@ class PackManager:
         info = self._infos.get(op_type)
         if info is not None:
             return info
+        index, revision = self._snapshot()
         definer = self._definer(op_type)
-        revision, index = self.revision, self._index
         info = build_info(op_type, definer, index)  # imports, so without the lock
         with self._lock:
             return self._infos.setdefault(op_type, info) if revision == self.revision else info
@@ -212,8 +217,8 @@ class PackManager:
         """Class of an op that runs itself over a Scope; None for an op with kernels. Raises as `op_info`."""
         if op_type in self._operators:
             return self._operators[op_type]
+        _, revision = self._snapshot()
         definer = self._definer(op_type)
-        revision = self.revision
         if definer.entry is not None and definer.entry.operator:
             found = import_object(definer.entry.operator, f"operator of op {op_type}, pack {definer.pack.found.name}")
         else:
@@ -249,8 +254,8 @@ class PackManager:
             return found
         from oprack.kernel import OpKernelMap
 
+        index, revision = self._snapshot()
         kernels = OpKernelMap(self.op_info(op_type).proto)
-        revision, index = self.revision, self._index
         failures: list[OprackError] = []
 
         def guarded(pack: Pack, specs: Callable[[], Iterable[KernelSpec]]) -> None:
