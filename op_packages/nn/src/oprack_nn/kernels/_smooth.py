@@ -6,8 +6,11 @@ import math
 
 import numpy as np
 
-# erfc(z) = t exp(-z^2 + P(2t - 1)) with t = 2 / (2 + z), z >= 0. P is a least-squares fit at Chebyshev nodes to math.erfc;
-# the relative error is 1e-7 (float32) and 5e-15 (float64). Highest power first.
+quiet = np.errstate(all="ignore")
+"""Decorator of kernels that may meet inf, nan or the logarithm of 0: the values are right, no warning is due."""
+
+# erfc(z) = t exp(-z^2 + P(2t - 1)) with t = 2 / (2 + z), z >= 0. P was fitted at Chebyshev nodes to math.erfc by
+# least squares; the relative error is 1e-7 (float32) and 5e-15 (float64). Highest power first.
 _ERFC32 = (
     8.000737204031086e-06, 0.00033373589430759867, -0.00022791096382878204, -0.0020487347612783494,
     0.0017940662480412158, 0.008703812035712489, -0.009880019323489602, -0.046874888178968094,
@@ -26,8 +29,8 @@ _ERFC64 = (
 def sigmoid(x, xp, out=None):
     """1 / (1 + exp(-x)); where exp overflows, 1 / inf = 0 is the right limit. float16 and wider, complex too."""
     y = xp.empty_like(x) if out is None else out
+    xp.negative(x, out=y)
     with np.errstate(over="ignore"):
-        xp.negative(x, out=y)
         xp.exp(y, out=y)
     y += x.dtype.type(1)
     return xp.reciprocal(y, out=y) if x.dtype.kind in "fc" else xp.divide(x.dtype.type(1), y, out=y)

@@ -33,7 +33,7 @@ class LogLoss(OpDef, type="log_loss"):
 
 
 class LogLossGrad(GradOpDef, type="log_loss_grad"):
-    r"""$$Predicted@GRAD = Loss@GRAD (\frac{1 - Labels}{1 - Predicted + epsilon} - \frac{Labels}{Predicted + epsilon})$$"""
+    r"""$$Predicted@GRAD = Loss@GRAD ((1 - Labels) / (1 - Predicted + epsilon) - Labels / (Predicted + epsilon))$$"""
 
     Predicted = Input("Probabilities.")
     Labels = Input("0 or 1.")

@@ -12,7 +12,7 @@ def areas(boxes, pixel, xp):
 
 
 def overlaps(a, b, pixel, xp):
-    """Intersection over union of boxes a [..., 4] and b [..., 4], which broadcast; pixel: 1 for inclusive corners, else 0."""
+    """Intersection over union of boxes [..., 4], which broadcast; pixel: 1 for inclusive corners, else 0."""
     zero = a.dtype.type(0)
     offset = a.dtype.type(pixel)
     width = xp.minimum(a[..., 2], b[..., 2]) - xp.maximum(a[..., 0], b[..., 0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.types import FLOATS
@@ -14,8 +13,8 @@ def box_clip(Input, ImInfo, *, ctx):
     lod = ctx.lod("Input")
     if len(lod) != 1 or len(lod[0]) - 1 != len(ImInfo):
         raise InvalidArgumentError(
-            f"op box_clip: Input has LoD {lod} and ImInfo {len(ImInfo)} rows; expected one LoD level with a sequence of "
-            "boxes per image"
+            f"op box_clip: Input has LoD {lod} and ImInfo {len(ImInfo)} rows; expected one LoD level with a "
+            "sequence of boxes per image"
         )
     size = np.rint(ImInfo[:, 1::-1] / ImInfo[:, 2:])  # width, height
     last = np.repeat(size - 1, np.diff(lod[0]), axis=0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-
 from oprack.kernel import kernel
 from oprack.types import FLOATS
+
 from oprack_vision.kernels.prior_box import centers
 
 
@@ -48,9 +48,7 @@ def density_prior_box(
     center = center + shift
     size = np.array([image[1], image[0]])
     # each corner is held inside the image on its own side even without clip, as in Paddle
-    boxes = np.concatenate(
-        [np.maximum((center - half) / size, 0.0), np.minimum((center + half) / size, 1.0)], axis=-1
-    )
+    boxes = np.concatenate([np.maximum((center - half) / size, 0.0), np.minimum((center + half) / size, 1.0)], axis=-1)
     if clip:
         boxes = np.clip(boxes, 0.0, 1.0)
     boxes = boxes.astype(Input.dtype)

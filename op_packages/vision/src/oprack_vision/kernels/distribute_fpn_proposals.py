@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-
 from oprack.kernel import kernel
 from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
+
 from oprack_vision.kernels._boxes import areas
 from oprack_vision.kernels._regions import image_of_region
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-
 from oprack.kernel import kernel
 from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
+
 from oprack_vision.kernels._nms import descending, suppress
 
 _LARGEST = math.log(1000.0 / 16.0)  # codes of sizes are held below, so that exp does not overflow
@@ -80,9 +80,7 @@ def generate_proposals(
     Scores, BboxDeltas, ImInfo, Anchors, Variances, *, pre_nms_topN, post_nms_topN, nms_thresh, min_size, eta
 ):
     options = {"pre": pre_nms_topN, "post": post_nms_topN, "thresh": nms_thresh, "min_size": min_size, "eta": eta}
-    rois, probs, counts = _run(
-        Scores, BboxDeltas, ImInfo[:, :2], ImInfo[:, 2], Anchors, Variances, 1, options
-    )
+    rois, probs, counts = _run(Scores, BboxDeltas, ImInfo[:, :2], ImInfo[:, 2], Anchors, Variances, 1, options)
     offsets = [0, *np.cumsum(counts).tolist()]
     return LoDTensor(rois, [offsets]), LoDTensor(probs, [list(offsets)]), counts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.kernel import kernel
 from oprack.types import FLOATS
+
 from oprack_vision.kernels._boxes import overlaps
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-
 from oprack.kernel import kernel
 from oprack.types import FLOATS
+
 from oprack_vision.kernels._boxes import overlaps
 from oprack_vision.kernels._nms import best, descending
 

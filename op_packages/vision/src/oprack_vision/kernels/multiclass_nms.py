@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from itertools import pairwise
 
+import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
+
 from oprack_vision.kernels._nms import best, keep_best, suppress
 
 
@@ -46,9 +48,7 @@ def _images(boxes, scores, rois_num, lod):
             "but neither LoD nor RoisNum tells the images apart; feed BBoxes with LoD or give RoisNum"
         )
     classes = scores.shape[1]
-    return [
-        (boxes[a:b], scores[a:b].T, a * classes, classes) for a, b in zip(offsets, offsets[1:], strict=False)
-    ]
+    return [(boxes[a:b], scores[a:b].T, a * classes, classes) for a, b in pairwise(offsets)]
 
 
 def _run(boxes, scores, rois_num, lod, **options):

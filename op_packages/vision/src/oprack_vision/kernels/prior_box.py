@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-
 from oprack.kernel import kernel
 from oprack.types import FLOATS
+
 from oprack_vision.ops.prior_box import expanded_ratios
 
 

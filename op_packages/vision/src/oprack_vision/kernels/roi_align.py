@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-
 from oprack.kernel import kernel
 from oprack.types import FLOATS
+
 from oprack_vision.kernels._regions import image_of_region
 
 _CHUNK = 1 << 22  # elements of a gathered block: bounds the memory that many regions take
@@ -59,9 +59,7 @@ def _corners(y, x):
 
 
 @kernel("roi_align", dtypes=FLOATS)
-def roi_align(
-    X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, ctx
-):
+def roi_align(X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, ctx):
     pooled = (pooled_height, pooled_width)
     out = np.zeros((len(ROIs), X.shape[1], *pooled), X.dtype)
     if not out.size:

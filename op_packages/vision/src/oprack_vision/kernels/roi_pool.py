@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-
 from oprack.kernel import kernel
 from oprack.types import FLOATS
+
 from oprack_vision.kernels._regions import image_of_region
 
 _CHUNK = 1 << 22  # elements of a gathered block: bounds the memory that many regions take

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 

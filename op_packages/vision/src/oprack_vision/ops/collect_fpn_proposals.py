@@ -9,7 +9,7 @@ from oprack.types import AttrType
 class CollectFpnProposals(OpDef, type="collect_fpn_proposals"):
     """The best regions of all levels of a feature pyramid, by image and from high to low score in each."""
 
-    MultiLevelRois = Input("Regions [R_i, 4] of each level; LoD or MultiLevelRoIsNum tells the images.", duplicable=True)
+    MultiLevelRois = Input("Regions [R_i, 4] of each level; LoD or MultiLevelRoIsNum tells images.", duplicable=True)
     MultiLevelScores = Input("Their scores [R_i, 1].", duplicable=True)
     MultiLevelRoIsNum = Input("Regions of each level per image [N], int32.", duplicable=True, dispensable=True)
     FpnRois = Output("Regions kept [R, 4], with LoD.")

@@ -19,8 +19,8 @@ def expanded_ratios(ratios, flip):
 
 
 class PriorBox(OpDef, type="prior_box"):
-    r"""SSD's default boxes: for each cell and min_size m one box of size $$(m \sqrt{r}, m / \sqrt{r})$$ per aspect ratio
-    r, and one square of side $$\sqrt{m \cdot max}$$; corners are relative to the image"""
+    r"""SSD's default boxes: for each cell and min_size m one box of size $$(m \sqrt{r}, m / \sqrt{r})$$ per aspect
+    ratio r, and one square of side $$\sqrt{m \cdot max}$$; corners are relative to the image"""
 
     Input = op.Input("Feature map [N, C, H, W]; only its shape is read.")
     Image = op.Input("Images [N, C, H, W]; only their shape is read.")
