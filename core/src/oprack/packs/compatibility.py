@@ -120,8 +120,9 @@ def _slots(kind: str, then: dict[str, Any], now: dict[str, Any]) -> Iterator[tup
             lost = "dispensable" in flags
             yield f"{kind} {name} is {'no longer' if lost else 'now'} dispensable", lost
     for name in now.keys() - then.keys():
-        yield f"new {kind} {name}" + ("" if "dispensable" in now[name] else " is not dispensable"), (
-            "dispensable" not in now[name]
+        yield (
+            f"new {kind} {name}" + ("" if "dispensable" in now[name] else " is not dispensable"),
+            ("dispensable" not in now[name]),
         )
     if [n for n in then if n in now] != [n for n in now if n in then]:
         yield f"the {kind}s changed their order", True
