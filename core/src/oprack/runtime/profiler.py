@@ -96,9 +96,7 @@ class Profiler:
             ],
         }
         if path is not None:
-            from oprack.io.atomic import write_atomic
-
-            write_atomic(Path(path), json.dumps(trace).encode())
+            Path(path).write_text(json.dumps(trace))
         return trace
 
 

@@ -39,7 +39,7 @@ def check_lod(lod: object, rows: int | None, name: str = "lod") -> LoD:
     """
     try:
         levels = [[int(x) for x in level] for level in lod]  # type: ignore[attr-defined]
-    except TypeError:
+    except (TypeError, ValueError):
         raise InvalidLoDError(
             f"{name}: got {lod!r}; expected a list of levels, each a list of offsets such as [[0, 2, 5]]"
         ) from None

@@ -1,0 +1,90 @@
+"""Devices: one context per place, and values moved to where a kernel runs and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from oprack.device import (
+    DeviceContext,
+    DeviceContextPool,
+    register_layout_transform,
+    transform_layout,
+    transform_tensor,
+)
+from oprack.errors import AlreadyExistsError, NotFoundError, UnimplementedError
+from oprack.packs.manager import PackManager
+from oprack.runtime import Executor
+from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
+
+
+class FakePlace(Place):
+    """A device whose memory is NumPy's, so that copies can be counted."""
+
+    kind = "fake"
+
+
+class FakeContext(DeviceContext):
+    xp = np
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self.copies = 0
+
+    def from_host(self, array: np.ndarray) -> Any:
+        self.copies += 1
+        return array.copy()
+
+    def to_host(self, array: Any) -> np.ndarray:
+        self.copies += 1
+        return array.copy()
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+
+def test_one_context_per_place() -> None:
+    pool = DeviceContextPool(lambda kind: FakeContext)
+    assert pool.get(CPUPlace()) is pool.get(CPUPlace())
+    assert pool.get(FakePlace(0)) is pool.get(FakePlace(0))
+    assert pool.get(FakePlace(0)) is not pool.get(FakePlace(1))
+    made = []
+    handle = pool.get(CPUPlace()).handle("engine", lambda: made.append(1) or "engine")
+    assert pool.get(CPUPlace()).handle("engine", lambda: made.append(1)) == handle and made == [1]
+
+
+def test_a_place_nobody_serves(rack: PackManager) -> None:
+    with pytest.raises(NotFoundError, match="install one, for example oprack-cuda"):
+        DeviceContextPool().get(CUDAPlace(0))
+    with pytest.raises(NotFoundError, match=r"place 'cuda': no pack brings it.*oprack-cuda"):
+        Executor(CUDAPlace(0)).pool.get(CUDAPlace(0))
+
+
+def test_a_program_runs_at_the_place_and_each_value_is_copied_once(build: Any, rack: PackManager) -> None:
+    x = np.ones((2, 2), np.float32)
+    program = build({"x": x}, [("double", {"X": "x"}, {"Out": "y"}), ("double", {"X": "y"}, {"Out": "z"})])
+    exe = Executor(FakePlace())
+    exe.pool = DeviceContextPool(lambda kind: FakeContext)
+    (z,) = exe.run(program, {"x": x}, ["z"], Scope())
+    assert (z == 4).all() and exe.pool.get(FakePlace()).copies == 2
+
+
+def test_tensors_move_between_places_layouts_and_dtypes() -> None:
+    pool = DeviceContextPool(lambda kind: FakeContext)
+    tensor = LoDTensor(np.arange(6, dtype=np.float32).reshape(1, 2, 3), [[0, 1]])
+    assert transform_tensor(tensor, CPUPlace(), pool) is tensor
+    moved = transform_tensor(tensor, FakePlace(), pool, layout="nhwc", dtype="float64")
+    assert (moved.place, moved.layout, moved.dtype, moved.shape) == (FakePlace(), "nhwc", "float64", (1, 3, 2))
+    assert moved.lod == [[0, 1]]
+    back = transform_tensor(moved, CPUPlace(), pool, dtype="float32")
+    assert (back.array == tensor.array).all()
+    real = transform_tensor(LoDTensor(np.array([1 + 2j])), CPUPlace(), pool, dtype="float64")
+    assert real.array.tolist() == [1.0]
+
+
+def test_unknown_layouts_and_duplicates() -> None:
+    with pytest.raises(UnimplementedError, match="no transform from layout 'any' to 'blocked'; known: any -> nhwc"):
+        transform_layout(np.zeros(1), "any", "blocked")
+    with pytest.raises(AlreadyExistsError, match="from layout 'any' to 'nhwc' is registered already"):
+        register_layout_transform("any", "nhwc", lambda a: a)

@@ -1,0 +1,154 @@
+"""The kernel contract: signatures, the choice by OpKernelType, predicate and priority, and its explanation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundError
+from oprack.kernel import KernelQuery, OpKernelMap, OpKernelType, attr, bind_signature, dtype, has_input, kernel, kind
+from oprack.kernel.decorator import KernelSpec
+from oprack.op import Attr, Input, OpDef, OpInfo, Output, build_op_info
+from oprack.tensor import SelectedRows
+
+
+class Thing(OpDef, type="thing"):
+    """A thing."""
+
+    X = Input("x")
+    L = Input("list", duplicable=True, dispensable=True)
+    Y = Input("y", dispensable=True)
+    Out = Output("o")
+    groups = Attr(1, "groups")
+
+
+INFO: OpInfo = build_op_info(Thing, "here")
+FLOAT32 = OpKernelType("cpu", "float32")
+
+
+def kernels(*functions: Any) -> OpKernelMap:
+    found = OpKernelMap(INFO.proto)
+    for i, function in enumerate(functions):
+        for spec in function.__oprack_kernels__:
+            found.add(spec, f"pack-{i}")
+    return found
+
+
+def query(**attrs: Any) -> KernelQuery:
+    return KernelQuery("thing", attrs, {"X": "float32"}, {"X": "LoDTensor"})
+
+
+def chosen(found: OpKernelMap, expected: OpKernelType = FLOAT32, q: KernelQuery | None = None) -> str:
+    spec: KernelSpec = found.choose(expected, q or query()).spec
+    return spec.function.__name__
+
+
+@kernel("thing", dtypes={"float32", "float64"})
+def plain(X: Any) -> Any: ...
+
+
+@kernel("thing", dtypes={"float32"}, priority=1, when=attr("groups") == 1)
+def one_group(X: Any, *, groups: int) -> Any: ...
+
+
+@kernel("thing", dtypes={"float32"}, library="onednn", layout="onednn", priority=5)
+def library(X: Any) -> Any: ...
+
+
+@kernel("thing", dtypes={"float32"})
+def rows(X: SelectedRows) -> Any: ...
+
+
+@kernel("thing", place="cuda")
+def gpu(X: Any, *, xp: Any) -> Any: ...
+
+
+def test_priority_then_predicate_then_dtype() -> None:
+    found = kernels(plain, one_group)
+    assert chosen(found, q=query(groups=1)) == "one_group"
+    assert chosen(found, q=query(groups=2)) == "plain"
+    assert chosen(found, OpKernelType("cpu", "float64"), query(groups=1)) == "plain"
+
+
+def test_library_can_be_forced_or_switched_off() -> None:
+    found = kernels(plain, library)
+    assert chosen(found) == "library"
+    assert found.choose(FLOAT32, query(), excluded=["onednn"]).spec.function is plain
+    assert chosen(found, OpKernelType("cpu", "float32", "onednn", "onednn")) == "library"
+
+
+def test_the_kind_of_variable_selects() -> None:
+    found = kernels(plain, rows)
+    assert chosen(found) == "plain"
+    selected = KernelQuery("thing", {}, {"X": "float32"}, {"X": "SelectedRows"})
+    assert chosen(found, q=selected) == "rows"
+
+
+def test_no_kernel_lists_every_candidate_with_its_reason() -> None:
+    found = kernels(plain, one_group, library, rows, gpu)
+    with pytest.raises(KernelNotFoundError) as error:
+        found.choose(OpKernelType("cpu", "int32"), KernelQuery("thing", {}, {"X": "int32"}, {"X": "LoDTensor"}))
+    text = str(error.value)
+    assert "op thing: no kernel for (cpu, int32) with X: LoDTensor int32" in text
+    assert text.count("of pack-") == 5
+    assert "dtype int32 is not among float32, float64" in text
+    assert "runs at cuda, not at cpu" in text
+    with pytest.raises(KernelNotFoundError, match="needs attribute groups == 1"):
+        kernels(one_group).choose(FLOAT32, query(groups=3))
+    with pytest.raises(KernelNotFoundError, match="X is a LoDTensor, but this kernel takes a SelectedRows"):
+        kernels(rows).choose(FLOAT32, query())
+
+
+def test_a_tie_is_an_error_that_names_both() -> None:
+    @kernel("thing", dtypes={"float64", "int32"})
+    def twin(X: Any) -> Any: ...
+
+    with pytest.raises(DuplicateKernelError, match=r"dtype float64.*plain of pack-0.*twin of pack-1.*higher priority"):
+        kernels(plain, twin)
+
+
+def test_predicates_compose_and_print() -> None:
+    p = (
+        (attr("groups") == 1)
+        & (dtype("X").isin("float32", "float64") | ~has_input("Y"))
+        & (kind("X") != "SelectedRows")
+    )
+    assert p.text == (
+        "attribute groups == 1 and (dtype of X in ('float32', 'float64') or not (Y is given)) and kind of X != "
+        "'SelectedRows'"
+    )
+    assert p(query(groups=1)) and not p(query(groups=2))
+    assert (attr("groups") < 3)(query(groups=2)) and (attr("groups") > 3)(query(groups=4))
+
+
+def test_signature_binds_slots_attributes_and_what_is_injected() -> None:
+    def f(X: SelectedRows, L: list[Any], Y: Any = None, *, groups: int, out: Any, ctx: Any, xp: Any) -> Any: ...
+
+    bound = bind_signature(f, INFO.proto)
+    assert bound.inputs == (("X", False, "SelectedRows"), ("L", True, ""), ("Y", False, ""))
+    assert bound.attrs == (("groups", "groups"),) and bound.injected == ("out", "ctx", "xp")
+
+
+def _wrong_slot(Z: Any) -> Any: ...
+def _wrong_attr(X: Any, *, size: int) -> Any: ...
+def _no_default(X: Any, Y: Any) -> Any: ...
+def _starred(*X: Any) -> Any: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (_wrong_slot, "positional parameter 'Z' is no input slot; expected one of X, L, Y"),
+        (_wrong_attr, "keyword-only parameter 'size' is no attribute; expected one of groups, or out, ctx, xp"),
+        (_no_default, "'Y' may be absent .* write Y=None"),
+        (_starred, r"\*X is not allowed"),
+    ],
+)
+def test_signatures_that_do_not_match_the_op(function: Any, text: str) -> None:
+    with pytest.raises(DefinitionError, match=text):
+        bind_signature(function, INFO.proto)
+
+
+def test_an_unknown_dtype_is_refused() -> None:
+    with pytest.raises(DefinitionError, match=r"dtypes has \['float31'\]"):
+        kernel("thing", dtypes={"float31"})
