@@ -6,7 +6,7 @@ Everything about offsets is computed with NumPy on the host, where LoD lives; on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,14 @@ def sequence_offsets(ctx: Any, slot: str, i: int = 0, level: int = -1) -> np.nda
             "so feed it as LoDTensor(array, lod=[[0, ...]])"
         )
     return np.asarray(lod[level], np.int64)
+
+
+def absolute_offsets(lod: Sequence[Sequence[int]], level: int) -> np.ndarray:
+    """Offsets of one level in rows, where LoD counts sequences of the next level."""
+    offsets = np.asarray(lod[level], np.int64)
+    for below in lod[level + 1 :]:
+        offsets = np.asarray(below, np.int64)[offsets]
+    return offsets
 
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:

@@ -7,13 +7,13 @@ from oprack.errors import InvalidLoDError
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_sequence.kernels._lod import offsets_of, positions, segment_ids, with_lod
+from oprack_sequence.kernels._lod import absolute_offsets, offsets_of, positions, segment_ids, with_lod
 
 
 @kernel("beam_search", dtypes=FLOATS)
 def beam_search(pre_ids, pre_scores, scores, ids=None, *, level, beam_size, end_id, is_accumulated, ctx):
     """One sort of all candidates of all sources."""
-    sources = _source_offsets(ctx, level, len(scores))
+    sources = _source_offsets(ctx, level)
     prefix, column = _candidates(pre_ids.reshape(-1) == end_id, scores.shape[1])
     source = np.searchsorted(sources, prefix, side="right") - 1
     ended = pre_ids.reshape(-1)[prefix] == end_id
@@ -39,7 +39,7 @@ def beam_search(pre_ids, pre_scores, scores, ids=None, *, level, beam_size, end_
     )
 
 
-def _source_offsets(ctx, level, rows):
+def _source_offsets(ctx, level):
     """Rows at which each source begins."""
     lod = ctx.lod("scores")
     if not 0 <= level < len(lod):
@@ -47,10 +47,7 @@ def _source_offsets(ctx, level, rows):
             f"op {ctx.op_type}: attribute level is {level}, but scores has {len(lod)} LoD levels; "
             "expected two levels, sources and prefixes"
         )
-    offsets = np.asarray(lod[level], np.int64)
-    for below in lod[level + 1 :]:
-        offsets = np.asarray(below, np.int64)[offsets]
-    return offsets
+    return absolute_offsets(lod, level)
 
 
 def _candidates(ended, width):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from oprack.kernel import kernel
 
-from oprack_sequence.kernels._lod import positions, segment_ids, sequence_offsets, with_lod
+from oprack_sequence.kernels._lod import absolute_offsets, positions, segment_ids, sequence_offsets, with_lod
 
 
 @kernel("ctc_align", dtypes={"int32", "int64"})
@@ -21,7 +21,8 @@ def ctc_align(Input, InputLength=None, *, blank, merge_repeated, padding_value, 
         out = np.full_like(Input, padding_value)
         out[np.arange(Input.shape[1]) < counts[:, None]] = Input[kept]
         return out, counts.astype(InputLength.dtype)[:, None]
-    offsets = sequence_offsets(ctx, "Input")
+    sequence_offsets(ctx, "Input")  # an error when there is no LoD
+    offsets = absolute_offsets(ctx.lod("Input"), 0)
     ids = Input.reshape(-1)
     kept = ids != blank
     if merge_repeated:

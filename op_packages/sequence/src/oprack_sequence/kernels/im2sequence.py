@@ -57,7 +57,6 @@ def _places(shape, sizes, kernels, strides, paddings):
 
 
 def _window_counts(sizes, kernels, strides, paddings):
-    """[B, 2]: windows down and across each image; the last may reach beyond the padding."""
+    """[B, 2]: windows down and across each image."""
     pads = np.asarray(paddings)
-    step = np.asarray(strides)
-    return np.maximum((sizes + pads[:2] + pads[2:] - kernels + step - 1) // step + 1, 0)
+    return np.maximum((sizes + pads[:2] + pads[2:] - kernels) // strides + 1, 0)

@@ -15,7 +15,7 @@ def sequence_concat(X, *, ctx, xp):
     """One gather from the inputs laid end to end."""
     rows, lengths = _rows(ctx)
     out = xp.concatenate(X, axis=0)[xp.asarray(rows)]
-    return with_lod(out, [offsets_of(lengths.sum(axis=1))])
+    return with_lod(out, [*ctx.lod("X")[:-1], offsets_of(lengths.sum(axis=1))])
 
 
 @kernel("sequence_concat_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)

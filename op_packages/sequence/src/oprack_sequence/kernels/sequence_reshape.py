@@ -21,7 +21,7 @@ def sequence_reshape(X, *, new_dim, ctx):
             f"op {ctx.op_type}: sequence {i} of X has {elements[i + 1] - elements[i]} elements; expected a multiple of "
             f"new_dim {new_dim}"
         )
-    return with_lod(X.reshape(-1, new_dim).copy(), [(elements // new_dim)])
+    return with_lod(X.reshape(-1, new_dim).copy(), [*ctx.lod("X")[:-1], elements // new_dim])
 
 
 @kernel("sequence_reshape_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)

@@ -14,7 +14,7 @@ from oprack_sequence.kernels._lod import host, offsets_of, row_ranges, sequence_
 def sequence_slice(X, Offset, Length, *, ctx, xp):
     """One gather of rows."""
     rows, lengths = _rows(Offset, Length, ctx)
-    return with_lod(X[xp.asarray(rows)], [offsets_of(lengths)])
+    return with_lod(X[xp.asarray(rows)], [*ctx.lod("X")[:-1], offsets_of(lengths)])
 
 
 @kernel("sequence_slice_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)

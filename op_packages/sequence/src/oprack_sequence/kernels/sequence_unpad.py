@@ -28,12 +28,9 @@ def sequence_unpad(X, Length, *, ctx, xp):
 
 
 @kernel("sequence_unpad_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_unpad_grad(X, Out_grad, Length=None, *, ctx, xp):
+def sequence_unpad_grad(X, Out_grad, *, ctx, xp):
     """One scatter of rows into zeros."""
-    if Length is None:
-        offsets = sequence_offsets(ctx, "Out@GRAD")
-    else:
-        offsets = offsets_of(host(Length).reshape(-1).astype(np.int64))
+    offsets = sequence_offsets(ctx, "Out@GRAD")
     x_grad = xp.zeros(X.shape, Out_grad.dtype)
     rows = Out_grad if X.ndim > 2 else Out_grad.reshape(-1)
     x_grad[xp.asarray(segment_ids(offsets)), xp.asarray(positions(offsets))] = rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType, VarType
 
 
@@ -26,7 +26,6 @@ class BeamSearch(OpDef, type="beam_search"):
     end_id = Attr(REQUIRED, "Id that ends a sentence.", type=AttrType.INT)
     is_accumulated = Attr(True, "scores are of whole prefixes; else probabilities, whose log is added to pre_scores.")
     expected_kernel_type = dtype_of("scores")
-    make_grad = empty_grad
 
     def infer_shape(ctx):
         ctx.require_rank("scores", 2)

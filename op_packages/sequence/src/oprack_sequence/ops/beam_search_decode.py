@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType, VarType
 
 
@@ -20,7 +20,6 @@ class BeamSearchDecode(OpDef, type="beam_search_decode"):
     beam_size = Attr(REQUIRED, "Sentences of a source at most.", type=AttrType.INT)
     end_id = Attr(REQUIRED, "Id that ends a sentence.", type=AttrType.INT)
     expected_kernel_type = dtype_of("Scores")
-    make_grad = empty_grad
 
     def infer_shape(ctx):
         for slot in ("SentenceIds", "SentenceScores"):

@@ -8,7 +8,8 @@ from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
 class CtcAlign(OpDef, type="ctc_align"):
     """Labels of CTC frames: repeated ones are merged (if merge_repeated), then blanks are dropped.
 
-    When no label is left in any sequence with LoD, Output is the one row [[-1]], as in Paddle.
+    With two LoD levels the sequences are those of the outer one. When no label is left in any sequence with LoD,
+    Output is the one row [[-1]], as in Paddle.
     """
 
     Input_ = Input("Ids: [N, 1] with LoD, or [B, T] with InputLength.")

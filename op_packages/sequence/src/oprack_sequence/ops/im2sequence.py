@@ -10,13 +10,14 @@ from oprack_sequence.ops._infer import same_dim
 
 def _window_count(size, kernel, before, after, stride):
     """Windows along one axis."""
-    return (before + after + size - kernel + stride - 1) // stride + 1
+    return (before + after + size - kernel) // stride + 1
 
 
 class Im2Sequence(OpDef, type="im2sequence"):
     """Every image becomes a sequence of its windows, each flattened to a row [C kh kw], in reading order.
 
-    With Y, the real size (h, w) of each image, only the windows of ceil(size / out_stride) are taken.
+    With Y, the real size (h, w) of each image, only windows in its first ceil(size / out_stride) pixels
+    and their padding are taken; Paddle ignores Y for a single image, and so does this op.
     """
 
     X = Input("Images [B, C, H, W].")

@@ -9,7 +9,7 @@ class SequenceConcat(OpDef, type="sequence_concat"):
     """Sequence i of Out is sequence i of every input, one after the other."""
 
     X = Input("Tensors [N_k, ...] with LoD of the same number of sequences.", duplicable=True)
-    Out = Output("[sum of N_k, ...] with one LoD level.")
+    Out = Output("[sum of N_k, ...]; outer LoD levels are those of the first input.")
 
     def infer_shape(ctx):
         dims = ctx.dims("X")

@@ -13,7 +13,7 @@ class SequenceSlice(OpDef, type="sequence_slice"):
     X = Input("[N, ...] with LoD.")
     Offset = Input("Ids [number of sequences, 1].")
     Length = Input("Ids [number of sequences, 1]; Offset + Length stays within the sequence.")
-    Out = Output("[sum of Length, ...] with one LoD level.")
+    Out = Output("[sum of Length, ...] with LoD.")
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):

@@ -25,7 +25,6 @@ class SequenceUnpad(OpDef, type="sequence_unpad"):
         return GradOp(
             "sequence_unpad_grad",
             X=fwd.input("X"),
-            Length=fwd.input("Length"),
             Out_grad=fwd.output_grad("Out"),
             X_grad=fwd.input_grad("X"),
         )
@@ -35,7 +34,6 @@ class SequenceUnpadGrad(GradOpDef, type="sequence_unpad_grad"):
     """Puts the rows back at their places; the padding gets zero."""
 
     X = Input("Only its shape is read.")
-    Length = Input("As in sequence_unpad.", dispensable=True)
     Out_grad = Input("Gradient of Out, with the LoD of Out.")
     X_grad = Output("Shape of X.")
     no_need_buffer_vars = ("X",)
