@@ -15,7 +15,7 @@ from oprack.runtime import Executor
 from oprack.tensor import Scope
 from oprack.types import FLOATS
 
-F, I = np.ones((2, 2), np.float32), np.array([0, 1])
+F, IDS = np.ones((2, 2), np.float32), np.array([0, 1])
 
 
 def run(rack: PackManager, definition: type[OpDef], function: Any, inputs: dict[str, Any], feed: dict[str, Any]) -> Any:
@@ -48,7 +48,7 @@ def test_the_default_refuses_inputs_of_several_dtypes(rack: PackManager) -> None
         return X
 
     with pytest.raises(InvalidArgumentError, match=r"input X\[0\] is int64 but Y\[0\] is float32; .* cast one"):
-        run(rack, Op, t0, {"X": "a", "Y": "b"}, {"a": I, "b": F})
+        run(rack, Op, t0, {"X": "a", "Y": "b"}, {"a": IDS, "b": F})
 
 
 def test_inputs_of_several_dtypes(rack: PackManager) -> None:
@@ -61,7 +61,7 @@ def test_inputs_of_several_dtypes(rack: PackManager) -> None:
     def t1(X: Any = None, Y: Any = None) -> Any:
         return Y[X]
 
-    assert run(rack, Op, t1, {"X": "a", "Y": "b"}, {"a": I, "b": F}).shape == (2, 2)
+    assert run(rack, Op, t1, {"X": "a", "Y": "b"}, {"a": IDS, "b": F}).shape == (2, 2)
 
 
 def test_absent_dispensable_input(rack: PackManager) -> None:

@@ -56,7 +56,7 @@ def test_lod_is_carried_by_the_shape_rule(build: Build) -> None:
     assert program.global_block().vars["y"].lod_level == 1
     (y,) = Executor().run(program, {"x": x}, ["y"], Scope(), return_numpy=False)
     assert y.lod == [[0, 0, 2, 2]]
-    with pytest.raises(InvalidArgumentError, match="fetch 'y': it has LoD .* return_numpy=False"):
+    with pytest.raises(InvalidArgumentError, match=r"fetch 'y': it has LoD .* return_numpy=False"):
         Executor().run(program, {"x": x}, ["y"], Scope())
 
 
@@ -162,7 +162,7 @@ def test_a_better_kernel_registered_later_takes_over(build: Build, rack: PackMan
         ({"x": (X, [[0, 3]])}, FeedLoDError, "feed 'x': level 0 ends at 3; expected 2, the tensor's rows"),
         ({"x": (X, [[0, 2, 1, 2]])}, FeedLoDError, "decreases from 2 to 1 at position 2"),
         ({"x": (X, [[1, 2]])}, FeedLoDError, "expected offsets that start at 0"),
-        ({"x": object()}, FeedDtypeError, "is not a dtype"),
+        ({"x": object()}, FeedShapeError, "object can't be made an array"),
         ({"x": [[1, 2], [3]]}, FeedShapeError, "can't be made an array"),
         ({}, PreconditionNotMetError, "variable 'x' holds no value; feed it"),
     ],
@@ -186,7 +186,7 @@ def test_python_numbers_take_the_declared_dtype(build: Build) -> None:
 
 
 def test_an_unknown_fetch_suggests_a_name(build: Build) -> None:
-    with pytest.raises(FetchNameError, match="fetch 'zz': .*did you mean 'z'"):
+    with pytest.raises(FetchNameError, match=r"fetch 'zz': .*did you mean 'z'"):
         Executor().run(double_twice(build), {"x": X}, ["zz"], Scope())
 
 
@@ -231,7 +231,7 @@ def test_a_kernel_that_returns_no_array_is_told(build: Build, rack: PackManager)
         return "text"
 
     rack.register_kernel(wrong)
-    with pytest.raises(DefinitionError, match="wrong .* returned a str for output Out; expected an array"):
+    with pytest.raises(DefinitionError, match=r"wrong .* returned a str for output Out; expected an array"):
         Executor().run(double_twice(build), {"x": X}, ["z"], Scope())
 
 
