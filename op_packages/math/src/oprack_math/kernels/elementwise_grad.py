@@ -145,9 +145,7 @@ def _second(given, aligned_like, xp):
 
 @kernel("elementwise_mul_triple_grad", place=BOTH, dtypes=REAL | COMPLEX | BOOL)
 @quiet
-def elementwise_mul_triple_grad(
-    X, Y, DOut, DDX=None, DDY=None, D_DX=None, D_DY=None, D_DDOut=None, *, axis, ctx, xp
-):
+def elementwise_mul_triple_grad(X, Y, DOut, DDX=None, DDY=None, D_DX=None, D_DY=None, D_DDOut=None, *, axis, ctx, xp):
     """See the definition; every absent gradient counts as zero."""
     x, y = align(X, Y, axis, "elementwise_mul_triple_grad")
     ddx, ddy = _second(DDX, x, xp), _second(DDY, y, xp)
