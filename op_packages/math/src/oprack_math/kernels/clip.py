@@ -1,0 +1,92 @@
+"""Kernels of clip and clip_by_norm."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import kernel
+from oprack.tensor import SelectedRows
+from oprack.types import FLOATS, HALF_FLOATS, INTEGERS
+
+from oprack_math.kernels._broadcast import BOTH, quiet
+
+REAL = FLOATS | HALF_FLOATS | INTEGERS
+
+
+def _bounds(x, lower, upper, low, high):
+    """Both bounds in the dtype of x; raises InvalidArgumentError when they are attributes in the wrong order."""
+    if lower is None and upper is None and low > high:
+        raise InvalidArgumentError(f"op clip: min is {low} and max is {high}; expected min <= max")
+    return _bound(x, lower, low), _bound(x, upper, high)
+
+
+def _bound(x, tensor, value):
+    if tensor is not None:
+        return tensor.reshape(-1)[:1].reshape(()).astype(x.dtype)
+    if x.dtype.kind in "iu":
+        limits = np.iinfo(x.dtype)
+        value = int(min(max(value, limits.min), limits.max)) if math.isinf(value) else math.trunc(value)
+        return np.array(min(max(value, limits.min), limits.max), x.dtype)
+    return x.dtype.type(value)
+
+
+def _clipped(x, lower, upper, low, high, out, xp):
+    low, high = _bounds(x, lower, upper, low, high)
+    return xp.minimum(xp.maximum(x, low, out=out), high, out=out)
+
+
+@kernel("clip", place=BOTH, dtypes=REAL)
+@quiet
+def clip(X, Min=None, Max=None, *, min, max, out=None, xp):
+    """X held between the bounds; NaN stays NaN."""
+    return _clipped(X, Min, Max, min, max, out, xp)
+
+
+@kernel("clip", place=BOTH, dtypes=REAL)
+@quiet
+def clip_rows(X: SelectedRows, Min=None, Max=None, *, min, max, xp):
+    """Rows that are listed twice are added before their values are clipped."""
+    merged = X.merged()
+    merged.value = _clipped(merged.value, Min, Max, min, max, None, xp)
+    return merged
+
+
+def _inside(x, lower, upper, low, high):
+    low, high = _bounds(x, lower, upper, low, high)
+    return (x > low) & (x < high)
+
+
+@kernel("clip_grad", place=BOTH, dtypes=REAL)
+def clip_grad(X, Out_grad, Min=None, Max=None, *, min, max, xp):
+    """Out@GRAD strictly between the bounds, else 0."""
+    return xp.where(_inside(X, Min, Max, min, max), Out_grad, Out_grad.dtype.type(0))
+
+
+@kernel("clip_double_grad", place=BOTH, dtypes=REAL)
+def clip_double_grad(X, grad_x_grad, Min=None, Max=None, *, min, max, xp):
+    """grad_x@GRAD strictly between the bounds, else 0."""
+    return xp.where(_inside(X, Min, Max, min, max), grad_x_grad, grad_x_grad.dtype.type(0))
+
+
+def _norm_clipped(x, max_norm, xp):
+    norm = xp.sqrt(xp.sum(xp.square(x), dtype=x.dtype if x.dtype.itemsize > 2 else xp.float32)).astype(x.dtype)
+    limit = x.dtype.type(max_norm)
+    return x * xp.where(norm > limit, limit / norm, x.dtype.type(1))
+
+
+@kernel("clip_by_norm", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
+@quiet
+def clip_by_norm(X, *, max_norm, xp):
+    """X scaled to the norm max_norm if its own is greater."""
+    return _norm_clipped(X, max_norm, xp)
+
+
+@kernel("clip_by_norm", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
+@quiet
+def clip_by_norm_rows(X: SelectedRows, *, max_norm, xp):
+    """Rows that are listed twice are added first."""
+    merged = X.merged()
+    merged.value = _norm_clipped(merged.value, max_norm, xp)
+    return merged

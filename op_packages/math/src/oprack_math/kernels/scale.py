@@ -1,0 +1,56 @@
+"""Kernels of scale."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from oprack.kernel import kernel
+from oprack.tensor import SelectedRows
+from oprack.types import ALL_DTYPES
+
+from oprack_math.kernels._broadcast import BOTH, quiet
+
+
+def _scaled(x, scale_tensor, scale, bias, bias_after_scale, out, xp):
+    if x.dtype.kind == "b":
+        shifted = x if bias_after_scale or not bias else xp.ones_like(x)
+        factor = bool(scale) if scale_tensor is None else scale_tensor.reshape(()).astype(bool)
+        result = xp.logical_and(shifted, factor)
+        return xp.ones_like(x) if bias and bias_after_scale else result
+    convert = x.dtype.type if x.dtype.kind != "c" and x.dtype.kind not in "iu" else _whole(x.dtype)
+    factor = convert(scale) if scale_tensor is None else scale_tensor.reshape(()).astype(x.dtype)
+    shift = convert(bias)
+    if not shift:
+        return xp.multiply(x, factor, out=out)
+    if scale_tensor is None and factor == 1:
+        return xp.add(x, shift, out=out)
+    if bias_after_scale:
+        result = xp.multiply(x, factor, out=out)
+        result += shift
+        return result
+    result = xp.add(x, shift, out=out)
+    result *= factor
+    return result
+
+
+def _whole(dtype):
+    """Conversion of a float attribute for integers (cut towards zero, wrapped) and complex numbers."""
+    if dtype.kind == "c":
+        return dtype.type
+    return lambda value: np.array(math.trunc(value)).astype(dtype)[()]
+
+
+@kernel("scale", place=BOTH, dtypes=ALL_DTYPES)
+@quiet
+def scale(X, ScaleTensor=None, *, scale, bias, bias_after_scale, out=None, xp):
+    """scale X + bias, or scale (X + bias)."""
+    return _scaled(X, ScaleTensor, scale, bias, bias_after_scale, out, xp)
+
+
+@kernel("scale", place=BOTH, dtypes=ALL_DTYPES)
+@quiet
+def scale_rows(X: SelectedRows, ScaleTensor=None, *, scale, bias, bias_after_scale, xp):
+    """The same for every value of the rows."""
+    value = _scaled(X.value, ScaleTensor, scale, bias, bias_after_scale, None, xp)
+    return SelectedRows(X.rows.copy(), value, X.height, place=X.place, check=False)
