@@ -1,0 +1,1 @@
+"""Control flow: loops, branches, tensor arrays, StaticRNN, rank tables."""

@@ -1,0 +1,1 @@
+"""Kernels of the ops that need no scope."""

@@ -1,0 +1,92 @@
+"""conditional_block, conditional_block_infer and conditional_block_grad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack.runtime import OperatorBase, RunContext
+from oprack.tensor import LoDTensor, Scope
+from oprack.types import EMPTY_VAR, GRAD_SUFFIX
+
+from oprack_control_flow.steps import is_read_by, own, scalar, shared, zeros_like
+
+
+class _Conditional(OperatorBase):
+    def runs(self, scope: Scope) -> bool:
+        """Whether the condition holds."""
+        if self.attrs["is_scalar_condition"]:
+            return bool(scalar(self.type, "Cond", self.get_input(scope, self.input("Cond"))))
+        values = [self.get_input(scope, n) for n in self.inputs.get("Input", ())]
+        return all(v.array.size > 0 for v in values if isinstance(v, LoDTensor))
+
+
+class ConditionalBlockInferOp(_Conditional):
+    """The block's scope lives as long as its run."""
+
+    op_type = "conditional_block_infer"
+
+    def run_impl(self, scope: Scope, run: RunContext) -> None:
+        if self.runs(scope):
+            self.run_freely(scope, run)
+
+    def run_freely(self, scope: Scope, run: RunContext) -> None:
+        """Run the block in a scope that is dropped; its values die after their last use."""
+        block = run.program.block(self.attrs["sub_block"])
+        inner = scope.new_scope()
+        try:
+            block.create_variables(inner)
+            run.run_operators(block.operators, inner, block.dying(()))
+        finally:
+            scope.delete_scope(inner)
+
+
+class ConditionalBlockOp(ConditionalBlockInferOp):
+    """The block's scope is kept when a conditional_block_grad will ask for it."""
+
+    op_type = "conditional_block"
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._keeps_scope = is_read_by(self.block, self.outputs.get("Scope", ()), ("conditional_block_grad",))
+
+    def run_impl(self, scope: Scope, run: RunContext) -> None:
+        kept: list[Scope] = []
+        if self.runs(scope):
+            if self._keeps_scope:
+                kept.append(scope.new_scope())
+                run.run_block(self.attrs["sub_block"], kept[0])
+            else:
+                self.run_freely(scope, run)
+        if "Scope" in self.outputs:
+            self.set_output(scope, self.output("Scope"), kept)
+
+
+class ConditionalBlockGradOp(_Conditional):
+    """Whether the block ran is told by its scope, since the condition may have changed."""
+
+    op_type = "conditional_block_grad"
+
+    def run_impl(self, scope: Scope, run: RunContext) -> None:
+        kept = scope.get_var(self.input("Scope")).value or []
+        flowing = set(self.inputs.get("Out@GRAD", ()))
+        pairs = list(zip(self.inputs.get("Input", ()), self.outputs.get("Input@GRAD", ()), strict=True))
+        wanted = [(x, g) for x, g in pairs if g != EMPTY_VAR]
+        if not kept:
+            for x, grad in wanted:
+                if grad not in flowing:  # what the block would have replaced keeps its gradient
+                    self.set_output(scope, grad, zeros_like(self.get_input(scope, x)))
+            return
+        inner = kept.pop()
+
+        def link(local: Scope) -> None:
+            for x, _ in wanted:
+                name = x + GRAD_SUFFIX
+                outer = scope.find_var(name) if name in flowing else None
+                own(local, name, shared(outer.value) if outer is not None else None)
+
+        run.run_block(self.attrs["sub_block"], inner, before=link)
+        for x, grad in wanted:
+            value = inner.var(x + GRAD_SUFFIX).value
+            self.set_output(scope, grad, zeros_like(self.get_input(scope, x)) if value is None else value)
+        if inner.parent is not None:
+            inner.parent.delete_scope(inner)

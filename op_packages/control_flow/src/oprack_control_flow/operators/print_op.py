@@ -1,0 +1,46 @@
+"""print."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from oprack.runtime import OperatorBase, RunContext
+from oprack.tensor import LoDTensor, Scope
+
+from oprack_control_flow.steps import host_array, reference
+
+
+class PrintOp(OperatorBase):
+    """Counts its prints for as long as the prepared program lives."""
+
+    op_type = "print"
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._printed = 0
+
+    def run_impl(self, scope: Scope, run: RunContext) -> None:
+        name = self.input("In")
+        value = self.get_input(scope, name)
+        phase = "FORWARD" if self.attrs["is_forward"] else "BACKWARD"
+        first_n = self.attrs["first_n"]
+        if self.attrs["print_phase"] in (phase, "BOTH") and (first_n < 0 or self._printed < first_n):
+            self._printed += 1
+            sys.stdout.write(self._text(name, value))
+        if "Out" in self.outputs:
+            self.set_output(scope, self.output("Out"), reference(value))
+
+    def _text(self, name: str, tensor: LoDTensor) -> str:
+        attrs, count = self.attrs, self.attrs["summarize"]
+        data = host_array(tensor).reshape(-1)[: count if count >= 0 else None].tolist()
+        lines = [
+            ("Variable", attrs["print_tensor_name"], name),
+            ("lod", attrs["print_tensor_lod"] and bool(tensor.lod), tensor.lod),
+            ("shape", attrs["print_tensor_shape"], list(tensor.shape)),
+            ("layout", attrs["print_tensor_layout"], tensor.layout),
+            ("dtype", attrs["print_tensor_type"], tensor.dtype),
+            ("data", True, data),
+        ]
+        head = f"{attrs['message']}\n" if attrs["message"] else ""
+        return head + "".join(f"  {what}: {text}\n" for what, shown, text in lines if shown)

@@ -1,0 +1,138 @@
+"""recurrent and recurrent_grad."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from oprack.errors import InvalidArgumentError
+from oprack.runtime import OperatorBase, RunContext
+from oprack.tensor import LoDTensor, Scope
+from oprack.types import EMPTY_VAR, GRAD_SUFFIX
+
+from oprack_control_flow.steps import added, grad_names, is_read_by, own, reference, shared, zeros_like
+
+
+def _place(tensor: LoDTensor, t: int) -> LoDTensor:
+    """Place t along the first dim, on the same memory."""
+    tensor.shared = True
+    return LoDTensor(tensor.array[t, ...], place=tensor.place, shared=True)
+
+
+class _Steps(OperatorBase):
+    def length(self, scope: Scope) -> int:
+        """Number of steps: the first dim of all inputs."""
+        sizes = {n: self.get_input(scope, n).shape[0] for n in self.inputs.get("inputs", ())}
+        if len(set(sizes.values())) != 1:
+            raise InvalidArgumentError(f"op {self.type}: inputs have {sizes} steps; expected one and the same number")
+        return int(next(iter(sizes.values())))
+
+    def order(self, steps: int) -> range:
+        """Places in the order of the forward run."""
+        return range(steps - 1, -1, -1) if self.attrs["reverse"] else range(steps)
+
+
+class RecurrentOp(_Steps):
+    op_type = "recurrent"
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._keeps_scopes = is_read_by(self.block, self.outputs.get("step_scopes", ()), ("recurrent_grad",))
+
+    def run_impl(self, scope: Scope, run: RunContext) -> None:
+        steps, outputs = self.length(scope), self.outputs.get("outputs", ())
+        ex_states, states = self.attrs["ex_states"], self.attrs["states"]
+        values = [self.get_input(scope, n) for n in self.inputs.get("initial_states", ())]
+        parts: dict[str, dict[int, Any]] = {n: {} for n in outputs}
+        kept: list[Scope] = []
+        for t in self.order(steps):
+            step = scope.new_scope()
+
+            def link(local: Scope, t: int = t, values: list[Any] = values) -> None:
+                for name in self.inputs.get("inputs", ()):
+                    own(local, name, _place(self.get_input(scope, name), t))
+                for name, value in zip(ex_states, values, strict=True):
+                    own(local, name, reference(value))
+                for name in (*states, *outputs):
+                    own(local, name, None)
+
+            run.run_block(self.attrs["sub_block"], step, before=link)
+            values = [self.get_input(step, n) for n in states]
+            for name in outputs:
+                parts[name][t] = self.get_input(step, name).array
+            if self._keeps_scopes:
+                kept.append(step)
+            else:
+                scope.delete_scope(step)
+        for name in outputs:
+            if steps:
+                stacked = run.device.xp.stack([parts[name][t] for t in range(steps)])
+                self.set_output(scope, name, LoDTensor(stacked, place=run.place))
+        if "step_scopes" in self.outputs:
+            self.set_output(scope, self.output("step_scopes"), kept)
+
+
+class RecurrentGradOp(_Steps):
+    op_type = "recurrent_grad"
+
+    def run_impl(self, scope: Scope, run: RunContext) -> None:
+        kept = scope.get_var(self.input("step_scopes")).value or []
+        steps = self.length(scope)
+        ex_states, states = self.attrs["ex_states"], self.attrs["states"]
+        inputs = dict(self._wanted("inputs"))
+        parameters = dict(self._wanted("parameters"))
+        parts: dict[str, dict[int, Any]] = {n: {} for n in inputs}
+        totals: dict[str, Any] = {}
+        flow: list[Any] = [None] * len(states)
+        local_names = grad_names([*inputs, *parameters, *ex_states, *states])
+        for t, step in zip(reversed(self.order(steps)), reversed(kept), strict=True):
+
+            def link(local: Scope, t: int = t) -> None:
+                for name in local_names:
+                    own(local, name, None)
+                for name, outer in self._output_grads(scope):
+                    own(local, name + GRAD_SUFFIX, _place(outer, t))
+
+            self._run_block(run, step, link, dict(zip(grad_names(states), flow, strict=True)))
+            flow = [step.var(n).value for n in grad_names(ex_states)]
+            for name in inputs:
+                value = step.var(name + GRAD_SUFFIX).value
+                parts[name][t] = zeros_like(step.var(name).value) if value is None else value
+            for name in parameters:
+                totals[name] = added(totals.get(name), step.var(name + GRAD_SUFFIX).value)
+            scope.delete_scope(step)
+        kept.clear()
+        for name, grad in inputs.items():
+            stacked = run.device.xp.stack([parts[name][t].array for t in range(steps)])
+            self.set_output(scope, grad, LoDTensor(stacked, place=run.place))
+        first = dict(zip(self.inputs.get("initial_states", ()), flow, strict=True))
+        for name, grad in (*parameters.items(), *self._wanted("initial_states")):
+            value = totals.get(name) if name in totals else first.get(name)
+            self.set_output(scope, grad, zeros_like(self.get_input(scope, name)) if value is None else value)
+
+    def _wanted(self, slot: str) -> Iterator[tuple[str, str]]:
+        """Variables of a slot whose gradient is asked for, with its name."""
+        grads = self.outputs.get(slot + GRAD_SUFFIX, ())
+        return ((n, g) for n, g in zip(self.inputs.get(slot, ()), grads, strict=False) if g != EMPTY_VAR)
+
+    def _output_grads(self, scope: Scope) -> Iterator[tuple[str, LoDTensor]]:
+        names = zip(self.inputs.get("outputs", ()), self.inputs.get("outputs@GRAD", ()), strict=False)
+        return ((n, self.get_input(scope, g)) for n, g in names if g != EMPTY_VAR)
+
+    def _run_block(self, run: RunContext, step: Scope, link: Callable[[Scope], None], flow: dict[str, Any]) -> None:
+        """Run the gradient block; what flows in from the step after is added to what the block computes itself.
+
+        flow: by name of a state's gradient. A block that only reads such a gradient finds it there; in one that writes
+        it, from the outputs of the step, it is added after the last write.
+        """
+        block = run.program.block(self.attrs["sub_block"])
+        last = {n: i for i, op in enumerate(block.operators) for names in op.outputs.values() for n in names}
+        block.create_variables(step)
+        link(step)
+        done = 0
+        for name in sorted(flow, key=lambda n: last.get(n, -1)):
+            end = last.get(name, -1) + 1
+            run.run_operators(block.operators[done:end], step)
+            done = max(done, end)
+            own(step, name, added(step.var(name).value, shared(flow[name])))
+        run.run_operators(block.operators[done:], step)

@@ -1,0 +1,46 @@
+"""select_input and select_output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack.errors import InvalidArgumentError
+from oprack.runtime import OperatorBase, RunContext
+from oprack.tensor import LoDTensor, LoDTensorArray, Scope
+
+from oprack_control_flow.steps import reference, scalar
+
+
+def _passed_on(value: Any) -> Any:
+    """The value for a second variable: same memory, but an array of its own."""
+    if isinstance(value, LoDTensor):
+        return reference(value)
+    if isinstance(value, LoDTensorArray):
+        return LoDTensorArray(None if t is None else reference(t) for t in value)
+    value.shared = True
+    return value
+
+
+class _Select(OperatorBase):
+    def branch(self, scope: Scope, names: tuple[str, ...]) -> str:
+        """The variable that Mask picks."""
+        index = int(scalar(self.type, "Mask", self.get_input(scope, self.input("Mask"))))
+        if not 0 <= index < len(names):
+            raise InvalidArgumentError(f"op {self.type}: Mask is {index}; expected 0 <= Mask < {len(names)} branches")
+        return names[index]
+
+
+class SelectInputOp(_Select):
+    op_type = "select_input"
+
+    def run_impl(self, scope: Scope, run: RunContext) -> None:
+        value = self.get_input(scope, self.branch(scope, self.inputs["X"]))
+        self.set_output(scope, self.output("Out"), _passed_on(value))
+
+
+class SelectOutputOp(_Select):
+    op_type = "select_output"
+
+    def run_impl(self, scope: Scope, run: RunContext) -> None:
+        value = self.get_input(scope, self.input("X"))
+        self.set_output(scope, self.branch(scope, self.outputs["Out"]), _passed_on(value))

@@ -1,0 +1,121 @@
+"""Ops on tensor arrays: definitions; the operators are in operators.arrays."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, empty_grad
+from oprack.types import VarType
+
+
+class WriteToArray(OpDef, type="write_to_array"):
+    """Out[I] = X; the array grows as needed."""
+
+    X = Input("Tensor of any shape.")
+    I = Input("One integer: the place.")  # noqa: E741  the slot's name
+    Out = Output("Tensor array.")
+
+    def infer_shape(ctx):
+        if not ctx.is_runtime:
+            ctx.set_dim("Out", ctx.dim("X"))
+            ctx.share_lod("X", "Out")
+
+    def infer_var_type(ctx):
+        ctx.set_kind("Out", VarType.LOD_TENSOR_ARRAY)
+        ctx.set_dtype("Out", ctx.dtype("X"))
+
+    def make_grad(fwd):
+        return GradOp(
+            "read_from_array",
+            X=fwd.output_grad("Out"),
+            I=fwd.input("I"),
+            X_W=fwd.input("X"),
+            Out=fwd.input_grad("X"),
+        )
+
+
+class ReadFromArray(OpDef, type="read_from_array"):
+    """Out = X[I]; zeros like X_W when the array has no such place and X_W is given (the array is a gradient)."""
+
+    X = Input("Tensor array.")
+    I = Input("One integer: the place.")  # noqa: E741  the slot's name
+    X_W = Input("What was written at the place, when X is a gradient.", dispensable=True)
+    Out = Output("The tensor at the place.")
+
+    def infer_shape(ctx):
+        if not ctx.is_runtime:
+            ctx.set_dim("Out", ctx.dim("X_W" if ctx.has_input("X_W") else "X"))
+
+    def infer_var_type(ctx):
+        ctx.set_kind("Out", VarType.LOD_TENSOR)
+        ctx.set_dtype("Out", ctx.dtype("X"))
+
+    def make_grad(fwd):
+        return GradOp("write_to_array", X=fwd.output_grad("Out"), I=fwd.input("I"), Out=fwd.input_grad("X"))
+
+
+class LoDArrayLength(OpDef, type="lod_array_length"):
+    """Out is the number of places of an array."""
+
+    X = Input("Tensor array.")
+    Out = Output("int64 [1]")
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", (1,))
+
+    def infer_var_type(ctx):
+        ctx.set_kind("Out", VarType.LOD_TENSOR)
+        ctx.set_dtype("Out", "int64")
+
+
+class TensorArrayToTensor(OpDef, type="tensor_array_to_tensor"):
+    """Out joins the tensors of an array along `axis`, which is a new dim with use_stack."""
+
+    X = Input("Tensor array.")
+    Out = Output("The joined tensor.")
+    OutIndex = Output("int32 [places]: size of each tensor along `axis`; 1 each with use_stack.")
+    axis = Attr(0, "Dim to join along.")
+    use_stack = Attr(False, "Join along a new dim.")
+
+    def infer_shape(ctx):
+        if not ctx.is_runtime:
+            dims, axis = list(ctx.dim("X")), ctx.attr("axis")
+            if ctx.attr("use_stack"):
+                dims.insert(axis if axis >= 0 else axis + len(dims) + 1, -1)
+            elif dims:
+                dims[axis] = -1
+            ctx.set_dim("Out", dims)
+            ctx.set_dim("OutIndex", (-1,))
+
+    def infer_var_type(ctx):
+        ctx.set_kind("Out", VarType.LOD_TENSOR)
+        ctx.set_dtype("Out", ctx.dtype("X"))
+        if ctx.has_output("OutIndex"):
+            ctx.set_kind("OutIndex", VarType.LOD_TENSOR)
+            ctx.set_dtype("OutIndex", "int32")
+
+    def make_grad(fwd):
+        return GradOp(
+            "tensor_array_to_tensor_grad",
+            X=fwd.input("X"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class TensorArrayToTensorGrad(GradOpDef, type="tensor_array_to_tensor_grad"):
+    """X@GRAD takes Out@GRAD apart."""
+
+    X = Input("Only the shapes are read.")
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Tensor array like X.")
+    axis = Attr(0, "As in tensor_array_to_tensor.")
+    use_stack = Attr(False, "As in tensor_array_to_tensor.")
+
+    def infer_shape(ctx):
+        if not ctx.is_runtime:
+            ctx.set_dim("X@GRAD", ctx.dim("X"))
+
+    def infer_var_type(ctx):
+        ctx.set_kind("X@GRAD", VarType.LOD_TENSOR_ARRAY)
+        ctx.set_dtype("X@GRAD", ctx.dtype("X"))

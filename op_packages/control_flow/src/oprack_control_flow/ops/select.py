@@ -1,0 +1,40 @@
+"""select_input and select_output: definitions; the operators are in operators.select."""
+
+from __future__ import annotations
+
+from oprack.op import GradOp, Input, OpDef, Output
+from oprack.types import VarType
+
+
+class SelectInput(OpDef, type="select_input"):
+    """Out = X[Mask]: joins branches of which only one ran."""
+
+    X = Input("One variable of each branch.", duplicable=True)
+    Mask = Input("One integer: the branch.")
+    Out = Output("The variable of the branch, of any kind.")
+
+    def infer_shape(ctx):
+        if ctx.is_runtime or any(ctx.kind("X", i) != VarType.LOD_TENSOR for i in range(ctx.input_count("X"))):
+            return
+        shapes = ctx.dims("X")
+        same_rank = len({len(s) for s in shapes}) == 1
+        merged = [d[0] if len(set(d)) == 1 else -1 for d in zip(*shapes, strict=True)] if same_rank else shapes[0]
+        ctx.set_dim("Out", merged)
+
+    def make_grad(fwd):
+        return GradOp("select_output", X=fwd.output_grad("Out"), Mask=fwd.input("Mask"), Out=fwd.input_grad("X"))
+
+
+class SelectOutput(OpDef, type="select_output"):
+    """Out[Mask] = X; the other outputs are left alone."""
+
+    X = Input("Variable of any kind.")
+    Mask = Input("One integer: the branch.")
+    Out = Output("One variable of each branch.", duplicable=True)
+
+    def infer_shape(ctx):
+        if not ctx.is_runtime and ctx.kind("X") == VarType.LOD_TENSOR:
+            ctx.set_dims("Out", [ctx.dim("X")] * ctx.output_count("Out"))
+
+    def make_grad(fwd):
+        return GradOp("select_input", X=fwd.output_grad("Out"), Mask=fwd.input("Mask"), Out=fwd.input_grad("X"))

@@ -1,0 +1,68 @@
+"""while: its definition; the operator is oprack_control_flow.operators.while_op."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.types import AttrType, VarType
+
+
+class While(OpDef, type="while"):
+    """Runs a block again and again while Condition is true. The block reads and writes outer variables by name."""
+
+    X = Input("Variables that the block reads.", duplicable=True)
+    Condition = Input("One bool; the block writes it.", duplicable=True)
+    Out = Output(
+        "Variables that the block writes; they keep their values from before when it never runs.", duplicable=True
+    )
+    StepScopes = Output("A scope for each round, for the gradient.")
+    sub_block = Attr(REQUIRED, "The block.", type=AttrType.BLOCK)
+    is_test = Attr(False, "No gradient follows, so that rounds may share a scope.")
+    skip_eager_deletion_vars = Attr([], "Variables that the gradient needs.", type=AttrType.STRINGS, extra=True)
+
+    def infer_shape(ctx):
+        """The block's own ops set the shapes of what it writes."""
+
+    def infer_var_type(ctx):
+        ctx.set_kind("StepScopes", VarType.STEP_SCOPES)
+
+    def make_grad(fwd):
+        return GradOp(
+            "while_grad",
+            X=fwd.input("X"),
+            Out=fwd.output("Out"),
+            StepScopes=fwd.output("StepScopes"),
+            Out_grad=fwd.output_grad("Out"),
+            X_grad=fwd.input_grad("X"),
+            attrs=fwd.attrs,
+        )
+
+
+class WhileGrad(GradOpDef, type="while_grad"):
+    """Runs the gradient block once for each round, last round first.
+
+    The gradient of a variable that a round reads and writes flows from round to round; that of one that is only read
+    adds up.
+    """
+
+    X = Input("As in while.", duplicable=True)
+    Out = Input("As in while.", duplicable=True)
+    StepScopes = Input("Scopes of the rounds.")
+    Out_grad = Input("Gradients of some of Out.", duplicable=True, dispensable=True)
+    X_grad = Output("Gradients of X; @EMPTY@ where there is none.", duplicable=True)
+    sub_block = Attr(REQUIRED, "The gradient block.", type=AttrType.BLOCK)
+    is_test = Attr(False, "As in while.")
+    original_output_grad = Attr(
+        [], "Names by which the gradient block knows Out@GRAD; empty: the same names.", type=AttrType.STRINGS
+    )
+    skip_eager_deletion_vars = Attr([], "As in while.", type=AttrType.STRINGS, extra=True)
+
+    def infer_shape(ctx):
+        for i, name in enumerate(ctx.output_names("X@GRAD")):
+            if name != "@EMPTY@":
+                ctx.set_dim("X@GRAD", ctx.dim("X", i), i)
+
+    def infer_var_type(ctx):
+        for i, name in enumerate(ctx.output_names("X@GRAD")):
+            if name != "@EMPTY@":
+                ctx.set_kind("X@GRAD", ctx.kind("X", i), i)
+                ctx.set_dtype("X@GRAD", ctx.dtype("X", i), i)

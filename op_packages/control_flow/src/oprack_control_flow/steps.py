@@ -1,0 +1,98 @@
+"""What the operators share: conditions, scopes of steps, sums of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from oprack.desc import BlockDesc
+from oprack.errors import InvalidArgumentError
+from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
+from oprack.types import EMPTY_VAR, GRAD_SUFFIX
+
+
+def host_array(tensor: LoDTensor) -> np.ndarray:
+    """A small tensor in host memory."""
+    return np.asarray(tensor)
+
+
+def scalar(op_type: str, slot: str, tensor: Any) -> Any:
+    """The only element of a tensor. Raises InvalidArgumentError when it has more, or none."""
+    if not isinstance(tensor, LoDTensor) or tensor.array.size != 1:
+        what = f"a tensor of shape {list(tensor.shape)}" if isinstance(tensor, LoDTensor) else type(tensor).__name__
+        raise InvalidArgumentError(f"op {op_type}: {slot} is {what}; expected a tensor of one element")
+    return host_array(tensor).reshape(-1)[0].item()
+
+
+def is_read_by(block: BlockDesc, names: Collection[str], op_types: Collection[str]) -> bool:
+    """Whether any op of these types, in any block of the program, reads one of these variables."""
+    return any(
+        op.type in op_types and not set(names).isdisjoint(op.input_arg_names())
+        for b in block.program.blocks
+        for op in b.ops
+    )
+
+
+def written_names(block: BlockDesc) -> set[str]:
+    """Names that the ops of a block and of its sub-blocks write."""
+    names: set[str] = set()
+    pending, seen = [block.idx], set()
+    while pending:
+        index = pending.pop()
+        if index in seen:
+            continue
+        seen.add(index)
+        for op in block.program.blocks[index].ops:
+            names.update(op.output_arg_names())
+            pending += op.sub_blocks()
+    return names - {EMPTY_VAR}
+
+
+def shared(value: Any) -> Any:
+    """The value, marked so that no kernel writes into its memory."""
+    if isinstance(value, LoDTensor | SelectedRows):
+        value.shared = True
+    return value
+
+
+def reference(tensor: LoDTensor) -> LoDTensor:
+    """Another tensor on the same memory, which nobody may write into from now on."""
+    tensor.shared = True
+    return LoDTensor(tensor.array, tensor.lod, place=tensor.place, layout=tensor.layout, check=False, shared=True)
+
+
+def zeros_like(value: Any) -> Any:
+    """Zeros of the shape, dtype, LoD and kind of a value; None for what has no gradient."""
+    if isinstance(value, LoDTensor):
+        # NumPy's functions hand over to the array's own library
+        return LoDTensor(np.zeros_like(value.array), value.lod, place=value.place, check=False)
+    if isinstance(value, LoDTensorArray):
+        return LoDTensorArray(None if t is None else zeros_like(t) for t in value)
+    return None
+
+
+def added(total: Any, part: Any) -> Any:
+    """Sum of two gradients of one variable; None is zero. Arrays add up element by element."""
+    if total is None or part is None:
+        return part if total is None else total
+    if isinstance(total, LoDTensorArray):
+        length = max(len(total), len(part))
+        padded = [[*array, *[None] * (length - len(array))] for array in (total, part)]
+        return LoDTensorArray(added(a, b) for a, b in zip(*padded, strict=True))
+    if isinstance(total, SelectedRows) and isinstance(part, SelectedRows):
+        rows, value = np.concatenate([total.rows, part.rows]), np.concatenate([total.value, part.value])
+        return SelectedRows(rows, value, total.height, place=total.place, check=False)
+    if isinstance(total, SelectedRows) or isinstance(part, SelectedRows):
+        total, part = (LoDTensor(v.to_dense()) if isinstance(v, SelectedRows) else v for v in (total, part))
+    return LoDTensor(total.array + part.array, total.lod, place=total.place, check=False)
+
+
+def grad_names(names: Sequence[str]) -> list[str]:
+    """Names of the gradients of variables, as gradient blocks spell them."""
+    return [n + GRAD_SUFFIX for n in names]
+
+
+def own(scope: Scope, name: str, value: Any) -> None:
+    """Set a variable of this very scope, whatever its ancestors have."""
+    scope.var(name).value = value
