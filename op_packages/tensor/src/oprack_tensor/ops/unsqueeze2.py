@@ -7,7 +7,6 @@ from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, unsqueeze_dims
 
-
 _AXES = "Places of the new dims in the shape made so far; negative ones count from the end."
 
 
