@@ -1,0 +1,67 @@
+"""Kernels of sum."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.kernel import kernel
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.types import COMPLEX, FLOATS, HALF_FLOATS, INTEGERS
+
+from oprack_math.kernels._broadcast import BOTH, accumulator, quiet
+
+NUMBERS = FLOATS | HALF_FLOATS | INTEGERS | COMPLEX
+
+
+def _added(arrays, xp):
+    """Sum of dense arrays of one shape; those without elements add nothing."""
+    filled = [a for a in arrays if a.size] or arrays[:1]
+    first = filled[0]
+    if len(filled) == 1:
+        return first.copy()
+    work = accumulator(first.dtype)
+    total = xp.add(first, filled[1], dtype=work)
+    for a in filled[2:]:
+        total = xp.add(total, a, out=total if total.shape == first.shape and total.ndim else None)
+    return total.astype(first.dtype, copy=False)
+
+
+def _dense(x):
+    if isinstance(x, SelectedRows):
+        return x.to_dense()
+    return x.array if isinstance(x, LoDTensor) else x
+
+
+@kernel("sum", place=BOTH, dtypes=NUMBERS)
+@quiet
+def sum_dense(X, *, xp):
+    """Sum of tensors, among which there may be SelectedRows."""
+    return _added([_dense(x) for x in X if x is not None], xp)
+
+
+@kernel("sum", place="cpu", dtypes=NUMBERS)
+@quiet
+def sum_rows(X: list[SelectedRows], *, xp):
+    """SelectedRows with each row once, in ascending order; a dense tensor among them makes the result dense."""
+    given = [x for x in X if x is not None]
+    if not all(isinstance(x, SelectedRows) for x in given):
+        return _added([_dense(x) for x in given], xp)
+    rows = np.concatenate([x.rows for x in given])
+    value = np.concatenate([x.value for x in given])
+    return SelectedRows(rows, value, given[0].height, place=given[0].place, check=False).merged()
+
+
+@kernel("sum", place=BOTH, dtypes=NUMBERS)
+@quiet
+def sum_arrays(X: list[LoDTensorArray], *, xp):
+    """Arrays added element by element; where one has no element, the others count."""
+    result = LoDTensorArray()
+    for i in range(max(map(len, X))):
+        tensors = [a[i] for a in X if i < len(a) and a[i] is not None]
+        if tensors:
+            total = _added([t.array for t in tensors], xp)
+            result.append(
+                LoDTensor(total, [list(level) for level in tensors[0].lod], place=tensors[0].place, check=False)
+            )
+        else:
+            result.append(None)
+    return result

@@ -1,0 +1,118 @@
+"""What reductions share: which dims go, and the slots of the family."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+
+from oprack_math.ops._attrs import USE_MKLDNN
+
+DIM = Attr([0], "Dims to reduce; none means all.", support_tensor=True)
+KEEP_DIM = Attr(False, "Keep reduced dims, with size 1.")
+REDUCE_ALL = Attr(False, "Reduce all dims, whatever `dim` says.")
+IN_DTYPE = Attr(-1, "dtype to cast X to first, as a number; -1 keeps it. The kernels cast by out_dtype.")
+OUT_DTYPE = Attr(-1, "dtype of Out as a number; -1 leaves it to the op.")
+
+
+def reduced_dims(ctx, dims, axes, keep, everything, elements=False):
+    """Shape after a reduction. axes: list of ints, or names of variables while a program is built.
+
+    elements: whether the op needs something to choose from (a maximum of nothing does not exist).
+    Raises InvalidArgumentError for an axis out of range or given twice.
+    """
+    rank = len(dims)
+    if isinstance(axes, str) or any(isinstance(a, str) for a in axes):
+        gone = 1 if isinstance(axes, str) else len(axes)
+        return (-1,) * (rank if keep else max(rank - gone, 0))
+    if everything or not axes or not rank:
+        axes = range(rank)
+    limit = max(rank, 1)
+    for a in axes:
+        ctx.require(
+            -limit <= a < limit,
+            f"dim {a} of {list(axes)} is out of range for X of shape {list(dims)}; expected {-limit} to {limit - 1}",
+        )
+    chosen = [a % rank for a in axes] if rank else []
+    ctx.require(
+        len(set(chosen)) == len(chosen),
+        f"dims {list(axes)} of X (shape {list(dims)}) name one dim twice; expected each dim once",
+    )
+    if elements:
+        ctx.require(
+            all(dims[a] != 0 for a in chosen),
+            f"X has shape {list(dims)} and dims {chosen} are reduced; expected at least one element to choose from",
+        )
+    if keep:
+        return tuple(1 if i in chosen else d for i, d in enumerate(dims))
+    return tuple(d for i, d in enumerate(dims) if i not in chosen)
+
+
+class Reduce(OpDef):
+    """A reduction over some dims."""
+
+    X = Input("Tensor of any shape.")
+    Out = Output("X's shape without the reduced dims; no LoD.")
+    dim = DIM
+    keep_dim = KEEP_DIM
+    reduce_all = REDUCE_ALL
+    in_dtype = IN_DTYPE
+    out_dtype = OUT_DTYPE
+    use_mkldnn = USE_MKLDNN
+
+    def infer_shape(ctx):
+        dims = reduced_dims(ctx, ctx.dim("X"), ctx.attr("dim"), ctx.attr("keep_dim"), ctx.attr("reduce_all"))
+        ctx.set_dim("Out", dims)
+
+
+class ReduceExtremum(Reduce):
+    """A reduction that chooses an element."""
+
+    def infer_shape(ctx):
+        attrs = (ctx.attr(a) for a in ("dim", "keep_dim", "reduce_all"))
+        ctx.set_dim("Out", reduced_dims(ctx, ctx.dim("X"), *attrs, elements=True))
+
+
+def grad_with_out(fwd):
+    """`<type>_grad` of X, Out and Out@GRAD."""
+    return GradOp(
+        fwd.type + "_grad",
+        X=fwd.input("X"),
+        Out=fwd.output("Out"),
+        Out_grad=fwd.output_grad("Out"),
+        X_grad=fwd.input_grad("X"),
+        attrs=fwd.attrs,
+    )
+
+
+class ReduceGrad(GradOpDef):
+    """Gradient of a reduction."""
+
+    X = Input("Input of the forward op.")
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Gradient of X, dtype and shape of X.")
+    dim = DIM
+    keep_dim = KEEP_DIM
+    reduce_all = REDUCE_ALL
+    in_dtype = IN_DTYPE
+    out_dtype = OUT_DTYPE
+    use_mkldnn = USE_MKLDNN
+    expected_kernel_type = dtype_of("Out@GRAD")
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")
+
+
+class ReduceGradWithOut(ReduceGrad):
+    """Gradient of a reduction that reads its output."""
+
+    Out = Input("Output of the forward op.")
+
+
+def linear_double_grad(type):
+    """make_grad of the gradient of a linear reduction: the reduction itself."""
+
+    def make_grad(fwd):
+        attrs = {k: v for k, v in fwd.attrs.items() if k in ("dim", "keep_dim", "reduce_all")}
+        return GradOp(type, X=fwd.output_grad("X@GRAD"), Out=fwd.input_grad("Out@GRAD"), attrs=attrs)
+
+    return make_grad

@@ -1,0 +1,55 @@
+"""sum: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOp, Input, OpDef, Output
+from oprack.types import VarType
+
+
+def _merged(ctx, dims):
+    """The shape that all inputs share, with dims of -1 filled in from those that know them."""
+    known = [d for d in dims if 0 not in d] or dims  # an input without elements adds nothing
+    merged = list(known[0])
+    for d in known[1:]:
+        ctx.require(
+            len(d) == len(merged) and all(a == b or -1 in (a, b) for a, b in zip(d, merged, strict=True)),
+            f"X has shapes {', '.join(str(list(x)) for x in dims)}; expected equal shapes (sum does not broadcast)",
+        )
+        merged = [max(a, b) for a, b in zip(d, merged, strict=True)]
+    return tuple(merged)
+
+
+class Sum(OpDef, type="sum"):
+    r"""$$Out = \sum_i X_i$$
+
+    Dense tensors, SelectedRows (rows that are listed twice are added; a dense input makes the result dense), or arrays
+    of tensors, which are added element by element.
+    """
+
+    X = Input("Tensors of one shape, SelectedRows, or arrays of tensors.", duplicable=True)
+    Out = Output("Shape, type and LoD of the first X.")
+    use_mkldnn = Attr(False, "Run oneDNN's kernel where its plugin is installed.")
+    mkldnn_data_type = Attr("float32", "dtype of oneDNN's kernel.")
+    inplace = {"X": "Out"}
+
+    def infer_shape(ctx):
+        if ctx.kind("X") == VarType.LOD_TENSOR_ARRAY:
+            return
+        ctx.set_dim("Out", _merged(ctx, ctx.dims("X")))
+        ctx.share_lod("X", "Out")
+
+    def infer_var_type(ctx):
+        kinds = [ctx.kind("X", i) for i in range(ctx.input_count("X"))]
+        if VarType.LOD_TENSOR_ARRAY in kinds:
+            ctx.set_kind("Out", VarType.LOD_TENSOR_ARRAY)
+        else:
+            rows = all(k == VarType.SELECTED_ROWS for k in kinds)
+            ctx.set_kind("Out", VarType.SELECTED_ROWS if rows else VarType.LOD_TENSOR)
+        ctx.set_dtype("Out", ctx.dtype("X"))
+
+    def make_grad(fwd):
+        attrs = {"scale": 1.0, "bias": 0.0, "bias_after_scale": True}
+        return [
+            GradOp("scale", X=fwd.output_grad("Out"), Out=fwd.input_grad("X", i), attrs=attrs)
+            for i in range(fwd.input_count("X"))
+        ]
