@@ -20,10 +20,12 @@ def ratio(size: int, out: int, factor: float | None, align_corners: bool) -> np.
     return np.float32(1.0 / factor) if factor is not None else np.float32(size) / np.float32(out)
 
 
-def _linear(step: np.float32, out: int, edges: bool, dtype: Any) -> tuple[Any, Any]:
+def _linear(step: np.float32, out: int, edges: bool, wide: bool, dtype: Any) -> tuple[Any, Any]:
     k = np.arange(out)
     if edges:
-        position = np.float64(step) * (k + 0.5) - 0.5
+        # Paddle finds the position in float64 in the ops without _v2, in float32 in the others
+        real = np.float64 if wide else np.float32
+        position = real(step) * (k.astype(real) + real(0.5)) - real(0.5)
         first = np.maximum(position.astype(np.int64), 0)
         fraction = np.maximum(position.astype(np.float32), 0) - first.astype(np.float32)
     else:
@@ -56,16 +58,19 @@ def _nearest(step: np.float32, out: int, align_corners: bool) -> tuple[Any, None
 
 
 def taps(
-    method: str, size: int, out: int, factor: float | None, align_corners: bool, align_mode: int, dtype: Any
+    method: str, size: int, out: int, factor: float | None, align_corners: bool, align_mode: int, v2: bool, dtype: Any
 ) -> tuple[Any, Any]:
-    """(indices [taps, out], weights [taps, out] or None for 1) along one dim of `size` elements; NumPy arrays."""
+    """(indices [taps, out], weights [taps, out] or None for 1) along one dim of `size` elements; NumPy arrays.
+
+    method: linear, nearest or bicubic. v2: one of the *_interp_v2 ops.
+    """
     step = ratio(size, out, factor, align_corners)
     if method == "nearest":
         index, weight = _nearest(step, out, align_corners)
     elif method == "bicubic":
         index, weight = _cubic(step, out, align_corners, dtype)
     else:
-        index, weight = _linear(step, out, align_mode == 0 and not align_corners, dtype)
+        index, weight = _linear(step, out, align_mode == 0 and not align_corners, not v2, dtype)
     return np.clip(index, 0, size - 1), weight
 
 

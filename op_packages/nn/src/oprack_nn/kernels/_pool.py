@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from oprack_nn.ops._pool import PoolGeometry
 
 
@@ -26,13 +28,15 @@ class Windows:
     adaptive: bool
 
     def bounds(self, xp: Any) -> tuple[Any, Any]:
-        """First and last + 1 element of each window, inside of the array; both [count]."""
+        """First and last + 1 element of each window, inside of the array; both [count].
+
+        The last windows of ceil_mode may start at the end or behind it, last + 1 <= first then.
+        """
         i = xp.arange(self.count)
         if self.adaptive:
             return i * self.size // self.count, -(-(i + 1) * self.size // self.count)
         start = i * self.stride - self.pad
-        stop = xp.clip(start + self.k, 0, self.size)
-        return xp.minimum(xp.clip(start, 0, self.size), stop), stop
+        return xp.maximum(start, 0), xp.minimum(start + self.k, self.size)
 
     def full_counts(self, xp: Any) -> Any:
         """Elements of each window with the padding, which Paddle takes to be as wide behind as in front; [count]."""
@@ -87,8 +91,8 @@ def along(x: Any, axis: int, matrix: Any, xp: Any) -> Any:
 
 
 def pool_max(x: Any, geo: PoolGeometry, xp: Any) -> Any:
-    """Maxima of the windows; an empty one gives the lowest finite number, as in Paddle."""
-    lowest = xp.finfo(x.dtype).min
+    """Maxima of the windows; an empty one gives the lowest float32, as in Paddle for every dtype."""
+    lowest = np.finfo(np.float32).min
     for axis, w in reversed(list(enumerate(windows_of(geo), 2))):
         if w.tiles:
             x = _tiled(x, axis, w).max(axis=axis + 1)
@@ -140,8 +144,17 @@ def spread_sum(y: Any, geo: PoolGeometry, xp: Any) -> Any:
     return y
 
 
+def nonempty(geo: PoolGeometry, xp: Any) -> Any:
+    """Whether a window sees any element; broadcasts against [N, C, *out]."""
+    seen = xp.ones((1, 1), bool)
+    for w in windows_of(geo):
+        start, stop = w.bounds(xp)
+        seen = seen[..., None] & (stop > start)
+    return seen
+
+
 def window_sizes(geo: PoolGeometry, exclusive: bool, dtype: Any, xp: Any) -> Any:
-    """What avg pooling divides by; broadcasts against [N, C, *out]."""
+    """What avg pooling divides by; broadcasts against [N, C, *out]. 0 or negative along a dim for an empty window."""
     sizes = xp.ones((1, 1), dtype)
     for w in windows_of(geo):
         start, stop = w.bounds(xp)

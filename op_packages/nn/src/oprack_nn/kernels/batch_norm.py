@@ -36,12 +36,14 @@ def batch_norm(
         y = scale_shift(X, Mean.reshape(shape), inv_std.reshape(shape), scale, bias)
         return y, Mean.copy(), Variance.copy(), Mean.copy(), inv_std
     mean, variance = moments(X, axes)
+    if X.size == mean.size:
+        # Paddle: a single element per channel is passed on, and the running statistics stay
+        return X.copy(), Mean.copy(), Variance.copy(), xp.zeros_like(Mean), xp.zeros_like(Variance)
     keep = xp.asarray(momentum, X.dtype) if MomentumTensor is None else MomentumTensor.reshape(()).astype(X.dtype)
     mean_out = Mean * keep + mean.reshape(-1) * (1 - keep)
     variance_out = Variance * keep + variance.reshape(-1) * (1 - keep)
     inv_std = inverse_std(variance, epsilon, xp)
-    # Paddle: a single element per channel is not normalised
-    y = X.copy() if X.size == mean.size else scale_shift(X, mean, inv_std, scale, bias)
+    y = scale_shift(X, mean, inv_std, scale, bias)
     return y, mean_out, variance_out, mean.reshape(-1), inv_std.reshape(-1)
 
 
@@ -61,6 +63,9 @@ def batch_norm_grad(
 ):  # fmt: skip
     axes, shape = _channels(X, data_layout)
     xhat, inv_std, batch = _normalised(X, Mean, Variance, SavedMean, SavedVariance, ctx.attrs, shape, xp)
+    if batch and X.size == SavedMean.size:
+        zeros = xp.zeros_like(SavedMean)
+        return {"X_grad": Y_grad.copy(), "Scale_grad": zeros, "Bias_grad": zeros.copy()}
     scale = None if Scale is None else Scale.reshape(shape)
     grads = {}
     if ctx.wants("X@GRAD"):

@@ -62,7 +62,9 @@ def _corners(positions, spatial, mode, xp):
         index, inside, weights = 0, True, []
         for p, low, size, step in zip(positions, lows, spatial, corner, strict=True):
             at = low + step
-            inside = inside & (at >= 0) & (at < size)
+            # Paddle: the nearest element of a point counts as long as it is inside; in volumes the point has to be
+            seen = p if mode == "nearest" and len(spatial) == 3 else at
+            inside = inside & (seen >= 0) & (seen <= size - 1)
             index = index * size + xp.clip(at, 0, size - 1).astype("int64")
             if mode == "nearest":
                 weights.append(xp.ones_like(p))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 from oprack.errors import UnimplementedError
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels._conv import from_channel_first, to_channel_first
-from oprack_nn.kernels._pool import pool_argmax, pool_max, pool_sum, scatter_max, spread_sum, window_sizes
+from oprack_nn.kernels._pool import nonempty, pool_argmax, pool_max, pool_sum, scatter_max, spread_sum, window_sizes
 from oprack_nn.ops._pool import PoolGeometry
 
 _PLACES = ("cpu", "cuda")
@@ -17,8 +18,8 @@ _PLACES = ("cpu", "cuda")
 
 def _geometry(x, attrs):
     geo = PoolGeometry.of(x.shape[2:], attrs)
-    if geo.adaptive and attrs["pooling_type"] == "max" and x.ndim == 5:
-        # Paddle's kernel slides windows of ksize by strides here; its adaptive max pooling is max_pool3d_with_index
+    if geo.adaptive and attrs["pooling_type"] == "max":
+        # Paddle slides windows of ksize by strides here; its adaptive max pooling is max_pool2d_with_index
         return dataclasses.replace(geo, adaptive=False)
     return geo
 
@@ -29,7 +30,8 @@ def _pool(x, attrs, data_format, xp):
     if attrs["pooling_type"] == "max":
         y = pool_max(x, geo, xp)
     else:
-        y = pool_sum(x, geo, xp) / window_sizes(geo, attrs["exclusive"], x.dtype, xp)
+        with np.errstate(invalid="ignore"):  # a window of ceil_mode that starts at the end: 0 / 0, as in Paddle
+            y = pool_sum(x, geo, xp) / window_sizes(geo, attrs["exclusive"], x.dtype, xp)
     return from_channel_first(y, data_format, xp)
 
 
@@ -44,12 +46,13 @@ def pool(X, *, ksize, data_format, ctx, xp):
 def pool_grad(X, Out_grad, *, ksize, pooling_type, exclusive, data_format, ctx, xp):
     x, dy = to_channel_first(X, data_format), to_channel_first(Out_grad, data_format)
     geo = _geometry(x, {**ctx.attrs, "ksize": ksize})
+    # a window of ceil_mode may lie behind the end and see nothing
+    dy = xp.where(nonempty(geo, xp), dy, 0)
     if pooling_type == "max":
-        # a window of ceil_mode may lie behind the end and see nothing
-        dy = xp.where(window_sizes(geo, True, dy.dtype, xp) > 0, dy, 0)
         dx = scatter_max(dy, pool_argmax(x, geo, xp)[1], geo.spatial, xp)
     else:
-        dx = spread_sum(dy / window_sizes(geo, exclusive, dy.dtype, xp), geo, xp)
+        sizes = window_sizes(geo, exclusive, dy.dtype, xp)
+        dx = spread_sum(dy / xp.where(sizes > 0, sizes, 1), geo, xp)
     return from_channel_first(dx, data_format, xp)
 
 

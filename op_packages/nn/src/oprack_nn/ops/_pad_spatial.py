@@ -26,6 +26,7 @@ def infer_padded(ctx: Any, source: str, target: str, pairs: Any, rank: int) -> N
     value = ctx.value("Paddings") if ctx.has_input("Paddings") else None
     if ctx.has_input("Paddings") and value is None:
         ctx.set_dim(target, join_dims(n, c, (-1,) * rank, layout))
+        ctx.share_lod(source, target)
         return
     paddings = ctx.attr("paddings") if value is None else [int(p) for p in value.reshape(-1)]
     ctx.require(len(paddings) == 2 * rank, f"paddings is {list(paddings)}; expected {2 * rank} numbers")
@@ -38,6 +39,7 @@ def infer_padded(ctx: Any, source: str, target: str, pairs: Any, rank: int) -> N
         )
     out = tuple(x if x < 0 else x + a + b for x, (a, b) in zip(spatial, pairs(paddings), strict=True))
     ctx.set_dim(target, join_dims(n, c, out, layout))
+    ctx.share_lod(source, target)
 
 
 def first_spatial_axis(layout: str) -> int:

@@ -27,13 +27,15 @@ class PoolGeometry:
     def of(cls, spatial: Sequence[int], attrs: Mapping[str, Any]) -> PoolGeometry:
         """From the spatial dims of X and the op's attributes; unknown dims stay -1."""
         rank, strides, adaptive = len(spatial), tuple(attrs["strides"]), attrs["adaptive"]
-        if attrs["global_pooling"]:
-            return cls(tuple(spatial), tuple(spatial), strides, [(0, 0)] * rank, (1,) * rank, False)
         # at build time the sizes may be variables, whose values are not known yet
         ksize = tuple(k if isinstance(k, int) else -1 for k in attrs["ksize"])
         ksize = ksize if len(ksize) == rank else (-1,) * rank
+        if attrs["global_pooling"]:
+            ksize = tuple(spatial)
         if adaptive:
             return cls(tuple(spatial), ksize, strides, [(0, 0)] * rank, ksize, True)
+        if attrs["global_pooling"]:
+            return cls(tuple(spatial), ksize, strides, [(0, 0)] * rank, (1,) * rank, False)
         pads = resolve_pads(attrs.get("padding_algorithm", "EXPLICIT"), attrs["paddings"], spatial, ksize, strides)
         extra = [s - 1 if attrs.get("ceil_mode", False) else 0 for s in strides]
         out = tuple(

@@ -74,7 +74,11 @@ class _Pool3DAttrs(OpDef):
 
 
 class Pool2D(_Pool2DAttrs, type="pool2d"):
-    r"""$$Out_{n,c,y,x} = \max_{i,j} X_{n,c,y s_h + i - p_t,x s_w + j - p_l}$$ or the mean of the same window."""
+    r"""$$Out_{n,c,y,x} = \max_{i,j} X_{n,c,y s_h + i - p_t,x s_w + j - p_l}$$ or the mean of the same window.
+
+    As in Paddle, adaptive holds for avg; with max the output has the size ksize, but the windows are ksize wide and
+    strides apart: max_pool2d_with_index is adaptive for max.
+    """
 
     X = op.Input("[N, C, H, W], or [N, H, W, C] with data_format NHWC.")
     Out = op.Output("[N, C, H', W'] in the layout of X.")
@@ -83,11 +87,7 @@ class Pool2D(_Pool2DAttrs, type="pool2d"):
 
 
 class Pool3D(_Pool3DAttrs, type="pool3d"):
-    """pool2d with a third spatial dim, D.
-
-    As in Paddle, adaptive holds for avg; with max the output has the size ksize, but the windows are ksize wide and
-    strides apart: max_pool3d_with_index is adaptive for max.
-    """
+    """pool2d with a third spatial dim, D."""
 
     X = op.Input("[N, C, D, H, W], or [N, D, H, W, C] with data_format NDHWC.")
     Out = op.Output("[N, C, D', H', W'] in the layout of X.")
