@@ -47,7 +47,7 @@ def ctc_loss(
     posterior = np.where(counted[:, :, None] & used, posterior, 0)
     grad = np.where(counted[:, :, None], exps / norm, 0)
     rows = np.arange(steps * batch).reshape(steps, batch, 1)
-    np.subtract.at(grad.reshape(steps * batch, -1), (rows, states), posterior)
+    np.subtract.at(grad.reshape(steps * batch, logits.shape[2]), (rows, states), posterior)
     return -log_total, grad
 
 

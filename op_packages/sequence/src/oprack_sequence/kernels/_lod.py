@@ -109,7 +109,8 @@ class Packing:
     before, and empty sequences take no part.
 
     order: int64 [n], sequences by descending length (stable). sizes: rows of each step. starts: their offsets [T + 1].
-    rows: int64 [N], the row of each packed row; with `reverse` every sequence is walked from its last row.
+    time, sequence, rows: int64 [N], the step, the sequence and the row of each packed row; with `reverse` every
+    sequence is walked from its last row.
     """
 
     def __init__(self, offsets: np.ndarray, reverse: bool = False) -> None:
@@ -128,9 +129,9 @@ class Packing:
         # sequences longer than t = all minus those of length <= t
         sizes = len(lengths) - np.cumsum(np.bincount(lengths, minlength=steps + 1))[:steps]
         starts = offsets_of(sizes)
-        time = np.repeat(np.arange(steps), sizes)
-        sequence = self.order[positions(starts)]
-        self.rows = first[sequence] + (lengths[sequence] - 1 - time if reverse else time)
+        self.time = np.repeat(np.arange(steps), sizes)
+        self.sequence = self.order[positions(starts)]
+        self.rows = first[self.sequence] + (lengths[self.sequence] - 1 - self.time if reverse else self.time)
         self.sizes: list[int] = sizes.tolist()
         self.starts: list[int] = starts.tolist()
         self._sizes = sizes

@@ -40,7 +40,7 @@ def _padded(tokens, length, slot, ctx):
     """(tokens [pairs, longest], lengths)."""
     if length is not None:
         lengths = length.reshape(-1).astype(np.int64)
-        tokens = tokens.reshape(len(lengths), -1)
+        tokens = tokens.reshape(tokens.shape[:2])
         if (lengths < 0).any() or (lengths > tokens.shape[1]).any():
             raise InvalidArgumentError(
                 f"op {ctx.op_type}: {slot}Length is {lengths.tolist()}; expected from 0 to {tokens.shape[1]}, "

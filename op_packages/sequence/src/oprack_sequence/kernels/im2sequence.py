@@ -18,7 +18,9 @@ def im2sequence(X, Y=None, *, kernels, strides, paddings, out_stride, xp):
     places, margin, offsets = _places(X.shape, sizes, kernels, strides, paddings)
     padded = xp.pad(X, ((0, 0), (0, 0), *margin))
     image, channel, row, column = (xp.asarray(p) for p in places)
-    return with_lod(padded[image, channel, row, column].reshape(offsets[-1], -1), [offsets])
+    return with_lod(
+        padded[image, channel, row, column].reshape(offsets[-1], X.shape[1] * kernels[0] * kernels[1]), [offsets]
+    )
 
 
 @kernel("im2sequence_grad", place=("cpu", "cuda"), dtypes=FLOATS)

@@ -30,7 +30,9 @@ def linear_chain_crf(Emission, Transition, Label, Length=None, *, ctx, xp):
     alpha = xp.zeros_like(x)
     alpha[rows] = packed
     # log of the partition function: what was divided out, and the step to the end
-    log_z = segment_sum((top[rows] + xp.log(norms))[_by_sequence(packing)], offsets_of(lengths), xp)
+    log_z = segment_sum(
+        (top[rows] + xp.log(norms))[np.lexsort((packing.time, packing.sequence))], offsets_of(lengths), xp
+    )
     ends, filled = _last_rows(packing, lengths), np.flatnonzero(lengths)
     log_z[xp.asarray(filled)] += xp.log(packed[xp.asarray(ends[filled])] @ transition_exps[1][:, None])
     score = _path_scores(x, Transition, _labels(Label, packing, tags, ctx), packing, lengths, xp)
@@ -58,7 +60,7 @@ def linear_chain_crf_grad(Label, Alpha, EmissionExps, TransitionExps, LogLikelih
         beta[s:e] /= beta[s:e].sum(axis=1, keepdims=True)
         after, running = beta[s:e] * x[s:e], e - s
     label = xp.asarray(_labels(Label, packing, tags, ctx))
-    weight = LogLikelihood_grad.reshape(-1)[xp.asarray(_sequences(packing))][:, None]
+    weight = LogLikelihood_grad.reshape(-1)[xp.asarray(packing.sequence)][:, None]
     marginal = alpha * beta
     marginal *= weight / marginal.sum(axis=1, keepdims=True)
     every = xp.arange(len(label))
@@ -79,16 +81,6 @@ def linear_chain_crf_grad(Label, Alpha, EmissionExps, TransitionExps, LogLikelih
         xp.add.at(pairs, (came_from, label[first:]), -weight[first:, 0])
         transition_grad[2:] = pairs
     return emission_grad.reshape(Alpha.shape), transition_grad
-
-
-def _sequences(packing):
-    """Sequence of each packed row."""
-    return packing.order[np.arange(len(packing.rows)) - np.repeat(packing.starts[:-1], packing.sizes)]
-
-
-def _by_sequence(packing):
-    """Packed rows in the order of the sequences."""
-    return np.lexsort((np.repeat(np.arange(len(packing.sizes)), packing.sizes), _sequences(packing)))
 
 
 def _last_rows(packing, lengths):
@@ -112,7 +104,6 @@ def _labels(Label, packing, tags, ctx):
 
 def _path_scores(x, transition, labels, packing, lengths, xp):
     """[n, 1]: score of the given path of each sequence."""
-    sequence = _sequences(packing)
     first = packing.sizes[0] if packing.sizes else 0
     gained = x[xp.asarray(packing.rows), xp.asarray(labels)]
     gained[:first] += transition[0, xp.asarray(labels[:first])]
@@ -122,5 +113,5 @@ def _path_scores(x, transition, labels, packing, lengths, xp):
     ends = ends[ends >= 0]
     gained[xp.asarray(ends)] += transition[1, xp.asarray(labels[ends])]
     scores = xp.zeros((len(lengths), 1), x.dtype)
-    xp.add.at(scores, (xp.asarray(sequence), 0), gained)
+    xp.add.at(scores, (xp.asarray(packing.sequence), 0), gained)
     return scores

@@ -20,11 +20,10 @@ def segment_pool(X, SegmentIds, *, pooltype, ctx):
     if len(filled):
         reduce = {"MAX": np.maximum, "MIN": np.minimum}.get(pooltype, np.add)
         out[filled] = reduce.reduceat(X, offsets[filled], axis=0)
-    if pooltype != "MEAN":
-        return out, None
-    summed = counts.astype(X.dtype)[:, None]
-    divisor = np.maximum(counts, 1).astype(X.dtype).reshape(-1, *[1] * (X.ndim - 1))
-    return (out / divisor).astype(X.dtype), summed
+    if pooltype == "MEAN":
+        divisor = np.maximum(counts, 1).astype(X.dtype).reshape(-1, *[1] * (X.ndim - 1))
+        out = (out / divisor).astype(X.dtype)
+    return out, counts.astype(X.dtype)[:, None]
 
 
 @kernel("segment_pool_grad", dtypes=FLOATS | INTEGERS | {"float16"})

@@ -15,7 +15,7 @@ def sequence_conv(X, Filter, PaddingData=None, *, contextStart, contextLength, p
     """Windows gathered into one matrix, then one product."""
     padding = _padding(PaddingData, paddingTrainable, contextStart, contextLength, X, ctx, xp)
     windows, _ = _windows(X, padding, contextStart, contextLength, paddingTrainable, ctx, xp)
-    return windows.reshape(len(X), -1) @ Filter
+    return windows.reshape(len(X), len(Filter)) @ Filter
 
 
 @kernel("sequence_conv_grad", place=("cpu", "cuda"), dtypes=FLOATS)
@@ -27,7 +27,7 @@ def sequence_conv_grad(
     windows, rows = _windows(X, padding, contextStart, contextLength, paddingTrainable, ctx, xp)
     grads = {"X@GRAD": None, "Filter@GRAD": None, "PaddingData@GRAD": None}
     if ctx.wants("Filter@GRAD"):
-        grads["Filter@GRAD"] = windows.reshape(len(X), -1).T @ Out_grad
+        grads["Filter@GRAD"] = windows.reshape(len(X), len(Filter)).T @ Out_grad
     if ctx.wants("X@GRAD") or ctx.wants("PaddingData@GRAD"):
         window_grads = (Out_grad @ Filter.T).reshape(-1, X.shape[1])
         sums = sum_by_index(window_grads, rows.reshape(-1), len(X) + len(padding), xp)

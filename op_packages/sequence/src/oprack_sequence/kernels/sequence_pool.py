@@ -48,9 +48,9 @@ def sequence_pool_grad(Out_grad, MaxIndex=None, *, pooltype, ctx, xp):
     filled = np.flatnonzero(lengths)
     g = Out_grad[xp.asarray(filled)]
     if pooltype == "MAX":
-        columns = g.reshape(len(filled), -1)
-        rows = MaxIndex[xp.asarray(filled)].reshape(columns.shape)
-        x_grad.reshape(len(x_grad), -1)[rows, xp.arange(columns.shape[1])] = columns
+        width = int(np.prod(g.shape[1:]))
+        rows = MaxIndex[xp.asarray(filled)].reshape(-1, width)
+        x_grad.reshape(len(x_grad), width)[rows, xp.arange(width)] = g.reshape(-1, width)
     else:
         x_grad[xp.asarray(offsets[filled] if pooltype == "FIRST" else offsets[filled + 1] - 1)] = g
     return x_grad

@@ -56,7 +56,7 @@ def _lengths(length, longest, slot, ctx):
 def _labels(Label, LabelLength, classes, blank, ctx):
     """(labels [B, longest], lengths)."""
     if LabelLength is not None:
-        labels = Label.reshape(Label.shape[0], -1)
+        labels = Label.reshape(Label.shape[:2])
         sizes = _lengths(LabelLength, labels.shape[1], "LabelLength", ctx)
     else:
         offsets = sequence_offsets(ctx, "Label")

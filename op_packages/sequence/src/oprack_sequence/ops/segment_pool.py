@@ -13,14 +13,13 @@ class SegmentPool(OpDef, type="segment_pool"):
     X = Input("[N, ...].")
     SegmentIds = Input("Segment of each row, int32 or int64 [N], never decreasing, from 0 on.")
     Out = Output("[last segment + 1, ...].")
-    SummedIds = Output("Rows of each segment, [last segment + 1, 1], of X's dtype; for MEAN.", intermediate=True)
+    SummedIds = Output("Rows of each segment, [last segment + 1, 1], of X's dtype.", intermediate=True)
     pooltype = Attr("SUM", "What to compute.").in_set(("SUM", "MEAN", "MAX", "MIN"))
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
         ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
-        if ctx.attr("pooltype") == "MEAN":
-            ctx.set_dim("SummedIds", (-1, 1))
+        ctx.set_dim("SummedIds", (-1, 1))
 
     def make_grad(fwd):
         return GradOp(
