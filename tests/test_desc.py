@@ -252,3 +252,19 @@ def test_a_block_belongs_to_its_program():
     assert repr(desc) == "<ProgramDesc: 1 blocks, 0 ops>"
     assert desc.block(0).program is desc
     assert VarDesc("x").dtype_name() is None
+
+
+def test_a_gradient_block_finds_the_variables_of_its_forward_block() -> None:
+    program = ProgramDesc()
+    root = program.block(0)
+    forward = program.append_block(root)
+    gradient = program.append_block(root, forward)
+    root.create_var("x", dtype="float32")
+    hidden = forward.create_var("h", dtype="float64")
+    forward.create_var("x", dtype="int64")
+    assert gradient.var("h") is hidden
+    # the scopes of the forward block are nearer than the outer ones
+    assert gradient.var("x").dtype_name() == "int64"
+    # blocks that name each other, as only a hostile file has them, end the search all the same
+    forward.forward_block_idx = gradient.idx
+    assert gradient.find_var_recursive("nowhere") is None

@@ -42,11 +42,18 @@ class BlockDesc:
         return self.program.blocks[self.forward_block_idx] if self.forward_block_idx >= 0 else None
 
     def ancestors(self) -> Iterator[BlockDesc]:
-        """This block, its parent, and so on up to block 0."""
-        block: BlockDesc | None = self
-        while block is not None:
-            yield block
-            block = block.parent
+        """Where names are looked up: this block, then its parents; of a gradient block, first its forward block.
+
+        The gradient op runs its block inside the scopes that the forward op left.
+        """
+        seen: set[int] = set()
+        pending: list[BlockDesc] = [self]
+        while pending:
+            block = pending.pop()
+            if block.idx not in seen:
+                seen.add(block.idx)
+                yield block
+                pending += [b for b in (block.parent, block.forward_block) if b is not None]
 
     # Variables ------------------------------------------------------------------------------------------------------
     def find_var(self, name: str) -> VarDesc | None:

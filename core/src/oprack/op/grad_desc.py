@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from oprack.op.attrs import COMMON_ATTRS
@@ -34,10 +34,15 @@ def make_grad_ops(info: OpInfo, op: OpDesc) -> list[GradOp]:
     return [made] if isinstance(made, GradOp) else list(made)
 
 
-def grad_op_descs(info: OpInfo, op: OpDesc, no_grad: Collection[str] = ()) -> list[OpDesc]:
+def grad_op_descs(
+    info: OpInfo,
+    op: OpDesc,
+    no_grad: Collection[str] = (),
+    name_of: Callable[[str], str] = grad_name,
+) -> list[OpDesc]:
     """The gradient ops of `op` as OpDescs; gradients of variables in `no_grad` are "@EMPTY@".
 
-    An op whose outputs would all be "@EMPTY@" is left out.
+    name_of: variable -> name of its gradient. An op whose outputs would all be "@EMPTY@" is left out.
     """
     from oprack.desc import OpDesc
 
@@ -47,9 +52,9 @@ def grad_op_descs(info: OpInfo, op: OpDesc, no_grad: Collection[str] = ()) -> li
         if ref.index is not None:
             given = given[ref.index : ref.index + 1]
         if ref.role == "input_grad":
-            return [EMPTY_VAR if n in no_grad or n == EMPTY_VAR else grad_name(n) for n in given]
+            return [EMPTY_VAR if n in no_grad or n == EMPTY_VAR else name_of(n) for n in given]
         if ref.role == "output_grad":
-            return [grad_name(n) for n in given]
+            return [name_of(n) for n in given]
         return given
 
     descs = []

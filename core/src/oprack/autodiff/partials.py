@@ -1,0 +1,55 @@
+"""Partial gradients: a variable that several ops read gets one from each; they are summed at its own op."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from oprack.desc import OpDesc
+
+
+@dataclass
+class _Writer:
+    """Who makes a partial gradient: position `index` of an output slot of a gradient op, or nobody: it is given."""
+
+    op: OpDesc | None
+    slot: str
+    index: int
+    name: str
+
+    def rename(self, name: str) -> None:
+        if self.op is not None:
+            self.op.outputs[self.slot][self.index] = name
+            self.name = name
+
+
+@dataclass
+class Partials:
+    """Partial gradients that wait to be summed, by variable. block_idx: part of the names of those that are renamed."""
+
+    block_idx: int
+    _waiting: dict[str, list[_Writer]] = field(default_factory=dict)
+
+    def give(self, var: str, name: str) -> None:
+        """The gradient `name` of `var` exists already."""
+        self._waiting.setdefault(var, []).append(_Writer(None, "", 0, name))
+
+    def add(self, var: str, op: OpDesc, slot: str, index: int) -> None:
+        """Gradient op `op` writes a partial gradient of `var`."""
+        self._waiting.setdefault(var, []).append(_Writer(op, slot, index, op.outputs[slot][index]))
+
+    def has(self, var: str) -> bool:
+        return bool(self._waiting.get(var))
+
+    def take(self, var: str, total: str) -> tuple[str | None, OpDesc | None]:
+        """(name of the gradient of `var`, the `sum` op that has to be added for it); (None, None) when there is none.
+
+        Several partials are renamed to `<total>@RENAME@block<b>@<i>`, as Fluid names them.
+        """
+        writers = self._waiting.pop(var, [])
+        if not writers:
+            return None, None
+        if len(writers) == 1:
+            return writers[0].name, None
+        for i, writer in enumerate(writers):
+            writer.rename(f"{total}@RENAME@block{self.block_idx}@{i}")
+        return total, OpDesc("sum", {"X": [w.name for w in writers]}, {"Out": [total]}, {"use_mkldnn": False})

@@ -1,0 +1,65 @@
+"""Which ops and variables take part in a gradient, and how to say why one can't."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from oprack.desc import BlockDesc, OpDesc
+from oprack.types import EMPTY_VAR, VarType
+
+_FLOATING = (VarType.FP16, VarType.BF16, VarType.FP32, VarType.FP64, VarType.COMPLEX64, VarType.COMPLEX128)
+
+
+def differentiable(block: BlockDesc, name: str) -> bool:
+    """Whether a variable can carry a gradient: floating, or of a kind whose elements may be (arrays, unknown dtype)."""
+    var = block.find_var_recursive(name)
+    return name != EMPTY_VAR and (var is None or var.dtype is None or var.dtype in _FLOATING)
+
+
+def outputs_of(op: OpDesc) -> list[str]:
+    return [n for n in op.output_arg_names() if n != EMPTY_VAR]
+
+
+def inputs_of(op: OpDesc) -> list[str]:
+    return [n for n in op.input_arg_names() if n != EMPTY_VAR]
+
+
+def influenced(block: BlockDesc, ops: Iterable[OpDesc], wanted: Collection[str], no_grad: Collection[str]) -> set[str]:
+    """Variables that depend on `wanted` through ops, not through a variable of `no_grad`; `wanted` among them."""
+    found = {n for n in wanted if n not in no_grad}
+    for op in ops:
+        if any(n in found for n in inputs_of(op)):
+            found.update(n for n in outputs_of(op) if n not in no_grad and differentiable(block, n))
+    return found
+
+
+def path_to(ops: Sequence[OpDesc], targets: Collection[str], through: Collection[str]) -> list[OpDesc]:
+    """Ops, in order, on a path to `targets` whose every variable lies in `through`."""
+    relevant = set(targets)
+    path = []
+    for op in reversed(ops):
+        if any(n in relevant for n in outputs_of(op)) and any(n in through for n in inputs_of(op)):
+            path.append(op)
+            relevant.update(n for n in inputs_of(op) if n in through)
+    return path[::-1]
+
+
+def route(ops: Sequence[OpDesc], start: OpDesc, targets: Collection[str]) -> str:
+    """How `start` reaches a target: "relu -> y -> mean -> loss", for error messages."""
+    begin = next(i for i, op in enumerate(ops) if op is start)
+    came_from: dict[str, tuple[str, str]] = {n: ("", start.type) for n in outputs_of(start)}
+    for op in ops[begin + 1 :]:
+        source = next((n for n in inputs_of(op) if n in came_from), None)
+        if source is not None:
+            for n in outputs_of(op):
+                came_from.setdefault(n, (source, op.type))
+    end = next((t for t in targets if t in came_from), None)
+    if end is None:
+        return start.type
+    parts = [end]
+    while True:
+        source, op_type = came_from[parts[0]]
+        parts.insert(0, op_type)
+        if not source:
+            return " -> ".join(parts)
+        parts.insert(0, source)
