@@ -1,0 +1,1 @@
+"""Ops of mixed-precision training for oprack."""

@@ -1,0 +1,1 @@
+"""Update rules of training for oprack."""

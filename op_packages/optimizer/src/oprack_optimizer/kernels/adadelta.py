@@ -1,0 +1,33 @@
+"""Kernel of adadelta."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_optimizer.kernels._update import BOTH, REALS, quiet, rounded, scalar, working
+
+
+@kernel("adadelta", place=BOTH, dtypes=REALS)
+@quiet
+def adadelta(
+    Param,
+    Grad,
+    AvgSquaredGrad,
+    AvgSquaredUpdate,
+    LearningRate=None,
+    MasterParam=None,
+    *,
+    rho,
+    epsilon,
+    multi_precision,
+    xp,
+):
+    p = working(Param, MasterParam, multi_precision)
+    kind = p.dtype.type
+    g = Grad.astype(p.dtype, copy=False)
+    squares = AvgSquaredGrad * kind(rho) + g * g * kind(1 - rho)
+    update = -xp.sqrt((AvgSquaredUpdate + kind(epsilon)) / (squares + kind(epsilon))) * g
+    updates = AvgSquaredUpdate * kind(rho) + update * update * kind(1 - rho)
+    rate = kind(1) if LearningRate is None else scalar(LearningRate, p.dtype)
+    out, master = rounded(p + update * rate, Param, MasterParam, multi_precision)
+    return out, squares, updates, master

@@ -1,0 +1,34 @@
+"""Kernels of adagrad."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.kernel import kernel
+from oprack.tensor import SelectedRows
+
+from oprack_optimizer.kernels._update import BOTH, REALS, quiet, rounded, scalar, working
+
+
+@kernel("adagrad", place=BOTH, dtypes=REALS)
+@quiet
+def adagrad(Param, Grad, Moment, LearningRate, MasterParam=None, *, epsilon, multi_precision, xp):
+    p = working(Param, MasterParam, multi_precision)
+    g = Grad.astype(p.dtype, copy=False)
+    moment = Moment + g * g
+    new = p - scalar(LearningRate, p.dtype) * g / (xp.sqrt(moment) + p.dtype.type(epsilon))
+    out, master = rounded(new, Param, MasterParam, multi_precision)
+    return out, moment, master
+
+
+@kernel("adagrad", dtypes=REALS)
+@quiet
+def adagrad_rows(Param, Grad: SelectedRows, Moment, LearningRate, MasterParam=None, *, epsilon, multi_precision):
+    """Rows without a gradient keep their values, as they would with a gradient of 0."""
+    p = working(Param, MasterParam, multi_precision)
+    merged = Grad.merged()
+    rows, g = merged.rows, merged.value.astype(p.dtype, copy=False)
+    new, moment = p.copy(), Moment.copy()
+    moment[rows] += g * g
+    new[rows] -= scalar(LearningRate, p.dtype) * g / (np.sqrt(moment[rows]) + p.dtype.type(epsilon))
+    out, master = rounded(new, Param, MasterParam, multi_precision)
+    return out, moment, master

@@ -1,0 +1,16 @@
+"""Kernel of decayed_adagrad."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_optimizer.kernels._update import BOTH, quiet, scalar
+
+
+@kernel("decayed_adagrad", place=BOTH, dtypes=FLOATS)
+@quiet
+def decayed_adagrad(Param, Grad, Moment, LearningRate, *, decay, epsilon, xp):
+    kind = Param.dtype.type
+    moment = Moment * kind(decay) + Grad * Grad * kind(1 - decay)
+    return Param - scalar(LearningRate, Param.dtype) * Grad / (xp.sqrt(moment) + kind(epsilon)), moment

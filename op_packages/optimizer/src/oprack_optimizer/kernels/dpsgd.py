@@ -1,0 +1,18 @@
+"""Kernel of dpsgd."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_optimizer.kernels._update import BOTH, quiet, scalar
+
+
+@kernel("dpsgd", place=BOTH, dtypes=FLOATS)
+@quiet
+def dpsgd(Param, Grad, LearningRate, *, clip, batch_size, sigma, seed, ctx, xp):
+    kind = Param.dtype.type
+    norm = xp.sqrt((Grad * Grad).sum())
+    clipped = Grad / xp.maximum(norm / kind(clip), kind(1))
+    noise = xp.asarray(ctx.generator(seed).standard_normal(Param.shape)).astype(Param.dtype) * kind(sigma)
+    return Param - scalar(LearningRate, Param.dtype) * (clipped + noise / kind(batch_size))

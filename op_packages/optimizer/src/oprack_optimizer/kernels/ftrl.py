@@ -1,0 +1,44 @@
+"""Kernels of ftrl."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.kernel import kernel
+from oprack.tensor import SelectedRows
+from oprack.types import FLOATS
+
+from oprack_optimizer.kernels._update import BOTH, quiet, scalar
+
+
+def _step(p, squared, linear, g, lr, l1, l2, lr_power, xp):
+    """(parameter, squared, linear) after one step."""
+    kind = p.dtype.type
+
+    def inverse_rate(a):
+        return (xp.sqrt(a) if lr_power == -0.5 else a ** kind(-lr_power)) / lr
+
+    total = squared + g * g
+    z = linear + g - (inverse_rate(total) - inverse_rate(squared)) * p
+    inside = (kind(l1) * xp.sign(z) - z) / (inverse_rate(total) + kind(2 * l2))
+    return xp.where(abs(z) > l1, inside, kind(0)), total, z
+
+
+@kernel("ftrl", place=BOTH, dtypes=FLOATS)
+@quiet
+def ftrl(Param, SquaredAccumulator, LinearAccumulator, Grad, LearningRate, *, l1, l2, lr_power, xp):
+    lr = scalar(LearningRate, Param.dtype)
+    return _step(Param, SquaredAccumulator, LinearAccumulator, Grad, lr, l1, l2, lr_power, xp)
+
+
+@kernel("ftrl", dtypes=FLOATS)
+@quiet
+def ftrl_rows(Param, SquaredAccumulator, LinearAccumulator, Grad: SelectedRows, LearningRate, *, l1, l2, lr_power):
+    """Rows without a gradient keep their values."""
+    merged = Grad.merged()
+    rows, old = merged.rows, (Param, SquaredAccumulator, LinearAccumulator)
+    lr = scalar(LearningRate, Param.dtype)
+    found = _step(*(a[rows] for a in old), merged.value, lr, l1, l2, lr_power, np)
+    new = tuple(a.copy() for a in old)
+    for target, value in zip(new, found, strict=True):
+        target[rows] = value
+    return new

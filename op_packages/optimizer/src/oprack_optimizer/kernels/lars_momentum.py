@@ -1,0 +1,50 @@
+"""Kernel of lars_momentum."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_optimizer.kernels._update import BOTH, REALS, quiet, rounded, scalar, working
+
+
+def _step(p, grad, velocity, lr, mu, coefficient, decay, epsilon, rescale, xp):
+    """(parameter, velocity) after one step."""
+    kind = p.dtype.type
+    g = grad.astype(p.dtype, copy=False) * kind(rescale)
+    p_norm, g_norm = xp.sqrt((p * p).sum()), xp.sqrt((g * g).sum())
+    if decay > 0:
+        adapted = lr * kind(coefficient) * p_norm / (g_norm + kind(decay) * p_norm + kind(epsilon))
+        lr = xp.where((p_norm > 0) & (g_norm > 0), adapted, lr)
+    v = velocity * kind(mu) + lr * (g + kind(decay) * p)
+    return p - v, v
+
+
+@kernel("lars_momentum", place=BOTH, dtypes=REALS)
+@quiet
+def lars_momentum(
+    Param,
+    Grad,
+    Velocity,
+    LearningRate,
+    MasterParam,
+    *,
+    mu,
+    lars_coeff,
+    lars_weight_decay,
+    epsilon,
+    multi_precision,
+    rescale_grad,
+    xp,
+):
+    params, velocities, masters = [], [], []
+    for i, param in enumerate(Param):
+        master = MasterParam[i] if MasterParam else None
+        p = working(param, master, multi_precision)
+        lr = scalar(LearningRate[i if len(LearningRate) > 1 else 0], p.dtype)
+        decay = lars_weight_decay[i if len(lars_weight_decay) > 1 else 0]
+        new, v = _step(p, Grad[i], Velocity[i], lr, mu, lars_coeff, decay, epsilon, rescale_grad, xp)
+        out, master = rounded(new, param, master, multi_precision)
+        params.append(out)
+        velocities.append(v)
+        masters.append(master)
+    return params, velocities, masters

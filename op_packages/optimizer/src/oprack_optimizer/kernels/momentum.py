@@ -1,0 +1,134 @@
+"""Kernels of momentum, merged_momentum and sparse_momentum."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import kernel
+from oprack.tensor import SelectedRows
+
+from oprack_optimizer.kernels._update import BOTH, REALS, dense, quiet, rounded, scalar, working
+
+
+def step(p, grad, velocity, lr, mu, nesterov, method, coefficient, rescale):
+    """(parameter, velocity) after one step."""
+    kind = p.dtype.type
+    g = grad.astype(p.dtype, copy=False)
+    if rescale != 1.0:
+        g = g * kind(rescale)
+    if method == "l2_decay":
+        g = g + kind(coefficient) * p
+    v = velocity * kind(mu) + g
+    return p - (g + v * kind(mu) if nesterov else v) * lr, v
+
+
+@kernel("momentum", place=BOTH, dtypes=REALS)
+@quiet
+def momentum(
+    Param,
+    Grad,
+    Velocity,
+    LearningRate,
+    MasterParam=None,
+    *,
+    mu,
+    use_nesterov,
+    regularization_method,
+    regularization_coeff,
+    multi_precision,
+    rescale_grad,
+):
+    p = working(Param, MasterParam, multi_precision)
+    rule = mu, use_nesterov, regularization_method, regularization_coeff, rescale_grad
+    new, v = step(p, Grad, Velocity, scalar(LearningRate, p.dtype), *rule)
+    out, master = rounded(new, Param, MasterParam, multi_precision)
+    return out, v, master
+
+
+@kernel("momentum", dtypes=REALS)
+@quiet
+def momentum_rows(
+    Param,
+    Grad: SelectedRows,
+    Velocity,
+    LearningRate,
+    MasterParam=None,
+    *,
+    mu,
+    use_nesterov,
+    regularization_method,
+    regularization_coeff,
+    multi_precision,
+    rescale_grad,
+):
+    p = working(Param, MasterParam, multi_precision)
+    rule = mu, use_nesterov, regularization_method, regularization_coeff, rescale_grad
+    new, v = step(p, dense(Grad, p.dtype), Velocity, scalar(LearningRate, p.dtype), *rule)
+    out, master = rounded(new, Param, MasterParam, multi_precision)
+    return out, v, master
+
+
+@kernel("merged_momentum", place=BOTH, dtypes=REALS)
+@quiet
+def merged_momentum(
+    Param,
+    Grad,
+    Velocity,
+    LearningRate,
+    MasterParam,
+    *,
+    mu,
+    use_nesterov,
+    regularization_method,
+    regularization_coeff,
+    multi_precision,
+    rescale_grad,
+):
+    params, velocities, masters = [], [], []
+    for i, param in enumerate(Param):
+        master = MasterParam[i] if MasterParam else None
+        p = working(param, master, multi_precision)
+        lr = scalar(LearningRate[i if len(LearningRate) > 1 else 0], p.dtype)
+        method = regularization_method[i] if regularization_method else ""
+        coefficient = regularization_coeff[i] if regularization_coeff else 0.0
+        new, v = step(p, Grad[i], Velocity[i], lr, mu, use_nesterov, method, coefficient, rescale_grad)
+        out, master = rounded(new, param, master, multi_precision)
+        params.append(out)
+        velocities.append(v)
+        masters.append(master)
+    return params, velocities, masters
+
+
+@kernel("sparse_momentum", dtypes=REALS)
+@quiet
+def sparse_momentum(
+    Param,
+    Grad,
+    Velocity,
+    Index,
+    LearningRate,
+    Axis=None,
+    MasterParam=None,
+    *,
+    mu,
+    use_nesterov,
+    regularization_method,
+    regularization_coeff,
+    multi_precision,
+    rescale_grad,
+    axis,
+):
+    p = working(Param, MasterParam, multi_precision)
+    dim = int(Axis.reshape(-1)[0]) if Axis is not None else axis
+    rows = Index.reshape(-1).astype(np.int64)
+    if len(rows) and not (0 <= rows.min() and rows.max() < Param.shape[dim]):
+        raise InvalidArgumentError(
+            f"op sparse_momentum: Index lies in [{rows.min()}, {rows.max()}], but Param has shape {list(Param.shape)} "
+            f"and axis is {dim}; expected values in [0, {Param.shape[dim]})"
+        )
+    full = np.zeros(p.shape, p.dtype)
+    np.add.at(np.moveaxis(full, dim, 0), rows, np.moveaxis(Grad, dim, 0))
+    rule = mu, use_nesterov, regularization_method, regularization_coeff, rescale_grad
+    new, v = step(p, full, Velocity, scalar(LearningRate, p.dtype), *rule)
+    out, master = rounded(new, Param, MasterParam, multi_precision)
+    return out, v, master

@@ -1,0 +1,16 @@
+"""Kernel of proximal_adagrad."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_optimizer.kernels._update import BOTH, quiet, scalar, shrink
+
+
+@kernel("proximal_adagrad", place=BOTH, dtypes=FLOATS)
+@quiet
+def proximal_adagrad(Param, Moment, Grad, LearningRate, *, l1, l2, xp):
+    lr = scalar(LearningRate, Param.dtype)
+    moment = Moment + Grad * Grad
+    return shrink(Param - lr * Grad / xp.sqrt(moment), lr, l1, l2, xp), moment

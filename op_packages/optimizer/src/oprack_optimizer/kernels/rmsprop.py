@@ -1,0 +1,71 @@
+"""Kernels of rmsprop."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.kernel import kernel
+from oprack.tensor import SelectedRows
+
+from oprack_optimizer.kernels._update import BOTH, REALS, dense, quiet, rounded, scalar, working
+
+
+def _update(param, mean_square, grad, moment, lr, mean_grad, master, rule, multi_precision, xp):
+    epsilon, decay, momentum, centered = rule
+    p = working(param, master, multi_precision)
+    kind = p.dtype.type
+    g = grad.astype(p.dtype, copy=False)
+    squares = mean_square * kind(decay) + g * g * kind(1 - decay)
+    variance, means = squares, mean_grad
+    if centered:
+        means = mean_grad * kind(decay) + g * kind(1 - decay)
+        variance = squares - means * means
+    elif means is not None:
+        means = means.copy()
+    new_moment = moment * kind(momentum) + scalar(lr, p.dtype) * g / xp.sqrt(variance + kind(epsilon))
+    out, new_master = rounded(p - new_moment, param, master, multi_precision)
+    return out, new_moment, squares, means, new_master
+
+
+@kernel("rmsprop", place=BOTH, dtypes=REALS)
+@quiet
+def rmsprop(
+    Param,
+    MeanSquare,
+    Grad,
+    Moment,
+    LearningRate,
+    MeanGrad=None,
+    MasterParam=None,
+    *,
+    epsilon,
+    decay,
+    momentum,
+    centered,
+    multi_precision,
+    xp,
+):
+    rule = epsilon, decay, momentum, centered
+    state = MeanSquare, Grad, Moment, LearningRate, MeanGrad, MasterParam
+    return _update(Param, *state, rule, multi_precision, xp)
+
+
+@kernel("rmsprop", dtypes=REALS)
+@quiet
+def rmsprop_rows(
+    Param,
+    MeanSquare,
+    Grad: SelectedRows,
+    Moment,
+    LearningRate,
+    MeanGrad=None,
+    MasterParam=None,
+    *,
+    epsilon,
+    decay,
+    momentum,
+    centered,
+    multi_precision,
+):
+    rule = epsilon, decay, momentum, centered
+    state = MeanSquare, dense(Grad, Moment.dtype), Moment, LearningRate, MeanGrad, MasterParam
+    return _update(Param, *state, rule, multi_precision, np)

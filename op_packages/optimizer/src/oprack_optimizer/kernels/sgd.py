@@ -1,0 +1,46 @@
+"""Kernels of sgd."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import kernel
+from oprack.tensor import SelectedRows
+
+from oprack_optimizer.kernels._update import BOTH, REALS, quiet, rounded, scalar, working
+
+
+@kernel("sgd", place=BOTH, dtypes=REALS)
+@quiet
+def sgd(Param, LearningRate, Grad, MasterParam=None, *, multi_precision, out=None, xp):
+    p = working(Param, MasterParam, multi_precision)
+    step = Grad.astype(p.dtype, copy=False) * scalar(LearningRate, p.dtype)
+    return rounded(xp.subtract(p, step, out=out if p is Param else None), Param, MasterParam, multi_precision)
+
+
+@kernel("sgd", dtypes=REALS)
+@quiet
+def sgd_rows(Param, LearningRate, Grad: SelectedRows, MasterParam=None, *, multi_precision, out=None):
+    p = working(Param, MasterParam, multi_precision)
+    new = p.copy() if out is None or p is not Param else out
+    merged = Grad.merged()
+    new[merged.rows] -= merged.value.astype(p.dtype, copy=False) * scalar(LearningRate, p.dtype)
+    return rounded(new, Param, MasterParam, multi_precision)
+
+
+@kernel("sgd", dtypes=REALS)
+@quiet
+def sgd_rows_of_rows(Param: SelectedRows, LearningRate, Grad: SelectedRows):
+    """A table that holds some rows only; all rows of the gradient must be among them."""
+    merged = Grad.merged()
+    order = np.argsort(Param.rows, kind="stable")
+    at = np.searchsorted(Param.rows[order], merged.rows)
+    known = at < len(order)
+    known[known] = Param.rows[order[at[known]]] == merged.rows[known]
+    if not known.all():
+        raise InvalidArgumentError(
+            f"op sgd: Grad holds row {int(merged.rows[~known][0])}, which Param does not; add it to the table first"
+        )
+    value = Param.value.copy()
+    value[order[at]] -= merged.value * scalar(LearningRate, value.dtype)
+    return SelectedRows(Param.rows.copy(), value, Param.height, check=False)

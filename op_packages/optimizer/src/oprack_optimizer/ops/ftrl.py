@@ -1,0 +1,33 @@
+"""ftrl: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+
+from oprack_optimizer.ops._update import GRAD, LEARNING_RATE, PARAM, PARAM_OUT, infer_dtypes, infer_like
+
+_UPDATES = {"Param": "ParamOut", "SquaredAccumulator": "SquaredAccumOut", "LinearAccumulator": "LinearAccumOut"}
+
+
+class Ftrl(OpDef, type="ftrl"):
+    r"""Follow the regularised leader. With $$n = SquaredAccumulator + Grad^2$$,
+    $$f(a) = a^{-lr\_power} / LearningRate$$ and
+    $$z = LinearAccumulator + Grad - (f(n) - f(SquaredAccumulator)) Param$$:
+    $$ParamOut = (l1 \cdot \operatorname{sign}(z) - z) / (f(n) + 2 \cdot l2)$$ where $$|z| > l1$$, else 0"""
+
+    Param = PARAM
+    SquaredAccumulator = Input("Sum of squared gradients, shape of Param.")
+    LinearAccumulator = Input("z, shape of Param.")
+    Grad = GRAD
+    LearningRate = LEARNING_RATE
+    ParamOut = PARAM_OUT
+    SquaredAccumOut = Output("Updated SquaredAccumulator.")
+    LinearAccumOut = Output("Updated LinearAccumulator.")
+    l1 = Attr(0.0, "Weight of the absolute values.")
+    l2 = Attr(0.0, "Weight of the squares.")
+    lr_power = Attr(-0.5, "How fast the learning rate falls.")
+    inplace = _UPDATES
+    make_grad = empty_grad
+    expected_kernel_type = dtype_of("Param")
+    infer_shape = infer_like(_UPDATES)
+    infer_var_type = infer_dtypes(_UPDATES)

@@ -1,0 +1,26 @@
+"""proximal_gd: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, OpDef, dtype_of, empty_grad
+
+from oprack_optimizer.ops._update import DENSE_GRAD, LEARNING_RATE, PARAM, PARAM_OUT, infer_dtypes, infer_like
+
+_UPDATES = {"Param": "ParamOut"}
+
+
+class ProximalGD(OpDef, type="proximal_gd"):
+    r"""$$x = Param - LearningRate \cdot Grad$$,
+    $$ParamOut = \operatorname{sign}(x) \max(|x| - LearningRate \cdot l1, 0) / (1 + LearningRate \cdot l2)$$"""
+
+    Param = PARAM
+    Grad = DENSE_GRAD
+    LearningRate = LEARNING_RATE
+    ParamOut = PARAM_OUT
+    l1 = Attr(0.0, "Weight of the absolute values.")
+    l2 = Attr(0.0, "Weight of the squares.")
+    inplace = _UPDATES
+    make_grad = empty_grad
+    expected_kernel_type = dtype_of("Param")
+    infer_shape = infer_like(_UPDATES)
+    infer_var_type = infer_dtypes(_UPDATES)

@@ -1,0 +1,36 @@
+"""sgd: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, Input, OpDef, dtype_of, empty_grad
+
+from oprack_optimizer.ops._update import (
+    GRAD,
+    LEARNING_RATE,
+    MASTER,
+    MASTER_OUT,
+    MULTI_PRECISION,
+    PARAM_OUT,
+    infer_dtypes,
+    infer_like,
+)
+
+_UPDATES = {"Param": "ParamOut", "MasterParam": "MasterParamOut"}
+
+
+class Sgd(OpDef, type="sgd"):
+    r"""$$ParamOut = Param - LearningRate \cdot Grad$$"""
+
+    Param = Input("Parameter, dense or SelectedRows.")
+    LearningRate = LEARNING_RATE
+    Grad = GRAD
+    MasterParam = MASTER
+    ParamOut = PARAM_OUT
+    MasterParamOut = MASTER_OUT
+    multi_precision = MULTI_PRECISION
+    use_mkldnn = Attr(False, "Run oneDNN's kernel where its plugin is installed.", extra=True)
+    inplace = _UPDATES
+    make_grad = empty_grad
+    expected_kernel_type = dtype_of("Param")
+    infer_shape = infer_like(_UPDATES)
+    infer_var_type = infer_dtypes(_UPDATES)

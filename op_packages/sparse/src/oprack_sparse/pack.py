@@ -1,0 +1,11 @@
+"""Entry point of the pack: hook implementations only."""
+
+from __future__ import annotations
+
+from oprack import hookimpl
+
+
+@hookimpl
+def oprack_ops(register):
+    """Every op of this pack, by the strings in ops.toml."""
+    register.manifest(__package__)
