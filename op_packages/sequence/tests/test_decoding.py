@@ -100,12 +100,8 @@ def test_linear_chain_crf_gradient(n: list[int]) -> None:
     grads = linear_chain_crf_grad(label, alpha, exps, transition_exps, cotangent, **common)
     for (name, value), grad in zip(inputs.items(), grads, strict=True):
         direction = rng.standard_normal(value.shape)
-        losses = [
-            float(
-                (linear_chain_crf(**inputs | {name: value + s * direction}, Label=label, **common)[3] * cotangent).sum()
-            )
-            for s in (1e-5, -1e-5)
-        ]
+        moved = [inputs | {name: value + s * direction} for s in (1e-5, -1e-5)]
+        losses = [float((linear_chain_crf(**m, Label=label, **common)[3] * cotangent).sum()) for m in moved]
         assert float((grad * direction).sum()) == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-5, abs=1e-7)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,7 +29,7 @@ lengths = st.lists(st.integers(0, 5), max_size=8)
 
 def rows_of(n: list[int]) -> list[list[int]]:
     offsets = offsets_of(np.array(n, np.int64)).tolist()
-    return [list(range(a, b)) for a, b in zip(offsets, offsets[1:], strict=False)]
+    return [list(range(a, b)) for a, b in itertools.pairwise(offsets)]
 
 
 @given(lengths)
@@ -87,9 +88,8 @@ def test_packing_finds_the_row_of_the_step_before(n: list[int], reverse: bool) -
         walk = rows[::-1] if reverse else rows
         assert before[walk, 0].tolist() == [initial[i, 0], *x[walk, 0]][: len(walk)]
     first = -initial[packing.order[: packing.sizes[0] if packing.sizes else 0]]
-    assert packing.scatter_initial(first, initial, np)[:, 0].tolist() == [
-        float(i + 1) if k else 0 for i, k in enumerate(n)
-    ]
+    back = packing.scatter_initial(first, initial, np)[:, 0]
+    assert back.tolist() == [float(i + 1) if k else 0 for i, k in enumerate(n)]
 
 
 @given(st.lists(st.integers(0, 3), max_size=6))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,7 +48,7 @@ def float32(inputs: dict[str, Any], n: list[int]) -> dict[str, Any]:
 def walk(n: list[int], reverse: bool) -> list[list[int]]:
     """Rows of each sequence, in the order in which they are walked through."""
     ends = np.cumsum([0, *n]).tolist()
-    rows = [list(range(a, b)) for a, b in zip(ends, ends[1:], strict=False)]
+    rows = [list(range(a, b)) for a, b in itertools.pairwise(ends)]
     return [r[::-1] for r in rows] if reverse else rows
 
 

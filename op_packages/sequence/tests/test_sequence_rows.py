@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +36,7 @@ def sequences(rows: np.ndarray, lengths: list[int]) -> LoDTensor:
 
 def split(x: LoDTensor) -> list[np.ndarray]:
     (offsets,) = x.lod[-1:]
-    return [x.array[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+    return [x.array[a:b] for a, b in itertools.pairwise(offsets)]
 
 
 def joined(parts: list[np.ndarray], like: np.ndarray) -> LoDTensor:

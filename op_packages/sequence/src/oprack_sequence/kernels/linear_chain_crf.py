@@ -30,9 +30,8 @@ def linear_chain_crf(Emission, Transition, Label, Length=None, *, ctx, xp):
     alpha = xp.zeros_like(x)
     alpha[rows] = packed
     # log of the partition function: what was divided out, and the step to the end
-    log_z = segment_sum(
-        (top[rows] + xp.log(norms))[np.lexsort((packing.time, packing.sequence))], offsets_of(lengths), xp
-    )
+    by_sequence = xp.asarray(np.lexsort((packing.time, packing.sequence)))
+    log_z = segment_sum((top[rows] + xp.log(norms))[by_sequence], offsets_of(lengths), xp)
     ends, filled = _last_rows(packing, lengths), np.flatnonzero(lengths)
     log_z[xp.asarray(filled)] += xp.log(packed[xp.asarray(ends[filled])] @ transition_exps[1][:, None])
     score = _path_scores(x, Transition, _labels(Label, packing, tags, ctx), packing, lengths, xp)

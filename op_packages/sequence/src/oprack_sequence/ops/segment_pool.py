@@ -27,7 +27,7 @@ class SegmentPool(OpDef, type="segment_pool"):
             X=fwd.input("X"),
             SegmentIds=fwd.input("SegmentIds"),
             Out=fwd.output("Out"),
-            SummedIds=fwd.output("SummedIds") if fwd.attrs["pooltype"] == "MEAN" else None,
+            SummedIds=fwd.output("SummedIds"),
             Out_grad=fwd.output_grad("Out"),
             X_grad=fwd.input_grad("X"),
             attrs=fwd.attrs,
@@ -40,7 +40,7 @@ class SegmentPoolGrad(GradOpDef, type="segment_pool_grad"):
     X = Input("As in segment_pool.")
     SegmentIds = Input("As in segment_pool.")
     Out = Input("From segment_pool.")
-    SummedIds = Input("From segment_pool, for MEAN.", dispensable=True)
+    SummedIds = Input("From segment_pool.", dispensable=True)
     Out_grad = Input("Gradient of Out.")
     X_grad = Output("Shape of X.")
     pooltype = Attr("SUM", "As in segment_pool.")
