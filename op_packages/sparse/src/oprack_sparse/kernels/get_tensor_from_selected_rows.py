@@ -1,0 +1,12 @@
+"""Kernel of get_tensor_from_selected_rows."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.tensor import SelectedRows
+from oprack.types import FLOATS, INTEGERS
+
+
+@kernel("get_tensor_from_selected_rows", dtypes=FLOATS | INTEGERS)
+def get_tensor_from_selected_rows(X: SelectedRows):
+    return X.value.copy()

@@ -1,0 +1,20 @@
+"""get_tensor_from_selected_rows: all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import Input, OpDef, Output
+from oprack.types import VarType
+
+
+class GetTensorFromSelectedRows(OpDef, type="get_tensor_from_selected_rows"):
+    """The values of a SelectedRows as a tensor [rows listed, ...], in their order; rows that repeat stay apart."""
+
+    X = Input("SelectedRows.")
+    Out = Output("Its values.")
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
+
+    def infer_var_type(ctx):
+        ctx.set_kind("Out", VarType.LOD_TENSOR)
+        ctx.set_dtype("Out", ctx.dtype("X"))
