@@ -1,0 +1,56 @@
+"""Kernel of auc."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+
+def _area(positive, negative):
+    """Area under the ROC curve of two histograms, by trapezoids from the highest score down."""
+    tp = np.concatenate([[0.0], np.cumsum(positive[::-1], dtype=np.float64)])
+    fp = np.concatenate([[0.0], np.cumsum(negative[::-1], dtype=np.float64)])
+    area = (np.diff(fp) * (tp[1:] + tp[:-1])).sum() / 2
+    return area / (tp[-1] * fp[-1]) if tp[-1] > 0 and fp[-1] > 0 else 0.0
+
+
+def _moved(stat, histogram, bins, steps):
+    """State after a batch, and the histogram of all batches that count."""
+    stat = stat.reshape(-1).copy()
+    if not steps:
+        stat += histogram
+        return stat.reshape(1, bins), stat
+    batches = stat[: steps * bins].reshape(steps, bins)
+    slot = int(stat[-1]) % steps
+    total = stat[steps * bins : (steps + 1) * bins]
+    total += histogram - batches[slot]
+    batches[slot] = histogram
+    stat[-1] += 1
+    return stat, total
+
+
+@kernel("auc", dtypes=FLOATS)
+def auc(Predict, Label, StatPos, StatNeg, InsTagWeight=None, *, num_thresholds, slide_steps):
+    bins = num_thresholds + 1
+    size = bins * (slide_steps + 1) + 1 if slide_steps else bins
+    for name, stat in (("StatPos", StatPos), ("StatNeg", StatNeg)):
+        if stat.size != size:
+            raise InvalidArgumentError(
+                f"op auc: {name} has {stat.size} elements; expected {size} for num_thresholds {num_thresholds} and "
+                f"slide_steps {slide_steps}"
+            )
+    score = Predict[:, -1]
+    if len(score) and not (score.min() >= 0 and score.max() <= 1):
+        raise InvalidArgumentError(
+            f"op auc: Predict lies in [{score.min()}, {score.max()}]; expected probabilities in [0, 1], so apply a "
+            "sigmoid or softmax first"
+        )
+    place = (score * Predict.dtype.type(num_thresholds)).astype(np.int64)
+    hit = Label.reshape(-1) > 0
+    counts = InsTagWeight is None or InsTagWeight.reshape(-1)[0] != 0
+    histograms = [np.bincount(place[m], minlength=bins) * int(counts) for m in (hit, ~hit)]
+    positive, all_positive = _moved(StatPos, histograms[0], bins, slide_steps)
+    negative, all_negative = _moved(StatNeg, histograms[1], bins, slide_steps)
+    return np.array(_area(all_positive, all_negative)), positive, negative

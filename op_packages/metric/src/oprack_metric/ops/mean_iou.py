@@ -1,0 +1,36 @@
+"""mean_iou (Paddle 1.x): all of the op but its kernel."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
+from oprack.types import AttrType
+
+
+class MeanIou(OpDef, type="mean_iou"):
+    """Mean over classes of right / (right + wrong) elements, where a wrong element counts for both of its classes;
+    classes that do not occur are left out."""
+
+    Predictions = Input("Predicted classes of any shape, int32 or int64.")
+    Labels = Input("True classes, shape of Predictions.")
+    InWrongs = Input("Counts [num_classes] to add to OutWrong.", duplicable=True, dispensable=True)
+    InCorrects = Input("Counts [num_classes] to add to OutCorrect.", duplicable=True, dispensable=True)
+    InMeanIou = Input("Means to add to OutMeanIou.", duplicable=True, dispensable=True)
+    OutMeanIou = Output("float32 [1].")
+    OutWrong = Output("Wrong elements per class, int32.")
+    OutCorrect = Output("Right elements per class, int32.")
+    num_classes = Attr(REQUIRED, "Classes.", type=AttrType.INT).greater_than(0)
+    make_grad = empty_grad
+
+    def expected_kernel_type(ctx):
+        return ctx.kernel_type(dtype=ctx.dtype("Predictions"))
+
+    def infer_shape(ctx):
+        ctx.same_dims("Predictions", "Labels")
+        ctx.set_dim("OutMeanIou", (1,))
+        for slot in ("OutWrong", "OutCorrect"):
+            ctx.set_dim(slot, (ctx.attr("num_classes"),))
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("OutMeanIou", "float32")
+        for slot in ("OutWrong", "OutCorrect"):
+            ctx.set_dtype(slot, "int32")
