@@ -124,7 +124,7 @@ def convolve(x: Any, w: Any, geo: Geometry, xp: Any) -> Any:
     groups = geo.groups
     w2 = w.reshape(groups, k // groups, -1)
     if geo.pointwise:
-        return xp.matmul(w2, x.reshape(n, groups, c_group, -1)).reshape(n, k, *spatial)
+        return xp.matmul(w2, x.reshape(n, groups, c_group, math.prod(spatial))).reshape(n, k, *spatial)
     out = tuple(
         (s + a + b - d * (q - 1) - 1) // t + 1
         for s, (a, b), d, q, t in zip(spatial, geo.pads, geo.dilations, geo.ksize, geo.strides, strict=True)
@@ -164,7 +164,7 @@ def convolve_adjoint_input(y: Any, w: Any, spatial: Sequence[int], geo: Geometry
     c_group, groups = w.shape[1], geo.groups
     w2 = w.reshape(groups, k // groups, -1).transpose(0, 2, 1)
     if geo.pointwise:
-        x = xp.matmul(w2, y.reshape(n, groups, k // groups, -1)).reshape(n, groups * c_group, *out)
+        x = xp.matmul(w2, y.reshape(n, groups, k // groups, math.prod(out))).reshape(n, groups * c_group, *out)
         return crop_spatial(x, geo.pads, spatial, xp)
     full = tuple(
         (o - 1) * s + d * (q - 1) + 1 for o, s, d, q in zip(out, geo.strides, geo.dilations, geo.ksize, strict=True)
@@ -175,7 +175,7 @@ def convolve_adjoint_input(y: Any, w: Any, spatial: Sequence[int], geo: Geometry
     if c_group == 1:
         _adjoint_depthwise(y, w, x, geo, xp)
     else:
-        y2 = y.reshape(n, groups, k // groups, -1)
+        y2 = y.reshape(n, groups, k // groups, math.prod(out))
         inner = math.prod(out[1:])
         for r0, r1 in _row_blocks(out[0], n * w2.shape[0] * w2.shape[1] * inner, xp):
             cols = xp.matmul(w2, y2[..., r0 * inner : r1 * inner])
@@ -217,7 +217,8 @@ def convolve_adjoint_filter(x: Any, y: Any, geo: Geometry, xp: Any) -> Any:
     for r0, r1 in _row_blocks(out[0], n * c * math.prod(geo.ksize) * math.prod(out[1:]), xp):
         cols = patches(x[:, :, _rows(geo, r0, r1)], geo, (r1 - r0, *out[1:]), xp)
         # images go beside positions, so that one product sums over both
-        cols = cols.transpose(order).reshape(groups, size, -1)
-        part = y[:, :, r0:r1].transpose(1, 0, *range(2, y.ndim)).reshape(groups, k // groups, -1)
+        positions = n * (r1 - r0) * math.prod(out[1:])
+        cols = cols.transpose(order).reshape(groups, size, positions)
+        part = y[:, :, r0:r1].transpose(1, 0, *range(2, y.ndim)).reshape(groups, k // groups, positions)
         w += xp.matmul(part, cols.transpose(0, 2, 1))
     return w.reshape(k, c // groups, *geo.ksize)

@@ -1,6 +1,6 @@
 """Pooling, one spatial dim after the other: max and sum both separate, so k + k taps do instead of k x k.
 
-Arrays are channels first, [N, C, *spatial]; `xp` is numpy or cupy.
+Arrays are channels first, [N, C, *spatial]; `xp` is numpy or cupy. Where windows begin and end is found on the host.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ class Windows:
     pad: int
     adaptive: bool
 
-    def bounds(self, xp: Any) -> tuple[Any, Any]:
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """First and last + 1 element of each window, inside of the array; both [count].
 
         The last windows of ceil_mode may start at the end or behind it, last + 1 <= first then.
         """
-        i = xp.arange(self.count)
+        i = np.arange(self.count)
         if self.adaptive:
             return i * self.size // self.count, -(-(i + 1) * self.size // self.count)
         start = i * self.stride - self.pad
-        return xp.maximum(start, 0), xp.minimum(start + self.k, self.size)
+        return np.maximum(start, 0), np.minimum(start + self.k, self.size)
 
-    def full_counts(self, xp: Any) -> Any:
+    def full_counts(self) -> np.ndarray:
         """Elements of each window with the padding, which Paddle takes to be as wide behind as in front; [count]."""
-        start = xp.arange(self.count) * self.stride - self.pad
-        return xp.minimum(start + self.k, self.size + self.pad) - start
+        start = np.arange(self.count) * self.stride - self.pad
+        return np.minimum(start + self.k, self.size + self.pad) - start
 
     @property
     def tiles(self) -> int:
@@ -80,9 +80,9 @@ def _tiled(x: Any, axis: int, w: Windows) -> Any:
 
 def _membership(w: Windows, dtype: Any, xp: Any) -> Any:
     """[count, size]: 1 where a window covers an element."""
-    start, stop = w.bounds(xp)
-    j = xp.arange(w.size)
-    return ((j >= start[:, None]) & (j < stop[:, None])).astype(dtype)
+    start, stop = w.bounds()
+    j = np.arange(w.size)
+    return xp.asarray(((j >= start[:, None]) & (j < stop[:, None])).astype(dtype))
 
 
 def along(x: Any, axis: int, matrix: Any, xp: Any) -> Any:
@@ -97,10 +97,10 @@ def pool_max(x: Any, geo: PoolGeometry, xp: Any) -> Any:
         if w.tiles:
             x = _tiled(x, axis, w).max(axis=axis + 1)
         elif w.adaptive:
-            start, stop = w.bounds(xp)
-            best = x.take(start, axis=axis)
+            start, stop = w.bounds()
+            best = x.take(xp.asarray(start), axis=axis)
             for t in range(1, int((stop - start).max())):
-                xp.maximum(best, x.take(xp.minimum(start + t, stop - 1), axis=axis), out=best)
+                xp.maximum(best, x.take(xp.asarray(np.minimum(start + t, stop - 1)), axis=axis), out=best)
             x = best
         else:
             x, lead = _padded(x, axis, w, lowest, xp), (slice(None),) * axis
@@ -146,21 +146,29 @@ def spread_sum(y: Any, geo: PoolGeometry, xp: Any) -> Any:
 
 def nonempty(geo: PoolGeometry, xp: Any) -> Any:
     """Whether a window sees any element; broadcasts against [N, C, *out]."""
-    seen = xp.ones((1, 1), bool)
+    seen = np.ones((1, 1), bool)
     for w in windows_of(geo):
-        start, stop = w.bounds(xp)
+        start, stop = w.bounds()
         seen = seen[..., None] & (stop > start)
-    return seen
+    return xp.asarray(seen)
 
 
 def window_sizes(geo: PoolGeometry, exclusive: bool, dtype: Any, xp: Any) -> Any:
     """What avg pooling divides by; broadcasts against [N, C, *out]. 0 or negative along a dim for an empty window."""
-    sizes = xp.ones((1, 1), dtype)
+    sizes = np.ones((1, 1), dtype)
     for w in windows_of(geo):
-        start, stop = w.bounds(xp)
-        counts = stop - start if exclusive or w.adaptive else w.full_counts(xp)
+        start, stop = w.bounds()
+        counts = stop - start if exclusive or w.adaptive else w.full_counts()
         sizes = sizes[..., None] * counts.astype(dtype)
-    return sizes
+    return xp.asarray(sizes)
+
+
+def _pick(x: Any, position: Any, index: np.ndarray, axis: int, scale: int, xp: Any) -> tuple[Any, Any]:
+    """Elements of x along axis, and their positions; position: within the later dims, None when there are none."""
+    at = xp.asarray(index)
+    value = x.take(at, axis=axis)
+    here = (at * scale).reshape((-1,) + (1,) * (x.ndim - axis - 1))
+    return value, xp.broadcast_to(here, value.shape) if position is None else here + position.take(at, axis=axis)
 
 
 def pool_argmax(x: Any, geo: PoolGeometry, xp: Any) -> tuple[Any, Any]:
@@ -168,20 +176,14 @@ def pool_argmax(x: Any, geo: PoolGeometry, xp: Any) -> tuple[Any, Any]:
     position = None
     scale = 1
     for axis, w in reversed(list(enumerate(windows_of(geo), 2))):
-        start, stop = w.bounds(xp)
-        start = xp.minimum(start, w.size - 1)
+        start, stop = w.bounds()
+        first = np.minimum(start, w.size - 1)
         shape = (-1,) + (1,) * (x.ndim - axis - 1)
-        best, inner = x.take(start, axis=axis), None if position is None else position.take(start, axis=axis)
-        where = xp.broadcast_to((start * scale).reshape(shape), best.shape)
-        where = where.copy() if inner is None else where + inner
+        best, where = _pick(x, position, first, axis, scale, xp)
         for t in range(1, int((stop - start).max()) if w.count else 0):
-            index = xp.minimum(start + t, w.size - 1)
-            value = x.take(index, axis=axis)
+            value, here = _pick(x, position, np.minimum(start + t, w.size - 1), axis, scale, xp)
             # strictly greater: the first of equal elements wins
-            better = (value > best) & (start + t < stop).reshape(shape)
-            here = (index * scale).reshape(shape)
-            if position is not None:
-                here = here + position.take(index, axis=axis)
+            better = (value > best) & xp.asarray(start + t < stop).reshape(shape)
             best, where = xp.where(better, value, best), xp.where(better, here, where)
         x, position = best, where
         scale *= w.size

@@ -35,8 +35,8 @@ def _down(x, r, layout, xp):
 def _regroup(x, rows, layout):
     """Channels as [rows, C / rows], transposed; always a copy."""
     if is_channel_last(layout):
-        return x.reshape(*x.shape[:-1], rows, -1).swapaxes(-1, -2).copy().reshape(x.shape)
-    return x.reshape(x.shape[0], rows, -1, *x.shape[2:]).swapaxes(1, 2).copy().reshape(x.shape)
+        return x.reshape(*x.shape[:-1], rows, x.shape[-1] // rows).swapaxes(-1, -2).copy().reshape(x.shape)
+    return x.reshape(x.shape[0], rows, x.shape[1] // rows, *x.shape[2:]).swapaxes(1, 2).copy().reshape(x.shape)
 
 
 @kernel("pixel_shuffle", place=_PLACES, dtypes=ALL_DTYPES)
