@@ -1,0 +1,152 @@
+"""while, conditional_block and their gradients in programs of a few ops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oprack.errors import OprackError
+from oprack.types import VarType
+
+X = np.array([[1.0, -2.0]], np.float32)
+
+
+def counted_loop(builder, rounds, with_grad=False, is_test=False):
+    """h = 2 h + w, `rounds` times; with_grad adds the program that differentiates it."""
+    b = builder()
+    b.var("h0", "w", "h@GRAD")
+    b.op("assign", X="h0", Out="h")
+    b.constant("i", 0, VarType.INT64)
+    b.constant("n", rounds, VarType.INT64)
+    b.op("less_than", X="i", Y="n", Out="go")
+    b.var("scopes", kind=VarType.STEP_SCOPES)
+    with b.inside() as body:
+        b.op("scale", X="h", Out="twice", scale=2.0)
+        b.op("elementwise_add", X="twice", Y="w", Out="next")
+        b.op("assign", X="next", Out="h")
+        b.op("increment", X="i", Out="i", step=1.0)
+        b.op("less_than", X="i", Y="n", Out="go")
+    reads = ["h", "w", "i", "n"]
+    b.op("while", X=reads, Condition="go", Out=["h", "i", "go"], StepScopes="scopes", sub_block=body, is_test=is_test)
+    if with_grad:
+        with b.inside() as grad:
+            b.var("next@GRAD", "twice@GRAD", "h@GRAD", "w@GRAD")
+            b.op("assign", X="h@GRAD", Out="next@GRAD")
+            b.op("assign", X="next@GRAD", Out="w@GRAD")
+            b.op("assign", X="next@GRAD", Out="twice@GRAD")
+            b.op("scale", X="twice@GRAD", Out="h@GRAD", scale=2.0)
+        b.op(
+            "while_grad",
+            X=reads,
+            Out=["h", "i", "go"],
+            Out_grad=["h@GRAD"],
+            StepScopes="scopes",
+            X_grad=["h@GRAD", "w@GRAD", "@EMPTY@", "@EMPTY@"],
+            sub_block=grad,
+            original_output_grad=["h@GRAD"],
+        )
+    return b
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+@pytest.mark.parametrize("is_test", [True, False])
+@pytest.mark.parametrize("rounds", [0, 1, 5])
+def test_while(builder, rounds, is_test, prepared):
+    h, i = counted_loop(builder, rounds, is_test=is_test).run({"h0": X, "w": X}, ["h", "i"], prepared=prepared)
+    assert np.array_equal(h.array, X * (2 ** (rounds + 1) - 1))
+    assert i.array.tolist() == [rounds]
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_while_grad(builder, rounds):
+    b = counted_loop(builder, rounds, with_grad=True)
+    cotangent = np.array([[1.0, 10.0]], np.float32)
+    grads = b.run({"h0": X, "w": X, "h@GRAD": cotangent}, ["h@GRAD", "w@GRAD"])
+    assert np.array_equal(grads[0].array, cotangent * 2**rounds)
+    assert np.array_equal(grads[1].array, cotangent * (2**rounds - 1))
+
+
+def test_nested_while(builder):
+    """n rounds of n rounds; the inner counter starts anew each time."""
+    b = builder()
+    b.constant("total", 0)
+    b.constant("i", 0)
+    b.constant("n", 3)
+    b.op("less_than", X="i", Y="n", Out="go")
+    with b.inside() as outer:
+        b.constant("j", 0)
+        b.op("less_than", X="j", Y="n", Out="inner_go")
+        with b.inside() as inner:
+            b.op("increment", X="total", Out="total", step=1.0)
+            b.op("increment", X="j", Out="j", step=1.0)
+            b.op("less_than", X="j", Y="n", Out="inner_go")
+        b.op("while", X=["total", "j", "n"], Condition="inner_go", Out=["total", "j", "inner_go"], sub_block=inner)
+        b.op("increment", X="i", Out="i", step=1.0)
+        b.op("less_than", X="i", Y="n", Out="go")
+    b.op("while", X=["total", "i", "n"], Condition="go", Out=["total", "i", "go"], sub_block=outer)
+    assert b.run({}, ["total"])[0].array.tolist() == [9]
+
+
+def test_a_condition_of_two_elements_is_refused(builder):
+    b = builder()
+    b.var("go")
+    with b.inside() as body:
+        pass
+    b.op("while", X=[], Condition="go", Out=["go"], sub_block=body)
+    with pytest.raises(OprackError, match=r"Condition is a tensor of shape \[2\]; expected a tensor of one"):
+        b.run({"go": np.array([True, False])}, ["go"])
+
+
+def branch(builder, kind="conditional_block"):
+    """y = 3 x when p, else y stays x; and its gradient."""
+    b = builder()
+    b.var("x", "p", "y@GRAD")
+    b.var("scope", kind=VarType.STEP_SCOPES)
+    b.op("assign", X="x", Out="y")
+    with b.inside() as then:
+        b.op("scale", X="x", Out="tripled", scale=3.0)
+        b.op("assign", X="tripled", Out="y")
+    b.op(kind, Cond="p", Input=["x"], Out=["y"], Scope="scope", sub_block=then, is_scalar_condition=True)
+    if kind == "conditional_block":
+        with b.inside() as grad:
+            b.var("tripled@GRAD", "x@GRAD")
+            b.op("assign", X="y@GRAD", Out="tripled@GRAD")
+            b.op("scale", X="tripled@GRAD", Out="x@GRAD", scale=3.0)
+        b.op(
+            "conditional_block_grad",
+            Cond="p",
+            Input=["x"],
+            Out=["y"],
+            Out_grad=["y@GRAD"],
+            Scope="scope",
+            Input_grad=["x@GRAD"],
+            sub_block=grad,
+            is_scalar_condition=True,
+        )
+    return b
+
+
+@pytest.mark.parametrize(("p", "factor", "grad"), [(True, 3, 3), (False, 1, 0)])
+def test_conditional_block(builder, p, factor, grad):
+    feed = {"x": X, "p": np.array([p]), "y@GRAD": np.ones_like(X)}
+    y, x_grad = branch(builder).run(feed, ["y", "x@GRAD"])
+    assert np.array_equal(y.array, factor * X)
+    assert np.array_equal(x_grad.array, np.full_like(X, grad))
+
+
+@pytest.mark.parametrize(("p", "factor"), [(True, 3), (False, 1)])
+def test_conditional_block_infer(builder, p, factor):
+    (y,) = branch(builder, "conditional_block_infer").run({"x": X, "p": np.array([p])}, ["y"])
+    assert np.array_equal(y.array, factor * X)
+
+
+@pytest.mark.parametrize(("rows", "runs"), [(2, True), (0, False)])
+def test_without_a_scalar_condition_an_empty_input_decides(builder, rows, runs):
+    b = builder()
+    b.var("x", "p")
+    b.constant("y", -1)
+    with b.inside() as then:
+        b.constant("seven", 7)
+        b.op("assign", X="seven", Out="y")
+    b.op("conditional_block", Cond="p", Input=["x"], Out=["y"], sub_block=then)
+    (y,) = b.run({"x": np.zeros((rows, 2), np.float32), "p": np.array([False])}, ["y"])
+    assert y.array.tolist() == [7 if runs else -1]
