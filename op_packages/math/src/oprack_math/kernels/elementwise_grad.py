@@ -58,20 +58,21 @@ def elementwise_div_grad(Out_grad, X, Y, Out, *, axis, ctx, xp):
 def elementwise_max_grad(Out_grad, X, Y, *, axis, ctx, xp):
     """Out@GRAD goes to X where it is greater, else to Y."""
     x, y = align(X, Y, axis, "elementwise_max_grad")
-    return _route(Out_grad, x > y, X, Y, x, y, ctx, xp)
+    return _route(Out_grad, xp.greater, xp.less_equal, X, Y, x, y, ctx, xp)
 
 
 @kernel("elementwise_min_grad", place=BOTH, dtypes=REAL)
 def elementwise_min_grad(Out_grad, X, Y, *, axis, ctx, xp):
     """Out@GRAD goes to X where it is smaller, else to Y."""
     x, y = align(X, Y, axis, "elementwise_min_grad")
-    return _route(Out_grad, x < y, X, Y, x, y, ctx, xp)
+    return _route(Out_grad, xp.less, xp.greater_equal, X, Y, x, y, ctx, xp)
 
 
-def _route(gradient, to_x, X, Y, x, y, ctx, xp):
+def _route(gradient, to_x, to_y, X, Y, x, y, ctx, xp):
+    # NaN satisfies neither test, so its gradient goes nowhere
     zero = xp.zeros((), gradient.dtype)
-    dx = sum_to(xp.where(to_x, gradient, zero), x, X) if ctx.wants("X@GRAD") else None
-    return dx, sum_to(xp.where(to_x, zero, gradient), y, Y) if ctx.wants("Y@GRAD") else None
+    dx = sum_to(xp.where(to_x(x, y), gradient, zero), x, X) if ctx.wants("X@GRAD") else None
+    return dx, sum_to(xp.where(to_y(x, y), gradient, zero), y, Y) if ctx.wants("Y@GRAD") else None
 
 
 @kernel("elementwise_pow_grad", place=BOTH, dtypes=REAL)

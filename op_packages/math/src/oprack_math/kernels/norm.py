@@ -83,9 +83,9 @@ def frobenius_norm(X, *, dim, keep_dim, reduce_all, xp):
 @kernel("frobenius_norm_grad", place=BOTH, dtypes=REAL)
 @quiet
 def frobenius_norm_grad(X, Out_grad, Out, *, dim, reduce_all, xp):
-    """Out@GRAD X / Out."""
+    """Out@GRAD X / (Out + 1e-12), so that the norm 0 gives 0."""
     axes = axes_of(X.ndim, dim, reduce_all)
-    return X * kept(Out_grad / Out, X.shape, axes)
+    return X * kept(Out_grad / (Out + Out.dtype.type(1e-12)), X.shape, axes)
 
 
 @kernel("squared_l2_norm", place=BOTH, dtypes=REAL)

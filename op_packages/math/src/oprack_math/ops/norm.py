@@ -93,7 +93,7 @@ class FrobeniusNorm(Reduce, type="frobenius_norm"):
 
 
 class FrobeniusNormGrad(ReduceGradWithOut, type="frobenius_norm_grad"):
-    r"""$$X@GRAD = Out@GRAD \cdot X / Out$$"""
+    r"""$$X@GRAD = Out@GRAD \cdot X / (Out + 10^{-12})$$"""
 
 
 class SquaredL2Norm(OpDef, type="squared_l2_norm"):

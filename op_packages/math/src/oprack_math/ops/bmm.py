@@ -1,0 +1,61 @@
+"""bmm and dot: products with a fixed rank."""
+
+from __future__ import annotations
+
+from oprack.op import GradOpDef, Input, OpDef, Output
+
+from oprack_math.ops._elementwise import binary_grad, like
+from oprack_math.ops._matmul import product_dims
+
+
+class _ProductGrad(GradOpDef):
+    """Gradients of both factors."""
+
+    X = Input("Input of the forward op.")
+    Y = Input("Input of the forward op.")
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Gradient of X.")
+    Y_grad = Output("Gradient of Y.")
+
+    def infer_shape(ctx):
+        like(ctx, [("X@GRAD", "X"), ("Y@GRAD", "Y")])
+
+
+class Bmm(OpDef, type="bmm"):
+    r"""$$Out_b = X_b Y_b$$"""
+
+    X = Input("[B, M, K].")
+    Y = Input("[B, K, N].")
+    Out = Output("[B, M, N], LoD of X.")
+    make_grad = binary_grad
+
+    def infer_shape(ctx):
+        x, y = ctx.require_rank("X", 3), ctx.require_rank("Y", 3)
+        ctx.require(
+            x[0] == y[0] or -1 in (x[0], y[0]),
+            f"X has shape {list(x)} and Y {list(y)}; expected equal first dims, the batch",
+        )
+        ctx.set_dim("Out", product_dims(ctx, x, y, False, False))
+        ctx.share_lod("X", "Out")
+
+
+class BmmGrad(_ProductGrad, type="bmm_grad"):
+    r"""$$X@GRAD_b = Out@GRAD_b\, Y_b^T,\quad Y@GRAD_b = X_b^T Out@GRAD_b$$"""
+
+
+class Dot(OpDef, type="dot"):
+    r"""$$Out_b = \sum_i X_{b,i} Y_{b,i}$$"""
+
+    X = Input("[K] or [B, K].")
+    Y = Input("Shape of X.")
+    Out = Output("Shape [] or [B]; no LoD.")
+    make_grad = binary_grad
+
+    def infer_shape(ctx):
+        dims = ctx.require_rank("X", 1, 2)
+        ctx.same_dims("X", "Y")
+        ctx.set_dim("Out", dims[:-1])
+
+
+class DotGrad(_ProductGrad, type="dot_grad"):
+    r"""$$X@GRAD = Out@GRAD \cdot Y,\quad Y@GRAD = Out@GRAD \cdot X$$"""
