@@ -9,6 +9,8 @@ from oprack.errors import InvalidArgumentError
 
 from oprack_sequence.kernels._lod import Packing, host, sequence_offsets
 
+_BLOCK = 1 << 18  # elements of a temporary
+
 
 def crf_sequences(ctx: Any, Emission: Any, Length: Any) -> tuple[Packing, np.ndarray]:
     """(time-major order of the rows of Emission [N, D] or, flattened, [B, T, D]; length of each sequence)."""
@@ -35,12 +37,10 @@ def viterbi(
     """
     best = emission.copy()
     steps = packing.steps
-    for t, (s, e) in enumerate(steps):
-        if t:
-            before = best[steps[t - 1][0] :][: e - s]
-            best[s:e] += (before[:, :, None] + follow).max(axis=1)
-        else:
-            best[s:e] += start
+    before = None  # [D, n], so that the sequences lie in the innermost loop
+    for s, e in steps:
+        best[s:e] += start if before is None else _best_step(before[:, : e - s], follow, xp).T
+        before = xp.ascontiguousarray(best[s:e].T)
     path = xp.empty(len(emission), xp.int64)
     scores = xp.zeros(len(lengths), emission.dtype)
     running = 0
@@ -57,3 +57,14 @@ def viterbi(
             scores[xp.asarray(packing.order[running:n])] = final.max(axis=1)
         running = n
     return path, scores
+
+
+def _best_step(before: Any, follow: Any, xp: Any) -> Any:
+    """[D, n]: for each label the best of before[i] + follow[i], in blocks of i that stay small."""
+    tags, n = before.shape
+    block = max(1, _BLOCK // max(1, tags * n))
+    best = None
+    for i in range(0, tags, block):
+        found = (before[i : i + block, None, :] + follow[i : i + block, :, None]).max(axis=0)
+        best = found if best is None else xp.maximum(best, found)
+    return best
