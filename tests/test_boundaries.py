@@ -53,6 +53,14 @@ def test_core_imports_no_pack():
     assert {file: names for file, names in found.items() if names} == {}
 
 
+def test_import_linter_knows_every_pack():
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    names = [f"oprack_{pack.name}" for pack in PACKS]
+    assert config["root_packages"] == ["oprack", *names]
+    (core,) = (contract for contract in config["contracts"] if contract["name"] == "Core imports no pack")
+    assert core["forbidden_modules"] == names
+
+
 def test_import_oprack_imports_next_to_nothing():
     modules = modules_after("import oprack", CORE.parent)
     assert not modules & {*ARRAY_LIBRARIES, "rich", "pluggy", "google.protobuf"}
