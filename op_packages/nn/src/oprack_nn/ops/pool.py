@@ -19,6 +19,7 @@ def _pool_dims(ctx, slot):
 
 def _infer_shape(ctx):
     ctx.set_dim("Out", _pool_dims(ctx, "X"))
+    ctx.share_lod("X", "Out")
 
 
 def _infer_grad_shape(ctx):
