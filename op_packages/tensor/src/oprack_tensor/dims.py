@@ -30,21 +30,29 @@ def product(dims: Sequence[int]) -> int:
 def given_ints(ctx: Any, attr: str, tensor: str = "", tensors: str = "") -> list[int | None]:
     """Integers that an op takes as a tensor, as a list of one-element tensors, or else as an attribute.
 
-    Called by shape rules; at build time the elements of a tensor are None (not known).
+    Called by shape rules. At build time elements of a tensor are what the attribute says of them, where it is as long
+    and does not say -1; the others are None (not known).
     """
-    if tensor and ctx.has_input(tensor):
-        value = ctx.value(tensor)
-        if value is not None:
-            return [int(v) for v in value.reshape(-1).tolist()]
-        dims = ctx.dim(tensor)
-        return [None] * max(product(dims), 1)
-    if tensors and ctx.has_input(tensors):
-        values = [ctx.value(tensors, i) for i in range(ctx.input_count(tensors))]
-        return [None if v is None else int(v.reshape(-1)[0]) for v in values]
     value = ctx.attr(attr)
+    if tensor and ctx.has_input(tensor):
+        array = ctx.value(tensor)
+        if array is not None:
+            return [int(v) for v in array.reshape(-1).tolist()]
+        return _hinted(value, max(product(ctx.dim(tensor)), 1))
+    if tensors and ctx.has_input(tensors):
+        arrays = [ctx.value(tensors, i) for i in range(ctx.input_count(tensors))]
+        if any(a is None for a in arrays):
+            return _hinted(value, len(arrays))
+        return [int(a.reshape(-1)[0]) for a in arrays]
     if isinstance(value, str):  # a variable's name, at build time
         return [None]
     return [None if isinstance(v, str) else v for v in value] if isinstance(value, list | tuple) else [value]
+
+
+def _hinted(attr: Any, count: int) -> list[int | None]:
+    if isinstance(attr, list | tuple) and len(attr) == count:
+        return [None if v == -1 else v for v in attr]
+    return [None] * count
 
 
 def to_ints(tensor: Any, tensors: Sequence[Any] | None, attr: Sequence[int]) -> list[int]:

@@ -11,5 +11,5 @@ def rnn_memory_helper(X):
 
 
 @kernel("rnn_memory_helper_grad", place=("cpu", "cuda"))
-def rnn_memory_helper_grad(Out_grad=None, X=None, *, xp):
+def rnn_memory_helper_grad(X, Out_grad=None, *, xp):
     return xp.zeros(X.shape, X.dtype) if Out_grad is None else Out_grad.copy()

@@ -8,7 +8,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
 
-from oprack_control_flow.steps import reference, scalar
+from oprack_control_flow.steps import reference, scalar, shared
 
 
 def _passed_on(value: Any) -> Any:
@@ -17,8 +17,7 @@ def _passed_on(value: Any) -> Any:
         return reference(value)
     if isinstance(value, LoDTensorArray):
         return LoDTensorArray(None if t is None else reference(t) for t in value)
-    value.shared = True
-    return value
+    return shared(value)
 
 
 class _Select(OperatorBase):

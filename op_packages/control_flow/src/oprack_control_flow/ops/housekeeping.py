@@ -56,9 +56,9 @@ class RnnMemoryHelper(OpDef, type="rnn_memory_helper"):
 class RnnMemoryHelperGrad(GradOpDef, type="rnn_memory_helper_grad"):
     """X@GRAD is Out@GRAD, or 0 where no later step used the state."""
 
-    Out_grad = Input("Gradient of Out.", dispensable=True)
     X = Input("Only its shape is read.")
     Out = Input("Not read.", dispensable=True)
+    Out_grad = Input("Gradient of Out.", dispensable=True)
     X_grad = Output("Shape and LoD of X.")
     dtype = Attr(5, "As in rnn_memory_helper.")
     no_need_buffer_vars = ("X", "Out")

@@ -15,9 +15,9 @@ def order_of(array, axis, descending, xp):
 
 
 def put_back(shape, index, values, axis, xp):
-    """Zeros of `shape` with `values` added at the places `index` along an axis."""
+    """Zeros of `shape` with `values` at the places `index` along an axis, each of which is named once."""
     grad = xp.zeros(shape, values.dtype)
     if not shape:
         return grad + values
-    xp.add.at(grad, grid(index, axis, xp), values)
+    grad[grid(index, axis, xp)] = values
     return grad

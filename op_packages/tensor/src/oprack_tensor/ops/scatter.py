@@ -58,3 +58,8 @@ class ScatterGrad(GradOpDef, type="scatter_grad"):
         ctx.set_dim("Updates@GRAD", ctx.dim("Updates"))
         ctx.share_lod("Out@GRAD", "X@GRAD")
         ctx.share_lod("Updates", "Updates@GRAD")
+
+    def infer_var_type(ctx):
+        for slot in ("X@GRAD", "Updates@GRAD"):
+            if ctx.has_output(slot):
+                ctx.set_dtype(slot, ctx.dtype("Out@GRAD"))

@@ -37,9 +37,11 @@ class StridedSlice(OpDef, type="strided_slice"):
             f"axes is {list(axes)}, starts {starts}, ends {ends} and strides {strides}; expected as many of each",
         )
         gone = {normal_axis(ctx.op_type, a, len(dims), "decrease_axis") for a in ctx.attr("decrease_axis")}
-        for a, start, end, step in zip(axes, starts, ends, strides, strict=True):
+        flags = [*ctx.attr("infer_flags"), *[1] * len(axes)]
+        for a, start, end, step, flag in zip(axes, starts, ends, strides, flags, strict=False):
             axis = normal_axis(ctx.op_type, a, len(dims), "axes")
-            if start is None or end is None or step is None or dims[axis] < 0:
+            unknown = not ctx.is_runtime and flag == -1
+            if unknown or start is None or end is None or step is None or dims[axis] < 0:
                 dims[axis] = -1
                 continue
             ctx.require(step != 0, f"strides is {strides}; expected no 0")

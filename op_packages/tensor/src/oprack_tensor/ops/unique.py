@@ -5,6 +5,8 @@ from __future__ import annotations
 from oprack.op import Attr, Input, OpDef, Output, empty_grad
 from oprack.types import AttrType
 
+from oprack_tensor.dims import product
+
 
 class Unique(OpDef, type="unique"):
     """Out lists each value of X once: in ascending order with is_sorted, else in the order of first appearance."""
@@ -24,7 +26,7 @@ class Unique(OpDef, type="unique"):
 
     def infer_shape(ctx):
         dims = list(ctx.dim("X"))
-        n = -1
+        n = product(dims)
         if ctx.attr("axis") and ctx.attr("is_sorted"):
             n = dims[ctx.attr("axis")[0]]
             dims[ctx.attr("axis")[0]] = -1
