@@ -10,8 +10,8 @@ class ViterbiDecode(OpDef, type="viterbi_decode"):
     """Best tag path of every padded sequence and its score.
 
     With include_bos_eos_tag the last row of Transition holds the scores of starting with a tag, the row before it
-    those of stopping; both rows and columns take part as tags, too. Of equally good tags the lowest wins. An empty sequence
-    scores 0; Paddle scores the first row of its padding.
+    those of stopping; both rows and columns take part as tags, too. Of equally good tags the lowest wins.
+    An empty sequence scores 0; Paddle scores the first row of its padding.
     """
 
     Input_ = Input("Unnormalised scores [B, T, C].")
