@@ -242,6 +242,7 @@ FAILURES = [
         ),
         "output_size is [5, 3]; expected 3 <= 5 < 4",
     ),
+    (OpCase("pool2d", {"X": LINE}, {"ksize": [2], "pooling_type": "max"}), "ksize is [2]; expected 2 numbers"),
     (OpCase("bilinear_interp_v2", {"X": LINE}), "the output's size comes out as [0, 0]"),
     (OpCase("group_norm", {"X": _numbers(1, 3, 2)}, {"groups": 2}), "groups is 2; expected a divisor of 3"),
     (OpCase("pixel_shuffle", {"X": _numbers(1, 3, 2, 2)}, {"upscale_factor": 2}), "has 3 channels"),

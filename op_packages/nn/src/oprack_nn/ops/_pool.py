@@ -45,15 +45,22 @@ class PoolGeometry:
         return cls(tuple(spatial), ksize, strides, pads, out, False)
 
 
-def require_outputs(ctx: Any, geo: PoolGeometry) -> None:
-    """Fail with the numbers when a window does not fit."""
+def pool_geometry(ctx: Any, spatial: Sequence[int]) -> PoolGeometry:
+    """Geometry of the op of an InferShapeContext; fails with the numbers when a window does not fit."""
+    ksize = ctx.attr("ksize")
+    ctx.require(
+        len(ksize) == len(spatial) or any(not isinstance(k, int) for k in ksize),
+        f"ksize is {list(ksize)}; expected {len(spatial)} numbers, one per spatial dim",
+    )
+    geo = PoolGeometry.of(spatial, ctx.attrs)
     ctx.require(
         all(o == -1 or o > 0 for o in geo.out),
         f"windows {list(geo.ksize)} with strides {list(geo.strides)} give an output of {list(geo.out)} from X "
         f"{list(geo.spatial)} padded by {geo.pads}; raise paddings, shrink ksize or feed a larger X",
     )
+    return geo
 
 
-def ksize_attr(rank: int, **flags: Any) -> Attr:
+def ksize_attr(**flags: Any) -> Attr:
     doc = "Size of the windows; with adaptive the size of the output."
-    return Attr(REQUIRED, doc, type=AttrType.INTS, **flags).each(lambda k: k > 0, "greater than 0").size(rank)
+    return Attr(REQUIRED, doc, type=AttrType.INTS, **flags).each(lambda k: k > 0, "greater than 0")

@@ -6,13 +6,12 @@ from oprack import op
 from oprack.op import Attr, GradOp, GradOpDef, OpDef, dtype_of
 
 from oprack_nn.ops._conv import paddings_attr, positive
-from oprack_nn.ops._pool import PoolGeometry, ksize_attr, require_outputs
+from oprack_nn.ops._pool import ksize_attr, pool_geometry
 
 
 def _infer_shape(ctx):
     dims = ctx.require_rank("X", len(ctx.attr("strides")) + 2)
-    geo = PoolGeometry.of(dims[2:], ctx.attrs)
-    require_outputs(ctx, geo)
+    geo = pool_geometry(ctx, dims[2:])
     ctx.set_dim("Out", (*dims[:2], *geo.out))
     ctx.set_dim("Mask", (*dims[:2], *geo.out))
 
@@ -38,7 +37,7 @@ def _make_grad(fwd):
 
 
 class _Attrs2D(OpDef):
-    ksize = ksize_attr(2)
+    ksize = ksize_attr()
     strides = positive([1, 1], "Step of the windows along H and W.")
     paddings = paddings_attr(2)
     global_pooling = Attr(False, "One window over all of H and W; ksize and paddings are ignored.")
@@ -46,7 +45,7 @@ class _Attrs2D(OpDef):
 
 
 class _Attrs3D(OpDef):
-    ksize = ksize_attr(3)
+    ksize = ksize_attr()
     strides = positive([1, 1, 1], "Step of the windows along D, H and W.")
     paddings = paddings_attr(3)
     global_pooling = Attr(False, "One window over all of D, H and W; ksize and paddings are ignored.")

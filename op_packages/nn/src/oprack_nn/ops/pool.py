@@ -6,15 +6,13 @@ from oprack import op
 from oprack.op import Attr, GradOp, GradOpDef, OpDef
 
 from oprack_nn.ops._conv import algorithm_attr, join_dims, layout_attr, paddings_attr, positive, split_dims
-from oprack_nn.ops._pool import PoolGeometry, ksize_attr, require_outputs
+from oprack_nn.ops._pool import ksize_attr, pool_geometry
 
 
 def _pool_dims(ctx, slot):
     dims = ctx.require_rank(slot, len(ctx.attr("strides")) + 2)
     n, c, spatial = split_dims(dims, ctx.attr("data_format"))
-    geo = PoolGeometry.of(spatial, ctx.attrs)
-    require_outputs(ctx, geo)
-    return join_dims(n, c, geo.out, ctx.attr("data_format"))
+    return join_dims(n, c, pool_geometry(ctx, spatial).out, ctx.attr("data_format"))
 
 
 def _infer_shape(ctx):
@@ -38,7 +36,7 @@ def _make_grad(fwd):
 
 
 class _Pool2DAttrs(OpDef):
-    ksize = ksize_attr(2, support_tensor=True)
+    ksize = ksize_attr(support_tensor=True)
     strides = positive([1, 1], "Step of the windows along H and W.")
     paddings = paddings_attr(2)
     ceil_mode = Attr(False, "Let the last window reach over the end.")
@@ -58,7 +56,7 @@ class _Pool2DAttrs(OpDef):
 
 
 class _Pool3DAttrs(OpDef):
-    ksize = ksize_attr(3)
+    ksize = ksize_attr()
     strides = positive([1, 1, 1], "Step of the windows along D, H and W.")
     paddings = paddings_attr(3)
     ceil_mode = Attr(False, "Let the last window reach over the end.")

@@ -12,15 +12,13 @@ from oprack_nn.ops._conv import conv_out
 
 
 def _pair(doc, low):
-    return Attr(REQUIRED, doc, type=AttrType.INTS).size(2).each(lambda v: v >= low, f"{low} or more")
+    return Attr(REQUIRED, doc, type=AttrType.INTS).each(lambda v: v >= low, f"{low} or more")
 
 
 class _Attrs(OpDef):
     kernel_sizes = _pair("Height and width of the patches.", 1)
     strides = _pair("Step of the patches along H and W.", 1)
-    paddings = (
-        Attr(REQUIRED, "[top, left, bottom, right].", type=AttrType.INTS).size(4).each(lambda v: v >= 0, "0 or more")
-    )
+    paddings = Attr(REQUIRED, "[top, left, bottom, right].", type=AttrType.INTS).each(lambda v: v >= 0, "0 or more")
     dilations = _pair("Distance of a patch's elements along H and W.", 1)
 
 
@@ -38,6 +36,9 @@ class Unfold(_Attrs, type="unfold"):
     def infer_shape(ctx):
         n, c, *spatial = ctx.require_rank("X", 4)
         ksize = ctx.attr("kernel_sizes")
+        for name, size in (("kernel_sizes", 2), ("strides", 2), ("paddings", 4), ("dilations", 2)):
+            given = ctx.attr(name)
+            ctx.require(len(given) == size, f"{name} is {list(given)}; expected {size} numbers")
         out = [
             conv_out(x, *rest)
             for x, *rest in zip(
