@@ -44,3 +44,8 @@ class SequenceScatterGrad(GradOpDef, type="sequence_scatter_grad"):
     def infer_shape(ctx):
         same_dim(ctx, "Out@GRAD", "X@GRAD")
         same_dim(ctx, "Updates", "Updates@GRAD")
+
+    def infer_var_type(ctx):
+        for slot in ("X@GRAD", "Updates@GRAD"):
+            if ctx.has_output(slot):
+                ctx.set_dtype(slot, ctx.dtype("Out@GRAD"))
