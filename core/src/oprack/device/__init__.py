@@ -2,12 +2,13 @@
 
 from oprack.device.context import CPUDeviceContext, DeviceContext
 from oprack.device.pool import DeviceContextPool
-from oprack.device.transform import register_layout_transform, transform_layout, transform_tensor
+from oprack.device.transform import host_array, register_layout_transform, transform_layout, transform_tensor
 
 __all__ = [
     "CPUDeviceContext",
     "DeviceContext",
     "DeviceContextPool",
+    "host_array",
     "register_layout_transform",
     "transform_layout",
     "transform_tensor",

@@ -81,3 +81,8 @@ def transform_tensor(
         return tensor
     shared = tensor.shared or (isinstance(array, np.ndarray) and array.base is not None)
     return LoDTensor(array, tensor.lod, place=place, layout=layout, check=False, shared=shared)
+
+
+def host_array(tensor: LoDTensor, pool: DeviceContextPool) -> np.ndarray:
+    """The tensor's array in host memory and layout "any"; its own memory when it is there already."""
+    return pool.get(tensor.place).to_host(transform_layout(tensor.array, tensor.layout, "any"))

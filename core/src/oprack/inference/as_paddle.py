@@ -59,6 +59,8 @@ def _stand_ins() -> dict[str, ModuleType]:
     from oprack import inference
 
     modules: dict[str, ModuleType] = {name: _Module(name, f"Stand-in for {name}, served by oprack.") for name in _NAMES}
+    for module in modules.values():
+        module.__file__ = __file__  # "cannot import name 'nn' from 'paddle' (...)" then says who stands there
     paddle = modules["paddle"]
     paddle.__path__ = []
     vars(modules["paddle.inference"]).update({n: getattr(inference, n) for n in inference.PADDLE_NAMES})

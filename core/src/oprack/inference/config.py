@@ -30,7 +30,10 @@ class Config(NoEffectSettings):
         self._prog_file = ""
         self._params_file = ""
         self._buffers: tuple[bytes, bytes] | None = None
-        self._gpu: tuple[int, int] | None = None
+        self._use_gpu = False
+        self._gpu_device_id = 0
+        self._gpu_pool_mb = 100
+        self._specify_input_name = False
         self._threads: int | None = None
         self._ir_optim = True
         self._ir_debug = False
@@ -67,11 +70,15 @@ class Config(NoEffectSettings):
         """
         given = (("program", prog_buffer, prog_buffer_size), ("params", params_buffer, params_buffer_size))
         for what, buffer, size in given:
-            if not isinstance(buffer, bytes | bytearray | memoryview) or not 0 <= size <= len(buffer):
-                length = len(buffer) if hasattr(buffer, "__len__") else 0
+            if not isinstance(buffer, bytes | bytearray | memoryview):
                 raise InvalidArgumentError(
-                    f"set_model_buffer: the {what} buffer is a {type(buffer).__name__} of {length} bytes and its size "
-                    f"is given as {size}; expected bytes and a size of at most its length"
+                    f"set_model_buffer: the {what} buffer is a {type(buffer).__name__}; expected bytes, as "
+                    "open(file, 'rb').read() gives them"
+                )
+            if not isinstance(size, int) or not 0 <= size <= len(buffer):
+                raise InvalidArgumentError(
+                    f"set_model_buffer: the size of the {what} buffer is given as {size!r}, but it has {len(buffer)} "
+                    "bytes; expected at most that"
                 )
         self._buffers = (bytes(prog_buffer[:prog_buffer_size]), bytes(params_buffer[:params_buffer_size]))
         self._model_dir = self._prog_file = self._params_file = ""
@@ -97,21 +104,22 @@ class Config(NoEffectSettings):
         self, memory_pool_init_size_mb: int, device_id: int = 0, precision_mode: PrecisionType = PrecisionType.Float32
     ) -> None:
         """Run at CUDAPlace(device_id), which the plugin oprack-cuda serves."""
-        self._gpu = (int(memory_pool_init_size_mb), int(device_id))
+        self._use_gpu, self._gpu_pool_mb, self._gpu_device_id = True, int(memory_pool_init_size_mb), int(device_id)
         if precision_mode is not PrecisionType.Float32:
             say_once("Config.enable_use_gpu(precision_mode=...)", "models run in their own dtypes")
 
     def disable_gpu(self) -> None:
-        self._gpu = None
+        self._use_gpu = False
 
     def use_gpu(self) -> bool:
-        return self._gpu is not None
+        return self._use_gpu
 
     def gpu_device_id(self) -> int:
-        return self._gpu[1] if self._gpu else 0
+        return self._gpu_device_id
 
     def memory_pool_init_size_mb(self) -> int:
-        return self._gpu[0] if self._gpu else 0
+        """What enable_use_gpu was given; 100 before, as in Paddle."""
+        return self._gpu_pool_mb
 
     def fraction_of_gpu_memory_for_pool(self) -> float:
         """Always 0: the pool of CuPy grows as needed."""
@@ -142,6 +150,16 @@ class Config(NoEffectSettings):
     def has_thread_limit(self) -> bool:
         """Whether set_cpu_math_library_num_threads was called; else the math library decides."""
         return self._threads is not None
+
+    # TensorRT's settings, as Paddle has them before anything is set; nothing changes them -----------------------------
+    def tensorrt_optimization_level(self) -> int:
+        return 3
+
+    def tensorrt_precision_mode(self) -> PrecisionType:
+        return PrecisionType.Float32
+
+    def shape_range_info_path(self) -> str:
+        return ""
 
     # Optimisation -----------------------------------------------------------------------------------------------------
     def switch_ir_optim(self, x: bool = True) -> None:
@@ -205,9 +223,12 @@ class Config(NoEffectSettings):
     def use_feed_fetch_ops_enabled(self) -> bool:
         return False
 
+    def switch_specify_input_names(self, x: bool = True) -> None:
+        """Inputs are found by name in any case."""
+        self._specify_input_name = bool(x)
+
     def specify_input_name(self) -> bool:
-        """Always True: inputs are found by name."""
-        return True
+        return self._specify_input_name
 
     def summary(self) -> str:
         """The settings as a table."""
@@ -217,8 +238,8 @@ class Config(NoEffectSettings):
         rows += [("model_from_memory", "true")] if self._buffers else []
         rows += [None, ("cpu_math_thread", str(self._threads or "library's own"))]
         rows += [("enable_mkldnn", _bool(self._mkldnn)), ("mkldnn_cache_capacity", str(self._mkldnn_cache_capacity))]
-        rows += [None, ("use_gpu", _bool(self.use_gpu()))]
-        rows += [("gpu_device_id", str(self.gpu_device_id()))] if self._gpu else []
+        rows += [None, ("use_gpu", _bool(self._use_gpu))]
+        rows += [("gpu_device_id", str(self._gpu_device_id))] if self._use_gpu else []
         rows += [None, ("ir_optim", _bool(self._ir_optim)), ("ir_debug", _bool(self._ir_debug))]
         rows += [("deleted_passes", ", ".join(sorted(self._passes.deleted)))] if self._passes.deleted else []
         rows += [("memory_optim", _bool(self._memory_optim)), ("enable_profile", _bool(self._profile))]

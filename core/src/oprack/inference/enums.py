@@ -8,7 +8,14 @@ from oprack.errors import InvalidArgumentError
 from oprack.types import dtype_name
 
 
-class DataType(Enum):
+class _Numbered(Enum):
+    """int(member) is its number, as with Paddle's enums; members are no ints."""
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+
+class DataType(_Numbered):
     """dtype of a handle's data."""
 
     FLOAT32 = 0
@@ -21,7 +28,7 @@ class DataType(Enum):
     FLOAT64 = 7
 
 
-class PlaceType(Enum):
+class PlaceType(_Numbered):
     """Where a handle's data lives."""
 
     UNK = -1
@@ -31,7 +38,7 @@ class PlaceType(Enum):
     CUSTOM = 4
 
 
-class PrecisionType(Enum):
+class PrecisionType(_Numbered):
     """Precision of the computation; oprack computes in the model's own dtypes."""
 
     Float32 = 0

@@ -66,7 +66,6 @@ NO_EFFECT: dict[str, str] = {
     "set_trt_dynamic_shape_info": _TENSORRT,
     "set_xpu_config": _DEVICES,
     "set_xpu_device_id": _DEVICES,
-    "switch_specify_input_names": "inputs are always found by name",
     "trt_allow_build_at_runtime": _TENSORRT,
 }
 """Methods of Paddle's Config that only set such a setting, and why each has no effect."""

@@ -32,7 +32,7 @@ class PassBuilder:
             say_once("Config.delete_pass of Paddle's own passes", f"{name!r} is no pass of an installed pack", 4)
 
     def turn_on_debug(self) -> None:
-        say_once("PassBuilder.turn_on_debug", "use `oprack show --passes`")
+        say_once("PassBuilder.turn_on_debug", "compare `oprack show --ops` of the program before and after")
 
     def __repr__(self) -> str:
         return f"PassBuilder({self._passes})"

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from oprack.device import DeviceContextPool, host_array
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
 from oprack.inference.config import Config
 from oprack.inference.no_effect import say_once
@@ -41,18 +42,19 @@ def _load(config: Config, scope: Scope) -> InferenceModel:
 class _OutputHook:
     """Observer that shows each op's outputs to a client's hook."""
 
-    def __init__(self, hook: Callable[[str, str, Tensor], None]) -> None:
-        self._hook = hook
+    def __init__(self, hook: Callable[[str, str, Tensor], None], pool: DeviceContextPool) -> None:
+        self._hook, self._pool = hook, pool
 
     def before_op(self, op: Any, scope: Scope) -> None:
         """Nothing is shown before an op ran."""
 
     def after_op(self, op: Any, scope: Scope) -> None:
-        for name in {n for names in op.outputs.values() for n in names}:
+        for name in dict.fromkeys(n for names in op.outputs.values() for n in names):
             var = scope.find_var(name)
             if var is not None and isinstance(var.value, LoDTensor):
                 slot = Slot(name, None, False)
-                slot.array, slot.lod = var.value.array, var.value.lod
+                slot.fill(host_array(var.value, self._pool))
+                slot.lod = var.value.lod
                 self._hook(op.type, name, Tensor(slot))
 
 
@@ -66,8 +68,9 @@ class Predictor:
         self._config = Config(config)
         self._parameters: Scope = shared._parameters if shared else Scope()
         self._model: InferenceModel = shared._model if shared else _load(self._config, self._parameters)
-        self._executor: NaiveExecutor = shared._executor if shared else self._make_executor()
+        self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
         self._scope = self._parameters.new_scope()
+        weakref.finalize(self, self._parameters.delete_scope, self._scope)
         self._prepared = self._executor.prepare(self._model.program.desc)
         block = self._model.program.global_block()
         self._inputs = {n: Slot(n, block.find_var_recursive(n), True) for n in self._model.feed_names}
@@ -82,7 +85,9 @@ class Predictor:
     def _make_executor(self) -> NaiveExecutor:
         place: Place = CUDAPlace(self._config.gpu_device_id()) if self._config.use_gpu() else CPUPlace()
         excluded = () if self._config.mkldnn_enabled() else ("onednn",)
-        return NaiveExecutor(place, excluded_libraries=excluded)
+        executor = NaiveExecutor(place, excluded_libraries=excluded)
+        executor.pool.get(place)  # a place that no plugin serves is told now, not by the first run
+        return executor
 
     # Names and handles ------------------------------------------------------------------------------------------------
     def get_input_names(self) -> list[str]:
@@ -105,23 +110,23 @@ class Predictor:
         return slots[name]
 
     # Running ----------------------------------------------------------------------------------------------------------
-    def run(self, inputs: Sequence[Any] | None = None) -> list[np.ndarray] | bool:
-        """Run on the inputs' handles, or on a list of arrays in the order of the input names; then returns the outputs.
+    def run(self, inputs: Sequence[Any] | None = None) -> list[np.ndarray] | None:
+        """Run on the inputs' handles; or on a list of arrays in the order of the input names, and return the outputs.
 
         Raises PreconditionNotMetError when an input was not filled or another thread is running this predictor,
         FeedError when an input does not fit, and what ops raise.
         """
-        if inputs is not None:
-            self._fill(inputs)
         if not self._lock.acquire(blocking=False):
             raise PreconditionNotMetError(
                 "this predictor is running in another thread; give each thread predictor.clone() of its own"
             )
         try:
+            if inputs is not None:
+                self._fill(inputs)
             self._run()
+            return [np.array(s.array, copy=True) for s in self._outputs.values()] if inputs is not None else None
         finally:
             self._lock.release()
-        return [np.array(s.array, copy=True) for s in self._outputs.values()] if inputs is not None else True
 
     def _fill(self, inputs: Sequence[Any]) -> None:
         if len(inputs) != len(self._inputs):
@@ -129,10 +134,9 @@ class Predictor:
                 f"run(inputs): got {len(inputs)} arrays; the model has {len(self._inputs)} inputs: "
                 f"{', '.join(self._inputs)}"
             )
-        for name, value in zip(self._inputs, inputs, strict=True):
-            slot = self._inputs[name]
-            slot.lod = getattr(value, "lod", [])
-            slot.array = value.array if isinstance(value, LoDTensor) else np.asarray(value)
+        for slot, value in zip(self._inputs.values(), inputs, strict=True):
+            slot.fill(value.array if isinstance(value, LoDTensor) else np.asarray(value))
+            slot.lod = value.lod if isinstance(value, LoDTensor) else []
 
     def _run(self) -> None:
         prepared, scope = self._prepared, self._scope
@@ -146,7 +150,12 @@ class Predictor:
             self._executor.run_prepared(prepared, scope, keep, observers=self._hooks)
         for name, slot in self._outputs.items():
             value = scope.get_var(name).get()
-            slot.array = self._executor.pool.get(value.place).to_host(value.array)
+            if not isinstance(value, LoDTensor):
+                raise InvalidArgumentError(
+                    f"output {name!r} is a {type(value).__name__}; a predictor's outputs are tensors: fetch this one "
+                    "with oprack.Executor().run(..., return_numpy=False)"
+                )
+            slot.fill(host_array(value, self._executor.pool))
             slot.lod = value.lod
 
     @contextlib.contextmanager
@@ -167,7 +176,7 @@ class Predictor:
 
     def register_output_hook(self, hook: Callable[[str, str, Tensor], None]) -> None:
         """Call hook(op type, variable, tensor) for every output of every op from now on."""
-        self._hooks.append(_OutputHook(hook))
+        self._hooks.append(_OutputHook(hook, self._executor.pool))
 
     # Memory and copies ------------------------------------------------------------------------------------------------
     def clone(self) -> Predictor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,11 @@ class Slot:
         self.name, self.var, self.is_input = name, var, is_input
         self.array: Any = None
         self.lod: list[list[int]] = []
-        self.dims: tuple[int, ...] | None = None
+        self.dims: tuple[int, ...] = (0,)
+
+    def fill(self, array: Any) -> None:
+        """Hold `array`; its shape takes the place of an announced one."""
+        self.array, self.dims = array, tuple(array.shape)
 
     def fed(self) -> LoDTensor:
         """The input as a tensor, checked against its variable.
@@ -45,7 +50,7 @@ class Tensor:
     """One input or output of a Predictor, found by name; paddle.inference.Tensor.
 
     An input is filled with `copy_from_cpu` (or `share_external_data`) and, for sequences, `set_lod`; an output is read
-    with `copy_to_cpu` and `lod` after `run`.
+    with `copy_to_cpu` and `lod` after `run`. All handles of one name are one input.
     """
 
     def __init__(self, slot: Slot) -> None:
@@ -55,75 +60,86 @@ class Tensor:
         return self._slot.name
 
     def reshape(self, shape: Sequence[int] | int) -> None:
-        """Announce the shape of the input that comes next; `copy_from_cpu` then takes any array of that many elements.
+        """Announce a shape; an int is the length of a one-dimensional input. `copy_from_cpu` brings the data's own.
 
-        An int is the length of a one-dimensional input.
+        Data that the input holds already is seen in the new shape; it is dropped when its size is another one.
+        Raises InvalidArgumentError for an output, and for dims that are no sizes.
         """
-        self._slot.dims = (int(shape),) if isinstance(shape, int) else tuple(int(d) for d in shape)
+        slot = self._slot
+        self._require_input("given a shape")
+        dims = (shape,) if isinstance(shape, int) else tuple(shape)
+        if not all(isinstance(d, int | np.integer) and d >= 0 for d in dims):
+            raise InvalidArgumentError(f"input {slot.name!r}: reshape({shape!r}): expected sizes of at least 0")
+        slot.dims = tuple(int(d) for d in dims)
+        if slot.array is not None:
+            slot.array = slot.array.reshape(slot.dims) if slot.array.size == math.prod(slot.dims) else None
 
     def copy_from_cpu(self, data: np.ndarray) -> None:
         """Take a copy of `data`; the LoD set before stays.
 
-        Raises InvalidArgumentError for something that is no array or of another size than announced.
+        Raises InvalidArgumentError for an output, and for something that is no array.
         """
         self._set(data, copy=True)
 
     def share_external_data(self, data: np.ndarray | LoDTensor) -> None:
-        """Use the memory of `data` itself; it must not change until the run is over."""
+        """Use the memory of `data` itself, and its LoD if it has one; it must not change until the run is over."""
         self._set(data, copy=False)
+
+    def _require_input(self, what: str) -> None:
+        if not self._slot.is_input:
+            raise InvalidArgumentError(f"handle {self._slot.name!r} is an output, which run() sets; it can't be {what}")
 
     def _set(self, data: Any, copy: bool) -> None:
         slot = self._slot
-        if not slot.is_input:
-            raise InvalidArgumentError(f"handle {slot.name!r} is an output; only inputs can be filled")
+        self._require_input("filled")
+        lod = slot.lod
         if isinstance(data, LoDTensor):
-            slot.lod = data.lod
-            data = data.array
+            lod, data = data.lod, data.array
         if not isinstance(data, np.ndarray):
             raise InvalidArgumentError(
                 f"input {slot.name!r}: got {type(data).__name__}; expected numpy.ndarray, for example "
                 "numpy.asarray(value, dtype)"
             )
-        if slot.dims is not None and slot.dims != data.shape:
-            if int(np.prod(slot.dims, dtype=np.int64)) != data.size:
-                raise InvalidArgumentError(
-                    f"input {slot.name!r}: got shape {list(data.shape)} after reshape({list(slot.dims)}), which has "
-                    "another number of elements; pass data of the announced shape"
-                )
-            data = data.reshape(slot.dims)
-        slot.array = data.copy() if copy else data
+        slot.fill(data.copy() if copy else data)
+        slot.lod = lod
 
     def set_lod(self, lod: Sequence[Sequence[int]]) -> None:
         """Offsets of the input's sequences, outermost level first; compared with the rows of the data when it runs.
 
-        Raises InvalidLoDError when they do not start at 0 or decrease.
+        Raises InvalidLoDError when they do not start at 0 or decrease, InvalidArgumentError for an output.
         """
+        self._require_input("given a LoD")
         self._slot.lod = check_lod(lod, None, f"input {self._slot.name!r}")
 
     def lod(self) -> list[list[int]]:
         """Offsets of the sequences, [] for a plain tensor."""
         return [list(level) for level in self._slot.lod]
 
-    def _array(self) -> Any:
-        if self._slot.array is None:
-            todo = "call copy_from_cpu(array)" if self._slot.is_input else "call predictor.run()"
-            raise PreconditionNotMetError(f"handle {self._slot.name!r} holds no value yet; {todo} first")
-        return self._slot.array
-
     def shape(self) -> list[int]:
-        if self._slot.array is None and self._slot.dims is not None:
-            return list(self._slot.dims)
-        return list(self._array().shape)
+        """Shape of the data, or the one that was announced; [0] before either."""
+        return list(self._slot.dims)
 
     def type(self) -> DataType:
-        return data_type_of(self._array().dtype)
+        """dtype of the data; before there is any, the one that the program declares (FLOAT32 when it does not say)."""
+        slot = self._slot
+        if slot.array is not None:
+            return data_type_of(slot.array.dtype)
+        declared = slot.var.dtype_name() if slot.var is not None else None
+        return data_type_of(declared) if declared is not None else DataType.FLOAT32
 
     def copy_to_cpu(self) -> np.ndarray:
         """A copy of the data.
 
-        Raises PreconditionNotMetError before the first run.
+        Raises PreconditionNotMetError before an input was filled, or before the first run.
         """
-        return np.array(self._array(), copy=True)
+        slot = self._slot
+        if slot.array is None:
+            todo = "call copy_from_cpu(array)" if slot.is_input else "call predictor.run()"
+            raise PreconditionNotMetError(f"handle {slot.name!r} holds no value yet; {todo} first")
+        return np.array(slot.array, copy=True)
+
+    numpy = copy_to_cpu  # output hooks of Paddle get a paddle.Tensor, which is read by this name
 
     def __repr__(self) -> str:
-        return f"<{'input' if self._slot.is_input else 'output'} {self._slot.name!r}>"
+        kind = "input" if self._slot.is_input else "output"
+        return f"<{kind} {self._slot.name!r}, {self.type().name} {self.shape()}>"

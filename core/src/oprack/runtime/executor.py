@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from oprack.desc import ProgramDesc
-from oprack.device import DeviceContextPool
+from oprack.device import DeviceContextPool, host_array
 from oprack.errors import FeedNameError, FetchNameError, InvalidArgumentError
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import as_fed_value, feed_ops, fetch_ops, set_feeds
@@ -50,6 +51,12 @@ class NaiveExecutor:
         self.excluded_libraries = frozenset(excluded_libraries)
         self.pool = DeviceContextPool(self.manager.place_factory)
         self._cache = PreparedCache()
+
+    def clone(self) -> Self:
+        """An executor for another thread: it shares what was prepared, but not the state of the random numbers."""
+        twin = copy.copy(self)
+        twin.random = RandomState(self.random.seed)
+        return twin
 
     def prepare(self, desc: ProgramDesc) -> PreparedProgram:
         """The program with its operators made.
@@ -170,16 +177,12 @@ class Executor(NaiveExecutor):
             return [self._host(t, return_numpy, name, True) for t in value]
         return self._host(value, return_numpy, name, bool(declared and declared.persistable))
 
-    def _host(self, value: Any, return_numpy: bool, name: str, copy: bool) -> Any:
+    def _host(self, value: Any, return_numpy: bool, name: str, copied: bool) -> Any:
         """The value in host memory; copied when the scope goes on using it."""
         if not isinstance(value, LoDTensor):
             return value
-        array = self.pool.get(value.place).to_host(value.array)
-        if value.layout != "any":
-            from oprack.device import transform_layout
-
-            array = transform_layout(array, value.layout, "any")
-        if copy or value.shared:
+        array = host_array(value, self.pool)
+        if copied or value.shared:
             array = array.copy()
         if not return_numpy:
             return LoDTensor(array, value.lod, check=False)
