@@ -65,6 +65,32 @@ def test_while_grad(builder, rounds):
     assert np.array_equal(grads[1].array, cotangent * (2**rounds - 1))
 
 
+def test_while_grad_of_a_result_that_no_round_reads(builder):
+    """last = 2 w in every round: only the last round counts."""
+    b = builder()
+    b.var("w", "last@GRAD")
+    b.var("scopes", kind=VarType.STEP_SCOPES)
+    b.constant("last", 0)
+    b.constant("i", 0)
+    b.constant("n", 3)
+    b.op("less_than", X="i", Y="n", Out="go")
+    with b.inside() as body:
+        b.op("scale", X="w", Out="twice", scale=2.0)
+        b.op("assign", X="twice", Out="last")
+        b.op("increment", X="i", Out="i", step=1.0)
+        b.op("less_than", X="i", Y="n", Out="go")
+    slots = {"X": ["w", "i", "n"], "Out": ["last", "i", "go"], "StepScopes": "scopes"}
+    b.op("while", **slots, Condition="go", sub_block=body)
+    with b.inside() as grad:
+        b.var("twice@GRAD", "w@GRAD")
+        b.op("assign", X="last@GRAD", Out="twice@GRAD")
+        b.op("scale", X="twice@GRAD", Out="w@GRAD", scale=2.0)
+    b.op("while_grad", **slots, Out_grad=["last@GRAD"], X_grad=["w@GRAD", "@EMPTY@", "@EMPTY@"], sub_block=grad)
+    last, w_grad = b.run({"w": X, "last@GRAD": np.ones_like(X)}, ["last", "w@GRAD"])
+    assert np.array_equal(last.array, 2 * X)
+    assert np.array_equal(w_grad.array, np.full_like(X, 2))
+
+
 def test_nested_while(builder):
     """n rounds of n rounds; the inner counter starts anew each time."""
     b = builder()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from oprack.runtime import OperatorBase, RunContext
@@ -70,38 +71,44 @@ class WhileGradOp(OperatorBase):
 
     op_type = "while_grad"
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._written = written_names(self.block.program.blocks[self.attrs["sub_block"]])
+        pairs = zip(self.inputs.get("X", ()), self.outputs.get("X@GRAD", ()), strict=True)
+        self._wanted = [(x, g) for x, g in pairs if g != EMPTY_VAR]
+        self._carried = set(grad_names(self.inputs.get("Out", ())))
+
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         outside = self.inputs.get("Out@GRAD", ())
         inside = self.attrs["original_output_grad"] or list(outside)
         flowing = {i: _value(scope, o) for i, o in zip(inside, outside, strict=True)}
-        names = self.inputs.get("X", ())
-        wanted = [(x, g) for x, g in zip(names, self.outputs.get("X@GRAD", ()), strict=True) if g != EMPTY_VAR]
-        carried = {x + GRAD_SUFFIX for x in self.inputs.get("Out", ())} & {x + GRAD_SUFFIX for x, _ in wanted}
         totals: dict[str, Any] = {}
         rounds = scope.get_var(self.input("StepScopes")).value or []
         while rounds:
             step = rounds.pop()
-
-            def link(local: Scope) -> None:
-                for name in grad_names([x for x, _ in wanted]):
-                    own(local, name, None)
-                for name, value in flowing.items():
-                    own(local, name, shared(value))
-
-            run.run_block(self.attrs["sub_block"], step, before=link)
-            for x, _ in wanted:
-                name = x + GRAD_SUFFIX
-                value = step.var(name).value
-                if name in carried:
-                    flowing[name] = value
+            run.run_block(self.attrs["sub_block"], step, before=lambda local: self._link(local, flowing))
+            for name in grad_names([x for x, _ in self._wanted]):
+                if name not in self._carried:
+                    totals[name] = added(totals.get(name), step.var(name).value)
                 else:
-                    totals[name] = added(totals.get(name), value)
+                    flowing[name] = step.var(name).value
+            for name, value in flowing.items():
+                # a round that replaces a tensor without reading it hides what earlier rounds left there
+                if name not in self._written and isinstance(value, LoDTensor):
+                    flowing[name] = zeros_like(value)
             if step.parent is not None:
                 step.parent.delete_scope(step)
-        for x, grad in wanted:
+        for x, grad in self._wanted:
             name = x + GRAD_SUFFIX
-            value = flowing.get(name) if name in carried else totals.get(name)
+            value = flowing.get(name) if name in self._carried else totals.get(name)
             self.set_output(scope, grad, zeros_like(_value(scope, x)) if value is None else value)
+
+    def _link(self, step: Scope, flowing: Mapping[str, Any]) -> None:
+        """Gradients of the round: those that flow in, and room for those that the block computes."""
+        for name in grad_names([x for x, _ in self._wanted]):
+            own(step, name, None)
+        for name, value in flowing.items():
+            own(step, name, shared(value))
 
 
 def _value(scope: Scope, name: str) -> Any:

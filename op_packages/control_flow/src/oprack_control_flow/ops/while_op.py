@@ -51,8 +51,11 @@ class WhileGrad(GradOpDef, type="while_grad"):
     X_grad = Output("Gradients of X; @EMPTY@ where there is none.", duplicable=True)
     sub_block = Attr(REQUIRED, "The gradient block.", type=AttrType.BLOCK)
     is_test = Attr(False, "As in while.")
-    original_output_grad = Attr(
-        [], "Names by which the gradient block knows Out@GRAD; empty: the same names.", type=AttrType.STRINGS
+    original_output_grad_ = Attr(
+        [],
+        "Names by which the gradient block knows Out@GRAD; empty: the same names.",
+        type=AttrType.STRINGS,
+        name="original_output_grad",
     )
     skip_eager_deletion_vars = Attr([], "As in while.", type=AttrType.STRINGS, extra=True)
 

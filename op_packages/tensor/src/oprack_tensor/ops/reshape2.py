@@ -41,6 +41,8 @@ class Reshape(OpDef, type="reshape"):
             Out=fwd.output("Out"),
             Out_grad=fwd.output_grad("Out"),
             X_grad=fwd.input_grad("X"),
+            Shape_grad=fwd.input_grad("Shape"),
+            ShapeTensor_grad=fwd.input_grad("ShapeTensor"),
             attrs=fwd.attrs,
         )
 
