@@ -132,8 +132,9 @@ class _Built:
         for slot, p in proto.outputs.items():
             if slot not in slots and not p.dispensable and not p.duplicable:
                 slots[slot] = [f"{slot}_0"]
-        self.outputs = [n for names in slots.values() for n in names]
-        for name in self.outputs:
+        # what an op keeps for its own gradient (an intermediate output) is no result that a loss may read
+        self.outputs = [n for slot, names in slots.items() if not proto.outputs[slot].intermediate for n in names]
+        for name in (n for names in slots.values() for n in names):
             self.block.create_var(name)
         types = {k: proto.attrs[k].type for k in case.attrs if k in proto.attrs}
         bound = {s: [n for n, _ in pairs] for s, pairs in self.bound.items()}
@@ -145,7 +146,8 @@ class _Built:
 
     def _declare(self, name: str, value: Any) -> None:
         if isinstance(value, LoDTensorArray):
-            self.block.create_var(name, type=VarType.LOD_TENSOR_ARRAY, persistable=True)
+            dtype = next((t.dtype for t in value if t is not None), None)
+            self.block.create_var(name, type=VarType.LOD_TENSOR_ARRAY, dtype=dtype, persistable=True)
             return
         self.block.create_var(
             name,
