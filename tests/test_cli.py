@@ -65,6 +65,8 @@ def test_packs_json_says_everything(crowd):
         "hooks": ["oprack_ops"],
         "entry_point": "fixture_good.pack",
         "conflicts": ["fixture_thrice"],
+        "layers": [],
+        "layer_conflicts": [],
     }
     assert rows["newer_schema"]["error"].startswith("PackVersionError")
     assert rows["missing_module"]["ops"] == ["fixture_needs_library"]

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from oprack import packs
+    from oprack import initializer, layers, metrics, nets, optimizer, packs
+    from oprack.layers import (
+        ParamAttr,
+        data,
+        default_main_program,
+        default_startup_program,
+        name_scope,
+        program_guard,
+        unique_name,
+    )
     from oprack.packs import op_info, register_kernel, register_operator
     from oprack.packs.hookspecs import hookimpl, hookspec
     from oprack.packs.info import BrokenPackWarning, PackInfo
@@ -29,7 +38,18 @@ if TYPE_CHECKING:
         lod_from_lengths,
     )
 
+# Modules; packs() can be called as well
+_SUBMODULES = ("initializer", "layers", "metrics", "nets", "optimizer", "packs")
 _HOMES = {
+    "oprack.layers": (
+        "ParamAttr",
+        "data",
+        "default_main_program",
+        "default_startup_program",
+        "name_scope",
+        "program_guard",
+        "unique_name",
+    ),
     "oprack.program": ("Program",),
     "oprack.packs": ("op_info", "register_kernel", "register_operator"),
     "oprack.packs.hookspecs": ("hookimpl", "hookspec"),
@@ -59,18 +79,30 @@ __all__ = [
     "NaiveExecutor",
     "PackInfo",
     "PackManager",
+    "ParamAttr",
     "Program",
     "Scope",
     "SelectedRows",
     "__version__",
+    "data",
+    "default_main_program",
     "default_manager",
+    "default_startup_program",
     "hookimpl",
     "hookspec",
+    "initializer",
+    "layers",
     "lod_from_lengths",
+    "metrics",
+    "name_scope",
+    "nets",
     "op_info",
+    "optimizer",
     "packs",
+    "program_guard",
     "register_kernel",
     "register_operator",
+    "unique_name",
     "use_manager",
 ]
 
@@ -78,8 +110,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name == "packs":  # the module can be called: oprack.packs()
-        return importlib.import_module("oprack.packs")
+    if name in _SUBMODULES:
+        return importlib.import_module(f"oprack.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module 'oprack' has no attribute {name!r}")
     value = getattr(importlib.import_module(_MODULES[name]), name)

@@ -57,6 +57,10 @@ class MissingPackError(UnknownOpError):
     """A program needs op types that no installed pack brings; all of them are listed at once."""
 
 
+class UnknownLayerError(NotFoundError, AttributeError):
+    """No installed pack brings the layer, optimizer, initializer or metric of that name."""
+
+
 class KernelNotFoundError(NotFoundError):
     """No kernel of the op fits; the message lists every candidate with the reason it lost."""
 

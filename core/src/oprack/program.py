@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from oprack.desc import BlockDesc, ProgramDesc, VarDesc
+from oprack.errors import PreconditionNotMetError
+
+
+@dataclass
+class ParameterInfo:
+    """How a parameter is trained: what its VarDesc can't say, and no file keeps.
+
+    learning_rate: factor on the optimizer's. regularizer: overrides the optimizer's. need_clip: whether gradient
+    clipping takes it in. initializer: what filled it in the startup program.
+    """
+
+    learning_rate: float = 1.0
+    regularizer: Any = None
+    need_clip: bool = True
+    initializer: Any = None
 
 
 class Program:
     """A program. `Program()` has one empty block; `Program.parse(data)` reads a `.pdmodel` or `__model__` file's bytes.
 
-    desc: the ProgramDesc, which may be changed freely; the Program keeps nothing beside it.
+    desc: the ProgramDesc, which may be changed freely. Beside it the Program keeps only what matters while it is built:
+    parameters: name -> ParameterInfo of parameters that layers made. current_block_idx: where ops are appended.
     """
 
-    __slots__ = ("__weakref__", "desc")
+    __slots__ = ("__weakref__", "current_block_idx", "desc", "parameters")
 
     def __init__(self, desc: ProgramDesc | None = None) -> None:
         self.desc = ProgramDesc() if desc is None else desc
+        self.parameters: dict[str, ParameterInfo] = {}
+        self.current_block_idx = 0
 
     @classmethod
     def parse(cls, data: bytes | bytearray | memoryview) -> Self:
@@ -39,6 +58,27 @@ class Program:
         """Block 0, where the program starts."""
         return self.desc.blocks[0]
 
+    def current_block(self) -> BlockDesc:
+        """The block that is being built: block 0, or the innermost one that `create_block` opened."""
+        return self.desc.blocks[self.current_block_idx]
+
+    def create_block(self, parent: BlockDesc | None = None) -> BlockDesc:
+        """Open a new block inside `parent` (default: the current one); ops go there until `rollback`."""
+        block = self.desc.append_block(self.current_block() if parent is None else parent)
+        self.current_block_idx = block.idx
+        return block
+
+    def rollback(self) -> BlockDesc:
+        """Go back to the parent of the current block and return it.
+
+        Raises PreconditionNotMetError in block 0.
+        """
+        parent = self.current_block().parent
+        if parent is None:
+            raise PreconditionNotMetError("rollback: block 0 has no parent; call it once for each create_block")
+        self.current_block_idx = parent.idx
+        return parent
+
     def list_vars(self) -> list[VarDesc]:
         """All variables, block by block."""
         return [var for block in self.desc.blocks for var in block.vars.values()]
@@ -47,12 +87,45 @@ class Program:
         """Types of all ops, those in sub-blocks included."""
         return {op.type for block in self.desc.blocks for op in block.ops}
 
-    def clone(self) -> Self:
-        """An independent copy."""
-        return type(self)(self.desc.clone())
+    def all_parameters(self) -> list[VarDesc]:
+        """Parameters of block 0, in order of creation."""
+        return [var for var in self.global_block().vars.values() if var.is_parameter]
+
+    def clone(self, for_test: bool = False) -> Self:
+        """An independent copy. for_test: without gradient and update ops, and `is_test` set where an op has it."""
+        program = type(self)(self.desc.clone())
+        program.parameters = {name: replace(info) for name, info in self.parameters.items()}
+        program.current_block_idx = self.current_block_idx
+        if for_test:
+            _to_inference(program.desc)
+        return program
 
     def __str__(self) -> str:
         return str(self.desc)
 
     def __repr__(self) -> str:
         return f"<Program: {len(self.desc.blocks)} blocks, {sum(len(b.ops) for b in self.desc.blocks)} ops>"
+
+
+# bits of attribute op_role: backward, optimize, learning rate schedule
+_TRAINING = 1 | 2 | 16
+
+
+def _to_inference(desc: ProgramDesc) -> None:
+    dropped: set[str] = set()
+    for block in desc.blocks:
+        kept = []
+        for op in block.ops:
+            if op.attrs.get("op_role", 0) & _TRAINING:
+                dropped.update(op.input_arg_names(), op.output_arg_names())
+                continue
+            if "is_test" in op.attrs:
+                op.set_attr("is_test", True)
+            kept.append(op)
+        block.ops = kept
+    for block in desc.blocks:
+        for op in block.ops:
+            dropped.difference_update(op.input_arg_names(), op.output_arg_names())
+    for block in desc.blocks:
+        for name in dropped.intersection(block.vars):
+            block.remove_var(name)

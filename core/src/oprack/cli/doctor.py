@@ -81,7 +81,7 @@ def _places(manager: PackManager) -> dict[str, str]:
 
 
 def _problem(pack: PackInfo, manager: PackManager) -> str:
-    from oprack.errors import DuplicateOpError
+    from oprack.errors import AlreadyExistsError, DuplicateOpError
 
     if pack.status == "broken":
         return f"pack {pack.name} ({pack.distribution} {pack.version}) is broken: {pack.error}"
@@ -89,6 +89,11 @@ def _problem(pack: PackInfo, manager: PackManager) -> str:
         try:
             manager.owner(op_type)
         except DuplicateOpError as e:
+            return f"pack {pack.name} ({pack.distribution} {pack.version}): {e}"
+    for key in pack.layer_conflicts:
+        try:
+            manager.layer(*key.split("."))
+        except AlreadyExistsError as e:
             return f"pack {pack.name} ({pack.distribution} {pack.version}): {e}"
     return ""
 
@@ -101,10 +106,17 @@ def _traceback(pack: PackInfo) -> list[str]:
 
 def _import_problems(manager: PackManager) -> list[str]:
     """What can't be imported, or does not fit together, of everything that packs name by string."""
-    from oprack.errors import DuplicateOpError, OprackError
+    from oprack.errors import AlreadyExistsError, DuplicateOpError, OprackError
     from oprack.packs.info import BrokenPackWarning
 
     found = []
+    for key in sorted({key for pack in manager.packs() if pack.status == "ok" for key in pack.layers}):
+        try:
+            manager.layer(*key.split("."))
+        except AlreadyExistsError:
+            continue
+        except OprackError as e:
+            found.append(f"{key}: {type(e).__name__}: {e}")
     for op_type in manager.op_types():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BrokenPackWarning)
@@ -125,7 +137,7 @@ def _print(facts: dict[str, Any]) -> None:
     for kind, state in facts["places"].items():
         print(f"place {kind}: {state}")
     for pack in facts["packs"]:
-        count = f"{len(pack['ops'])} ops"
+        count = f"{len(pack['ops'])} ops" + (f", {len(pack['layers'])} layers" if pack["layers"] else "")
         print(f"pack {pack['name']} ({pack['distribution']} {pack['version']}): {pack['status']}, {count}")
         for line in pack["traceback"]:
             print(f"    {line}")

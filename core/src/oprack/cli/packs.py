@@ -25,10 +25,10 @@ def run(args: argparse.Namespace) -> int:
     rows = []
     for pack in packs:
         notes = pack.error.partition("\n")[0]
-        if pack.conflicts:
-            notes = "conflicts with another pack: " + ", ".join(pack.conflicts)
+        if conflicts := [*pack.conflicts, *pack.layer_conflicts]:
+            notes = "conflicts with another pack: " + ", ".join(conflicts)
         rows.append((pack.name, pack.distribution, pack.version, pack.status, len(pack.op_types), notes))
     print_table(("PACK", "DISTRIBUTION", "VERSION", "STATUS", "OPS", ""), rows)
-    if any(pack.status == "broken" or pack.conflicts for pack in packs):
+    if any(pack.status == "broken" or pack.conflicts or pack.layer_conflicts for pack in packs):
         print("\nRun `oprack doctor` for the whole reasons.")
     return OK

@@ -57,6 +57,7 @@ class Pack:
     reason: str = ""
     hooks: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
+    layer_conflicts: tuple[str, ...] = ()
     contributions: Contributions = field(default_factory=Contributions)
     _known: tuple[str, ...] | None = None
 
@@ -90,6 +91,8 @@ class Pack:
             self.hooks,
             found.value,
             self.conflicts,
+            tuple(sorted(key for kind, key, _ in self.contributions.targets if kind == "layer")),
+            self.layer_conflicts,
             e,
         )
 

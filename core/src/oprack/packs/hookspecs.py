@@ -36,6 +36,14 @@ def oprack_kernels(register: Register) -> None:
 
 
 @hookspec
+def oprack_layers(register: Register) -> None:
+    """Bring functions by which programs are written: `register.layer("fc", "my_pack.layers.fc:fc")`, found as
+    `oprack.layers.fc` and imported on first use; namespace= puts them below `oprack.optimizer` and others instead.
+    `register.layers("my_pack.layers.loss", "huber_loss", "cross_entropy")` brings several of one module.
+    """
+
+
+@hookspec
 def oprack_places(register: Register) -> None:
     """Bring kinds of places: `register.place("cuda", "my_pack.context:open_context")`, imported at first use."""
 
@@ -50,4 +58,11 @@ def oprack_observers(register: Register) -> None:
     """Bring observers of a run: `register.observer("my_pack.trace:observer")`, imported when the first run starts."""
 
 
-HOOKS = ("oprack_ops", "oprack_kernels", "oprack_places", "oprack_op_versions", "oprack_observers")
+HOOKS = (
+    "oprack_ops",
+    "oprack_kernels",
+    "oprack_layers",
+    "oprack_places",
+    "oprack_op_versions",
+    "oprack_observers",
+)

@@ -31,7 +31,8 @@ class PackInfo:
     name: of its entry point. distribution, version: what pip installed. status: "ok", "blocked" or "broken".
     error: "" or class and text of what broke it. op_types: what it defines, as far as its manifest can be read.
     hooks: hooks that it implements. entry_point: the module named there. conflicts: op types that another pack
-    defines, too. exception: the error itself.
+    defines, too. layers: what it brings by oprack_layers, as "layers.fc". layer_conflicts: those that another pack
+    brings, too. exception: the error itself.
     """
 
     name: str
@@ -43,6 +44,8 @@ class PackInfo:
     hooks: tuple[str, ...] = ()
     entry_point: str = ""
     conflicts: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    layer_conflicts: tuple[str, ...] = ()
     exception: BaseException | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,4 +60,6 @@ class PackInfo:
             "hooks": list(self.hooks),
             "entry_point": self.entry_point,
             "conflicts": list(self.conflicts),
+            "layers": list(self.layers),
+            "layer_conflicts": list(self.layer_conflicts),
         }

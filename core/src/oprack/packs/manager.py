@@ -24,6 +24,7 @@ from oprack.packs import discovery, report
 from oprack.packs.discovery import BUILTIN, FoundPack, Pack
 from oprack.packs.index import Definer, OpIndex, build_info, module_kernels
 from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning, warn
+from oprack.packs.namespaces import NamespaceIndex
 from oprack.packs.register import Register
 from oprack.packs.resolve import import_object
 
@@ -62,6 +63,7 @@ class PackManager:
         self._here.contributions = self._register.contributions
         self._blocked = set(blocked)
         self._index = OpIndex(())
+        self._layers = NamespaceIndex(())
         self._infos: dict[str, OpInfo] = {}
         self._kernel_maps: dict[tuple[str, str], OpKernelMap] = {}
         self._operators: dict[str, Any] = {}
@@ -133,6 +135,7 @@ class PackManager:
                     definer.pack.conflicts += (op_type,)
         self._infos, self._kernel_maps, self._operators = {}, {}, {}
         self._observers = None
+        self._layers = NamespaceIndex([*packs, self._here])
         self._index, self._packs = index, packs
         self.revision += 1
 
@@ -322,6 +325,20 @@ class PackManager:
                     self._warn(f"{e}", owner, "observer", str(target))
             self._observers = found
         return list(self._observers)
+
+    # Layers -----------------------------------------------------------------------------------------------------------
+    def layer_names(self, namespace: str) -> list[str]:
+        """Names below `oprack.<namespace>` ("layers", "optimizer" ...) that packs in use bring, sorted."""
+        self._loaded()
+        return self._layers.names(namespace)
+
+    def layer(self, namespace: str, name: str) -> Any:
+        """What a pack brings as `oprack.<namespace>.<name>`, imported on first use.
+
+        Raises UnknownLayerError with close matches, AlreadyExistsError when two packs bring it, PackImportError.
+        """
+        definers = self._loaded().definers.get(name)
+        return self._layers.load(f"{namespace}.{name}", self._packs or (), definers[0].pack.owner if definers else "")
 
     # Registration in this process -------------------------------------------------------------------------------------
     def register_op(self, definition: type[OpDef]) -> None:

@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from oprack.op import OpDef, OpVersion
 
 
+NAMESPACES = ("layers", "optimizer", "initializer", "metrics", "nets")
+"""Modules `oprack.<namespace>` that packs fill through the hook oprack_layers."""
+
+
 @dataclass
 class Contributions:
-    """What one pack brings. targets: (kind, key, object or "module:name"), for places, observers and what plugins add.
+    """What one pack brings. targets: (kind, key, object or "module:name"), for layers, places, observers and the like.
 
     files: (path, mtime, size) of each manifest's file, taken before it was read.
     """
@@ -138,6 +142,35 @@ class Register:
     def place(self, kind: str, factory: str) -> None:
         """A kind of place, and "module:name" of what opens its device context: called with the Place."""
         self._target("place", kind, factory)
+
+    def layer(self, name: str, target: str, namespace: str = "layers") -> None:
+        """`oprack.<namespace>.<name>` is "module:function", imported on first use.
+
+        Raises DefinitionError for a name that is no identifier, an unknown namespace, or a name brought twice.
+        """
+        if namespace not in NAMESPACES:
+            raise DefinitionError(
+                f"{self!r}: layer({name!r}, ..., namespace={namespace!r}); expected one of {', '.join(NAMESPACES)}"
+            )
+        if not (isinstance(name, str) and name.isidentifier() and not name.startswith("_")):
+            raise DefinitionError(
+                f"{self!r}: layer({name!r}, ...) can't be an attribute of oprack.{namespace}; expected an identifier "
+                "without a leading underscore"
+            )
+        if not isinstance(target, str):
+            raise DefinitionError(
+                f"{self!r}: layer({name!r}, {target!r}); expected a string such as 'my_pack.layers.fc:fc', which is "
+                "imported on first use"
+            )
+        key = f"{namespace}.{name}"
+        if any(kind == "layer" and k == key for kind, k, _ in self.contributions.targets):
+            raise DefinitionError(f"{self!r}: {key} is registered twice by this pack")
+        self._target("layer", key, target)
+
+    def layers(self, module: str, *names: str, namespace: str = "layers") -> None:
+        """Several functions of one module under their own names. Raises as `layer`."""
+        for name in names:
+            self.layer(name, f"{module}:{name}", namespace)
 
     def observer(self, observer: Any) -> None:
         """An observer of runs: the object, or "module:name" of one."""

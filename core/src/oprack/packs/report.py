@@ -77,9 +77,9 @@ def broken_kernel(op_type: str, place: str, pack: Pack, error: Exception) -> str
     )
 
 
-def duplicate(op_type: str, packs: Sequence[Pack]) -> str:
+def duplicate(name: str, packs: Sequence[Pack], what: str = "op") -> str:
     return (
-        f"op {op_type!r} is defined by {' and by '.join(_label(p) for p in packs)}; expected one pack. Block one with "
+        f"{what} {name!r} is defined by {' and by '.join(_label(p) for p in packs)}; expected one pack. Block one with "
         f"OPRACK_BLOCK={packs[-1].found.name} or `oprack packs --block {packs[-1].found.name}`, or uninstall it"
     )
 
@@ -104,6 +104,31 @@ def unknown_op(op_type: str, brought_by: Sequence[Pack], known: Iterable[str]) -
         f"op {op_type!r} is unknown: no installed pack brings it{_close(op_type, known)}; install the pack that does, "
         "or see `oprack ops` for what there is"
     )
+
+
+def unknown_layer(key: str, packs: Iterable[Pack], known: Iterable[str], op_owner: str) -> str:
+    """key: "layers.fc". known: keys that packs bring."""
+    namespace, _, name = key.partition(".")
+    names = sorted(k.partition(".")[2] for k in known if k.startswith(namespace + "."))
+    text = f"oprack.{namespace} has no {name!r}{_close(name, names)}: no installed pack brings it"
+    if op_owner:
+        text += f"; {op_owner} has an op {name}, so LayerHelper({name!r}).append_op({name!r}, ...) can append it"
+    unusable = [f"{_label(p)} is {p.status}" for p in packs if p.status != "ok"]
+    if unusable:
+        text += f"; among the installed packs {', '.join(unusable)} (run `oprack doctor`)"
+    return text + f"; `pip install` the pack that brings it: {_HOMES[namespace]}"
+
+
+# Where the functions of Fluid's modules are, for who has not installed that pack.
+_HOMES = {
+    "layers": "oprack-nn has networks and losses, oprack-math arithmetic and reductions, oprack-tensor shapes and "
+    "constants, oprack-random random tensors, oprack-sequence LoD, recurrence and decoding, oprack-control-flow loops, "
+    "branches and arrays",
+    "optimizer": "oprack-optimizer has the optimizers",
+    "initializer": "the usual ones are in the core, further ones in packs of their own",
+    "metrics": "oprack-metric has the metrics",
+    "nets": "oprack-nn has the usual groups of layers",
+}
 
 
 def missing(op_types: Sequence[str], packs: Sequence[Pack], known: Iterable[str]) -> str:

@@ -1,0 +1,81 @@
+"""Writing programs by hand: programs, variables, and the layers that packs bring (Fluid's `fluid.layers`).
+
+`oprack.layers.fc` and all other layers come from packs, through the hook oprack_layers; the names below are the core's
+own, for users (`data`, `program_guard` ...) and for authors of layers (`LayerHelper`, `append_op` ...).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from oprack.layers.namespace import core_and_packs
+
+if TYPE_CHECKING:
+    from oprack.layers import unique_name
+    from oprack.layers.append import append_op
+    from oprack.layers.checks import check_dtype, check_type, check_variable
+    from oprack.layers.framework import (
+        current_op_role,
+        default_main_program,
+        default_startup_program,
+        name_scope,
+        op_role_guard,
+        program_guard,
+    )
+    from oprack.layers.generate import generated_layers, layer_of_op
+    from oprack.layers.helper import LayerHelper
+    from oprack.layers.inputs import data
+    from oprack.layers.param_attr import ParamAttr
+    from oprack.layers.variable import Parameter, Variable
+
+_HOMES = {
+    "LayerHelper": "oprack.layers.helper",
+    "ParamAttr": "oprack.layers.param_attr",
+    "Parameter": "oprack.layers.variable",
+    "Variable": "oprack.layers.variable",
+    "append_op": "oprack.layers.append",
+    "check_dtype": "oprack.layers.checks",
+    "check_type": "oprack.layers.checks",
+    "check_variable": "oprack.layers.checks",
+    "current_op_role": "oprack.layers.framework",
+    "data": "oprack.layers.inputs",
+    "default_main_program": "oprack.layers.framework",
+    "default_startup_program": "oprack.layers.framework",
+    "generated_layers": "oprack.layers.generate",
+    "layer_of_op": "oprack.layers.generate",
+    "name_scope": "oprack.layers.framework",
+    "op_role_guard": "oprack.layers.framework",
+    "program_guard": "oprack.layers.framework",
+    "unique_name": "oprack.layers",
+}
+__all__ = [
+    "LayerHelper",
+    "ParamAttr",
+    "Parameter",
+    "Variable",
+    "append_op",
+    "check_dtype",
+    "check_type",
+    "check_variable",
+    "current_op_role",
+    "data",
+    "default_main_program",
+    "default_startup_program",
+    "generated_layers",
+    "layer_of_op",
+    "name_scope",
+    "op_role_guard",
+    "program_guard",
+    "unique_name",
+]
+
+
+def __getattr__(name: str) -> Any:
+    return _getattr(name)
+
+
+def __dir__() -> list[str]:
+    return _dir()
+
+
+_getattr, _dir = core_and_packs("layers", _HOMES)

@@ -1,0 +1,147 @@
+"""append_op: an op at the end of a block, its outputs' shapes and dtypes inferred at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from oprack.desc import BlockDesc, OpDesc
+from oprack.errors import InvalidArgumentError, OprackError
+from oprack.layers.call_site import call_site, user_line
+from oprack.layers.framework import current_name_scope, current_op_role, default_main_program
+from oprack.layers.variable import Variable
+from oprack.op.attrs import COMMON_ATTRS
+from oprack.op.desc_infer import infer_op
+from oprack.op.info import OpInfo
+from oprack.op.proto import SlotProto
+from oprack.packs.manager import default_manager
+from oprack.program import Program
+from oprack.types import EMPTY_VAR, AttrType
+
+
+def append_op(
+    type: str,
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Mapping[str, Any] | None = None,
+    attrs: Mapping[str, Any] | None = None,
+    *,
+    program: Program | None = None,
+    block: BlockDesc | None = None,
+) -> OpDesc:
+    """Append an op to a block (default: the current block of the default main program) and infer its outputs.
+
+    inputs, outputs: slot -> Variable, name, a list of these, or None for an absent slot. attrs: Python values, or
+    Variables where the op allows it; None = the default. The op gets the declared defaults of all other attributes, the
+    current op_role and name scope, and the line of the user's program.
+    Raises UnknownOpError, AttributeValueError, InvalidArgumentError, NotFoundError, whatever the op's rules raise; each
+    names the op and the line. Then the block is as before.
+    """
+    program = program or default_main_program()
+    block = block or program.current_block()
+    with errors_at_user_line():
+        info = default_manager().op_info(type)
+        op = OpDesc(
+            type,
+            _names(type, "input", inputs, info.proto.inputs, block),
+            _names(type, "output", outputs, info.proto.outputs, block),
+        )
+        _set_attrs(op, info, attrs or {})
+        for slot, proto in info.proto.inputs.items():
+            if not (slot in op.inputs or proto.dispensable or proto.duplicable):
+                raise InvalidArgumentError(f"op {type}: input {slot} is missing; expected a variable: {proto.doc}")
+        infer_op(op, block, info)
+    _set_common_attrs(op)
+    return block.append_op(op)
+
+
+@contextmanager
+def errors_at_user_line() -> Iterator[None]:
+    """Errors of ours that leave the with block name the line of the user's program, once."""
+    try:
+        yield
+    except OprackError as e:
+        where = user_line()
+        text = str(e)
+        if where and "\n  at File " not in text:
+            e.args = (f"{text}\n  at {where}", *e.args[1:])
+        raise
+
+
+def _names(
+    op_type: str, side: str, given: Mapping[str, Any] | None, slots: Mapping[str, SlotProto], block: BlockDesc
+) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for slot, value in (given or {}).items():
+        if value is None:
+            continue
+        if slot not in slots:
+            near = difflib.get_close_matches(slot, slots, 1) or list(slots)
+            raise InvalidArgumentError(
+                f"op {op_type} has no {side} {slot!r}; expected "
+                + (", ".join(near) if near else f"none, since it has no {side}s")
+            )
+        values = list(value) if isinstance(value, list | tuple) else [value]
+        if len(values) > 1 and not slots[slot].duplicable:
+            raise InvalidArgumentError(f"op {op_type}: {side} {slot} takes one variable; got {len(values)}")
+        found[slot] = [_name(op_type, f"{side} {slot}", v, block) for v in values]
+    return found
+
+
+def _name(op_type: str, role: str, value: Any, block: BlockDesc) -> str:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Variable):
+        raise InvalidArgumentError(
+            f"op {op_type}: {role} is {value!r} ({type(value).__name__}); expected a Variable, for example one made by "
+            "oprack.layers.data, or by oprack.layers.assign from an array"
+        )
+    if value.name != EMPTY_VAR and block.find_var_recursive(value.name) is not value.desc:
+        raise InvalidArgumentError(
+            f"op {op_type}: {role} is variable {value.name!r} of another program or of a block that is closed; make it "
+            "and use it inside the same program_guard, and hand values out of blocks as outputs"
+        )
+    return value.name
+
+
+def _set_attrs(op: OpDesc, info: OpInfo, given: Mapping[str, Any]) -> None:
+    protos = info.proto.attrs
+    tensors = []
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in protos and name not in COMMON_ATTRS:
+            near = difflib.get_close_matches(name, protos, 1) or list(protos)
+            raise InvalidArgumentError(f"op {op.type} has no attribute {name!r}; expected {', '.join(near)}")
+        many = isinstance(value, list | tuple)
+        if isinstance(value, Variable) or (many and any(isinstance(v, Variable) for v in value)):
+            tensors.append(name)
+            op.set_attr(name, [v.name for v in value] if many else value.name, AttrType.VARS if many else AttrType.VAR)
+            value = op.attrs[name]
+        elif name in protos and protos[name].type in (AttrType.BLOCK, AttrType.BLOCKS):
+            op.set_attr(name, value, protos[name].type)
+            value = op.attrs[name]
+        elif name in COMMON_ATTRS:
+            op.set_attr(name, value, COMMON_ATTRS[name][0])
+            continue
+        values[name] = value
+    checked = info.checker.check(values, tensors) if info.checker is not None else values
+    for name, value in checked.items():
+        # defaults are written, too, as Paddle expects them in a program; but not those of runtime details
+        if name not in tensors and (name in values or not protos[name].extra):
+            op.set_attr(name, value, protos[name].type)
+
+
+def _set_common_attrs(op: OpDesc) -> None:
+    role, role_vars = current_op_role()
+    common = {
+        "op_role": int(role),
+        "op_role_var": list(role_vars),
+        "op_namescope": current_name_scope(),
+        "op_callstack": call_site(),
+    }
+    for name, value in common.items():
+        if name not in op.attrs:
+            op.set_attr(name, value, COMMON_ATTRS[name][0])

@@ -1,0 +1,46 @@
+"""Which line of the user's program is building: recorded with every op, named in every error."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from types import FrameType
+
+DEPTH = 4
+"""How many frames of the user's are recorded: the line that called a layer, and who called that."""
+
+# with blocks and decorators of ours run through these
+_BETWEEN = ("contextlib", "functools")
+
+
+def _is_ours(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__") or ""
+    top = name.partition(".")[0]
+    return top == "oprack" or top.startswith("oprack_") or name in _BETWEEN
+
+
+def call_site() -> list[str]:
+    """Lines `  File "x.py", line 3, in f` and `    code`, outermost frame first; frames of oprack and packs skipped."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_ours(frame):
+        frame = frame.f_back
+    found: list[FrameType] = []
+    while frame is not None and len(found) < DEPTH:
+        if not _is_ours(frame):
+            found.append(frame)
+        frame = frame.f_back
+    lines = []
+    for frame in reversed(found):
+        code = frame.f_code
+        lines.append(f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}')
+        lines.append(f"    {linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals).strip()}")
+    return lines
+
+
+def user_line() -> str:
+    """The innermost line of the user's program, `File "x.py", line 3, in f: code`; "" when there is none."""
+    lines = call_site()
+    if not lines:
+        return ""
+    where, code = lines[-2].strip(), lines[-1].strip()
+    return f"{where}: {code}" if code else where

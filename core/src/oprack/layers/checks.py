@@ -1,0 +1,47 @@
+"""Checks of a layer's arguments; messages name the layer, the argument, what was passed and what is expected."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from oprack.errors import InvalidArgumentError
+from oprack.layers.append import errors_at_user_line
+from oprack.layers.variable import Variable
+from oprack.types import dtype_name
+
+
+def check_type(value: Any, argument: str, layer: str, expected: type | tuple[type, ...]) -> None:
+    """Raise InvalidArgumentError unless `value` is an instance of `expected`."""
+    if not isinstance(value, expected):
+        kinds = expected if isinstance(expected, tuple) else (expected,)
+        names = " or ".join("None" if k is type(None) else k.__name__ for k in kinds)
+        with errors_at_user_line():
+            raise InvalidArgumentError(
+                f"{layer}: {argument} is {value!r} ({type(value).__name__}); expected {names}"
+                + ("; make a Variable of an array with oprack.layers.assign" if Variable in kinds else "")
+            )
+
+
+def check_dtype(dtype: object, argument: str, layer: str, expected: Collection[str]) -> str:
+    """The name of the dtype. Raises InvalidArgumentError unless it is one of `expected`."""
+    name = "of no dtype" if dtype is None else dtype_name(dtype)
+    if name not in expected:
+        with errors_at_user_line():
+            raise InvalidArgumentError(
+                f"{layer}: {argument} is {name}; expected {' or '.join(sorted(expected))}; convert it with "
+                f"layers.cast({argument}, dtype)"
+            )
+    return name
+
+
+def check_variable(value: Any, argument: str, layer: str, dtypes: Collection[str] = ()) -> Variable:
+    """The Variable. Raises InvalidArgumentError unless it is one, of one of `dtypes` (when given)."""
+    check_type(value, argument, layer, Variable)
+    if dtypes and value.dtype not in dtypes:
+        with errors_at_user_line():
+            raise InvalidArgumentError(
+                f"{layer}: {argument} (variable {value.name!r}) is {value.dtype}; expected "
+                f"{' or '.join(sorted(dtypes))}; convert it with layers.cast({argument}, dtype)"
+            )
+    return value  # type: ignore[no-any-return]

@@ -1,0 +1,87 @@
+"""What is being built: the current programs, the scope of names, and the role of the ops that are appended.
+
+The default programs are those of the process; a guard holds for the thread (or task) that entered it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from oprack.autodiff.roles import OpRole
+from oprack.errors import InvalidArgumentError
+from oprack.layers import unique_name
+from oprack.program import Program
+
+_DEFAULT_MAIN, _DEFAULT_STARTUP = Program(), Program()
+_main: ContextVar[Program] = ContextVar("oprack_main_program", default=_DEFAULT_MAIN)
+_startup: ContextVar[Program] = ContextVar("oprack_startup_program", default=_DEFAULT_STARTUP)
+_role: ContextVar[tuple[OpRole, tuple[str, ...]]] = ContextVar("oprack_op_role", default=(OpRole.FORWARD, ()))
+_scope: ContextVar[str] = ContextVar("oprack_name_scope", default="/")
+
+
+def default_main_program() -> Program:
+    """The program that layers append to."""
+    return _main.get()
+
+
+def default_startup_program() -> Program:
+    """The program that fills parameters; run it once before the main program."""
+    return _startup.get()
+
+
+@contextmanager
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
+    """Layers append to these programs inside the with block.
+
+    Raises InvalidArgumentError for anything that is no Program.
+    """
+    for what, program in (("main_program", main_program), ("startup_program", startup_program)):
+        if not isinstance(program, Program) and not (program is None and what == "startup_program"):
+            raise InvalidArgumentError(
+                f"program_guard: {what} is {type(program).__name__}; expected an oprack.Program, for example "
+                "oprack.Program()"
+            )
+    main = _main.set(main_program)
+    startup = _startup.set(startup_program or _startup.get())
+    try:
+        yield
+    finally:
+        _startup.reset(startup)
+        _main.reset(main)
+
+
+@contextmanager
+def name_scope(prefix: str) -> Iterator[None]:
+    """Ops appended inside have op_namescope "/prefix/", nested ones "/outer/inner/", for people and tools."""
+    if not isinstance(prefix, str) or not prefix.strip("/"):
+        raise InvalidArgumentError(f"name_scope: prefix is {prefix!r}; expected a str that is not empty")
+    number = unique_name.generate(f"{_scope.get()}{prefix}").rpartition("_")[2]
+    token = _scope.set(f"{_scope.get()}{prefix}{'' if number == '0' else '_' + number}/")
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+@contextmanager
+def op_role_guard(role: OpRole | int, variables: Sequence[Any] = ()) -> Iterator[None]:
+    """Ops appended inside have this op_role; variables (or names): their op_role_var, [parameter, gradient, ...]."""
+    names = tuple(v if isinstance(v, str) else v.name for v in variables)
+    token = _role.set((OpRole(role), names))
+    try:
+        yield
+    finally:
+        _role.reset(token)
+
+
+def current_op_role() -> tuple[OpRole, tuple[str, ...]]:
+    """op_role and op_role_var of the ops that are appended now."""
+    return _role.get()
+
+
+def current_name_scope() -> str:
+    """op_namescope of the ops that are appended now, "/" outside of all scopes."""
+    return _scope.get()

@@ -1,0 +1,115 @@
+"""Layers made from OpProtos, for ops that need no more than their slots and attributes (activations, say)."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from oprack.layers.checks import check_type, check_variable
+from oprack.layers.helper import LayerHelper
+from oprack.op.proto import AttrProto, OpProto, SlotProto, param_name
+from oprack.packs import op_info
+
+
+def snake_case(slot: str) -> str:
+    """How an argument for a slot is spelled: `X` -> x, `LabelLength` -> label_length."""
+    return param_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", slot).lower())
+
+
+def layer_of_op(op_type: str, name: str | None = None) -> Callable[..., Any]:
+    """A layer that appends one op: arguments are its inputs in slot order, then attributes, `act` and `name`.
+
+    It returns the outputs that are no intermediate ones: a Variable, a list for a duplicable output (whose number
+    `num` says), a tuple of several. Runtime details among attributes are left out. name: of the function.
+    Raises as `oprack.op_info`.
+    """
+    proto = op_info(op_type).proto
+    inputs = {snake_case(slot.name): slot for slot in proto.inputs.values() if not slot.extra}
+    attrs = {a.param: a for a in proto.attrs.values() if not (a.extra or a.generated)}
+    parameters = list(_parameters(proto, inputs, attrs))
+    signature = inspect.Signature(parameters)
+
+    def layer(*args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as e:
+            raise TypeError(f"{layer.__name__}{signature}: {e}") from None
+        bound.apply_defaults()
+        given = bound.arguments
+        helper = LayerHelper(op_type, name=given.get("name"), act=given.get("act"))
+        for argument, slot in inputs.items():
+            value = given[argument]
+            for v in value if slot.duplicable and isinstance(value, list | tuple) else [value]:
+                if v is not None or not slot.dispensable:
+                    check_variable(v, argument, layer.__name__)
+        outs: dict[str, Any] = {}
+        for out in proto.outputs.values():
+            if out.duplicable:
+                check_type(given["num"], "num", layer.__name__, int)
+                outs[out.name] = [helper.create_variable_for_type_inference() for _ in range(given["num"])]
+            elif not (out.extra and out.dispensable):
+                outs[out.name] = helper.create_variable_for_type_inference(stop_gradient=out.intermediate)
+        helper.append_op(
+            op_type,
+            {slot.name: given[argument] for argument, slot in inputs.items()},
+            outs,
+            {a.name: given[argument] for argument, a in attrs.items()},
+        )
+        results = [outs[s.name] for s in proto.outputs.values() if s.name in outs and not s.intermediate]
+        if given.get("act") is not None:
+            results[0] = helper.append_activation(results[0])
+        return results[0] if len(results) == 1 else tuple(results)
+
+    layer.__name__ = layer.__qualname__ = name or op_type
+    layer.__doc__ = _doc(proto, inputs, attrs)
+    layer.__signature__ = signature  # type: ignore[attr-defined]
+    return layer
+
+
+def _parameters(
+    proto: OpProto, inputs: dict[str, SlotProto], attrs: dict[str, AttrProto]
+) -> Iterator[inspect.Parameter]:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    needed = [n for n, s in inputs.items() if not s.dispensable]
+    required = [n for n, a in attrs.items() if a.required]
+    for name in (*needed, *required):
+        yield inspect.Parameter(name, kind)
+    if any(s.duplicable for s in proto.outputs.values()):
+        yield inspect.Parameter("num", kind)
+    for name in inputs:
+        if name not in needed:
+            yield inspect.Parameter(name, kind, default=None)
+    for name, attr in attrs.items():
+        if name not in required:
+            yield inspect.Parameter(name, kind, default=attr.default)
+    for name in ("act", "name"):
+        if name not in attrs and name not in inputs:
+            yield inspect.Parameter(name, kind, default=None)
+
+
+def _doc(proto: OpProto, inputs: dict[str, SlotProto], attrs: dict[str, AttrProto]) -> str:
+    lines = [proto.doc, ""]
+    lines += [f"{name}: {slot.doc}" for name, slot in inputs.items()]
+    lines += [f"{name}: {attr.doc}" for name, attr in attrs.items()]
+    outs = [f"{s.name}: {s.doc}" for s in proto.outputs.values() if not s.intermediate]
+    return "\n".join([*lines, f"Returns {'; '.join(outs)}", f"Op {proto.type}."])
+
+
+def generated_layers(*op_types: str, **renamed: str) -> Callable[[str], Any]:
+    """A module's `__getattr__` that makes layers of ops on first use: `__getattr__ = generated_layers("relu")`.
+
+    renamed: name of the layer = op type.
+    """
+    ops = {t: t for t in op_types} | renamed
+    made: dict[str, Any] = {}
+
+    def get(name: str) -> Any:
+        if name not in ops:
+            raise AttributeError(f"no layer {name!r} here; expected one of {', '.join(sorted(ops))}")
+        if name not in made:
+            made[name] = layer_of_op(ops[name], name)
+        return made[name]
+
+    return get

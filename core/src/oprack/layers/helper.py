@@ -1,0 +1,255 @@
+"""LayerHelper: what functions that append ops share: parameters, variables, bias and activation."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from oprack.desc import OpDesc
+from oprack.errors import InvalidArgumentError
+from oprack.layers import unique_name
+from oprack.layers.append import append_op, errors_at_user_line
+from oprack.layers.checks import check_variable
+from oprack.layers.framework import default_main_program, default_startup_program
+from oprack.layers.initializer import Constant, Initializer, Xavier
+from oprack.layers.param_attr import ParamAttr
+from oprack.layers.variable import Parameter, Variable, variable_of
+from oprack.program import ParameterInfo, Program
+from oprack.types import VarType, dtype_name
+
+_FLOATING = ("float16", "bfloat16", "float32", "float64")
+
+
+class LayerHelper:
+    """Made at the start of a layer: `helper = LayerHelper("fc", name=name, input=input, bias_attr=bias_attr, act=act)`.
+
+    layer_type: begins the names of what it makes. kwargs: the layer's arguments, of which it knows `name`, `input`,
+    `param_attr`, `bias_attr` and `act`; `main_program` and `startup_program` replace the default programs.
+    """
+
+    def __init__(self, layer_type: str, **kwargs: Any) -> None:
+        self.layer_type, self.kwargs = layer_type, kwargs
+        self.main_program: Program = kwargs.get("main_program") or default_main_program()
+        self.startup_program: Program = kwargs.get("startup_program") or default_startup_program()
+        self._name: str = kwargs.get("name") or ""
+
+    @property
+    def name(self) -> str:
+        """The `name` argument, or a new name such as "fc_0"; begins the names of variables and parameters."""
+        if not self._name:
+            self._name = unique_name.generate(self.layer_type)
+        return self._name
+
+    # Inputs -----------------------------------------------------------------------------------------------------------
+    def multiple_input(self, argument: str = "input") -> list[Variable]:
+        """An argument that is a Variable or a list of them, as a list. Raises InvalidArgumentError."""
+        given = self.kwargs.get(argument)
+        values = list(given) if isinstance(given, list | tuple) else [given]
+        return [check_variable(v, argument, self.layer_type) for v in values]
+
+    def input(self, argument: str = "input") -> Variable:
+        """An argument that is one Variable. Raises InvalidArgumentError."""
+        return check_variable(self.kwargs.get(argument), argument, self.layer_type)
+
+    def input_dtype(self, argument: str = "input") -> str:
+        """The dtype that all Variables of an argument share. Raises InvalidArgumentError when they differ."""
+        values = self.multiple_input(argument)
+        dtypes = {v.name: v.dtype for v in values}
+        if len(set(dtypes.values())) != 1:
+            with errors_at_user_line():
+                raise InvalidArgumentError(f"{self.layer_type}: {argument} has dtypes {dtypes}; expected one dtype")
+        return str(values[0].dtype)
+
+    def inputs_and_attrs(self, argument: str = "input") -> Iterator[tuple[Variable, Any]]:
+        """Each Variable of an argument with its `param_attr`: one for all, or a list. Raises InvalidArgumentError."""
+        values = self.multiple_input(argument)
+        attr = self.kwargs.get("param_attr")
+        attrs = list(attr) if isinstance(attr, list | tuple) else [attr] * len(values)
+        if len(attrs) != len(values):
+            with errors_at_user_line():
+                raise InvalidArgumentError(
+                    f"{self.layer_type}: {len(values)} variables in {argument} but {len(attrs)} in param_attr; "
+                    "expected one for each, or one for all"
+                )
+        return zip(values, attrs, strict=True)
+
+    # Variables --------------------------------------------------------------------------------------------------------
+    def create_variable_for_type_inference(self, dtype: object = None, stop_gradient: bool = False) -> Variable:
+        """A new variable of the current block for an output; its op sets shape, dtype and LoD level."""
+        return self.create_variable(unique_name.generate(f"{self.name}.tmp"), dtype=dtype, stop_gradient=stop_gradient)
+
+    def create_variable(self, name: str | None = None, **fields: Any) -> Variable:
+        """A new variable of the current block. fields: as of VarDesc."""
+        block = self.main_program.current_block()
+        return Variable(
+            self.main_program, block, block.create_var(name or unique_name.generate(f"{self.name}.tmp"), **fields)
+        )
+
+    def create_global_variable(
+        self,
+        shape: Sequence[int],
+        dtype: object = "float32",
+        *,
+        name: str | None = None,
+        persistable: bool = False,
+        initializer: Initializer | None = None,
+        type: VarType = VarType.LOD_TENSOR,
+    ) -> Variable:
+        """A variable of block 0 through which no gradient flows, such as a counter or a moment of an optimizer.
+
+        initializer: fills it in the startup program (then it has to be persistable).
+        """
+        name = name or unique_name.generate(f"{self.name}.tmp")
+        fields: dict[str, Any] = {"dtype": dtype, "shape": shape, "type": type, "persistable": persistable}
+        block = self.main_program.global_block()
+        var = Variable(self.main_program, block, block.create_var(name, **fields, stop_gradient=True))
+        if initializer is not None:
+            self.set_variable_initializer(var, initializer)
+        return var
+
+    def set_variable_initializer(self, var: Variable, initializer: Initializer) -> Variable:
+        """Let the startup program create and fill a variable; returns the startup program's handle on it.
+
+        Nothing is added when the startup program fills it already.
+        """
+        block = self.startup_program.global_block()
+        known = block.find_var(var.name)
+        if known is not None and any(var.name in op.output_arg_names() for op in block.ops):
+            return Variable(self.startup_program, block, known)
+        desc = var.desc.clone()
+        desc.persistable = True
+        block.vars[var.name] = desc
+        startup_var = Variable(self.startup_program, block, desc)
+        initializer(startup_var)
+        return startup_var
+
+    # Parameters -------------------------------------------------------------------------------------------------------
+    @property
+    def param_attr(self) -> ParamAttr | None:
+        return ParamAttr.of(self.kwargs.get("param_attr"))
+
+    @property
+    def bias_attr(self) -> ParamAttr | None:
+        return ParamAttr.of(self.kwargs.get("bias_attr"))
+
+    def create_parameter(
+        self,
+        attr: Any,
+        shape: Sequence[int],
+        dtype: object = "float32",
+        is_bias: bool = False,
+        default_initializer: Initializer | None = None,
+    ) -> Parameter:
+        """A parameter of block 0, and the op that fills it in the startup program.
+
+        attr: see ParamAttr.of. Its default initializer is Xavier for weights and 0 for biases. A name that the program
+        has already shares that parameter.
+        Raises InvalidArgumentError for a shape with unknown or empty dims, for attr False, for a name whose parameter
+        has another shape or dtype.
+        """
+        with errors_at_user_line():
+            made = ParamAttr.of(attr)
+            if made is None:
+                raise InvalidArgumentError(
+                    f"{self.layer_type}: this parameter can't be left out with False; pass a ParamAttr or None"
+                )
+            return self._parameter(made, shape, dtype_name(dtype), is_bias, default_initializer)
+
+    def _parameter(
+        self, attr: ParamAttr, shape: Sequence[int], dtype: str, is_bias: bool, default: Initializer | None
+    ) -> Parameter:
+        if not all(isinstance(d, numbers.Integral) and d > 0 for d in shape):
+            raise InvalidArgumentError(
+                f"{self.layer_type}: a parameter would have shape {list(shape)}; expected sizes greater than 0, so "
+                "give the input fixed dims there, or another size"
+            )
+        name = attr.name or unique_name.generate(f"{self.name}.{'b' if is_bias else 'w'}")
+        block = self.main_program.global_block()
+        known = block.find_var(name)
+        if known is not None:
+            if not known.is_parameter or known.shape != tuple(shape) or known.dtype_name() != dtype:
+                raise InvalidArgumentError(
+                    f"{self.layer_type}: parameter {name!r} would be {dtype}{list(shape)}, but the program has "
+                    f"{known}; share a parameter among layers that agree on it, or choose another name"
+                )
+            return Parameter(self.main_program, block, known)
+        initializer = attr.initializer or default or (Constant(0.0) if is_bias else Xavier())
+        if not isinstance(initializer, Initializer):
+            raise InvalidArgumentError(
+                f"{self.layer_type}: initializer of parameter {name!r} is {initializer!r}; expected one of "
+                "oprack.initializer, for example oprack.initializer.Constant(0.0)"
+            )
+        desc = block.create_var(
+            name, dtype=dtype, shape=shape, persistable=True, is_parameter=True, stop_gradient=not attr.trainable
+        )
+        self.main_program.parameters[name] = ParameterInfo(
+            attr.learning_rate, attr.regularizer, attr.need_clip, initializer
+        )
+        parameter = Parameter(self.main_program, block, desc)
+        try:
+            self.set_variable_initializer(parameter, initializer)
+        except Exception:
+            block.remove_var(name)
+            self.startup_program.global_block().remove_var(name)
+            del self.main_program.parameters[name]
+            raise
+        return parameter
+
+    def parameter(self, name: str) -> Parameter:
+        """A parameter that exists already. Raises NotFoundError, InvalidArgumentError when it is none."""
+        with errors_at_user_line():
+            found = variable_of(self.main_program, name, self.main_program.global_block())
+            if not isinstance(found, Parameter):
+                raise InvalidArgumentError(f"{self.layer_type}: variable {name!r} is no parameter")
+            return found
+
+    # Ops --------------------------------------------------------------------------------------------------------------
+    def append_op(
+        self,
+        type: str,
+        inputs: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> OpDesc:
+        """Append an op to the current block and infer its outputs; see `oprack.layers.append_op`."""
+        return append_op(type, inputs, outputs, attrs, program=self.main_program)
+
+    def append_bias_op(self, input: Variable, dim_start: int = 1, dim_end: int | None = None) -> Variable:
+        """input + bias, whose shape is input's dims from dim_start to dim_end; input itself when bias_attr is False."""
+        attr = self.bias_attr
+        if attr is None:
+            return input
+        bias = self.create_parameter(attr, input.shape[dim_start:dim_end], input.dtype, is_bias=True)
+        out = self.create_variable_for_type_inference(input.dtype)
+        self.append_op("elementwise_add", {"X": input, "Y": bias}, {"Out": out}, {"axis": dim_start})
+        return out
+
+    def append_activation(self, input: Variable) -> Variable:
+        """The activation `act` of input: the type of an op, or {"type": op, attribute: value}; None leaves it as it is.
+
+        Raises InvalidArgumentError for anything else, UnknownOpError.
+        """
+        act = self.kwargs.get("act")
+        if act is None:
+            return input
+        attrs = {"type": act} if isinstance(act, str) else dict(act) if isinstance(act, Mapping) else {}
+        op_type = attrs.pop("type", None)
+        if not isinstance(op_type, str):
+            with errors_at_user_line():
+                raise InvalidArgumentError(
+                    f"{self.layer_type}: act is {act!r}; expected the type of an activation op such as 'relu', a dict "
+                    "with 'type' and attributes, or None"
+                )
+        out = self.create_variable_for_type_inference(input.dtype)
+        self.append_op(op_type, {"X": input}, {"Out": out}, attrs)
+        return out
+
+
+def shared_attr(attr: Any, index: int) -> Any:
+    """`param_attr` for parameter number `index` of a layer that makes several: a name gets a suffix after the first."""
+    found = ParamAttr.of(attr)
+    if found is None or index == 0 or found.name is None:
+        return found if found is not None else False
+    return replace(found, name=f"{found.name}_{index}")

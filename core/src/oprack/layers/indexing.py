@@ -1,0 +1,143 @@
+"""x[...]: basic indexing of a Variable as ops slice, strided_slice and unsqueeze2."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from oprack.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from oprack.layers.variable import Variable
+
+_END = 2**31 - 1
+
+
+@dataclass
+class _Cut:
+    """starts, ends: ints or integer Variables of one element. gone: dims that an integer index removes."""
+
+    axes: list[int] = field(default_factory=list)
+    starts: list[Any] = field(default_factory=list)
+    ends: list[Any] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
+    new: list[int] = field(default_factory=list)
+
+    def add(self, axis: int, start: Any, end: Any, step: int = 1) -> None:
+        self.axes.append(axis)
+        self.starts.append(start)
+        self.ends.append(end)
+        self.steps.append(step)
+
+
+def indexed(x: Variable, index: Any) -> Variable:
+    """Part of `x`. Raises InvalidArgumentError for an index out of range or of a kind that has no op."""
+    cut = _parse(x, index if isinstance(index, tuple) else (index,))
+    out = _sliced(x, cut) if cut.axes else x
+    if cut.new:
+        out = _append("unsqueeze2", out, {"X": out}, {"axes": cut.new}, ("Out", "XShape"))
+    return out if out is not x else _append("assign", x, {"X": x}, {})
+
+
+def _parse(x: Variable, items: tuple[Any, ...]) -> _Cut:
+    rank = len(x.shape)
+    given = sum(item is not None and item is not Ellipsis for item in items)
+    ellipses = [i for i, item in enumerate(items) if item is Ellipsis]
+    if given > rank or len(ellipses) > 1:
+        raise InvalidArgumentError(
+            f"index {_shown(items)} of variable {x.name!r} of shape {list(x.shape)}: expected at most {rank} indices "
+            "and one `...`"
+        )
+    if ellipses:
+        i = ellipses[0]
+        items = (*items[:i], *[slice(None)] * (rank - given), *items[i + 1 :])
+    cut, axis = _Cut(), 0
+    for item in items:
+        if item is None:
+            cut.new.append(axis - len(cut.gone) + len(cut.new))
+            continue
+        if isinstance(item, slice):
+            _add_slice(x, cut, axis, item)
+        else:
+            _add_integer(x, cut, axis, item)
+        axis += 1
+    return cut
+
+
+def _add_slice(x: Variable, cut: _Cut, axis: int, item: slice) -> None:
+    for part in (item.start, item.stop, item.step):
+        if part is not None and not isinstance(part, numbers.Integral) and not hasattr(part, "desc"):
+            raise InvalidArgumentError(f"index of variable {x.name!r}: {item} has {part!r}; expected an integer")
+    step = 1 if item.step is None else item.step
+    if hasattr(step, "desc") or step == 0:
+        raise InvalidArgumentError(f"index of variable {x.name!r}: step of {item}; expected an int other than 0")
+    if item.start is None and item.stop is None and step == 1:
+        return
+    start = (0 if step > 0 else _END) if item.start is None else item.start
+    stop = (_END if step > 0 else -_END) if item.stop is None else item.stop
+    cut.add(axis, start, stop, int(step))
+
+
+def _add_integer(x: Variable, cut: _Cut, axis: int, item: Any) -> None:
+    if hasattr(item, "desc"):
+        if item.dtype not in ("int32", "int64"):
+            raise InvalidArgumentError(
+                f"index of variable {x.name!r} is {item.dtype} variable {item.name!r}; expected int32 or int64 of one "
+                "element; select by a mask with layers.where or layers.masked_select"
+            )
+        cut.add(axis, item, item + 1)
+    elif isinstance(item, numbers.Integral) and not isinstance(item, bool):
+        i, size = int(item), x.shape[axis]
+        if size >= 0 and not -size <= i < size:
+            raise InvalidArgumentError(
+                f"index {i} of variable {x.name!r} is out of range for dim {axis} of size {size}"
+            )
+        cut.add(axis, i, i + 1 if i != -1 else _END)
+    else:
+        raise InvalidArgumentError(
+            f"index of variable {x.name!r} is {type(item).__name__}; expected int, slice, None, `...` or an integer "
+            "Variable of one element; take rows by number with layers.gather"
+        )
+    cut.gone.append(axis)
+
+
+def _sliced(x: Variable, cut: _Cut) -> Variable:
+    inputs: dict[str, Any] = {"Input": x}
+    attrs: dict[str, Any] = {
+        "axes": cut.axes,
+        "decrease_axis": cut.gone,
+        "infer_flags": [
+            -1 if hasattr(s, "desc") or hasattr(e, "desc") else 1 for s, e in zip(cut.starts, cut.ends, strict=True)
+        ],
+    }
+    for attr, slot, values in (("starts", "StartsTensorList", cut.starts), ("ends", "EndsTensorList", cut.ends)):
+        if any(hasattr(v, "desc") for v in values):
+            inputs[slot] = [v if hasattr(v, "desc") else _number(x, v) for v in values]
+        attrs[attr] = [-1 if hasattr(v, "desc") else int(v) for v in values]
+    if all(step == 1 for step in cut.steps):
+        return _append("slice", x, inputs, attrs)
+    return _append("strided_slice", x, inputs, attrs | {"strides": cut.steps})
+
+
+def _number(x: Variable, value: int) -> Variable:
+    from oprack.types import VarType
+
+    attrs = {"shape": [1], "dtype": int(VarType.INT64), "value": float(value), "str_value": str(value)}
+    return _append("fill_constant", x, {}, attrs)
+
+
+def _append(
+    op_type: str, x: Variable, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
+) -> Variable:
+    from oprack.layers.helper import LayerHelper
+
+    helper = LayerHelper(op_type, main_program=x.program)
+    outs = {slot: helper.create_variable_for_type_inference() for slot in slots}
+    helper.append_op(op_type, inputs, outs, attrs)
+    return outs[slots[0]]
+
+
+def _shown(items: tuple[Any, ...]) -> str:
+    return "[" + ", ".join(getattr(i, "name", None) or repr(i) for i in items) + "]"

@@ -1,0 +1,51 @@
+"""ParamAttr: how a layer's parameter is named, filled and trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from oprack.errors import InvalidArgumentError
+
+
+@dataclass
+class ParamAttr:
+    """Attributes of a parameter, for `param_attr` and `bias_attr` of layers.
+
+    name: default made by the layer, as `fc_0.w_0`; two layers that give one name share the parameter. initializer:
+    default chosen by the layer. learning_rate: factor on the optimizer's. regularizer: overrides the optimizer's.
+    trainable: False keeps it as it was filled. need_clip: whether gradient clipping takes it in.
+    """
+
+    name: str | None = None
+    initializer: Any = None
+    learning_rate: float = 1.0
+    regularizer: Any = None
+    trainable: bool = True
+    need_clip: bool = True
+
+    @staticmethod
+    def of(value: Any) -> ParamAttr | None:
+        """What a layer's argument stands for: None or True the defaults, False no parameter (None is returned), a str
+        its name, an initializer or a regularizer alone, or a ParamAttr.
+
+        Raises InvalidArgumentError for anything else.
+        """
+        from oprack.layers.initializer import Initializer
+
+        if value is None or value is True:
+            return ParamAttr()
+        if value is False:
+            return None
+        if isinstance(value, ParamAttr):
+            return value
+        if isinstance(value, str):
+            return ParamAttr(name=value)
+        if isinstance(value, Initializer):
+            return ParamAttr(initializer=value)
+        if callable(value):
+            return ParamAttr(regularizer=value)
+        raise InvalidArgumentError(
+            f"param_attr: got {value!r} ({type(value).__name__}); expected ParamAttr, a name, an initializer, a "
+            "regularizer, None for the defaults, or False for no parameter"
+        )
