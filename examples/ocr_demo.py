@@ -12,6 +12,7 @@ import argparse
 import json
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import oprack
@@ -22,7 +23,8 @@ PICTURE = Path(__file__).with_name("ocr_demo.png")
 
 def read(picture: Path) -> list[dict]:
     """Lines of text found in the picture, top to bottom: text, score, and the box's four corners."""
-    with inference.as_paddle():
+    # The package switches passes of Paddle off that oprack has not got; that needs no saying here.
+    with inference.as_paddle(), warnings.catch_warnings(action="ignore", category=inference.NoEffectWarning):
         from rapidocr_paddle import RapidOCR
 
         lines, _ = RapidOCR()(str(picture))
