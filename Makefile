@@ -41,7 +41,7 @@ docs: $(STAMP)  ## write the op reference to out/docs/ops
 	$(BIN)/python docs/op_reference.py
 
 bench: $(STAMP)  ## time what tests/benchmarks times
-	$(BIN)/python -m pytest tests/benchmarks -n 0
+	for script in $(sort $(wildcard tests/benchmarks/bench_*.py)); do $(BIN)/python $$script || exit 1; done
 
 constraints: $(STAMP)  ## choose the newest versions of everything again and write constraints.txt
 	echo "# Versions for make setup: tools, tests, demo, and what they need. Generated: make constraints." > constraints.new
