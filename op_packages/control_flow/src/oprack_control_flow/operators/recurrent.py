@@ -122,17 +122,22 @@ class RecurrentGradOp(_Steps):
     def _run_block(self, run: RunContext, step: Scope, link: Callable[[Scope], None], flow: dict[str, Any]) -> None:
         """Run the gradient block; what flows in from the step after is added to what the block computes itself.
 
-        flow: by name of a state's gradient. A block that only reads such a gradient finds it there; in one that writes
-        it, from the outputs of the step, it is added after the last write.
+        flow: by name of a state's gradient. A block that reads such a gradient first finds it there; in one that
+        writes it first, from the outputs of the step, it is added after the last write.
         """
         block = run.program.block(self.attrs["sub_block"])
-        last = {n: i for i, op in enumerate(block.operators) for names in op.outputs.values() for n in names}
+        reads = [{n for names in op.inputs.values() for n in names} for op in block.operators]
+        writes = [{n for names in op.outputs.values() for n in names} for op in block.operators]
+        ends = {}
+        for name in flow:
+            first_read = next((i for i, names in enumerate(reads) if name in names), len(reads))
+            written = [i for i, names in enumerate(writes) if name in names]
+            ends[name] = written[-1] + 1 if written and written[0] < first_read else 0
         block.create_variables(step)
         link(step)
         done = 0
-        for name in sorted(flow, key=lambda n: last.get(n, -1)):
-            end = last.get(name, -1) + 1
-            run.run_operators(block.operators[done:end], step)
-            done = max(done, end)
+        for name in sorted(flow, key=lambda n: ends[n]):
+            run.run_operators(block.operators[done : ends[name]], step)
+            done = max(done, ends[name])
             own(step, name, added(step.var(name).value, shared(flow[name])))
         run.run_operators(block.operators[done:], step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output
 from oprack.types import AttrType, VarType
 
 _BLOCK = "The block of one time step."
@@ -14,7 +14,8 @@ class Recurrent(OpDef, type="recurrent"):
     """Runs a block once for each place t along the first dim of inputs.
 
     The block sees inputs[t] under the names of the inputs, and the states of the step before as ex_states. What it
-    writes under the names of the outputs is stacked along a new first dim.
+    writes under the names of the outputs is stacked along a new first dim. Programs that Paddle differentiated run; there is no
+    grad maker, since the states link the gradient blocks of the steps in a way that append_backward does not know.
     """
 
     inputs_ = Input("[steps, ...] each.", duplicable=True, name="inputs")
@@ -35,21 +36,6 @@ class Recurrent(OpDef, type="recurrent"):
 
     def infer_var_type(ctx):
         ctx.set_kind("step_scopes", VarType.STEP_SCOPES)
-
-    def make_grad(fwd):
-        return GradOp(
-            "recurrent_grad",
-            inputs=fwd.input("inputs"),
-            initial_states=fwd.input("initial_states"),
-            parameters=fwd.input("parameters"),
-            outputs=fwd.output("outputs"),
-            step_scopes=fwd.output("step_scopes"),
-            outputs_grad=fwd.output_grad("outputs"),
-            inputs_grad=fwd.input_grad("inputs"),
-            initial_states_grad=fwd.input_grad("initial_states"),
-            parameters_grad=fwd.input_grad("parameters"),
-            attrs=fwd.attrs,
-        )
 
 
 class RecurrentGrad(GradOpDef, type="recurrent_grad"):
