@@ -14,8 +14,8 @@ class Recurrent(OpDef, type="recurrent"):
     """Runs a block once for each place t along the first dim of inputs.
 
     The block sees inputs[t] under the names of the inputs, and the states of the step before as ex_states. What it
-    writes under the names of the outputs is stacked along a new first dim. Programs that Paddle differentiated run; there is no
-    grad maker, since the states link the gradient blocks of the steps in a way that append_backward does not know.
+    writes under the names of the outputs is stacked along a new first dim. Programs that Paddle differentiated run;
+    there is no grad maker, since append_backward does not know how the states link the gradient blocks of the steps.
     """
 
     inputs_ = Input("[steps, ...] each.", duplicable=True, name="inputs")
