@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     )
     from oprack.layers.generate import generated_layers, layer_of_op
     from oprack.layers.helper import LayerHelper
-    from oprack.layers.inputs import data
+    from oprack.layers.inputs import create_global_var, create_parameter, data
+    from oprack.layers.ints import int_list
     from oprack.layers.param_attr import ParamAttr
     from oprack.layers.variable import Parameter, Variable
 
@@ -37,11 +38,14 @@ _HOMES = {
     "check_dtype": "oprack.layers.checks",
     "check_type": "oprack.layers.checks",
     "check_variable": "oprack.layers.checks",
+    "create_global_var": "oprack.layers.inputs",
+    "create_parameter": "oprack.layers.inputs",
     "current_op_role": "oprack.layers.framework",
     "data": "oprack.layers.inputs",
     "default_main_program": "oprack.layers.framework",
     "default_startup_program": "oprack.layers.framework",
     "generated_layers": "oprack.layers.generate",
+    "int_list": "oprack.layers.ints",
     "layer_of_op": "oprack.layers.generate",
     "name_scope": "oprack.layers.framework",
     "op_role_guard": "oprack.layers.framework",
@@ -57,11 +61,14 @@ __all__ = [
     "check_dtype",
     "check_type",
     "check_variable",
+    "create_global_var",
+    "create_parameter",
     "current_op_role",
     "data",
     "default_main_program",
     "default_startup_program",
     "generated_layers",
+    "int_list",
     "layer_of_op",
     "name_scope",
     "op_role_guard",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from oprack.layers.checks import check_type, check_variable
 from oprack.layers.helper import LayerHelper
+from oprack.layers.variable import Variable
 from oprack.op.proto import AttrProto, OpProto, SlotProto, param_name
 from oprack.packs import op_info
 
@@ -18,16 +19,24 @@ def snake_case(slot: str) -> str:
     return param_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", slot).lower())
 
 
-def layer_of_op(op_type: str, name: str | None = None) -> Callable[..., Any]:
+def layer_of_op(
+    op_type: str,
+    name: str | None = None,
+    arguments: Mapping[str, str] | None = None,
+    stop_gradient: bool = False,
+) -> Callable[..., Any]:
     """A layer that appends one op: arguments are its inputs in slot order, then attributes, `act` and `name`.
 
     It returns the outputs that are no intermediate ones: a Variable, a list for a duplicable output (whose number
     `num` says), a tuple of several. Runtime details among attributes are left out. name: of the function.
+    arguments: slot or attribute -> how its argument is spelled. stop_gradient: of the outputs.
     Raises as `oprack.op_info`.
     """
     proto = op_info(op_type).proto
-    inputs = {snake_case(slot.name): slot for slot in proto.inputs.values() if not slot.extra}
-    attrs = {a.param: a for a in proto.attrs.values() if not (a.extra or a.generated)}
+    spelled = dict(arguments or {})
+    inputs = {spelled.get(s.name, snake_case(s.name)): s for s in proto.inputs.values() if not s.extra}
+    attrs = {spelled.get(a.name, a.param): a for a in proto.attrs.values() if not (a.extra or a.generated)}
+    attrs = {argument: a for argument, a in attrs.items() if "mkldnn" not in argument and "cudnn" not in argument}
     parameters = list(_parameters(proto, inputs, attrs))
     signature = inspect.Signature(parameters)
 
@@ -44,23 +53,16 @@ def layer_of_op(op_type: str, name: str | None = None) -> Callable[..., Any]:
             for v in value if slot.duplicable and isinstance(value, list | tuple) else [value]:
                 if v is not None or not slot.dispensable:
                     check_variable(v, argument, layer.__name__)
-        outs: dict[str, Any] = {}
-        for out in proto.outputs.values():
-            if out.duplicable:
-                check_type(given["num"], "num", layer.__name__, int)
-                outs[out.name] = [helper.create_variable_for_type_inference() for _ in range(given["num"])]
-            elif not (out.extra and out.dispensable):
-                outs[out.name] = helper.create_variable_for_type_inference(stop_gradient=out.intermediate)
-        helper.append_op(
+        if "num" in signature.parameters:
+            check_type(given["num"], "num", layer.__name__, int)
+        found = helper.apply(
             op_type,
             {slot.name: given[argument] for argument, slot in inputs.items()},
-            outs,
             {a.name: given[argument] for argument, a in attrs.items()},
+            num=given.get("num", 1),
+            stop_gradient=stop_gradient,
         )
-        results = [outs[s.name] for s in proto.outputs.values() if s.name in outs and not s.intermediate]
-        if given.get("act") is not None:
-            results[0] = helper.append_activation(results[0])
-        return results[0] if len(results) == 1 else tuple(results)
+        return helper.append_activation(found) if isinstance(found, Variable) else found
 
     layer.__name__ = layer.__qualname__ = name or op_type
     layer.__doc__ = _doc(proto, inputs, attrs)
@@ -97,19 +99,22 @@ def _doc(proto: OpProto, inputs: dict[str, SlotProto], attrs: dict[str, AttrProt
     return "\n".join([*lines, f"Returns {'; '.join(outs)}", f"Op {proto.type}."])
 
 
-def generated_layers(*op_types: str, **renamed: str) -> Callable[[str], Any]:
+def generated_layers(
+    *op_types: str, stop_gradient: bool = False, **renamed: str | tuple[str, Mapping[str, str]]
+) -> Callable[[str], Any]:
     """A module's `__getattr__` that makes layers of ops on first use: `__getattr__ = generated_layers("relu")`.
 
-    renamed: name of the layer = op type.
+    renamed: name of the layer = op type, or (op type, {slot or attribute: argument}). stop_gradient: of the outputs.
     """
-    ops = {t: t for t in op_types} | renamed
+    ops: dict[str, Any] = {t: t for t in op_types} | renamed
     made: dict[str, Any] = {}
 
     def get(name: str) -> Any:
         if name not in ops:
             raise AttributeError(f"no layer {name!r} here; expected one of {', '.join(sorted(ops))}")
         if name not in made:
-            made[name] = layer_of_op(ops[name], name)
+            op_type, arguments = (ops[name], None) if isinstance(ops[name], str) else ops[name]
+            made[name] = layer_of_op(op_type, name, arguments, stop_gradient)
         return made[name]
 
     return get

@@ -16,6 +16,7 @@ from oprack.layers.framework import default_main_program, default_startup_progra
 from oprack.layers.initializer import Constant, Initializer, Xavier
 from oprack.layers.param_attr import ParamAttr
 from oprack.layers.variable import Parameter, Variable, variable_of
+from oprack.packs.manager import default_manager
 from oprack.program import ParameterInfo, Program
 from oprack.types import VarType, dtype_name
 
@@ -215,6 +216,38 @@ class LayerHelper:
     ) -> OpDesc:
         """Append an op to the current block and infer its outputs; see `oprack.layers.append_op`."""
         return append_op(type, inputs, outputs, attrs, program=self.main_program)
+
+    def apply(
+        self,
+        op_type: str,
+        inputs: Mapping[str, Any],
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        outs: Mapping[str, Any] | None = None,
+        num: int = 1,
+        stop_gradient: bool = False,
+    ) -> Any:
+        """Append an op to the current block with new variables for its outputs, and return these.
+
+        Dispensable outputs are left out, intermediate ones are made but not returned; of several a tuple is returned.
+        outs: variables for some slots instead of new ones. num: how many variables a duplicable output gets; it is
+        returned as a list. stop_gradient: of the new variables. Raises as `append_op`.
+        """
+        with errors_at_user_line():
+            slots = default_manager().op_info(op_type).proto.outputs
+        outputs = dict(outs or {})
+        for slot in slots.values():
+            if slot.name in outputs or slot.dispensable:
+                continue
+            stop = stop_gradient or slot.intermediate
+            made = [
+                self.create_variable_for_type_inference(stop_gradient=stop)
+                for _ in range(num if slot.duplicable else 1)
+            ]
+            outputs[slot.name] = made if slot.duplicable else made[0]
+        self.append_op(op_type, inputs, outputs, attrs)
+        results = [outputs[n] for n, slot in slots.items() if n in outputs and not slot.intermediate]
+        return results[0] if len(results) == 1 else tuple(results)
 
     def append_bias_op(self, input: Variable, dim_start: int = 1, dim_end: int | None = None) -> Variable:
         """input + bias, whose shape is input's dims from dim_start to dim_end; input itself when bias_attr is False."""

@@ -1,14 +1,19 @@
-"""data: a variable that is fed."""
+"""Variables that no layer makes: those that are fed, parameters and counters of the user's own."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from oprack.errors import AlreadyExistsError, InvalidArgumentError
 from oprack.layers.append import errors_at_user_line
 from oprack.layers.framework import default_main_program
-from oprack.layers.variable import Variable
+from oprack.layers.helper import LayerHelper
+from oprack.layers.initializer import Constant
+from oprack.layers.param_attr import ParamAttr
+from oprack.layers.variable import Parameter, Variable
 from oprack.types import dtype_name
 
 
@@ -45,3 +50,30 @@ def data(name: str, shape: Sequence[int | None], dtype: object = "float32", lod_
             need_check_feed=True,
         )
     return Variable(program, block, desc)
+
+
+def create_parameter(
+    shape: Sequence[int],
+    dtype: object = "float32",
+    name: str | None = None,
+    attr: Any = None,
+    is_bias: bool = False,
+    default_initializer: Any = None,
+) -> Parameter:
+    """A parameter for a layer written by hand; see LayerHelper.create_parameter.
+
+    name: instead of one in `attr`.
+    """
+    helper = LayerHelper("create_parameter", name=name)
+    made = ParamAttr.of(attr)
+    if name is not None and made is not None and made.name is None:
+        made = replace(made, name=name)
+    return helper.create_parameter(made or attr, shape, dtype, is_bias, default_initializer)
+
+
+def create_global_var(
+    shape: Sequence[int], value: float, dtype: object, persistable: bool = False, name: str | None = None
+) -> Variable:
+    """A variable of block 0 that the startup program fills with `value`; no gradient flows through it."""
+    helper = LayerHelper("global_var", name=name)
+    return helper.create_global_variable(shape, dtype, name=name, persistable=persistable, initializer=Constant(value))
