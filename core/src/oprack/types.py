@@ -47,6 +47,10 @@ class VarType(IntEnum):
     SPARSE_CSR = 31
 
 
+PER_RUN_KINDS = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST)
+"""Kinds of variables that belong to one run although programs declare them persistable."""
+
+
 class AttrType(IntEnum):
     """Type of an op's attribute."""
 

@@ -61,31 +61,74 @@ def check_unused(op: OperatorWithKernel, chosen: Candidate) -> None:
         )
 
 
-def fingerprint(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]]) -> dict[tuple[str, int, int], bytes]:
-    """Bytes of every input that the op does not declare in place."""
+Fingerprint = dict[tuple[str, int], list[Any]]
+
+
+def fingerprint(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]]) -> Fingerprint:
+    """Bytes, LoD and rows of every input that the op does not declare in place."""
     return {
-        (slot, i, k): np.asarray(a.get() if hasattr(a, "get") else a).tobytes()
+        (slot, i): [_host(a).tobytes() for a in _arrays(v)] + _structure(v)
         for slot, vs in values.items()
         if not op.is_inplace(slot)
         for i, v in enumerate(vs)
-        for k, a in enumerate(_arrays(v))
     }
+
+
+def _host(array: Any) -> np.ndarray:
+    return np.asarray(array.get() if hasattr(array, "get") else array)
+
+
+def _structure(value: Any) -> list[Any]:
+    if isinstance(value, LoDTensor):
+        return [[list(level) for level in value.lod]]
+    if isinstance(value, SelectedRows):
+        return [_host(value.rows).tolist(), value.height]
+    return []
 
 
 def check_overwritten(
     op: OperatorWithKernel,
     chosen: Candidate,
     values: Mapping[str, Sequence[Any]],
-    before: Mapping[tuple[str, int, int], bytes],
+    before: Fingerprint,
 ) -> None:
-    """Raise InputOverwrittenError when an input has other bytes than `before`."""
-    for (slot, i, k), was in fingerprint(op, values).items():
-        if before.get((slot, i, k)) != was:
+    """Raise InputOverwrittenError when an input is not what it was `before`."""
+    for (slot, i), was in fingerprint(op, values).items():
+        if before.get((slot, i)) != was:
             raise InputOverwrittenError(
                 f"op {op.type}: kernel {chosen.spec.name} of {chosen.spec.owner} ({chosen.spec.where}) wrote to input "
                 f"{slot} (variable {op.inputs[slot][i]!r}), which the op does not declare in place; copy it in the "
                 "kernel, or declare inplace = {...} in the op's definition"
             )
+
+
+def check_aliased(
+    op: OperatorWithKernel, chosen: Candidate, values: Mapping[str, Sequence[Any]], outputs: Mapping[str, Sequence[Any]]
+) -> None:
+    """Raise InputOverwrittenError when an output lies on an input's memory and neither `view` nor in place says so.
+
+    An op in place on either of them would change the other.
+    """
+    first = next(iter(values), "")
+    read = [
+        (slot, i, a)
+        for slot, vs in values.items()
+        if not (chosen.spec.view and slot == first) and not op.is_inplace(slot)
+        for i, v in enumerate(vs)
+        for a in _arrays(v)
+        if isinstance(a, np.ndarray)
+    ]
+    for slot, made in outputs.items():
+        for k, value in enumerate(made):
+            for out in _arrays(value):
+                for x, i, a in read:
+                    if np.may_share_memory(out, a) and out.size:
+                        raise InputOverwrittenError(
+                            f"op {op.type}: kernel {chosen.spec.name} of {chosen.spec.owner} ({chosen.spec.where}): "
+                            f"output {slot} (variable {op.outputs[slot][k]!r}) lies on the memory of input {x} "
+                            f"(variable {op.inputs[x][i]!r}); return a copy, or declare @kernel(..., view=True) when "
+                            "it is a view of the first input"
+                        )
 
 
 def check_shapes(op: OperatorWithKernel, promised: Mapping[tuple[str, int], Sequence[int]], outputs: Any) -> None:

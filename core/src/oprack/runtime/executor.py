@@ -32,7 +32,10 @@ def global_scope() -> Scope:
 class NaiveExecutor:
     """Prepares a program once and runs block 0 over a scope that the caller owns; feeds and fetches are variables.
 
-    place: where kernels run. manager: the packs; default: all that are installed.
+    place: where kernels run. checks: see Checks. seed: of the random ops whose own seed is 0; the same seed gives the
+    same numbers. manager: the packs; default: all that are installed. excluded_libraries: whose kernels may not run.
+    prepared: run blocks through plans, which keep every choice for the next run; False: op by op on the reference path,
+    made anew on every run. Checks, profilers and observers always see the ops one by one.
     """
 
     def __init__(
@@ -43,7 +46,9 @@ class NaiveExecutor:
         seed: int = 0,
         manager: PackManager | None = None,
         excluded_libraries: Sequence[str] = (),
+        prepared: bool = True,
     ) -> None:
+        self.prepared = prepared
         self.place = place or CPUPlace()
         self.manager = manager or default_manager()
         self.checks = checks or Checks()
@@ -88,21 +93,12 @@ class NaiveExecutor:
             observers=[*self.manager.observers(), *observers],
             excluded_libraries=self.excluded_libraries,
         )
-        block = program.block(0)
-        context.run_operators(block.operators, scope, None if keep is None else block.dying(keep))
+        context.planned = self.prepared and not (context.checks or context.profiler or context.observers)
+        context.run_steps(program.block(0), scope, keep)
 
 
 class Executor(NaiveExecutor):
-    """Feeds, runs and fetches: `Executor(CPUPlace()).run(program, feed={"x": a}, fetch_list=["y"])`.
-
-    prepared: keep the operators of a program, with the kernels and shapes that they chose, for its next run; False
-    makes them anew on every run (the reference path).
-    checks: see Checks. seed: of the random ops whose own seed is 0; the same seed gives the same numbers.
-    """
-
-    def __init__(self, place: Place | None = None, *, prepared: bool = True, **options: Any) -> None:
-        super().__init__(place, **options)
-        self.prepared = prepared
+    """Feeds, runs and fetches: `Executor(CPUPlace()).run(program, feed={"x": a}, fetch_list=["y"])`."""
 
     def run(
         self,

@@ -9,7 +9,8 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.kernel import OpKernelType
-from oprack.tensor import LoDTensor, LoDTensorArray, Place
+from oprack.tensor import LoDTensorArray, Place
+from oprack.tensor.lod_tensor import LoD
 
 if TYPE_CHECKING:
     from oprack.device import DeviceContext
@@ -96,13 +97,13 @@ class KernelTypeContext:
 
 
 class KernelContext:
-    """Injected into kernels as `ctx`."""
+    """Injected into kernels as `ctx`. lods: offsets of the inputs by slot; slots without LoD may be left out."""
 
-    __slots__ = ("_op", "_run", "_values")
+    __slots__ = ("_lods", "_op", "_run")
 
-    def __init__(self, op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], run: RunContext) -> None:
+    def __init__(self, op: OperatorWithKernel, lods: Mapping[str, Sequence[LoD]], run: RunContext) -> None:
         self._op = op
-        self._values = values
+        self._lods = lods
         self._run = run
 
     @property
@@ -123,18 +124,17 @@ class KernelContext:
         """The DeviceContext of the place: streams and library handles."""
         return self._run.device
 
-    def lod(self, slot: str, i: int = 0) -> list[list[int]]:
+    def lod(self, slot: str, i: int = 0) -> LoD:
         """Offsets of input i of a slot; [] when it has none or is absent."""
-        values = self._values.get(slot, ())
-        value = values[i] if i < len(values) else None
-        return value.lod if isinstance(value, LoDTensor) else []
+        lods = self._lods.get(slot, ())
+        return lods[i] if i < len(lods) else []
 
     def wants(self, slot: str, i: int = 0) -> bool:
         """Whether output i of a slot is asked for; a gradient kernel may skip the others."""
         return self._op.wants(slot, i)
 
     def input_count(self, slot: str) -> int:
-        return len(self._values.get(slot, ()))
+        return len(self._op.inputs.get(slot, ()))
 
     def output_count(self, slot: str) -> int:
         return len(self._op.outputs.get(slot, ()))

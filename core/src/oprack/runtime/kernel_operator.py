@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.device import transform_tensor
-from oprack.errors import DefinitionError, PreconditionNotMetError
+from oprack.device import transform_rows, transform_tensor
+from oprack.errors import DefinitionError, InvalidArgumentError, PreconditionNotMetError
 from oprack.kernel import Candidate, KernelQuery, OpKernelMap, OpKernelType
 from oprack.op import OpInfo, slot_name
 from oprack.runtime import checks
 from oprack.runtime.infer import RuntimeInferShapeContext
 from oprack.runtime.kernel_context import KernelContext, KernelTypeContext, dtype_of_value
 from oprack.runtime.operator import OperatorBase
+from oprack.runtime.plan.record import OpRecord
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
+from oprack.types import ALL_DTYPES, EMPTY_VAR, dtype_name
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc
@@ -39,6 +41,8 @@ class _Inferred:
 class OperatorWithKernel(OperatorBase):
     """An op computed by a kernel. What it chooses is cached: the kernel by dtypes and kinds, shape rules by shapes."""
 
+    runs_itself = False
+
     def __init__(self, desc: OpDesc, info: OpInfo, block: BlockDesc, index: int, kernels: OpKernelMap) -> None:
         super().__init__(desc, info, block, index)
         self._kernels = kernels
@@ -46,25 +50,28 @@ class OperatorWithKernel(OperatorBase):
         self._inferred: OrderedDict[Any, _Inferred] = OrderedDict()
         self._in_slots = [s for s in info.proto.inputs if s in self.inputs]
         self._out_slots = [s for s in info.proto.outputs if s in self.outputs]
-        # outputs that are their own input: name equality, declared or not, as optimizers and increment have it
+        # outputs that are their own input; one that is also read elsewhere in the op gets a buffer of its own
+        read = Counter(n for names in self.inputs.values() for n in names)
         self._inplace = {
             out: x
             for x, out in info.inplace.items()
             if x in self.inputs and out in self.outputs and self.inputs[x] == self.outputs[out]
+            if all(read[n] == 1 for n in self.inputs[x])
         }
 
     def is_inplace(self, slot: str) -> bool:
         """Whether the op writes its input `slot`: the buffer of an output that has the same variable."""
-        written = {n for names in self.outputs.values() for n in names}
+        written = {n for names in self.outputs.values() for n in names if n != EMPTY_VAR}
         return any(n in written for n in self.inputs[slot])
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         clock = time.perf_counter_ns() if run.profiler else 0
-        given = self.input_values(scope)
-        values = {s: given[s] for s in self._in_slots}
+        found = self.input_values(scope)
+        values = {s: found[s] for s in self._in_slots}
         chosen, expected = self.choose_kernel(values, run)
         clock = self._step(run, "choose_kernel", clock)
-        values = self._prepare(values, chosen, expected, run)
+        given = values
+        values = self._prepare(given, chosen, expected, run)
         attrs = self._resolve_tensor_attrs(scope) if self.tensor_attrs else self.attrs
         clock = self._step(run, "prepare_data", clock)
         inferred = self.infer_shape(values, attrs)
@@ -78,9 +85,12 @@ class OperatorWithKernel(OperatorBase):
                 if value is not None:
                     self.set_output(scope, name, value)
         clock = self._step(run, "write_back", clock)
+        if run.recorder is not None:
+            run.recorder.append(OpRecord(self, chosen, given, values, result, outputs, inferred.shares))
         if run.checks:
             if before is not None:
                 checks.check_overwritten(self, chosen, values, before)
+                checks.check_aliased(self, chosen, values, outputs)
             if run.checks.shapes:
                 checks.check_shapes(self, inferred.dims, outputs)
             if run.checks.unused_input:
@@ -126,6 +136,9 @@ class OperatorWithKernel(OperatorBase):
             new = vs
             for i, v in enumerate(vs):
                 if not isinstance(v, LoDTensor):
+                    if isinstance(v, SelectedRows) and v.place != run.place:
+                        new = list(vs) if new is vs else new
+                        new[i] = transform_rows(v, run.place, run.pool)
                     continue
                 dtype = None
                 if rule is not None:
@@ -148,8 +161,8 @@ class OperatorWithKernel(OperatorBase):
             flat = [x for n in names for x in np.asarray(self.get_input(scope, n)).reshape(-1).tolist()]
             if not proto.type.name.endswith("S") and len(flat) != 1:
                 raise PreconditionNotMetError(
-                    f"op {self.type}: attribute {name!r} is taken from variable {names[0]!r}, which holds "
-                    f"{len(flat)} values; expected one"
+                    f"op {self.type}: attribute {name!r} is taken from {', '.join(map(repr, names)) or 'no variable'}, "
+                    f"which holds {len(flat)} values; expected one"
                 )
             resolved[name] = flat if proto.type.name.endswith("S") else flat[0]
         assert self.info.checker is not None
@@ -201,7 +214,8 @@ class OperatorWithKernel(OperatorBase):
         named = {param: attrs[name] for param, name in chosen.signature.attrs}
         for name in chosen.signature.injected:
             if name == "ctx":
-                named["ctx"] = KernelContext(self, values, run)
+                lods = {s: [v.lod if isinstance(v, LoDTensor) else [] for v in vs] for s, vs in values.items()}
+                named["ctx"] = KernelContext(self, lods, run)
             elif name == "xp":
                 named["xp"] = run.device.xp
             else:
@@ -214,7 +228,8 @@ class OperatorWithKernel(OperatorBase):
         x = self._inplace.get(out)
         value = values[x][0] if x is not None else None
         if isinstance(value, LoDTensor) and not value.shared and value.array.flags.c_contiguous:
-            owned = value.array.flags.owndata if isinstance(value.array, np.ndarray) else True
+            flags = value.array.flags
+            owned = flags.owndata and flags.writeable if isinstance(value.array, np.ndarray) else True
             return value.array if owned else None
         return None
 
@@ -231,6 +246,12 @@ class OperatorWithKernel(OperatorBase):
                 continue
             many = self.info.proto.outputs[slot].duplicable
             items = returned if many and isinstance(returned, list | tuple) else [returned]
+            if len(items) != len(self.outputs[slot]) and returned is not None:
+                raise DefinitionError(
+                    f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned {len(items)} values for "
+                    f"output {slot}; expected one for each of its {len(self.outputs[slot])} variables (None = not "
+                    "computed)"
+                )
             outputs[slot] = [self._wrap(v, lods.get((slot, i), []), slot, i, chosen, run) for i, v in enumerate(items)]
         if chosen.spec.view:
             self._share_memory(values, outputs)
@@ -259,7 +280,10 @@ class OperatorWithKernel(OperatorBase):
         return {slots[0]: result} if slots else {}
 
     def _wrap(self, value: Any, lod: Any, slot: str, i: int, chosen: Candidate, run: RunContext) -> Any:
-        if value is None or isinstance(value, SelectedRows | LoDTensorArray):
+        if value is None or isinstance(value, LoDTensorArray):
+            return value
+        if isinstance(value, SelectedRows):
+            value.place = run.place
             return value
         if isinstance(value, LoDTensor):
             value.place, value.layout = run.place, chosen.spec.layout
@@ -271,10 +295,21 @@ class OperatorWithKernel(OperatorBase):
                     f"{type(value).__name__} for output {slot}; expected an array"
                 )
             value = np.asarray(value)
+        if value.dtype not in _DTYPES:
+            self._check_dtype(value.dtype, slot, chosen)
         tensor = LoDTensor(value, lod, place=run.place, layout=chosen.spec.layout, check=False)
         if tensor.array.dtype.kind == "c" and "@GRAD" in slot:
             tensor = self._real_gradient(tensor, slot, i)
         return tensor
+
+    def _check_dtype(self, dtype: Any, slot: str, chosen: Candidate) -> None:
+        try:
+            dtype_name(dtype)
+        except InvalidArgumentError:
+            raise DefinitionError(
+                f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned dtype {dtype} for output "
+                f"{slot}; expected one of {', '.join(sorted(ALL_DTYPES))}"
+            ) from None
 
     def _real_gradient(self, tensor: LoDTensor, slot: str, i: int) -> LoDTensor:
         """The gradient of a real variable is real, also where it flowed through complex numbers."""
@@ -293,6 +328,7 @@ class OperatorWithKernel(OperatorBase):
 
 
 _NOTHING_INFERRED = _Inferred({}, ())
+_DTYPES = frozenset(np.dtype(name) for name in ALL_DTYPES if name != "bfloat16")
 
 
 def create_operator(desc: OpDesc, block: BlockDesc, index: int, manager: Any, place: Place) -> OperatorBase:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from oprack.runtime.kernel_operator import create_operator
 from oprack.runtime.liveness import last_uses
 from oprack.runtime.operator import OperatorBase
+from oprack.runtime.plan.block_plan import BlockPlan
 from oprack.tensor import Place, Scope
-from oprack.types import VarType
+from oprack.types import PER_RUN_KINDS
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, ProgramDesc
 
-# What a scope of a run holds besides tensors; never taken for a parameter.
-_PER_RUN_KINDS = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST)
 
 # How many different fetch lists of a block keep their liveness.
 _FETCH_LISTS = 8
@@ -31,9 +30,20 @@ class PreparedBlock:
         self.operators: list[OperatorBase] = [
             create_operator(op, block, i, manager, place) for i, op in enumerate(block.ops)
         ]
+        self._plans: dict[tuple[str, ...] | None, BlockPlan] = {}
         self._dying: dict[tuple[str, ...], list[list[str]]] = {}
-        self._local = [v.name for v in block.vars.values() if not v.persistable or v.type in _PER_RUN_KINDS]
-        self._persistable = [v.name for v in block.vars.values() if v.persistable and v.type not in _PER_RUN_KINDS]
+        self._local = [v.name for v in block.vars.values() if not v.persistable or v.type in PER_RUN_KINDS]
+        self._persistable = [v.name for v in block.vars.values() if v.persistable and v.type not in PER_RUN_KINDS]
+
+    def plan(self, keep: Sequence[str] | None) -> BlockPlan:
+        """The block's plan when the local variables in `keep` are read afterwards; None = all of them."""
+        key = None if keep is None else tuple(keep)
+        found = self._plans.get(key)
+        if found is None:
+            if len(self._plans) >= _FETCH_LISTS:
+                self._plans.clear()
+            found = self._plans[key] = BlockPlan(self.block, self.operators, key)
+        return found
 
     def dying(self, keep: Sequence[str]) -> list[list[str]]:
         """Per operator, the variables whose values nobody needs afterwards; `keep` are needed to the end."""
@@ -51,10 +61,7 @@ class PreparedBlock:
             scope.var(name)
         for name in self._persistable:
             if scope.find_var(name) is None:
-                root = scope
-                while root.parent is not None:
-                    root = root.parent
-                root.var(name)
+                scope.root().var(name)
 
 
 class PreparedProgram:

@@ -12,7 +12,8 @@ from oprack.tensor import Place, Scope
 
 if TYPE_CHECKING:
     from oprack.runtime.operator import OperatorBase
-    from oprack.runtime.prepared import PreparedProgram
+    from oprack.runtime.plan.record import OpRecord
+    from oprack.runtime.prepared import PreparedBlock, PreparedProgram
     from oprack.runtime.profiler import Profiler
 
 
@@ -47,7 +48,10 @@ class RunContext:
     profiler: Profiler | None = None
     observers: Sequence[Any] = ()
     excluded_libraries: frozenset[str] = frozenset()
-    depth: int = 0
+    planned: bool = False
+    """Blocks run through their plans; otherwise op by op on the reference path."""
+    recorder: list[OpRecord] | None = None
+    """Takes what each op on the reference path decided, while a plan is traced."""
 
     def run_block(self, index: int, scope: Scope, before: Callable[[Scope], None] | None = None) -> None:
         """Run block `index` in `scope`, after creating its own variables there."""
@@ -55,7 +59,14 @@ class RunContext:
         block.create_variables(scope)
         if before is not None:
             before(scope)
-        self.run_operators(block.operators, scope)
+        self.run_steps(block, scope, None)
+
+    def run_steps(self, block: PreparedBlock, scope: Scope, keep: Sequence[str] | None) -> None:
+        """Run a block in `scope`, which has its variables. keep: local ones that are read afterwards; None = all."""
+        if self.planned:
+            block.plan(keep).run(self, scope)
+        else:
+            self.run_operators(block.operators, scope, None if keep is None else block.dying(keep))
 
     def run_operators(
         self, operators: Sequence[OperatorBase], scope: Scope, dying: Sequence[Sequence[str]] | None = None

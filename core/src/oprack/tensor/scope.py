@@ -17,11 +17,11 @@ class Variable:
         self.value = value
 
     def set(self, value: Any) -> None:
-        """Hold `value`; arrays are wrapped into a LoDTensor."""
+        """Hold `value`; an array is wrapped into a LoDTensor and stays the caller's: ops in place copy it first."""
         if hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "place"):
             from oprack.tensor.lod_tensor import LoDTensor
 
-            value = LoDTensor(value)
+            value = LoDTensor(value, shared=True)
         self.value = value
 
     def get(self) -> Any:
@@ -81,6 +81,13 @@ class Scope:
                 + (f"; did you mean {', '.join(map(repr, near))}?" if near else "")
             )
         return found
+
+    def root(self) -> Scope:
+        """The outermost ancestor, this scope itself when it has no parent."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
 
     def find_local_var(self, name: str) -> Variable | None:
         return self._vars.get(name)

@@ -1,0 +1,86 @@
+"""BlockPlan: a block as segments of generated code and, between them, the ops that run themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, cast
+
+from oprack.runtime.operator import OperatorBase
+from oprack.runtime.plan.segment import Segment
+from oprack.tensor import Scope
+from oprack.types import PER_RUN_KINDS
+
+if TYPE_CHECKING:
+    from oprack.desc import BlockDesc
+    from oprack.runtime.kernel_operator import OperatorWithKernel
+    from oprack.runtime.run_context import RunContext
+
+
+class BlockPlan:
+    """Steps of a block. keep: variables that are read afterwards; None = everything that it writes."""
+
+    def __init__(self, block: BlockDesc, operators: Sequence[OperatorBase], keep: Collection[str] | None) -> None:
+        groups = [list(ops) for _, ops in groupby(operators, key=_runs_kernel)]
+        needed = None if keep is None else set(keep)
+        steps: list[Segment | OperatorBase] = []
+        for group in reversed(groups):
+            if _runs_kernel(group[0]):
+                steps.append(Segment(cast("list[OperatorWithKernel]", group), block, needed))
+            else:
+                steps += reversed(group)
+            if needed is not None:
+                needed = needed | _read_by(group, block)
+        self.steps = steps[::-1]
+        written = {n for op in operators for names in op.outputs.values() for n in names}
+        own = [block.vars[n] for n in written if n in block.vars]
+        # ops that run themselves write to a variable of any scope above, unless this one has it
+        alone = {n for s in steps if not isinstance(s, Segment) for names in s.outputs.values() for n in names}
+        self._local = [v.name for v in own if v.name in alone and (not v.persistable or v.type in PER_RUN_KINDS)]
+        self._persistable = [v.name for v in own if v.persistable and v.type not in PER_RUN_KINDS]
+
+    def run(self, run: RunContext, scope: Scope) -> None:
+        """Run every step in `scope`."""
+        for name in self._local:
+            scope.var(name)
+        for name in self._persistable:
+            if scope.find_var(name) is None:
+                scope.root().var(name)
+        for step in self.steps:
+            step.run(run, scope) if isinstance(step, Segment) else step.run(scope, run)
+
+    def source(self) -> str:
+        """The generated code, for people to read."""
+        parts = []
+        for step in self.steps:
+            if isinstance(step, Segment):
+                parts += step.sources() or [f"# {len(step.operators)} ops, not compiled yet\n"]
+            else:
+                parts.append(f"# {step.type} runs itself: {step.desc}\n")
+        return "\n".join(parts)
+
+
+def _runs_kernel(op: OperatorBase) -> bool:
+    """Whether generated code can call the op's kernel: it has one, and no attribute is taken from a variable."""
+    return not op.runs_itself and not op.tensor_attrs
+
+
+def _read_by(operators: Sequence[OperatorBase], block: BlockDesc) -> set[str]:
+    """Variables that ops may read, those that their blocks name and those that attributes name included."""
+    found: set[str] = set()
+    pending: list[int] = []
+    for op in operators:
+        found.update(n for names in op.inputs.values() for n in names)
+        found.update(n for v in op.tensor_attrs.values() for n in ([v] if isinstance(v, str) else v))
+        pending += op.desc.sub_blocks()
+    seen: set[int] = set()
+    while pending:
+        index = pending.pop()
+        if index in seen:
+            continue
+        seen.add(index)
+        for desc in block.program.blocks[index].ops:
+            found.update((*desc.input_arg_names(), *desc.output_arg_names()))
+            found.update(v for v in desc.attrs.values() if isinstance(v, str))
+            pending += desc.sub_blocks()
+    return found

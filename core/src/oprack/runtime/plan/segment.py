@@ -1,0 +1,190 @@
+"""Segment: ops in a row that only run kernels, compiled per signature of what they read."""
+
+from __future__ import annotations
+
+import linecache
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from oprack.errors import OpError
+from oprack.runtime.plan.codegen import Generated, Generator, Port
+from oprack.runtime.plan.record import OpRecord, signature
+from oprack.tensor import LoDTensor, Scope
+
+if TYPE_CHECKING:
+    from oprack.desc import BlockDesc
+    from oprack.runtime.kernel_operator import OperatorWithKernel
+    from oprack.runtime.run_context import RunContext
+
+_SIGNATURES = 8
+_SHAPES = 256
+
+
+@dataclass
+class Compiled:
+    """A generated function for one signature. shapes: of inputs that the ops' own shape rules have accepted."""
+
+    generated: Generated
+    function: Any
+    shapes: OrderedDict[Any, None] = field(default_factory=OrderedDict)
+
+
+class Segment:
+    """Ops of a block that run kernels, without one that runs itself in between.
+
+    keep: variables that are read after the segment; None = all that it writes.
+    """
+
+    def __init__(self, operators: Sequence[OperatorWithKernel], block: BlockDesc, keep: Collection[str] | None) -> None:
+        self.operators = list(operators)
+        written: set[str] = set()
+        reads: dict[str, None] = {}
+        for op in self.operators:
+            reads.update(dict.fromkeys(n for names in op.inputs.values() for n in names if n not in written))
+            written.update(n for names in op.outputs.values() for n in names)
+        outer = {n for n in written if n not in block.vars or block.vars[n].persistable}
+        self.keep = written if keep is None else {n for n in written if n in keep} | outer
+        self._outer = outer
+        self._dead = [n for n in written if n not in self.keep]
+        if keep is not None:
+            read_last = {n for n in reads if n not in keep and n in block.vars and not block.vars[n].persistable}
+            self._dead += sorted(read_last - written)
+        persistable = {n for n in reads if (v := block.find_var_recursive(n)) is not None and v.persistable}
+        self._parameters = [n for n in reads if n in persistable]
+        self._temporaries = [n for n in reads if n not in persistable]
+        self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
+        self._last: tuple[list[Any], Any, Any] = ([], None, None)
+        self._ops_text = f"{len(self.operators)} ops from {self.operators[0].key}"
+
+    # Running ----------------------------------------------------------------------------------------------------------
+    def run(self, run: RunContext, scope: Scope) -> None:
+        """Run in `scope`: generated code for a signature and shapes seen before, else the reference path, traced."""
+        parameters = [_value(scope, n) for n in self._parameters]
+        temporaries = [_value(scope, n) for n in self._temporaries]
+        # parameters are the same objects from run to run, unless they are trained: then identity fails, not equality
+        known, parameter_key, parameter_shapes = self._last
+        if known != parameters:
+            parameter_key = tuple(map(signature, parameters))
+            parameter_shapes = tuple(getattr(v, "shape", None) for v in parameters)
+            self._last = (parameters, parameter_key, parameter_shapes)
+        key = (run.excluded_libraries, run.place, parameter_key, tuple(map(signature, temporaries)))
+        shapes = (parameter_shapes, tuple(_inner_shape(v) for v in temporaries))
+        compiled = self._compiled.get(key)
+        if compiled is None or shapes not in compiled.shapes:
+            self._trace(run, scope, key, shapes)
+            return
+        values = dict(zip(self._parameters, parameters, strict=True))
+        values.update(zip(self._temporaries, temporaries, strict=True))
+        del temporaries
+        self._drop(scope)
+        self._execute(compiled, values, run, scope)
+
+    def _drop(self, scope: Scope) -> None:
+        """Let go of variables of this scope that nobody reads after the segment."""
+        for n in self._dead:
+            var = scope.find_local_var(n)
+            if var is not None:
+                var.value = None
+
+    def _execute(self, compiled: Compiled, values: dict[str, Any], run: RunContext, scope: Scope) -> None:
+        args: list[Any] = []
+        for port in compiled.generated.inputs:
+            value = values[port.var]
+            if not port.tensor:
+                args.append(value)
+                continue
+            args.append(value.array)
+            if port.lod:
+                args.append(value.lod)
+            if port.flag:
+                args.append(not value.shared and value.array.flags.owndata and value.array.flags.c_contiguous)
+        values.clear()
+        try:
+            results = compiled.function(run, *args)
+        except Exception as error:
+            raise self._explain(compiled, error, run) from error
+        self._store(compiled.generated.outputs, results, run, scope)
+
+    def _store(self, ports: Sequence[Port], results: list[Any], run: RunContext, scope: Scope) -> None:
+        i = 0
+        for port in ports:
+            value = results[i]
+            i += 1
+            if port.tensor:
+                lod: Any = []
+                if port.lod:
+                    lod = results[i]
+                    i += 1
+                value = LoDTensor(value, lod, place=run.place, check=False, shared=port.shared)
+            var = (scope.find_var(port.var) if port.var in self._outer else None) or scope.var(port.var)
+            var.value = value
+
+    # Tracing ----------------------------------------------------------------------------------------------------------
+    def _trace(self, run: RunContext, scope: Scope, key: Any, shapes: Any) -> None:
+        """Run on the reference path, which checks every shape; compile when this signature is new."""
+        records: list[OpRecord] = []
+        for op in self.operators:
+            for n in (n for names in op.outputs.values() for n in names if n not in self._outer):
+                scope.var(n)
+            run.recorder = records
+            try:
+                op.run(scope, run)
+            finally:
+                run.recorder = None
+        compiled = self._compiled.get(key)
+        if compiled is None and all(r.plain for r in records):
+            compiled = self._compiled[key] = self._compile(records, run)
+            if len(self._compiled) > _SIGNATURES:
+                self._compiled.popitem(last=False)
+        if compiled is not None:
+            compiled.shapes[shapes] = None
+            if len(compiled.shapes) > _SHAPES:
+                compiled.shapes.popitem(last=False)
+        self._drop(scope)
+
+    def _compile(self, records: list[OpRecord], run: RunContext) -> Compiled:
+        generated = Generator(records, self.keep, run.device.xp).generate()
+        filename = f"<plan of {self._ops_text}>"
+        linecache.cache[filename] = (len(generated.source), None, generated.source.splitlines(True), filename)
+        exec(compile(generated.source, filename, "exec"), generated.namespace)
+        return Compiled(generated, generated.namespace.pop("segment"))
+
+    # Errors -----------------------------------------------------------------------------------------------------------
+    def _explain(self, compiled: Compiled, error: Exception, run: RunContext) -> Exception:
+        """Run the op that failed once more on the reference path, which says what is wrong with its inputs."""
+        frame = error.__traceback__.tb_next if error.__traceback__ else None
+        index = compiled.generated.lines.get(frame.tb_lineno) if frame else None
+        if frame is None or index is None:
+            return OpError(f"{self._ops_text} failed: {type(error).__name__}: {error}")
+        op, scope, values = self.operators[index], Scope(), frame.tb_frame.f_locals
+        for slot, locals_ in compiled.generated.slots[index].items():
+            for name, (array, lod) in zip(op.inputs[slot], locals_, strict=True):
+                if array:
+                    value = values[array]
+                    bare = not hasattr(value, "place")
+                    lods = values.get(lod, [])
+                    scope.var(name).value = LoDTensor(value, lods, check=False, shared=True) if bare else value
+        try:
+            op.run(scope, run)
+        except Exception as explained:
+            return explained
+        return OpError(f"op {op.type} failed: {type(error).__name__}: {error}\n{op.describe(scope)}")
+
+    def sources(self) -> list[str]:
+        """Generated code, one text per signature."""
+        return [c.generated.source for c in self._compiled.values()]
+
+
+def _value(scope: Scope, name: str) -> Any:
+    var = scope.find_var(name)
+    return var.value if var is not None else None
+
+
+def _inner_shape(value: Any) -> Any:
+    """Shape without the first dim, which batches and sequences vary; rank 0 stays apart from rank 1."""
+    if isinstance(value, LoDTensor):
+        shape = value.array.shape
+        return shape[1:] if shape else None
+    return None
