@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from oprack.desc import BlockDesc, ProgramDesc, VarDesc
 from oprack.errors import PreconditionNotMetError
@@ -23,18 +23,33 @@ class ParameterInfo:
     initializer: Any = None
 
 
+class Schedule(Protocol):
+    """A number that Python computes before every run of a program, such as a learning rate that decays.
+
+    Its state is of JSON's kinds of values; checkpoints keep it.
+    """
+
+    def __call__(self) -> float: ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def set_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
 class Program:
     """A program. `Program()` has one empty block; `Program.parse(data)` reads a `.pdmodel` or `__model__` file's bytes.
 
     desc: the ProgramDesc, which may be changed freely. Beside it the Program keeps only what matters while it is built:
-    parameters: name -> ParameterInfo of parameters that layers made. current_block_idx: where ops are appended.
+    parameters: name -> ParameterInfo of parameters that layers made. schedules: persistable variable -> Schedule, whose
+    value Executor.run writes into it before the ops run. current_block_idx: where ops are appended.
     """
 
-    __slots__ = ("__weakref__", "current_block_idx", "desc", "parameters")
+    __slots__ = ("__weakref__", "current_block_idx", "desc", "parameters", "schedules")
 
     def __init__(self, desc: ProgramDesc | None = None) -> None:
         self.desc = ProgramDesc() if desc is None else desc
         self.parameters: dict[str, ParameterInfo] = {}
+        self.schedules: dict[str, Schedule] = {}
         self.current_block_idx = 0
 
     @classmethod
@@ -95,9 +110,12 @@ class Program:
         """An independent copy. for_test: without gradient and update ops, and `is_test` set where an op has it."""
         program = type(self)(self.desc.clone())
         program.parameters = {name: replace(info) for name, info in self.parameters.items()}
+        program.schedules = dict(self.schedules)
         program.current_block_idx = self.current_block_idx
         if for_test:
             _to_inference(program.desc)
+            kept = program.global_block().vars
+            program.schedules = {name: s for name, s in self.schedules.items() if name in kept}
         return program
 
     def __str__(self) -> str:

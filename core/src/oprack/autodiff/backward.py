@@ -105,9 +105,9 @@ class Backward:
                 j = self._last_writer.get(n, -1)
                 if n in seen and slot not in unread and j > mine:
                     raise InvalidArgumentError(
-                        f"op {op.type}: its gradient {desc.type} needs {slot}, variable {n!r}, but op {ops[j].type} (number "
-                        f"{j} of the block) overwrites it in place afterwards; let that op write to a variable of its "
-                        "own, for example through layers.assign"
+                        f"op {op.type}: its gradient {desc.type} needs {slot}, variable {n!r}, but op {ops[j].type} "
+                        f"(number {j} of the block) overwrites it in place afterwards; let that op write to a variable "
+                        "of its own, for example through layers.assign"
                     )
 
     def _bind_arrived(self, op: OpDesc, desc: OpDesc, arrived: Mapping[str, str]) -> None:

@@ -15,6 +15,7 @@ from oprack.runtime.prepared import PreparedCache, PreparedProgram
 from oprack.runtime.profiler import current_profiler
 from oprack.runtime.random import RandomState
 from oprack.runtime.run_context import Checks, RunContext
+from oprack.runtime.schedules import set_schedules
 from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Place, Scope
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ class Executor(NaiveExecutor):
         names = self._fetch_names(block, fetch_list)
         prepared = self.prepare(desc) if self.prepared else PreparedProgram(desc, self.manager, self.place)
         outer = scope if scope is not None else global_scope()
+        if not isinstance(program, ProgramDesc):
+            set_schedules(block, program.schedules, outer)
         local = outer.new_scope()
         try:
             prepared.block(0).create_variables(local)

@@ -1,0 +1,72 @@
+"""Ops at the end of a block that was built before: clipping, regularisation and what else follows a backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oprack.autodiff.roles import OpRole
+from oprack.desc import BlockDesc, OpDesc
+from oprack.op.desc_infer import infer_op
+from oprack.packs.manager import PackManager, default_manager
+from oprack.types import AttrType
+
+
+class OpAppender:
+    """Appends ops to `block` with one role and name scope; variables are given and returned by name."""
+
+    def __init__(
+        self,
+        block: BlockDesc,
+        *,
+        role: OpRole = OpRole.OPTIMIZE,
+        scope: str = "/",
+        manager: PackManager | None = None,
+    ) -> None:
+        self.block, self.role, self.scope = block, role, scope
+        self.manager = manager or default_manager()
+
+    def append(
+        self,
+        type: str,
+        inputs: Mapping[str, Sequence[str]],
+        outputs: Mapping[str, Sequence[str]],
+        attrs: Mapping[str, Any] | None = None,
+        pair: Sequence[str] = (),
+    ) -> OpDesc:
+        """Append an op whose outputs exist or are made now. pair: the parameter and gradient that it works for."""
+        info = self.manager.op_info(type)
+        op = OpDesc(type, inputs, outputs)
+        for name, value in (attrs or {}).items():
+            op.set_attr(name, value, info.proto.attrs[name].type)
+        op.set_attr("op_role", int(self.role), AttrType.INT)
+        op.set_attr("op_role_var", list(pair), AttrType.STRINGS)
+        op.set_attr("op_namescope", self.scope, AttrType.STRING)
+        for names in outputs.values():
+            for name in names:
+                if self.block.find_var_recursive(name) is None:
+                    self.block.create_var(name)
+        infer_op(op, self.block, info)
+        return self.block.append_op(op)
+
+    def apply(
+        self,
+        type: str,
+        inputs: Mapping[str, Sequence[str]],
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        name: str,
+        pair: Sequence[str] = (),
+    ) -> str:
+        """Append an op whose output Out is a new variable, `name` or `name` with a number; returns it."""
+        out = self.new_name(name)
+        self.append(type, inputs, {"Out": [out]}, attrs, pair)
+        return out
+
+    def new_name(self, name: str) -> str:
+        """`name`, or `name` with a number when the block or a parent has it."""
+        found, n = name, 0
+        while self.block.find_var_recursive(found) is not None:
+            n += 1
+            found = f"{name}_{n}"
+        return found
