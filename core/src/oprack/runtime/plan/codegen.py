@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -198,7 +199,8 @@ class Generator:
         return self._named(hint, value)
 
     def _named(self, hint: str, value: Any) -> str:
-        name = f"{hint}_{len(self._names)}"
+        taken = keyword.iskeyword(hint) or hint in (*self._names, "run", "result", "segment") or hint[:1] in "v_"
+        name = f"{hint}_{len(self._names)}" if taken or hint.startswith(("lod", "own")) else hint
         self._names[name] = value
         return name
 
@@ -232,11 +234,14 @@ class Generator:
             return "None"
         if x.external:
             x.flag = x.flag or f"own{x.name[1:]}"
-        # with a second tensor the result may be larger than X, by broadcasting
+        # with a second tensor the result may be larger than X, by broadcasting, where X has a dim of 1
         seconds = [y for slot, ys in step.ins.items() if slot != x_slot for y in ys if y is not None and y.tensor]
         conditions = [x.flag] if x.flag else []
         if not same_var:
-            conditions += [f"{y.name}.shape == {x.name}.shape" for y in seconds]
+            conditions += [
+                f"({y.name}.shape == {x.name}.shape or {y.name}.ndim <= {x.name}.ndim and 1 not in {x.name}.shape)"
+                for y in seconds
+            ]
         conditions += [] if x.external else [f"{x.name}.flags.owndata"]
         return f"{x.name} if {' and '.join(conditions)} else None"
 
