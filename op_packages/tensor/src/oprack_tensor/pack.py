@@ -6,8 +6,30 @@ from typing import Any
 
 from oprack import hookimpl
 
+# Module in layers/ -> the functions of it that are layers.
+LAYERS = {
+    "create": """
+        assign create_tensor eye fill_constant fill_constant_batch_size_like linspace ones ones_like range
+        zeros zeros_like
+    """,
+    "shape": """
+        cast expand expand_as flatten reshape reverse shape squeeze transpose unsqueeze
+    """,
+    "parts": """
+        argsort concat gather gather_nd scatter scatter_nd_add slice split stack strided_slice topk unstack
+        where
+    """,
+}
+
 
 @hookimpl
 def oprack_ops(register: Any) -> None:
     """Register the ops and kernels that ops.toml beside this file lists."""
     register.manifest(__package__)
+
+
+@hookimpl
+def oprack_layers(register: Any) -> None:
+    """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
+    for module, names in LAYERS.items():
+        register.layers(f"{__package__}.layers.{module}", *names.split())
