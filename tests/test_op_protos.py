@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oprack.errors import AttributeValueError
+from oprack.op import OpInfo
 from oprack.op.proto import AttrProto, SlotProto
 from oprack.packs.manager import default_manager
 
@@ -100,7 +103,7 @@ def test_grad_maker_emits_what_paddle_emits(op_type: str) -> None:
     proto = info.proto
     inputs = {s.name: [f"{s.name}.{i}" for i in range(2 if s.duplicable else 1)] for s in proto.inputs.values()}
     outputs = {s.name: [f"{s.name}.{i}" for i in range(2 if s.duplicable else 1)] for s in proto.outputs.values()}
-    attrs = {a.name: _any_value(a) for a in proto.attrs.values() if a.required}
+    attrs = _required_attrs(info)
     types = {a.name: a.type for a in proto.attrs.values() if a.required}
     try:
         made = make_grad_ops(info, OpDesc(op_type, inputs, outputs, attrs, types))
@@ -115,10 +118,21 @@ def test_grad_maker_emits_what_paddle_emits(op_type: str) -> None:
         assert set(ours.outputs) == results, f"{ours.type}: outputs"
 
 
-def _any_value(attr: AttrProto) -> Any:
-    name = attr.type.name
-    value: Any = "x" if name.startswith("STRING") else 1
-    return [value] if name.endswith("S") else value
+def _required_attrs(info: OpInfo) -> dict[str, Any]:
+    """Some values that the op's checks accept, for the attributes without a default."""
+    required = [a for a in info.proto.attrs.values() if a.required]
+    choices = [["x"] if "STRING" in a.type.name else [1, 2] for a in required]
+    for size in (1, 2, 3):
+        for values in itertools.product(*choices):
+            attrs = {
+                a.name: [v] * size if a.type.name.endswith("S") else v for a, v in zip(required, values, strict=True)
+            }
+            try:
+                info.checker.check(attrs)
+            except AttributeValueError:
+                continue
+            return attrs
+    raise AssertionError(f"{info.type}: no value found for {[a.name for a in required]}")
 
 
 @pytest.mark.parametrize("op_type", [t for t in OP_TYPES if t in reference()["ops"]])
