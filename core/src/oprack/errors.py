@@ -115,6 +115,10 @@ class BlockCycleError(ModelError):
     """Sub-blocks of a program contain each other, or a block index points nowhere."""
 
 
+class BlockDepthError(ModelError):
+    """Blocks of a program are nested deeper than a run can follow."""
+
+
 class MissingParameterError(ModelError, NotFoundError):
     """A persistable variable of the program has no value in the files."""
 

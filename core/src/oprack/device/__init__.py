@@ -2,7 +2,13 @@
 
 from oprack.device.context import CPUDeviceContext, DeviceContext
 from oprack.device.pool import DeviceContextPool
-from oprack.device.transform import host_array, register_layout_transform, transform_layout, transform_tensor
+from oprack.device.transform import (
+    host_array,
+    register_layout_transform,
+    transform_layout,
+    transform_rows,
+    transform_tensor,
+)
 
 __all__ = [
     "CPUDeviceContext",
@@ -11,5 +17,6 @@ __all__ = [
     "host_array",
     "register_layout_transform",
     "transform_layout",
+    "transform_rows",
     "transform_tensor",
 ]

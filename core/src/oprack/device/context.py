@@ -23,7 +23,7 @@ class DeviceContext:
     def __init__(self, place: Place) -> None:
         self.place = place
         self._handles: dict[str, Any] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # creating one handle may ask for another
 
     def handle(self, name: str, create: Callable[[], Any]) -> Any:
         """A library handle (an engine, a cuBLAS handle) owned by this context; created once, on first use."""

@@ -12,6 +12,7 @@ from oprack.errors import AlreadyExistsError, UnimplementedError
 from oprack.tensor.dtype import numpy_dtype
 from oprack.tensor.lod_tensor import LoDTensor
 from oprack.tensor.place import Place
+from oprack.tensor.selected_rows import SelectedRows
 
 _LAYOUTS: dict[tuple[str, str], Callable[[Any], Any]] = {}
 
@@ -77,10 +78,21 @@ def transform_tensor(
         if target.kind != "c" and array.dtype.kind == "c":
             array = array.real
         array = array.astype(target)
-    if array is tensor.array:
+    if array is tensor.array and (place, layout) == (tensor.place, tensor.layout):
         return tensor
-    shared = tensor.shared or (isinstance(array, np.ndarray) and array.base is not None)
+    # a transposed view, or a place on the same memory: then neither side may be written in place
+    shared = array is tensor.array or (isinstance(array, np.ndarray) and not array.flags.owndata)
+    tensor.shared = tensor.shared or shared
     return LoDTensor(array, tensor.lod, place=place, layout=layout, check=False, shared=shared)
+
+
+def transform_rows(rows: SelectedRows, place: Place, pool: DeviceContextPool) -> SelectedRows:
+    """`rows` at `place`; the same object when it is there."""
+    if rows.place == place:
+        return rows
+    source, target = pool.get(rows.place), pool.get(place)
+    value = target.from_host(source.to_host(rows.value))
+    return SelectedRows(source.to_host(rows.rows), value, rows.height, place=place, check=False, shared=True)
 
 
 def host_array(tensor: LoDTensor, pool: DeviceContextPool) -> np.ndarray:

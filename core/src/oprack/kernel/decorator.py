@@ -55,7 +55,7 @@ def kernel(
     """Declare a kernel of `op_type`; may be stacked for several ops.
 
     place: "cpu", "cuda" or both. dtypes: names that OpKernelType's dtype may have. library, layout: see OpKernelType.
-    when: a Predicate. priority: the highest that fits wins. view: the result is a view of the first input's memory.
+    when: a Predicate. priority: the highest that fits wins. view: results may be views of the first parameter's memory.
 
     The function's positional parameters are input slots (a list for a duplicable one, None for an absent one,
     `Out@GRAD` is `Out_grad`); keyword-only parameters are attributes or the injected `out`, `ctx`, `xp`.

@@ -39,9 +39,13 @@ class OpKernelMap:
             raise DefinitionError(f"kernel {spec.name} is of op {spec.op_type}, not of {self.proto.type}")
         spec = replace(spec, owner=owner)
         signature = bind_signature(spec.function, self.proto)
+        if spec.view and not signature.inputs:
+            raise DefinitionError(
+                f"kernel {spec.name} ({spec.where}): view=True, but it has no parameter to be a view of"
+            )
         for other, sig in self._kernels:
-            if other.function is spec.function and other.place == spec.place:
-                return
+            if replace(other, owner=owner) == spec:
+                return  # the same declaration, reached by two ways
             same = (other.place, other.layout, other.library, other.priority, other.when) == (
                 spec.place,
                 spec.layout,

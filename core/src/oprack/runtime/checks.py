@@ -109,7 +109,7 @@ def check_aliased(
 
     An op in place on either of them would change the other.
     """
-    first = next(iter(values), "")
+    first = chosen.signature.inputs[0][0] if chosen.signature.inputs else ""
     read = [
         (slot, i, a)
         for slot, vs in values.items()
@@ -127,7 +127,7 @@ def check_aliased(
                             f"op {op.type}: kernel {chosen.spec.name} of {chosen.spec.owner} ({chosen.spec.where}): "
                             f"output {slot} (variable {op.outputs[slot][k]!r}) lies on the memory of input {x} "
                             f"(variable {op.inputs[x][i]!r}); return a copy, or declare @kernel(..., view=True) when "
-                            "it is a view of the first input"
+                            "it is a view of the kernel's first parameter"
                         )
 
 

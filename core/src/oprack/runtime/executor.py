@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from oprack.desc import ProgramDesc
-from oprack.device import DeviceContextPool, host_array
-from oprack.errors import FeedNameError, FetchNameError, InvalidArgumentError
+from oprack.device import DeviceContextPool, host_array, transform_rows
+from oprack.errors import FeedError, FeedNameError, FetchNameError, InvalidArgumentError
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import as_fed_value, feed_ops, fetch_ops, set_feeds
 from oprack.runtime.prepared import PreparedCache, PreparedProgram
@@ -16,7 +16,7 @@ from oprack.runtime.profiler import current_profiler
 from oprack.runtime.random import RandomState
 from oprack.runtime.run_context import Checks, RunContext
 from oprack.runtime.schedules import set_schedules
-from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Place, Scope
+from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc
@@ -127,7 +127,7 @@ class Executor(NaiveExecutor):
         local = outer.new_scope()
         try:
             prepared.block(0).create_variables(local)
-            self._feed(block, dict(feed or {}), local)
+            self._feed(block, feed, local)
             self.run_prepared(prepared, local, names if self.prepared else None)
             return [self._fetched(local, name, return_numpy, block) for name in names]
         finally:
@@ -137,8 +137,12 @@ class Executor(NaiveExecutor):
         if fetch_list is None:
             own = fetch_ops(block)
             return sorted(own, key=lambda n: own[n])
-        names = [n if isinstance(n, str) else n.name for n in fetch_list]
+        if isinstance(fetch_list, str):
+            raise FetchNameError(f"fetch_list is the string {fetch_list!r}; expected a list of names: [{fetch_list!r}]")
+        names = [n if isinstance(n, str) else getattr(n, "name", n) for n in fetch_list]
         for name in names:
+            if not isinstance(name, str):
+                raise FetchNameError(f"fetch_list has {name!r}; expected names of variables, or objects with a `name`")
             if block.find_var_recursive(name) is None:
                 import difflib
 
@@ -149,7 +153,10 @@ class Executor(NaiveExecutor):
                 )
         return names
 
-    def _feed(self, block: BlockDesc, feed: dict[str, Any], local: Scope) -> None:
+    def _feed(self, block: BlockDesc, given: Mapping[str, Any] | None, local: Scope) -> None:
+        feed = {} if given is None else given
+        if not isinstance(feed, Mapping):
+            raise FeedError(f"feed is a {type(feed).__name__}; expected a mapping, such as {{'x': array}}")
         columns = feed_ops(block)
         missing = [n for n in columns if n not in feed]
         unknown = [n for n in feed if block.find_var_recursive(n) is None]
@@ -178,6 +185,8 @@ class Executor(NaiveExecutor):
 
     def _host(self, value: Any, return_numpy: bool, name: str, copied: bool) -> Any:
         """The value in host memory; copied when the scope goes on using it."""
+        if isinstance(value, SelectedRows):
+            return transform_rows(value, CPUPlace(), self.pool)
         if not isinstance(value, LoDTensor):
             return value
         array = host_array(value, self.pool)

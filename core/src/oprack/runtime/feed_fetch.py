@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oprack.errors import (
+    CorruptModelError,
     FeedDtypeError,
+    FeedError,
     FeedLoDError,
     FeedNameError,
     FeedShapeError,
@@ -19,17 +22,17 @@ from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows, check_
 from oprack.types import DTYPE_NAMES, VarType
 
 if TYPE_CHECKING:
-    from oprack.desc import BlockDesc, VarDesc
+    from oprack.desc import BlockDesc, OpDesc, VarDesc
     from oprack.runtime.run_context import RunContext
 
 
 class FeedOp(OperatorBase):
-    """Out = X[col]: takes one value from the list that the executor filled."""
+    """Out = X[col]: takes one of the values that the executor filled in, by column."""
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         fed = self.get_input(scope, self.input("X"))
         col = self.attrs["col"]
-        if not isinstance(fed, list) or not 0 <= col < len(fed) or fed[col] is None:
+        if not isinstance(fed, dict) or col not in fed:
             raise FeedNameError(
                 f"op feed: nothing was fed for input number {col}, variable {self.output('Out')!r}; add it to "
                 "feed={...}"
@@ -38,26 +41,31 @@ class FeedOp(OperatorBase):
 
 
 class FetchOp(OperatorBase):
-    """Out[col] = X: puts one value into the list that the executor reads."""
+    """Out[col] = X: puts one value beside those of the other fetch ops, by column."""
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         value = self.get_input(scope, self.input("X"))
         name, col = self.output("Out"), self.attrs["col"]
         var = scope.find_var(name) or scope.var(name)
-        if not isinstance(var.value, list):
-            var.value = []
-        var.value.extend([None] * (col + 1 - len(var.value)))
+        if not isinstance(var.value, dict):
+            var.value = {}
         var.value[col] = value
 
 
 def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
     """The value to feed as `name`, checked against its VarDesc.
 
-    value: array, LoDTensor, SelectedRows, a list of LoDTensors, or a pair (array, LoD offsets).
-    Raises FeedDtypeError, FeedShapeError, FeedLoDError; each names the variable, what was fed and what is expected.
+    value: array, LoDTensor, SelectedRows, a pair (array, LoD offsets), or for an array of tensors a list of them.
+    The memory stays the caller's. Raises FeedDtypeError, FeedShapeError, FeedLoDError, or FeedError for another kind
+    than the variable's; each names the variable, what was fed and what is expected.
     """
-    if isinstance(value, SelectedRows | LoDTensorArray):
-        return value
+    kind = VarType.LOD_TENSOR if var is None else var.type
+    if isinstance(value, LoDTensorArray) or (isinstance(value, list) and kind == VarType.LOD_TENSOR_ARRAY):
+        _check_kind(name, "LoDTensorArray", var, VarType.LOD_TENSOR_ARRAY)
+        items: list[Any] = [t if t is None else as_fed_value(f"{name}[{i}]", t, None) for i, t in enumerate(value)]
+        return LoDTensorArray(items)
+    if isinstance(value, SelectedRows):
+        return SelectedRows(value.rows, value.value, value.height, place=value.place, check=False, shared=True)
     if isinstance(value, LoDTensor):
         tensor = LoDTensor(value.array, value.lod, place=value.place, layout=value.layout, check=False, shared=True)
     else:
@@ -67,7 +75,8 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
         try:
             array = value if hasattr(value, "dtype") and hasattr(value, "shape") else _array(value, var)
             tensor = LoDTensor(array, shared=True)
-            tensor.dtype  # noqa: B018  a dtype that Paddle does not have raises here
+            if tensor.dtype and not tensor.array.dtype.isnative:  # a dtype that Paddle does not have raises here
+                tensor.array = tensor.array.astype(tensor.array.dtype.newbyteorder("="))
         except InvalidArgumentError as error:
             raise FeedDtypeError(f"feed {name!r}: {error}") from error
         except (ValueError, TypeError) as error:
@@ -80,9 +89,16 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
         tensor.lod = check_lod(tensor.lod, tensor.shape[0] if tensor.array.ndim else 0, f"feed {name!r}")
     except InvalidLoDError as error:
         raise FeedLoDError(str(error)) from error
+    _check_kind(name, "LoDTensor", var, VarType.LOD_TENSOR)
     if var is not None and var.type == VarType.LOD_TENSOR:
         _check_against(name, tensor, var)
     return tensor
+
+
+def _check_kind(name: str, fed: str, var: VarDesc | None, kind: VarType) -> None:
+    """Tensors and arrays of tensors do not stand for each other; other kinds are left to the ops."""
+    if var is not None and var.type != kind and {var.type, kind} == {VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY}:
+        raise FeedError(f"feed {name!r}: got a {fed}; the program expects a {var.type.name}")
 
 
 def _array(value: Any, var: VarDesc | None) -> np.ndarray:
@@ -100,12 +116,13 @@ def _check_against(name: str, tensor: LoDTensor, var: VarDesc) -> None:
             f"pass value.astype({expected!r})"
         )
     dims = tuple(var.shape or ())
-    if dims and len(dims) != len(tensor.shape):
+    known = bool(dims) or (var.need_check_feed and var.shape is not None)
+    if known and len(dims) != len(tensor.shape):
         raise FeedShapeError(
             f"feed {name!r}: got shape {list(tensor.shape)} of rank {len(tensor.shape)}; the program expects rank "
             f"{len(dims)}, shape {list(dims)} (-1 = any size)"
         )
-    if var.need_check_feed and any(d not in (-1, s) for d, s in zip(dims, tensor.shape, strict=True)):
+    if var.need_check_feed and any(d not in (-1, s) for d, s in zip(dims, tensor.shape, strict=False)):
         raise FeedShapeError(
             f"feed {name!r}: got shape {list(tensor.shape)}; the program expects {list(dims)} (-1 = any size)"
         )
@@ -117,19 +134,17 @@ def _check_against(name: str, tensor: LoDTensor, var: VarDesc) -> None:
 
 
 def feed_ops(block: BlockDesc) -> dict[str, int]:
-    """Variable -> col of the feed ops of a block."""
-    return {op.outputs["Out"][0]: int(op.attrs.get("col", 0)) for op in block.ops if op.type == "feed"}
+    """Variable -> col of the feed ops of a block. Raises CorruptModelError for one without a variable or column."""
+    return _columns(op for op in block.ops if op.type == "feed")
 
 
 def set_feeds(block: BlockDesc, values: dict[str, Any], scope: Scope) -> None:
-    """Put values where the block reads them: into the list of its feed ops, and the others into their variables."""
+    """Put values where the block reads them: those of its feed ops by column, the others into their variables."""
     columns = feed_ops(block)
     if columns:
-        fed: list[Any] = [None] * (max(columns.values()) + 1)
-        for name, col in columns.items():
-            fed[col] = values.pop(name)
-        holder = next(op.inputs["X"][0] for op in block.ops if op.type == "feed")
-        scope.var(holder).value = fed
+        fed = {col: values.pop(name) for name, col in columns.items()}
+        for holder in {n for op in block.ops if op.type == "feed" for n in op.input("X")}:
+            scope.var(holder).value = fed
     for name, value in values.items():
         # a fed persistable variable keeps its value after the run, as a parameter set by hand would
         declared = block.find_var_recursive(name)
@@ -138,5 +153,17 @@ def set_feeds(block: BlockDesc, values: dict[str, Any], scope: Scope) -> None:
 
 
 def fetch_ops(block: BlockDesc) -> dict[str, int]:
-    """Variable -> col of the fetch ops of a block."""
-    return {op.inputs["X"][0]: int(op.attrs.get("col", 0)) for op in block.ops if op.type == "fetch"}
+    """Variable -> col of the fetch ops of a block. Raises CorruptModelError for one without a variable or column."""
+    return _columns(op for op in block.ops if op.type == "fetch")
+
+
+def _columns(ops: Iterable[OpDesc]) -> dict[str, int]:
+    columns: dict[str, int] = {}
+    for op in ops:
+        names, col = op.output("Out") if op.type == "feed" else op.input("X"), op.attr("col", 0)
+        if len(names) != 1 or not isinstance(col, int):
+            raise CorruptModelError(
+                f"op {op.type} names the variables {names} and col {col!r}; expected one variable and an integer col"
+            )
+        columns[names[0]] = col
+    return columns

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.device import transform_rows, transform_tensor
-from oprack.errors import DefinitionError, InvalidArgumentError, PreconditionNotMetError
+from oprack.errors import AttributeValueError, DefinitionError, InvalidArgumentError, PreconditionNotMetError
 from oprack.kernel import Candidate, KernelQuery, OpKernelMap, OpKernelType
 from oprack.op import OpInfo, slot_name
 from oprack.runtime import checks
+from oprack.runtime.describe import created_at
 from oprack.runtime.infer import RuntimeInferShapeContext
 from oprack.runtime.kernel_context import KernelContext, KernelTypeContext, dtype_of_value
 from oprack.runtime.operator import OperatorBase
@@ -254,7 +255,7 @@ class OperatorWithKernel(OperatorBase):
                 )
             outputs[slot] = [self._wrap(v, lods.get((slot, i), []), slot, i, chosen, run) for i, v in enumerate(items)]
         if chosen.spec.view:
-            self._share_memory(values, outputs)
+            self._share_memory(chosen, values, outputs)
         return outputs
 
     def _by_slot(self, chosen: Candidate, result: Any) -> dict[str, Any]:
@@ -287,6 +288,8 @@ class OperatorWithKernel(OperatorBase):
             return value
         if isinstance(value, LoDTensor):
             value.place, value.layout = run.place, chosen.spec.layout
+            if value.array.dtype not in _DTYPES:
+                self._check_dtype(value.array.dtype, slot, chosen)
             return value
         if getattr(value, "dtype", None) is None:
             if isinstance(value, list | tuple | dict | str | set):
@@ -319,12 +322,12 @@ class OperatorWithKernel(OperatorBase):
             return LoDTensor(tensor.array.real.copy(), tensor.lod, place=tensor.place, check=False)
         return tensor
 
-    def _share_memory(self, values: Values, outputs: Mapping[str, list[Any]]) -> None:
-        """A view kernel's first input and first output are one buffer, so nothing may be written into either."""
-        if self._in_slots and self._out_slots:
-            for tensor in (values[self._in_slots[0]][0], *outputs.get(self._out_slots[0], ())):
-                if isinstance(tensor, LoDTensor):
-                    tensor.shared = True
+    def _share_memory(self, chosen: Candidate, values: Values, outputs: Mapping[str, list[Any]]) -> None:
+        """Outputs of a view kernel may be on the memory of its first parameter: nothing may be written into them."""
+        viewed = values.get(chosen.signature.inputs[0][0], ())
+        for tensor in (*viewed, *(v for vs in outputs.values() for v in vs)):
+            if isinstance(tensor, LoDTensor):
+                tensor.shared = True
 
 
 _NOTHING_INFERRED = _Inferred({}, ())
@@ -338,7 +341,13 @@ def create_operator(desc: OpDesc, block: BlockDesc, index: int, manager: Any, pl
     """
     info = manager.op_info(desc.type)
     creator = info.creator or manager.operator_class(desc.type)
-    if creator is not None:
-        operator: OperatorBase = creator(desc, info, block, index)
-        return operator
-    return OperatorWithKernel(desc, info, block, index, manager.kernel_map(desc.type, place.kind))
+    try:
+        if creator is not None:
+            operator: OperatorBase = creator(desc, info, block, index)
+            return operator
+        return OperatorWithKernel(desc, info, block, index, manager.kernel_map(desc.type, place.kind))
+    except AttributeValueError as error:
+        where = created_at(desc.attrs)
+        raise AttributeValueError(
+            f"{error}\nop number {index} of block {block.idx}" + (f", created by {where}" if where else "")
+        ) from error

@@ -1,12 +1,47 @@
-"""Liveness: after which op of a block each of its local variables is not needed any more."""
+"""Walks over a program before it runs: how deep its blocks are nested, and where each local variable is used last."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from oprack.errors import BlockCycleError, BlockDepthError
+
 if TYPE_CHECKING:
-    from oprack.desc import BlockDesc
+    from oprack.desc import BlockDesc, ProgramDesc
+
+DEEPEST = 64
+"""How deep blocks may be nested: each takes several frames of Python's stack."""
+
+
+def check_nesting(program: ProgramDesc) -> None:
+    """Raise BlockCycleError when a block runs itself, BlockDepthError when blocks are nested too deep."""
+    count = len(program.blocks)
+    if count == 1 and not any(True for op in program.blocks[0].ops for _ in op.sub_blocks()):
+        return
+    inner = [{i for op in block.ops for i in op.sub_blocks() if 0 <= i < count} for block in program.blocks]
+    waiting = [0] * count  # blocks that run this one, and are not placed yet
+    for indices in inner:
+        for i in indices:
+            waiting[i] += 1
+    depth = [1] * count
+    ready = [i for i in range(count) if not waiting[i]]
+    for block in ready:  # grows: a block is placed after all that run it
+        for i in inner[block]:
+            depth[i] = max(depth[i], depth[block] + 1)
+            waiting[i] -= 1
+            if not waiting[i]:
+                ready.append(i)
+    if len(ready) < count:
+        circle = sorted(set(range(count)) - set(ready))[:8]
+        raise BlockCycleError(
+            f"sub-blocks of the blocks {', '.join(map(str, circle))} run in a circle; expected a tree"
+        )
+    if max(depth) > DEEPEST:
+        raise BlockDepthError(
+            f"the program's blocks are nested {max(depth)} deep; expected at most {DEEPEST}: flatten its loops and "
+            "conditions"
+        )
 
 
 def last_uses(block: BlockDesc, keep: Collection[str] = ()) -> list[list[str]]:

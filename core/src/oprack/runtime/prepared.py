@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.runtime.kernel_operator import create_operator
-from oprack.runtime.liveness import last_uses
+from oprack.runtime.liveness import check_nesting, last_uses
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.block_plan import BlockPlan
 from oprack.tensor import Place, Scope
@@ -71,6 +71,7 @@ class PreparedProgram:
         self.desc, self.manager, self.place = desc, manager, place
         self._packs_revision = manager.revision
         self._blocks: dict[int, PreparedBlock] = {}
+        check_nesting(desc)
         manager.require_ops({op.type for block in desc.blocks for op in block.ops})
 
     def is_current(self, manager: Any) -> bool:
@@ -88,18 +89,23 @@ class _Snapshot:
     """The ops and variables that a program had; ops are held, so that their identity stays theirs."""
 
     def __init__(self, desc: ProgramDesc) -> None:
-        self._blocks = [([(op, op.edits) for op in b.ops], len(b.vars)) for b in desc.blocks]
+        self._blocks = [([(op, op.edits) for op in b.ops], _homes(b)) for b in desc.blocks]
 
     def matches(self, desc: ProgramDesc) -> bool:
         if len(desc.blocks) != len(self._blocks):
             return False
-        for block, (ops, n_vars) in zip(desc.blocks, self._blocks, strict=True):
-            if len(block.ops) != len(ops) or len(block.vars) != n_vars:
+        for block, (ops, homes) in zip(desc.blocks, self._blocks, strict=True):
+            if len(block.ops) != len(ops) or _homes(block) != homes:
                 return False
             for op, (known, edits) in zip(block.ops, ops, strict=True):
                 if op is not known or op.edits != edits:
                     return False
         return True
+
+
+def _homes(block: BlockDesc) -> list[Any]:
+    """What decides in which scope each variable lives, and of which kind it is."""
+    return [x for var in block.vars.values() for x in (var.name, var.persistable, var.type, var.dtype)]
 
 
 class PreparedCache:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from oprack.tensor.place import CPUPlace, Place
 from oprack.types import dtype_name
 
 LoD = list[list[int]]
+_NUMPY = (np.ndarray, np.generic)
 
 
 def lod_from_lengths(lengths: Iterable[Iterable[int]]) -> LoD:
@@ -38,8 +40,8 @@ def check_lod(lod: object, rows: int | None, name: str = "lod") -> LoD:
     and that of the innermost level is `rows` (the first dim of the tensor; None when there is no tensor to compare).
     """
     try:
-        levels = [[int(x) for x in level] for level in lod]  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
+        levels = [[index(x) for x in level] for level in lod]  # type: ignore[attr-defined]
+    except TypeError:
         raise InvalidLoDError(
             f"{name}: got {lod!r}; expected a list of levels, each a list of offsets such as [[0, 2, 5]]"
         ) from None
@@ -69,13 +71,14 @@ def _shorten(level: list[int]) -> str:
 class LoDTensor:
     """An n-dimensional array with an offset LoD: nested, variable-length sequences over its first dim.
 
-    array: numpy.ndarray, or the array of the place's own library (cupy).
+    array: numpy.ndarray, or the array of the place's own library (cupy); of a LoDTensor its array, without its LoD.
     lod: offsets per level, outermost first; [] for a plain tensor. [[0, 2, 2, 5]] = sequences of 2, 0 and 3 rows.
     layout: "any" or the name of a kernel library's own memory layout.
     shared: another variable or the caller may see this memory, so nothing may be written into it in place.
     """
 
     __slots__ = ("array", "layout", "lod", "place", "shared")
+    array: Any
 
     def __init__(
         self,
@@ -87,10 +90,10 @@ class LoDTensor:
         check: bool = True,
         shared: bool = False,
     ) -> None:
-        if not hasattr(array, "dtype") or not hasattr(array, "shape"):
-            array = np.asarray(array)
-        elif isinstance(array, np.generic):
-            array = np.asarray(array)
+        if isinstance(array, LoDTensor):
+            array = array.array
+        elif type(array) is not np.ndarray and (isinstance(array, _NUMPY) or not hasattr(array, "dtype")):
+            array = np.asarray(array)  # a scalar, a sequence, or a subclass, whose operators may mean something else
         self.array = array
         self.place = place or CPUPlace()
         self.layout = layout

@@ -17,10 +17,15 @@ class Variable:
         self.value = value
 
     def set(self, value: Any) -> None:
-        """Hold `value`; an array is wrapped into a LoDTensor and stays the caller's: ops in place copy it first."""
-        if hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "place"):
-            from oprack.tensor.lod_tensor import LoDTensor
+        """Hold `value`; arrays are wrapped into a LoDTensor.
 
+        The memory stays the caller's: an op in place makes memory of its own first.
+        """
+        from oprack.tensor.lod_tensor import LoDTensor
+
+        if isinstance(value, LoDTensor):
+            value = LoDTensor(value.array, value.lod, place=value.place, layout=value.layout, check=False, shared=True)
+        elif hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "place"):
             value = LoDTensor(value, shared=True)
         self.value = value
 

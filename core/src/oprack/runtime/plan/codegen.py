@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,8 +43,8 @@ Bound = dict[str, list[Local | None]]
 class Port:
     """A variable that enters or leaves a segment.
 
-    lod: its offsets follow the array. flag: then follows whether its memory may be overwritten. shared: what leaves may
-    be memory that entered.
+    lod: its offsets follow the array. flag: then follows whether its memory may be overwritten. shared: another
+    variable that enters or leaves may be on the same memory.
     """
 
     var: str
@@ -79,7 +80,7 @@ class Generator:
     """Generates one segment. keep: variables that are read afterwards, and so are returned."""
 
     def __init__(self, records: Sequence[OpRecord], keep: Collection[str], xp: Any) -> None:
-        self._records, self._keep = records, keep
+        self._records, self._keep, self._xp = records, keep, xp
         self._env: dict[str, Local] = {}
         self._inputs: list[tuple[str, Local]] = []
         self._buffers: list[list[Local]] = []
@@ -104,11 +105,12 @@ class Generator:
         body.append(f"    return [{', '.join(values)}]")
         parameters = [p for _, loc in self._inputs for p in (loc.name, loc.lod, loc.flag) if p]
         source = "\n".join([f"def segment({', '.join(['run', *parameters])}):", *body, ""])
-        shared = {loc.buffer for _, loc in self._inputs}
+        seen = Counter(loc.buffer for _, loc in (*self._inputs, *returned))
+        shared = {buffer for buffer, count in seen.items() if count > 1}
         return Generated(
             source,
             self._names,
-            [Port(n, loc.tensor, bool(loc.lod), bool(loc.flag)) for n, loc in self._inputs],
+            [Port(n, loc.tensor, bool(loc.lod), bool(loc.flag), loc.buffer in shared) for n, loc in self._inputs],
             [Port(n, loc.tensor, bool(loc.lod), shared=loc.buffer in shared) for n, loc in returned],
             lines,
             [{s: [(x.name, x.lod) if x else ("", "") for x in xs] for s, xs in step.ins.items()} for step in steps],
@@ -148,7 +150,9 @@ class Generator:
             ]
         for local in _present(ins):
             local.used = i
-        viewed = next(_present(ins), None) if record.chosen.spec.view else None
+        viewed = None
+        if record.chosen.spec.view:
+            viewed = next((x for x in ins.get(record.chosen.signature.inputs[0][0], ()) if x is not None), None)
         for slot, values in record.outputs.items():
             made: list[Local | None] = []
             for name, value in zip(op.outputs[slot], values, strict=False):
@@ -230,7 +234,8 @@ class Generator:
         x, out = given[0], made[0]
         others = [loc for loc in self._buffers[x.buffer] if loc is not x and loc.used >= i]
         same_var = op.inputs[x_slot][0] == op.outputs[out_slot][0]
-        if x.dtype != out.dtype or x.used != i or others or (x.external and not same_var):
+        reads = sum(y is x for ys in step.ins.values() for y in ys)
+        if x.dtype != out.dtype or x.used != i or others or reads > 1 or (x.external and not same_var):
             return "None"
         if x.external:
             x.flag = x.flag or f"own{x.name[1:]}"
@@ -242,7 +247,9 @@ class Generator:
                 f"({y.name}.shape == {x.name}.shape or {y.name}.ndim <= {x.name}.ndim and 1 not in {x.name}.shape)"
                 for y in seconds
             ]
-        conditions += [] if x.external else [f"{x.name}.flags.owndata"]
+        if not x.external:
+            conditions += [f"{x.name}.flags.owndata"]
+            conditions += [f"{x.name}.flags.writeable"] if self._xp is np else []  # CuPy's arrays always are
         return f"{x.name} if {' and '.join(conditions)} else None"
 
     def _assign(self, step: _Step, call: str) -> list[str]:

@@ -99,7 +99,10 @@ class Segment:
             if port.lod:
                 args.append(value.lod)
             if port.flag:
-                args.append(not value.shared and value.array.flags.owndata and value.array.flags.c_contiguous)
+                flags = value.array.flags
+                mine = not value.shared and flags.owndata and flags.c_contiguous
+                args.append(mine and getattr(flags, "writeable", True))
+            value.shared = value.shared or port.shared
         values.clear()
         try:
             results = compiled.function(run, *args)
