@@ -9,3 +9,29 @@ from oprack import hookimpl
 def oprack_ops(register):
     """Every op of this pack, by the strings in ops.toml."""
     register.manifest(__package__)
+
+
+@hookimpl
+def oprack_layers(register):
+    """`oprack.optimizer.Adam` and the others, also under Fluid's names such as AdamOptimizer, and the schedulers."""
+    here = f"{__package__}.optimizers"
+    for module, *names in (
+        ("adadelta", "Adadelta"),
+        ("adagrad", "Adagrad", "DecayedAdagrad"),
+        ("adam", "Adam"),
+        ("adamax", "Adamax"),
+        ("adamw", "AdamW"),
+        ("dpsgd", "Dpsgd"),
+        ("ftrl", "Ftrl"),
+        ("lamb", "Lamb"),
+        ("lars_momentum", "LarsMomentum"),
+        ("momentum", "Momentum"),
+        ("rmsprop", "RMSProp"),
+        ("sgd", "SGD"),
+    ):
+        for name in names:
+            register.layer(name, f"{here}.{module}:{name}", namespace="optimizer")
+            register.layer(f"{name}Optimizer", f"{here}.{module}:{name}", namespace="optimizer")
+    register.layer("Optimizer", f"{here}.base:Optimizer", namespace="optimizer")
+    register.layer("Accumulator", f"{here}.base:Accumulator", namespace="optimizer")
+    register.layer("lr", f"{here}:lr", namespace="optimizer")

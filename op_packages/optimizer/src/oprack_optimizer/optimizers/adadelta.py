@@ -1,0 +1,27 @@
+"""Adadelta: op adadelta."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack_optimizer.optimizers.base import Accumulator, Optimizer
+
+
+class Adadelta(Optimizer):
+    r"""$$a \leftarrow rho \cdot a + (1 - rho) g^2$$, $$d = -\sqrt{(b + epsilon) / (a + epsilon)} \cdot g$$,
+    $$b \leftarrow rho \cdot b + (1 - rho) d^2$$, $$w \leftarrow w + lr \cdot d$$."""
+
+    op_type = "adadelta"
+
+    def __init__(self, learning_rate: Any = 0.001, epsilon: float = 1e-6, rho: float = 0.95, **options: Any) -> None:
+        super().__init__(learning_rate, **options)
+        self.epsilon, self.rho = epsilon, rho
+
+    def accumulators(self):
+        return (
+            Accumulator("AvgSquaredGrad", "_avg_squared_grad"),
+            Accumulator("AvgSquaredUpdate", "_avg_squared_update"),
+        )
+
+    def attrs(self, parameter):
+        return {"epsilon": float(self.epsilon), "rho": float(self.rho)}

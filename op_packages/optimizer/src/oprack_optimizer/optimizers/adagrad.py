@@ -1,0 +1,48 @@
+"""Adagrad and DecayedAdagrad: the ops of these names; adagrad takes SelectedRows gradients, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack_optimizer.optimizers.base import Accumulator, Optimizer
+
+
+class Adagrad(Optimizer):
+    r"""$$m \leftarrow m + g^2$$, $$w \leftarrow w - lr \cdot g / (\sqrt m + epsilon)$$.
+
+    initial_accumulator_value: m before the first step.
+    """
+
+    op_type = "adagrad"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        epsilon: float = 1e-6,
+        initial_accumulator_value: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.epsilon, self.initial_accumulator_value = epsilon, initial_accumulator_value
+
+    def accumulators(self):
+        return (Accumulator("Moment", "moment", float(self.initial_accumulator_value)),)
+
+    def attrs(self, parameter):
+        return {"epsilon": float(self.epsilon)}
+
+
+class DecayedAdagrad(Optimizer):
+    r"""$$m \leftarrow decay \cdot m + (1 - decay) g^2$$, $$w \leftarrow w - lr \cdot g / (\sqrt m + epsilon)$$."""
+
+    op_type = "decayed_adagrad"
+
+    def __init__(self, learning_rate: Any = 0.001, decay: float = 0.95, epsilon: float = 1e-6, **options: Any) -> None:
+        super().__init__(learning_rate, **options)
+        self.decay, self.epsilon = decay, epsilon
+
+    def accumulators(self):
+        return (Accumulator("Moment", "moment"),)
+
+    def attrs(self, parameter):
+        return {"decay": float(self.decay), "epsilon": float(self.epsilon)}

@@ -1,0 +1,44 @@
+"""Adam: op adam, also for SelectedRows gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack_optimizer.optimizers.base import Accumulator, Optimizer, beta_powers
+
+
+class Adam(Optimizer):
+    r"""$$m \leftarrow beta1 \cdot m + (1 - beta1) g$$, $$v \leftarrow beta2 \cdot v + (1 - beta2) g^2$$,
+    $$w \leftarrow w - lr \frac{\sqrt{1 - beta2^t}}{1 - beta1^t} \cdot \frac{m}{\sqrt v + epsilon \sqrt{1 - beta2^t}}$$.
+
+    lazy_mode: a SelectedRows gradient changes the moments of its rows only; otherwise it counts as 0 in the others.
+    """
+
+    op_type = "adam"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        lazy_mode: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta1, self.beta2, self.epsilon, self.lazy_mode = beta1, beta2, epsilon, lazy_mode
+
+    def accumulators(self):
+        return (
+            Accumulator("Moment1", "moment1"),
+            Accumulator("Moment2", "moment2"),
+            *beta_powers(self.beta1, self.beta2),
+        )
+
+    def attrs(self, parameter):
+        return {
+            "beta1": float(self.beta1),
+            "beta2": float(self.beta2),
+            "epsilon": float(self.epsilon),
+            "lazy_mode": bool(self.lazy_mode),
+        }

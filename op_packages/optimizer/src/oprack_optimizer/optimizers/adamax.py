@@ -1,0 +1,46 @@
+"""Adamax: op adamax, and op scale for the powers of beta1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack.autodiff.roles import OpRole
+from oprack.layers import append_op, op_role_guard
+
+from oprack_optimizer.optimizers.base import Accumulator, Optimizer
+
+
+class Adamax(Optimizer):
+    r"""$$m \leftarrow beta1 \cdot m + (1 - beta1) g$$, $$u \leftarrow \max(|g|, beta2 \cdot u + epsilon)$$,
+    $$w \leftarrow w - \frac{lr}{1 - beta1^t} m / u$$."""
+
+    op_type = "adamax"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+
+    def accumulators(self):
+        return (
+            Accumulator("Moment", "moment"),
+            Accumulator("InfNorm", "inf_norm"),
+            Accumulator("Beta1Pow", "beta1_pow_acc", self.beta1, (1,), out=""),
+        )
+
+    def attrs(self, parameter):
+        return {"beta1": float(self.beta1), "beta2": float(self.beta2), "epsilon": float(self.epsilon)}
+
+    def finish(self, pairs):
+        for p, g in pairs:
+            power = self.state(p, "beta1_pow_acc")
+            with op_role_guard(OpRole.OPTIMIZE, [p, g]):
+                append_op(
+                    "scale", {"X": power}, {"Out": power}, {"scale": self.beta1}, program=g.program, block=g.block
+                )

@@ -1,0 +1,41 @@
+"""AdamW: op adamw, also for SelectedRows gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from oprack_optimizer.optimizers.adam import Adam
+
+
+class AdamW(Adam):
+    r"""Adam with decoupled weight decay: first $$w \leftarrow w (1 - lr \cdot weight\_decay)$$.
+
+    apply_decay_param_fun: takes a parameter's name and says whether it decays; default: all do. lr_ratio: takes a
+    Parameter and gives a factor on its learning rate.
+    """
+
+    op_type = "adamw"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.01,
+        lr_ratio: Callable[[Any], float] | None = None,
+        apply_decay_param_fun: Callable[[str], bool] | None = None,
+        lazy_mode: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, beta1, beta2, epsilon, lazy_mode, **options)
+        self.weight_decay, self.lr_ratio, self.apply_decay_param_fun = weight_decay, lr_ratio, apply_decay_param_fun
+
+    def attrs(self, parameter):
+        decays = self.apply_decay_param_fun is None or bool(self.apply_decay_param_fun(parameter.name))
+        return super().attrs(parameter) | {
+            "coeff": float(self.weight_decay),
+            "with_decay": decays,
+            "lr_ratio": 1.0 if self.lr_ratio is None else float(self.lr_ratio(parameter)),
+        }

@@ -1,0 +1,316 @@
+"""Optimizer: what all optimizers share: gradients, clipping, decay, learning rates, and the variables of the state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from oprack.autodiff import GradientClip, L2Decay, WeightDecay, append_backward, append_regularization
+from oprack.autodiff.roles import OpRole
+from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
+from oprack.initializer import Constant
+from oprack.layers import (
+    LayerHelper,
+    Parameter,
+    Variable,
+    append_op,
+    check_variable,
+    default_startup_program,
+    name_scope,
+    op_role_guard,
+    unique_name,
+)
+from oprack.runtime import global_scope
+
+Pair = tuple[Parameter, Variable]
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """A state variable of each parameter: input `slot` and output `out` (default: slot + "Out") of the update op.
+
+    name: the variable is `<parameter>_<name>_<number>`. fill: its first value. shape: default that of the parameter.
+    out: "" when the op does not update it.
+    """
+
+    slot: str
+    name: str
+    fill: float = 0.0
+    shape: tuple[int, ...] | None = None
+    out: str | None = None
+
+
+def beta_powers(beta1: float, beta2: float) -> tuple[Accumulator, Accumulator]:
+    """State of optimizers that correct their means for starting from 0; the powers start at the betas."""
+    return (
+        Accumulator("Beta1Pow", "beta1_pow_acc", beta1, (1,)),
+        Accumulator("Beta2Pow", "beta2_pow_acc", beta2, (1,)),
+    )
+
+
+class Optimizer:
+    """Base of the optimizers; a subclass says its op, its state and its attributes.
+
+    learning_rate: a number, a scheduler of oprack.optimizer.lr, or a Variable of one element. parameter_list: what to
+    train, Parameters or names; default: all of the program that are trainable. regularization: a WeightDecay for
+    parameters without one of their own, or the coefficient of L2Decay. grad_clip: a GradientClip. name: goes into the
+    names of the state. An optimizer serves one program, whose variables hold its state.
+    Raises InvalidArgumentError for arguments of another kind.
+    """
+
+    op_type: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        *,
+        parameter_list: Sequence[Any] | None = None,
+        regularization: WeightDecay | float | None = None,
+        grad_clip: GradientClip | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._kind = type(self).__name__
+        self._learning_rate = self._checked_rate(learning_rate)
+        if isinstance(regularization, int | float) and not isinstance(regularization, bool):
+            regularization = L2Decay(regularization)
+        for what, value, kind in (
+            ("regularization", regularization, WeightDecay),
+            ("grad_clip", grad_clip, GradientClip),
+        ):
+            if value is not None and not isinstance(value, kind):
+                raise InvalidArgumentError(
+                    f"{self._kind}: {what} is {value!r}; expected a {kind.__name__} of oprack.autodiff, such as "
+                    + ("L2Decay(0.01)" if kind is WeightDecay else "ClipGradByGlobalNorm(1.0)")
+                )
+        self.parameter_list = None if parameter_list is None else list(parameter_list)
+        self.regularization, self.grad_clip, self.name = regularization, grad_clip, name
+        self._program: Any = None
+        self._rate_var: Variable | None = None
+        self._rates: dict[float, Variable] = {}
+        self._state: dict[tuple[str, str], Variable] = {}
+
+    # What a subclass says -------------------------------------------------------------------------------------------
+    def accumulators(self) -> Sequence[Accumulator]:
+        """The state of each parameter."""
+        return ()
+
+    def attrs(self, parameter: Parameter) -> dict[str, Any]:
+        """Attributes of the op that updates `parameter`."""
+        return {}
+
+    def decays_itself(self, regularizer: WeightDecay) -> bool:
+        """Whether the update op applies this regularizer, so that no ops are needed for it."""
+        return False
+
+    def finish(self, pairs: Sequence[Pair]) -> None:
+        """Append ops that follow all updates."""
+
+    # Use ------------------------------------------------------------------------------------------------------------
+    def minimize(
+        self,
+        loss: Variable,
+        startup_program: Any = None,
+        parameter_list: Sequence[Any] | None = None,
+        no_grad_set: Any = None,
+    ) -> tuple[list[Any], list[Pair]]:
+        """Append to the loss's program what trains it in one step; returns the update ops and (parameter, gradient).
+
+        loss: one floating element. startup_program: fills the state; default: the default one. Raises as
+        `append_backward`, and InvalidArgumentError for parameters of another program.
+        """
+        pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
+        return self.apply_gradients(pairs, startup_program), pairs
+
+    def backward(
+        self,
+        loss: Variable,
+        startup_program: Any = None,
+        parameter_list: Sequence[Any] | None = None,
+        no_grad_set: Any = None,
+    ) -> list[Pair]:
+        """Append the gradient ops alone; returns (parameter, gradient), for `apply_gradients`. Raises as `minimize`."""
+        check_variable(loss, "loss", f"{self._kind}.minimize")
+        self._claim(loss.program, loss.name)
+        chosen = parameter_list if parameter_list is not None else self.parameter_list
+        for p in chosen or ():
+            if isinstance(p, Variable) and p.program is not loss.program:
+                raise InvalidArgumentError(
+                    f"{self._kind}: parameter {p.name!r} is of another program than loss {loss.name!r}; pass "
+                    "parameters of the loss's program, or None for all of them"
+                )
+        block, root = loss.block, loss.program.global_block()
+        return [
+            (Parameter(loss.program, root, root.var(p)), Variable(loss.program, block, block.var(g)))
+            for p, g in append_backward(loss, chosen, no_grad_set)
+        ]
+
+    def apply_gradients(self, params_grads: Sequence[Pair], startup_program: Any = None) -> list[Any]:
+        """Append clipping, decay and updates for (parameter, gradient) pairs; returns the update ops.
+
+        Raises InvalidArgumentError for pairs of several programs, PreconditionNotMetError when there are none.
+        """
+        pairs = sorted(params_grads, key=lambda pair: pair[0].name)
+        if not pairs:
+            raise PreconditionNotMetError(
+                f"{self._kind}: there is no gradient to apply; expected (parameter, gradient) pairs, as backward "
+                "returns them"
+            )
+        program, block = pairs[0][1].program, pairs[0][1].block
+        for p, g in pairs:
+            if p.program is not program or g.program is not program:
+                raise InvalidArgumentError(
+                    f"{self._kind}: parameter {p.name!r} or its gradient {g.name!r} is of another program than "
+                    f"{pairs[0][0].name!r}; apply the gradients of one program at a time"
+                )
+        self._claim(program, pairs[0][1].name)
+        startup = startup_program or default_startup_program()
+        helper = LayerHelper(self.op_type, main_program=program, startup_program=startup)
+        pairs = self._regularized(self._clipped(pairs))
+        self._make_rate(helper, str(pairs[0][0].dtype))
+        for p, _ in pairs:
+            self._make_state(helper, p)
+        ops = []
+        for p, g in pairs:
+            with name_scope("optimizer"):
+                rate = self._rate_of(block, p)
+                with op_role_guard(OpRole.OPTIMIZE, [p, g]):
+                    ops.append(self._update(block, p, g, rate))
+        self.finish(pairs)
+        return ops
+
+    def state(self, parameter: Parameter | str, name: str) -> Variable:
+        """The state variable `name` of a parameter, such as "moment1". Raises NotFoundError before `minimize`."""
+        owner = parameter if isinstance(parameter, str) else parameter.name
+        found = self._state.get((name, owner))
+        if found is None:
+            known = ", ".join(a.name for a in self.accumulators()) or "no state"
+            raise NotFoundError(
+                f"{self._kind}: there is no {name!r} of parameter {owner!r}; it has {known}, made by minimize"
+            )
+        return found
+
+    # Steps ----------------------------------------------------------------------------------------------------------
+    def _claim(self, program: Any, name: str) -> None:
+        """This optimizer's state lives in one program."""
+        if self._program is not None and self._program is not program:
+            raise InvalidArgumentError(
+                f"{self._kind}: this optimizer trains another program than that of {name!r} already, which has the "
+                f"state of its parameters {', '.join(sorted({p for _, p in self._state})) or 'none yet'}; make an "
+                "optimizer of its own for each program"
+            )
+        self._program = program
+
+    def _clipped(self, pairs: Sequence[Pair]) -> list[Pair]:
+        if self.grad_clip is None:
+            return list(pairs)
+        block = pairs[0][1].block
+        chosen = [(p.name, g.name) for p, g in pairs if p.need_clip]
+        return _replaced(pairs, self.grad_clip(block, chosen))
+
+    def _regularized(self, pairs: Sequence[Pair]) -> list[Pair]:
+        regularizers = {p.name: self._regularizer(p) for p, _ in pairs}
+        regularizers = {n: None if r is not None and self.decays_itself(r) else r for n, r in regularizers.items()}
+        names = [(p.name, g.name) for p, g in pairs]
+        return _replaced(pairs, append_regularization(pairs[0][1].block, names, regularizers))
+
+    def _regularizer(self, parameter: Parameter) -> WeightDecay | None:
+        """The parameter's own, or the optimizer's."""
+        return parameter.regularizer if parameter.regularizer is not None else self.regularization
+
+    def _make_rate(self, helper: LayerHelper, dtype: str) -> None:
+        if self._rate_var is not None:
+            return
+        rate = self._learning_rate
+        if isinstance(rate, Variable):
+            self._rate_var = rate
+            return
+        self._rate_var = helper.create_global_variable(
+            [],
+            "float64" if dtype == "float64" else "float32",
+            name=unique_name.generate("learning_rate"),
+            persistable=True,
+            initializer=Constant(self.get_lr()),
+        )
+        if callable(rate):
+            self._program.schedules[self._rate_var.name] = rate
+
+    def _rate_of(self, block: Any, parameter: Parameter) -> Variable:
+        """The learning rate, times the parameter's own factor."""
+        rate, factor = self._rate_var, float(parameter.info.learning_rate)
+        assert rate is not None
+        if factor == 1.0:
+            return rate
+        if factor not in self._rates:
+            with op_role_guard(OpRole.OPTIMIZE | OpRole.LR_SCHED), name_scope("scale_with_param_lr"):
+                out = Variable(self._program, block, block.create_var(unique_name.generate(f"{rate.name}.scaled")))
+                append_op("scale", {"X": rate}, {"Out": out}, {"scale": factor}, program=self._program, block=block)
+            self._rates[factor] = out
+        return self._rates[factor]
+
+    def _make_state(self, helper: LayerHelper, parameter: Parameter) -> None:
+        for a in self.accumulators():
+            if (a.name, parameter.name) in self._state:
+                continue
+            label = f"{self.name}_{a.name}" if self.name else a.name
+            self._state[a.name, parameter.name] = helper.create_global_variable(
+                parameter.shape if a.shape is None else a.shape,
+                parameter.dtype,
+                name=unique_name.generate(f"{parameter.name}_{label}"),
+                persistable=True,
+                initializer=Constant(a.fill),
+            )
+
+    def _update(self, block: Any, parameter: Parameter, gradient: Variable, rate: Variable) -> Any:
+        inputs = {"Param": parameter, "Grad": gradient, "LearningRate": rate}
+        outputs: dict[str, Any] = {"ParamOut": parameter}
+        for a in self.accumulators():
+            inputs[a.slot] = self._state[a.name, parameter.name]
+            if a.out != "":
+                outputs[a.out or f"{a.slot}Out"] = inputs[a.slot]
+        return append_op(self.op_type, inputs, outputs, self.attrs(parameter), program=self._program, block=block)
+
+    # The learning rate ----------------------------------------------------------------------------------------------
+    def get_lr(self) -> float:
+        """The learning rate of the next step. Raises PreconditionNotMetError when a Variable holds it."""
+        if isinstance(self._learning_rate, Variable):
+            raise PreconditionNotMetError(
+                f"{self._kind}: the learning rate is variable {self._learning_rate.name!r}; fetch it from a run"
+            )
+        return float(self._learning_rate() if callable(self._learning_rate) else self._learning_rate)
+
+    def set_lr(self, value: float, scope: Any = None) -> None:
+        """Change a learning rate that is a number, from the next run on. scope: of the runs; default: the global one.
+
+        Raises PreconditionNotMetError when a scheduler or a Variable gives the learning rate.
+        """
+        if not isinstance(self._learning_rate, float):
+            raise PreconditionNotMetError(
+                f"{self._kind}: set_lr can't change a learning rate that {self._learning_rate!r} gives; change that"
+            )
+        self._learning_rate = self._checked_rate(value)
+        if self._rate_var is not None:
+            array = np.full(self._rate_var.shape, self._learning_rate, self._rate_var.dtype)
+            (global_scope() if scope is None else scope).var(self._rate_var.name).set(array)
+
+    def _checked_rate(self, rate: Any) -> Any:
+        if isinstance(rate, Variable) or (callable(rate) and hasattr(rate, "state_dict")):
+            return rate
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not math.isfinite(rate):
+            raise InvalidArgumentError(
+                f"{self._kind}: learning_rate is {rate!r}; expected a finite number, a scheduler of "
+                "oprack.optimizer.lr or a Variable"
+            )
+        return float(rate)
+
+
+def _replaced(pairs: Sequence[Pair], names: Sequence[tuple[str, str]]) -> list[Pair]:
+    """The pairs, with the gradients that `names` gives for their parameters."""
+    new = dict(names)
+    found = []
+    for p, g in pairs:
+        name = new.get(p.name, g.name)
+        found.append((p, g if name == g.name else Variable(g.program, g.block, g.block.var(name))))
+    return found

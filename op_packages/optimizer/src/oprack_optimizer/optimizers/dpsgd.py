@@ -1,0 +1,37 @@
+"""Dpsgd: op dpsgd."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack_optimizer.optimizers.base import Optimizer
+
+
+class Dpsgd(Optimizer):
+    r"""Differentially private SGD (Abadi et al. 2016):
+    $$w \leftarrow w - lr (g \cdot \min(1, clip / \|g\|) + \mathcal N(0, sigma^2) / batch\_size)$$.
+
+    seed: of the noise; 0: the executor's.
+    """
+
+    op_type = "dpsgd"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        clip: float = 10.0,
+        batch_size: float = 16.0,
+        sigma: float = 1.0,
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.clip, self.batch_size, self.sigma, self.seed = clip, batch_size, sigma, seed
+
+    def attrs(self, parameter):
+        return {
+            "clip": float(self.clip),
+            "batch_size": float(self.batch_size),
+            "sigma": float(self.sigma),
+            "seed": int(self.seed),
+        }

@@ -1,0 +1,50 @@
+"""Lamb: op lamb, also for SelectedRows gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from oprack_optimizer.optimizers.base import Accumulator, Optimizer, beta_powers
+
+
+class Lamb(Optimizer):
+    r"""Adam's direction with decay, $$u = \hat m / (\sqrt{\hat v} + epsilon) + lamb\_weight\_decay \cdot w$$, at the
+    length of the parameter: $$w \leftarrow w - lr \frac{\|w\|}{\|u\|} u$$ (You et al. 2019).
+
+    exclude_from_weight_decay_fn: takes a Parameter and says whether it does without decay.
+    """
+
+    op_type = "lamb"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        lamb_weight_decay: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-6,
+        exclude_from_weight_decay_fn: Callable[[Any], bool] | None = None,
+        always_adapt: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.lamb_weight_decay, self.beta1, self.beta2, self.epsilon = lamb_weight_decay, beta1, beta2, epsilon
+        self.exclude_from_weight_decay_fn, self.always_adapt = exclude_from_weight_decay_fn, always_adapt
+
+    def accumulators(self):
+        return (
+            Accumulator("Moment1", "moment1"),
+            Accumulator("Moment2", "moment2"),
+            *beta_powers(self.beta1, self.beta2),
+        )
+
+    def attrs(self, parameter):
+        without = self.exclude_from_weight_decay_fn is not None and self.exclude_from_weight_decay_fn(parameter)
+        return {
+            "weight_decay": 0.0 if without else float(self.lamb_weight_decay),
+            "beta1": float(self.beta1),
+            "beta2": float(self.beta2),
+            "epsilon": float(self.epsilon),
+            "always_adapt": bool(self.always_adapt),
+        }

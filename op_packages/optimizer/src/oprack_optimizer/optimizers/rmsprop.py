@@ -1,0 +1,42 @@
+"""RMSProp: op rmsprop, also for SelectedRows gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack_optimizer.optimizers.base import Accumulator, Optimizer
+
+
+class RMSProp(Optimizer):
+    r"""$$s \leftarrow rho \cdot s + (1 - rho) g^2$$,
+    $$u \leftarrow momentum \cdot u + lr \cdot g / \sqrt{s - c + epsilon}$$, $$w \leftarrow w - u$$ where c is 0, or
+    with centered $$a^2$$ of $$a \leftarrow rho \cdot a + (1 - rho) g$$."""
+
+    op_type = "rmsprop"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: float = 0.95,
+        epsilon: float = 1e-6,
+        momentum: float = 0.0,
+        centered: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.rho, self.epsilon, self.momentum, self.centered = rho, epsilon, momentum, centered
+
+    def accumulators(self):
+        return (
+            Accumulator("Moment", "momentum"),
+            Accumulator("MeanSquare", "mean_square"),
+            Accumulator("MeanGrad", "mean_grad"),
+        )
+
+    def attrs(self, parameter):
+        return {
+            "decay": float(self.rho),
+            "epsilon": float(self.epsilon),
+            "momentum": float(self.momentum),
+            "centered": bool(self.centered),
+        }
