@@ -171,3 +171,14 @@ def test_a_block_that_runs_itself_is_refused(rack: PackManager) -> None:
     program.blocks[1].ops[0].set_attr("sub_block", 1)
     with pytest.raises(BlockCycleError, match=r"sub-blocks of the blocks 1 run in a circle"):
         Executor().run(program, {"x": X}, ["y"], Scope())
+
+
+def test_one_variable_in_two_columns(program: Program) -> None:
+    block = program.global_block()
+    add_feed(program, "x", 0)
+    add_feed(program, "x", 1)
+    for col in (1, 0):
+        block.append_op("fetch", {"X": "y"}, {"Out": "fetch"}, {"col": col})
+    for prepared in (False, True):
+        a, b = Executor(prepared=prepared).run(program, {"x": X}, scope=Scope())
+        assert (a == 2 * X).all() and (b == 2 * X).all()

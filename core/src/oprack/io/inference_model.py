@@ -6,8 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from oprack.desc import OpDesc
-from oprack.errors import CorruptModelError, NotFoundError
+from oprack.errors import NotFoundError
 from oprack.io.parameters import (
     open_view,
     persistable_vars,
@@ -17,6 +16,7 @@ from oprack.io.parameters import (
     set_values,
 )
 from oprack.program import Program
+from oprack.runtime.feed_fetch import feed_columns, fetch_columns
 from oprack.tensor import Scope
 
 
@@ -105,24 +105,5 @@ def feed_and_fetch_names(program: Program) -> tuple[list[str], list[str]]:
 
     Raises CorruptModelError for a feed or fetch op without a variable.
     """
-    feeds: list[tuple[int, str]] = []
-    fetches: list[tuple[int, str]] = []
-    for op in program.global_block().ops:
-        if op.type == "feed":
-            feeds.append(_column(op, op.output("Out"), len(feeds)))
-        elif op.type == "fetch":
-            fetches.append(_column(op, op.input("X"), len(fetches)))
-    return _by_column(feeds), _by_column(fetches)
-
-
-def _by_column(pairs: list[tuple[int, str]]) -> list[str]:
-    return [name for _, name in sorted(pairs, key=lambda pair: pair[0])]
-
-
-def _column(op: OpDesc, names: list[str], position: int) -> tuple[int, str]:
-    col = op.attr("col", position)
-    if len(names) != 1 or not isinstance(col, int):
-        raise CorruptModelError(
-            f"op {op.type} names the variables {names} and col {col!r}; expected one variable and an integer col"
-        )
-    return col, names[0]
+    block = program.global_block()
+    return [name for _, name in feed_columns(block)], [name for _, name in fetch_columns(block)]

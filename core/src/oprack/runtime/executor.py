@@ -10,7 +10,7 @@ from oprack.desc import ProgramDesc
 from oprack.device import DeviceContextPool, host_array, transform_rows
 from oprack.errors import FeedError, FeedNameError, FetchNameError, InvalidArgumentError
 from oprack.packs.manager import PackManager, default_manager
-from oprack.runtime.feed_fetch import as_fed_value, feed_ops, fetch_ops, set_feeds
+from oprack.runtime.feed_fetch import as_fed_value, feed_columns, fetch_columns, set_feeds
 from oprack.runtime.prepared import PreparedCache, PreparedProgram
 from oprack.runtime.profiler import current_profiler
 from oprack.runtime.random import RandomState
@@ -135,8 +135,7 @@ class Executor(NaiveExecutor):
 
     def _fetch_names(self, block: BlockDesc, fetch_list: Sequence[Any] | None) -> list[str]:
         if fetch_list is None:
-            own = fetch_ops(block)
-            return sorted(own, key=lambda n: own[n])
+            return [name for _, name in fetch_columns(block)]
         if isinstance(fetch_list, str):
             raise FetchNameError(f"fetch_list is the string {fetch_list!r}; expected a list of names: [{fetch_list!r}]")
         names = [n if isinstance(n, str) else getattr(n, "name", n) for n in fetch_list]
@@ -157,11 +156,10 @@ class Executor(NaiveExecutor):
         feed = {} if given is None else given
         if not isinstance(feed, Mapping):
             raise FeedError(f"feed is a {type(feed).__name__}; expected a mapping, such as {{'x': array}}")
-        columns = feed_ops(block)
-        missing = [n for n in columns if n not in feed]
+        inputs = list(dict.fromkeys(name for _, name in feed_columns(block)))
+        missing = [n for n in inputs if n not in feed]
         unknown = [n for n in feed if block.find_var_recursive(n) is None]
         if missing or unknown:
-            inputs = sorted(columns, key=lambda n: columns[n])
             raise FeedNameError(
                 (f"feed: {', '.join(map(repr, unknown))} is no variable of the program. " if unknown else "")
                 + (f"feed: input {', '.join(map(repr, missing))} was not fed. " if missing else "")

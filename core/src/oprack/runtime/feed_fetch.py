@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows, check_
 from oprack.types import DTYPE_NAMES, VarType
 
 if TYPE_CHECKING:
-    from oprack.desc import BlockDesc, OpDesc, VarDesc
+    from oprack.desc import BlockDesc, VarDesc
     from oprack.runtime.run_context import RunContext
 
 
@@ -133,37 +132,38 @@ def _check_against(name: str, tensor: LoDTensor, var: VarDesc) -> None:
         )
 
 
-def feed_ops(block: BlockDesc) -> dict[str, int]:
-    """Variable -> col of the feed ops of a block. Raises CorruptModelError for one without a variable or column."""
-    return _columns(op for op in block.ops if op.type == "feed")
+def feed_columns(block: BlockDesc) -> list[tuple[int, str]]:
+    """(col, variable) of the feed ops of a block, sorted. Raises CorruptModelError for one that lacks either."""
+    return _columns(block, "feed")
 
 
-def set_feeds(block: BlockDesc, values: dict[str, Any], scope: Scope) -> None:
-    """Put values where the block reads them: those of its feed ops by column, the others into their variables."""
-    columns = feed_ops(block)
-    if columns:
-        fed = {col: values.pop(name) for name, col in columns.items()}
-        for holder in {n for op in block.ops if op.type == "feed" for n in op.input("X")}:
-            scope.var(holder).value = fed
-    for name, value in values.items():
-        # a fed persistable variable keeps its value after the run, as a parameter set by hand would
-        declared = block.find_var_recursive(name)
-        known = scope.find_var(name) if declared is not None and declared.persistable else None
-        (known or scope.var(name)).value = value
+def fetch_columns(block: BlockDesc) -> list[tuple[int, str]]:
+    """(col, variable) of the fetch ops of a block, sorted. Raises CorruptModelError for one that lacks either."""
+    return _columns(block, "fetch")
 
 
-def fetch_ops(block: BlockDesc) -> dict[str, int]:
-    """Variable -> col of the fetch ops of a block. Raises CorruptModelError for one without a variable or column."""
-    return _columns(op for op in block.ops if op.type == "fetch")
-
-
-def _columns(ops: Iterable[OpDesc]) -> dict[str, int]:
-    columns: dict[str, int] = {}
-    for op in ops:
-        names, col = op.output("Out") if op.type == "feed" else op.input("X"), op.attr("col", 0)
+def _columns(block: BlockDesc, op_type: str) -> list[tuple[int, str]]:
+    columns: list[tuple[int, str]] = []
+    for op in block.ops:
+        if op.type != op_type:
+            continue
+        names, col = op.output("Out") if op_type == "feed" else op.input("X"), op.attr("col", len(columns))
         if len(names) != 1 or not isinstance(col, int):
             raise CorruptModelError(
                 f"op {op.type} names the variables {names} and col {col!r}; expected one variable and an integer col"
             )
-        columns[names[0]] = col
-    return columns
+        columns.append((col, names[0]))
+    return sorted(columns, key=lambda column: column[0])
+
+
+def set_feeds(block: BlockDesc, values: dict[str, Any], scope: Scope) -> None:
+    """Put values where the block reads them: those of its feed ops by column, the others into their variables."""
+    columns = feed_columns(block)
+    fed = {col: values[name] for col, name in columns}
+    for holder in {n for op in block.ops if op.type == "feed" for n in op.input("X")}:
+        scope.var(holder).value = fed
+    for name in values.keys() - {n for _, n in columns}:
+        # a fed persistable variable keeps its value after the run, as a parameter set by hand would
+        declared = block.find_var_recursive(name)
+        known = scope.find_var(name) if declared is not None and declared.persistable else None
+        (known or scope.var(name)).value = values[name]
