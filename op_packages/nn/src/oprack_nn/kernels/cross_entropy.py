@@ -30,6 +30,12 @@ def _pick(x, label, ignore_index, op, xp):
     return xp.where(counts, picked, x.dtype.type(1)), index, counts
 
 
+def _at_label(index, counts, classes, value, xp):
+    """Values [..., 1] in the labels' classes, 0 elsewhere also where the value is inf."""
+    hits = one_hot(index, counts, classes, -1, bool, xp)
+    return xp.where(hits, value, value.dtype.type(0))
+
+
 @kernel("cross_entropy", place=BOTH, dtypes=FLOATS)
 @quiet
 def cross_entropy(X, Label, *, soft_label, ignore_index, xp):
@@ -46,15 +52,16 @@ def cross_entropy_grad(X, Label, Y_grad, *, soft_label, ignore_index, xp):
     if soft_label:
         return -dy * Label / X
     picked, index, counts = _pick(X, Label, ignore_index, "cross_entropy_grad", xp)
-    return one_hot(index, counts, X.shape[-1], -1, X.dtype, xp) * (-dy / picked)
+    return _at_label(index, counts, X.shape[-1], -dy / picked, xp)
 
 
 @kernel("cross_entropy2", place=BOTH, dtypes=FLOATS)
 @quiet
 def cross_entropy2(X, Label, *, ignore_index, xp):
-    picked, _, _ = _pick(X, Label, ignore_index, "cross_entropy2", xp)
+    picked, _, counts = _pick(X, Label, ignore_index, "cross_entropy2", xp)
     shape = _loss_shape(X, Label)
-    return (-_log(picked, xp)).reshape(shape), xp.empty((0, *X.shape), X.dtype), picked.reshape(shape)
+    loss = (-_log(picked, xp)).reshape(shape)
+    return loss, xp.empty((0, *X.shape), X.dtype), (picked * counts).reshape(shape)
 
 
 @kernel("cross_entropy_grad2", place=BOTH, dtypes=FLOATS)
@@ -63,5 +70,4 @@ def cross_entropy_grad2(Y_grad, MatchX, Label, XShape, *, ignore_index, xp):
     shape = XShape.shape[1:]
     column = (*shape[:-1], 1)
     index, counts = class_indices(Label.reshape(column), shape[-1], ignore_index, "cross_entropy_grad2", xp)
-    hits = one_hot(index, counts, shape[-1], -1, Y_grad.dtype, xp)
-    return hits * (-Y_grad.reshape(column) / MatchX.reshape(column))
+    return _at_label(index, counts, shape[-1], -Y_grad.reshape(column) / MatchX.reshape(column), xp)

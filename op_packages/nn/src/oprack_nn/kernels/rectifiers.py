@@ -113,8 +113,8 @@ def celu_grad_grad(X, grad_out, grad_x_grad, *, alpha, xp):
 
 @kernel("thresholded_relu", place=BOTH, dtypes=REALS)
 @quiet
-def thresholded_relu(X, *, threshold, xp):
-    return xp.where(X > threshold, X, X.dtype.type(0))
+def thresholded_relu(X, *, threshold, out=None, xp):
+    return xp.multiply(X, X > threshold, out=out, dtype=X.dtype)
 
 
 @kernel("thresholded_relu_grad", place=BOTH, dtypes=REALS)
@@ -138,7 +138,7 @@ def brelu_grad(X, Out_grad, *, t_min, t_max, out=None, xp):
 @quiet
 def softshrink(X, *, lambda_, xp):
     kind = X.dtype.type
-    return xp.where(X > lambda_, X - kind(lambda_), xp.where(X < -lambda_, X + kind(lambda_), kind(0)))
+    return xp.where(X > lambda_, X - kind(lambda_), xp.where(X < -lambda_, X + kind(lambda_), X * kind(0)))
 
 
 @kernel("softshrink_grad", place=BOTH, dtypes=REALS)
@@ -149,8 +149,8 @@ def softshrink_grad(X, Out_grad, *, lambda_, out=None, xp):
 
 @kernel("hard_shrink", place=BOTH, dtypes=REALS)
 @quiet
-def hard_shrink(X, *, threshold, xp):
-    return xp.where((X > threshold) | (X < -threshold), X, X.dtype.type(0))
+def hard_shrink(X, *, threshold, out=None, xp):
+    return xp.multiply(X, (X > threshold) | (X < -threshold), out=out, dtype=X.dtype)
 
 
 @kernel("hard_shrink_grad", place=BOTH, dtypes=REALS)

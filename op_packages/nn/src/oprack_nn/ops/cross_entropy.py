@@ -63,7 +63,7 @@ class CrossEntropy2(OpDef, type="cross_entropy2"):
     Label = Input("Indices [..., 1] or [...].")
     Y = Output("Losses [..., 1] or [...], LoD of X.")
     XShape = Output("Empty; its dims carry the shape of X to the gradient.")
-    MatchX = Output("Probabilities picked, shape of Y.")
+    MatchX = Output("Probabilities picked, shape of Y; 0 for an ignored label.")
     ignore_index = _IGNORE
     expected_kernel_type = dtype_of("X")
 

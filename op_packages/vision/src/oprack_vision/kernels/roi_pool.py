@@ -18,7 +18,7 @@ def _round(x):
 
 def _edges(start, end, bins, length):
     """First pixel of each bin and the one after its last, [R, bins]; bins of a region may share pixels."""
-    size = np.maximum(end - start + 1, 1).astype(np.float32) / np.float32(bins)
+    size = np.maximum(end - start + 1, 1) / bins
     low = np.floor(np.arange(bins) * size[:, None]).astype(np.int64) + start[:, None]
     high = np.ceil(np.arange(1, bins + 1) * size[:, None]).astype(np.int64) + start[:, None]
     return np.clip(low, 0, length), np.clip(high, 0, length)
