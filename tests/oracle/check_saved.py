@@ -36,7 +36,7 @@ def outputs(prefix: Path, feeds: list[tuple[np.ndarray, list[list[int]]]]) -> li
     config.disable_mkldnn()
     config.switch_ir_optim(False)
     predictor = inference.create_predictor(config)
-    for name, (value, lod) in zip(predictor.get_input_names(), feeds):
+    for name, (value, lod) in zip(predictor.get_input_names(), feeds, strict=True):
         handle = predictor.get_input_handle(name)
         handle.copy_from_cpu(value)
         if lod:
@@ -56,7 +56,7 @@ def main() -> int:
             subprocess.run([sys.argv[1], "-c", SAVE, str(folder / "model"), str(prefix)], check=True)
             got = outputs(prefix, feeds)
         differences = []
-        for info, value in zip(meta["fetch"], got):
+        for info, value in zip(meta["fetch"], got, strict=True):
             want = np.load(folder / info["file"]).astype(np.float64)
             differences.append(float(np.abs(value.astype(np.float64) - want).max(initial=0.0)))
         print(f"{folder.name}: {len(got)} outputs, largest difference {max(differences):.3g}")
