@@ -11,5 +11,7 @@ class TestMetric(Conformance):
     pack = "metric"
     case_files = Path(__file__).parents[3] / "tests/data/cases"
     limitations = [
-        Limitation("auc.0015", "feeds [1, 401] for a variable that its program declares as [401]; refused, as any feed"),
+        Limitation(
+            "auc.0015", "feeds [1, 401] for a variable that its program declares as [401]; refused, as any feed"
+        ),
     ]

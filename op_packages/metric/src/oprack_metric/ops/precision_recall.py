@@ -26,7 +26,8 @@ class PrecisionRecall(OpDef, type="precision_recall"):
         ctx.same_dims("Indices", "Labels")
         if ctx.has_input("StatesInfo"):
             dims = ctx.dim("StatesInfo")
-            ctx.require(tuple(dims) == (classes, 4), f"StatesInfo has shape {list(dims)}; expected [{classes}, 4]")
+            fits = len(dims) == 2 and all(a in (b, -1) for a, b in zip(dims, (classes, 4), strict=True))
+            ctx.require(fits, f"StatesInfo has shape {list(dims)}; expected [{classes}, 4]")
         ctx.set_dim("BatchMetrics", (6,))
         ctx.set_dim("AccumMetrics", (6,))
         ctx.set_dim("AccumStatesInfo", (classes, 4))

@@ -61,13 +61,13 @@ def cross_entropy2(X, Label, *, ignore_index, xp):
     picked, _, counts = _pick(X, Label, ignore_index, "cross_entropy2", xp)
     shape = _loss_shape(X, Label)
     loss = (-_log(picked, xp)).reshape(shape)
-    return loss, xp.empty((0, *X.shape), X.dtype), (picked * counts).reshape(shape)
+    return loss, xp.empty((*X.shape, 0), X.dtype), (picked * counts).reshape(shape)
 
 
 @kernel("cross_entropy_grad2", place=BOTH, dtypes=FLOATS)
 @quiet
 def cross_entropy_grad2(Y_grad, MatchX, Label, XShape, *, ignore_index, xp):
-    shape = XShape.shape[1:]
+    shape = XShape.shape[:-1]
     column = (*shape[:-1], 1)
     index, counts = class_indices(Label.reshape(column), shape[-1], ignore_index, "cross_entropy_grad2", xp)
     return _at_label(index, counts, shape[-1], -Y_grad.reshape(column) / MatchX.reshape(column), xp)

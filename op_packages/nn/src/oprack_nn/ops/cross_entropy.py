@@ -73,7 +73,7 @@ class CrossEntropy2(OpDef, type="cross_entropy2"):
         for slot in ("Y", "MatchX"):
             ctx.set_dim(slot, loss_dims(x, label))
         ctx.share_lod("X", "Y")
-        ctx.set_dim("XShape", (0, *x))
+        ctx.set_dim("XShape", (*x, 0))
         ctx.share_lod("X", "XShape")
 
     def make_grad(fwd):
@@ -94,12 +94,12 @@ class CrossEntropyGrad2(GradOpDef, type="cross_entropy_grad2"):
     Y_grad = Input("Gradient of Y.")
     MatchX = Input("Probabilities picked.")
     Label = Input("Indices.")
-    XShape = Input("Its dims after the first are the shape of X.")
+    XShape = Input("Its dims but the last are the shape of X.")
     X_grad = Output("Gradient of X, shape of X.")
     ignore_index = _IGNORE
     expected_kernel_type = dtype_of("Y@GRAD")
     no_need_buffer_vars = ("XShape",)
 
     def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
+        ctx.set_dim("X@GRAD", ctx.dim("XShape")[:-1])
         ctx.share_lod("XShape", "X@GRAD")

@@ -16,7 +16,7 @@ class BoxClip(OpDef, type="box_clip"):
 
     def infer_shape(ctx):
         dims, info = ctx.dim("Input"), ctx.require_rank("ImInfo", 2)
-        ctx.require(len(dims) >= 2 and dims[-1] == 4, f"Input has shape {list(dims)}; expected boxes [N, ..., 4]")
-        ctx.require(info[1] == 3, f"ImInfo has shape {list(info)}; expected [images, 3]")
+        ctx.require(len(dims) >= 2 and dims[-1] in (4, -1), f"Input has shape {list(dims)}; expected boxes [N, ..., 4]")
+        ctx.require(info[1] in (3, -1), f"ImInfo has shape {list(info)}; expected [images, 3]")
         ctx.set_dim("Output", dims)
         ctx.share_lod("Input", "Output")

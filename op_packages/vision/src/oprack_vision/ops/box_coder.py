@@ -24,18 +24,18 @@ class BoxCoder(OpDef, type="box_coder"):
 
     def infer_shape(ctx):
         prior, target = ctx.require_rank("PriorBox", 2), ctx.dim("TargetBox")
-        ctx.require(prior[1] == 4, f"PriorBox has shape {list(prior)}; expected [M, 4]")
+        ctx.require(prior[1] in (4, -1), f"PriorBox has shape {list(prior)}; expected [M, 4]")
         if ctx.has_input("PriorBoxVar"):
             ctx.require(not ctx.attr("variance"), "PriorBoxVar and attribute variance are both given; expected one")
             ctx.same_dims("PriorBox", "PriorBoxVar")
         if ctx.attr("code_type") == "encode_center_size":
             ctx.require_rank("TargetBox", 2)
-            ctx.require(target[1] == 4, f"TargetBox has shape {list(target)}; expected [N, 4] to encode")
+            ctx.require(target[1] in (4, -1), f"TargetBox has shape {list(target)}; expected [N, 4] to encode")
             ctx.set_dim("OutputBox", (target[0], prior[0], 4))
         else:
             ctx.require_rank("TargetBox", 3)
             run = target[1 - ctx.attr("axis")]
-            fits = target[2] == 4 and (run == prior[0] or -1 in (run, prior[0]))
+            fits = target[2] in (4, -1) and (run == prior[0] or -1 in (run, prior[0]))
             ctx.require(
                 fits,
                 f"TargetBox has shape {list(target)} and PriorBox {list(prior)}; expected codes with {prior[0]} priors "

@@ -24,7 +24,7 @@ class CollectFpnProposals(OpDef, type="collect_fpn_proposals"):
     def infer_shape(ctx):
         rois, scores = ctx.dims("MultiLevelRois"), ctx.dims("MultiLevelScores")
         fits = len(rois) == len(scores) and all(
-            len(r) == len(s) == 2 and r[1] == 4 and s[1] == 1 and (r[0] == s[0] or -1 in (r[0], s[0]))
+            len(r) == len(s) == 2 and r[1] in (4, -1) and s[1] in (1, -1) and (r[0] == s[0] or -1 in (r[0], s[0]))
             for r, s in zip(rois, scores, strict=True)
         )
         ctx.require(

@@ -32,7 +32,7 @@ class DistributeFpnProposals(OpDef, type="distribute_fpn_proposals"):
 
     def infer_shape(ctx):
         rois = ctx.require_rank("FpnRois", 2)
-        ctx.require(rois[1] == 4, f"FpnRois has shape {list(rois)}; expected [R, 4]")
+        ctx.require(rois[1] in (4, -1), f"FpnRois has shape {list(rois)}; expected [R, 4]")
         low, high = ctx.attr("min_level"), ctx.attr("max_level")
         levels = high - low + 1
         ctx.require(

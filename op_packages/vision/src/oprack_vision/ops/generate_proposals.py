@@ -26,7 +26,7 @@ def _infer_shape(ctx, image_slot, image_numbers):
         f"Scores has shape {list(scores)} and BboxDeltas {list(deltas)}; expected 4 codes per score",
     )
     info = ctx.require_rank(image_slot, 2)
-    ctx.require(info[1] == image_numbers, f"{image_slot} has shape {list(info)}; expected [N, {image_numbers}]")
+    ctx.require(info[1] in (image_numbers, -1), f"{image_slot} has shape {list(info)}; expected [N, {image_numbers}]")
     ctx.same_dims("Anchors", "Variances")
     ctx.set_dim("RpnRois", (-1, 4))
     ctx.set_dim("RpnRoiProbs", (-1, 1))

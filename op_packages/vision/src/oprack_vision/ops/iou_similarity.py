@@ -16,6 +16,8 @@ class IouSimilarity(OpDef, type="iou_similarity"):
 
     def infer_shape(ctx):
         x, y = ctx.require_rank("X", 2), ctx.require_rank("Y", 2)
-        ctx.require(x[1] == 4 and y[1] == 4, f"X has shape {list(x)} and Y {list(y)}; expected boxes of 4 numbers")
+        ctx.require(
+            x[1] in (4, -1) and y[1] in (4, -1), f"X has shape {list(x)} and Y {list(y)}; expected boxes of 4 numbers"
+        )
         ctx.set_dim("Out", (x[0], y[0]))
         ctx.share_lod("X", "Out")

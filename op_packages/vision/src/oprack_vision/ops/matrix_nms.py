@@ -29,7 +29,9 @@ class MatrixNms(OpDef, type="matrix_nms"):
 
     def infer_shape(ctx):
         boxes, scores = ctx.require_rank("BBoxes", 3), ctx.require_rank("Scores", 3)
-        fits = boxes[2] == 4 and all(a == b or -1 in (a, b) for a, b in ((boxes[0], scores[0]), (boxes[1], scores[2])))
+        fits = boxes[2] in (4, -1) and all(
+            a == b or -1 in (a, b) for a, b in ((boxes[0], scores[0]), (boxes[1], scores[2]))
+        )
         ctx.require(
             fits, f"BBoxes has shape {list(boxes)} and Scores {list(scores)}; expected [N, M, 4] with [N, C, M]"
         )

@@ -20,7 +20,7 @@ _NORMALIZED = Attr(True, "false: corners are pixels, so a box is xmax - xmin + 1
 def _check(ctx):
     boxes, scores = ctx.require_rank("BBoxes", 3), ctx.require_rank("Scores", 2, 3)
     ctx.require(
-        boxes[2] == 4,
+        boxes[2] in (4, -1),
         f"BBoxes has shape {list(boxes)}; expected 4 numbers per box (polygons of more corners are not supported)",
     )
     pairs = ((boxes[1], scores[2]), (boxes[0], scores[0])) if len(scores) == 3 else zip(boxes[:2], scores, strict=True)

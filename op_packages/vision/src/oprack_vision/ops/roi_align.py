@@ -33,7 +33,7 @@ class RoiAlign(OpDef, type="roi_align"):
 
     def infer_shape(ctx):
         x, rois = ctx.require_rank("X", 4), ctx.require_rank("ROIs", 2)
-        ctx.require(rois[1] == 4, f"ROIs has shape {list(rois)}; expected [R, 4]")
+        ctx.require(rois[1] in (4, -1), f"ROIs has shape {list(rois)}; expected [R, 4]")
         ctx.set_dim("Out", (rois[0], x[1], ctx.attr("pooled_height"), ctx.attr("pooled_width")))
 
     def make_grad(fwd):

@@ -29,7 +29,7 @@ class RoiPool(OpDef, type="roi_pool"):
 
     def infer_shape(ctx):
         x, rois = ctx.require_rank("X", 4), ctx.require_rank("ROIs", 2)
-        ctx.require(rois[1] == 4, f"ROIs has shape {list(rois)}; expected [R, 4]")
+        ctx.require(rois[1] in (4, -1), f"ROIs has shape {list(rois)}; expected [R, 4]")
         for slot in ("Out", "Argmax"):
             ctx.set_dim(slot, (rois[0], x[1], ctx.attr("pooled_height"), ctx.attr("pooled_width")))
 

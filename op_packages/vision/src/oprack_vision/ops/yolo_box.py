@@ -39,7 +39,7 @@ class YoloBox(OpDef, type="yolo_box"):
             dims[1] in (channels, -1),
             f"X has {dims[1]} channels; expected {channels} for {count} anchors and {classes} classes",
         )
-        ctx.require(image[1] == 2, f"ImgSize has shape {list(image)}; expected [N, 2]")
+        ctx.require(image[1] in (2, -1), f"ImgSize has shape {list(image)}; expected [N, 2]")
         boxes = dims[2] * dims[3] * count if min(dims[2:]) >= 0 else -1
         ctx.set_dim("Boxes", (dims[0], boxes, 4))
         ctx.set_dim("Scores", (dims[0], boxes, classes))
