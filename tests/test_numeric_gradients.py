@@ -1,0 +1,163 @@
+"""Every differentiable op: its gradient against central differences in one random direction, at float64.
+
+The programs and inputs are those of tests/data/cases, widened to float64; the gradient is that of `gradients()`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from oprack import Executor, LoDTensor, Program, Scope, SelectedRows
+from oprack.autodiff import gradients
+from oprack.op.grad import EmptyGradOpMaker
+from oprack.packs.manager import default_manager
+from oprack.testing import FileCase, load_cases
+from oprack.types import VarType
+
+CASES = Path(__file__).parent / "data" / "cases"
+STEP, TOLERANCE = 1e-6, 1e-5
+NARROW = (VarType.FP32, VarType.FP16, VarType.BF16)
+DTYPE_ATTRS = ("dtype", "in_dtype", "out_dtype")
+
+# Op -> why none of its cases can be differentiated numerically here, and where it is checked instead.
+ELSEWHERE = {
+    "array_to_lod_tensor": "arrays: op_packages/control_flow/tests",
+    "deformable_conv_v1": "sampling points on grid lines are kinks; its case files compare with Paddle",
+    "increment": "counts in place; its gradient is checked in op_packages/math/tests",
+    "lod_tensor_to_array": "arrays: op_packages/control_flow/tests",
+    "merge_lod_tensor": "masks and LoD: op_packages/control_flow/tests",
+    "print": "the identity; op_packages/control_flow/tests",
+    "read_from_array": "arrays: op_packages/control_flow/tests",
+    "reorder_lod_tensor_by_rank": "rank tables: op_packages/control_flow/tests",
+    "rnn_memory_helper": "the identity; op_packages/control_flow/tests",
+    "rrelu": "random slopes; op_packages/nn/tests",
+    "select_input": "branches: op_packages/control_flow/tests",
+    "select_output": "branches: op_packages/control_flow/tests",
+    "shrink_rnn_memory": "rank tables: op_packages/control_flow/tests",
+    "shuffle_channel": "Paddle's gradient is of another permutation; op_packages/nn/tests",
+    "split_lod_tensor": "masks and LoD: op_packages/control_flow/tests",
+    "tensor_array_to_tensor": "arrays: op_packages/control_flow/tests",
+    "while": "blocks: op_packages/control_flow/tests",
+    "write_to_array": "arrays: op_packages/control_flow/tests",
+}
+
+
+def _differentiable() -> list[str]:
+    """Ops with a gradient of their own, gradient ops left out: they are what is checked."""
+    manager = default_manager()
+    found = []
+    for op_type in manager.op_types():
+        maker = manager.op_info(op_type).grad_op_maker
+        if maker is not None and not isinstance(maker, EmptyGradOpMaker) and "_grad" not in op_type:
+            found.append(op_type)
+    return found
+
+
+def _cases(op_type: str) -> list[FileCase]:
+    """Cases whose gradient is smooth and deterministic, with tensor inputs alone."""
+    files = [f for f in (CASES / f"{op_type}.npz", CASES / "legacy_1_8_5" / f"{op_type}.npz") if f.exists()]
+    manager = default_manager()
+    return [
+        case
+        for file in files
+        for case in load_cases(file)
+        if case.has("gradient")
+        and not case.stochastic
+        and all(manager.has_op(t) for t in case.op_types("forward"))
+        and all(isinstance(v, LoDTensor) for v in case.feeds.values())
+        and all(w.get("numeric_check") != "differs" for w in case.header["grad"]["wrt"])
+    ]
+
+
+def _wide(value: LoDTensor) -> LoDTensor:
+    if value.dtype in ("float32", "float16", "bfloat16"):
+        return LoDTensor(value.array.astype(np.float64), value.lod, check=False)
+    return value
+
+
+def _wide_program(case: FileCase) -> Program:
+    program = case.program("forward")
+    for var in program.list_vars():
+        var.stop_gradient = False
+        if var.dtype in NARROW:
+            var.dtype = VarType.FP64
+    for op in program.global_block().ops:
+        for attr in DTYPE_ATTRS:
+            if op.attrs.get(attr) in NARROW:
+                op.set_attr(attr, int(VarType.FP64))
+    return program
+
+
+class _Problem:
+    """A case as a scalar function of its inputs: the sum of outputs times cotangents."""
+
+    def __init__(self, case: FileCase) -> None:
+        grad = case.header["grad"]
+        self.case = case
+        self.program = _wide_program(case)
+        self.inputs = {n: _wide(v) for n, v in case.inputs("gradient").items()}
+        self.targets = {c["target"]: self.inputs[c["var"]] for c in grad["cotangents"]}
+        self.wrt = [w["wrt"] for w in grad["wrt"]]
+        self._cotangents = [c["var"] for c in grad["cotangents"]]
+
+    def _run(self, program: Program, inputs: dict[str, LoDTensor], fetch: list[str]) -> list[Any]:
+        scope, feed = Scope(), {}
+        for name, value in inputs.items():
+            if name in self.case.persistable:
+                scope.var(name).set(LoDTensor(value.array.copy(), value.lod, check=False))
+            elif program.global_block().has_var(name):
+                feed[name] = value
+        return Executor(prepared=False).run(program, feed, fetch, scope, return_numpy=False)
+
+    def value(self, moved: dict[str, LoDTensor]) -> float:
+        outputs = self._run(self.program, self.inputs | moved, list(self.targets))
+        pairs = zip(outputs, self.targets.values(), strict=True)
+        return sum(float((out.array * cotangent.array).sum()) for out, cotangent in pairs)
+
+    def gradients(self) -> dict[str, np.ndarray]:
+        program = self.program.clone()
+        block = program.global_block()
+        for name in self._cotangents:
+            value = self.inputs[name]
+            block.create_var(name, dtype=value.dtype, shape=value.shape, lod_level=len(value.lod))
+        names = gradients(list(self.targets), self.wrt, self._cotangents, block=block)
+        got = self._run(program, self.inputs, [n for n in names if n])
+        dense = iter(v.to_dense() if isinstance(v, SelectedRows) else v.array for v in got)
+        return {var: next(dense) for var, name in zip(self.wrt, names, strict=True) if name}
+
+
+def _worst(case: FileCase) -> float:
+    """Largest relative error over the inputs."""
+    problem, rng, worst = _Problem(case), np.random.default_rng(0), 0.0
+    for var, gradient in problem.gradients().items():
+        x = problem.inputs[var]
+        if x.dtype != "float64" or not x.array.size:
+            continue
+        direction = rng.standard_normal(x.shape)
+        ends = [LoDTensor(x.array + s * STEP * direction, x.lod, check=False) for s in (1, -1)]
+        numeric = (problem.value({var: ends[0]}) - problem.value({var: ends[1]})) / (2 * STEP)
+        terms = gradient * direction
+        # relative to the terms where they cancel
+        scale = max(1.0, abs(numeric), 1e-3 * float(np.abs(terms).sum()))
+        worst = max(worst, abs(numeric - float(terms.sum())) / scale)
+    return worst
+
+
+@pytest.mark.parametrize("op_type", [t for t in _differentiable() if t not in ELSEWHERE])
+def test_gradient_is_the_slope(op_type: str) -> None:
+    """Some case of the op agrees; those at kinks may not."""
+    cases = _cases(op_type)
+    assert cases, f"{op_type}: no case can be differentiated numerically; add one, or say in ELSEWHERE where it is"
+    errors = {}
+    for case in cases:
+        errors[case.id] = _worst(case)
+        if errors[case.id] < TOLERANCE:
+            return
+    raise AssertionError(f"{op_type}: relative errors {errors}")
+
+
+def test_the_exceptions_are_differentiable_ops() -> None:
+    assert sorted(set(ELSEWHERE) - set(_differentiable())) == []
