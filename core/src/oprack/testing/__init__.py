@@ -3,6 +3,7 @@
 from oprack.testing.cases import Expected, FileCase, compare, load_cases
 from oprack.testing.conformance import Conformance, Limitation
 from oprack.testing.op_case import OpCase
+from oprack.testing.op_test import OpTest
 from oprack.testing.runner import check_case, missing_ops, run_case
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "FileCase",
     "Limitation",
     "OpCase",
+    "OpTest",
     "check_case",
     "compare",
     "load_cases",

@@ -57,6 +57,14 @@ class Conformance:
     cases: ClassVar[Sequence[OpCase]] = ()
     limitations: ClassVar[Sequence[Limitation]] = ()
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # a test without anything to run on would be a skip that says nothing
+        if not cls.cases:
+            cls.test_record = None  # type: ignore[assignment, method-assign]
+        if cls.case_files is None:
+            cls.test_case_file = None  # type: ignore[assignment, method-assign]
+
     # pytest calls this for every test of the class -------------------------------------------------------------------
     @classmethod
     def pytest_generate_tests(cls, metafunc: Any) -> None:

@@ -49,18 +49,21 @@ class OpCase:
         return f"{self.op}-{self.name}" if self.name else self.op
 
     def check(self) -> list[str]:
-        """What differs on the reference path, on the prepared path, and in the gradients; [] when all agree."""
+        """What differs on the reference path, on the prepared path, and in the gradients; [] when all agree.
+
+        Raises DefinitionError when the case names a slot that the op does not have.
+        """
         found = []
-        for prepared in (False, True):
-            executor = Executor(prepared=prepared, checks=CHECKS)
+        # the first prepared run of a program is traced, the second one runs generated code
+        prepared, built = Executor(), _Built(self, self.inputs)
+        for executor in (Executor(prepared=False, checks=CHECKS), prepared, prepared):
             try:
-                found += self._check_outputs(executor)
+                found += self._check_outputs(executor, built)
             except OprackError as error:
                 return [f"{self.id}: {type(error).__name__}: {error}"]
         return found + (self.check_gradient() if self.grads and not found else [])
 
-    def _check_outputs(self, executor: Executor) -> list[str]:
-        built = _Built(self, self.inputs)
+    def _check_outputs(self, executor: Executor, built: _Built) -> list[str]:
         values = executor.run(built.program, built.feed, built.fetch, built.scope(), return_numpy=False)
         found = []
         for name, want, got in zip(built.fetch, built.expected, values, strict=True):

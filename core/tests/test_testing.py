@@ -1,0 +1,89 @@
+"""The testing room: OpCase and OpTest find what is wrong, and say it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from oprack.errors import DefinitionError
+from oprack.kernel import kernel
+from oprack.packs.manager import PackManager
+from oprack.tensor import LoDTensor
+from oprack.testing import OpCase, OpTest
+
+X = np.array([[1.0, -2.0], [3.0, 4.0]])
+
+
+@pytest.fixture(autouse=True)
+def _rack(rack: PackManager) -> None:
+    """Tests run on the small ops of conftest."""
+
+
+def test_a_case_that_agrees() -> None:
+    assert OpCase("double", {"X": X}, {"factor": 3.0}, {"Out": 3 * X}, grads=["X"]).check() == []
+    lod = LoDTensor(X, [[0, 0, 2]])
+    assert OpCase("double", {"X": lod}, outputs={"Out": LoDTensor(2 * X, [[0, 0, 2]])}).check() == []
+    assert OpCase("join", {"X": [X, X]}, outputs={"Out": np.concatenate([X, X])}).check() == []
+
+
+@pytest.mark.parametrize(
+    ("outputs", "text"),
+    [
+        ({"Out": 3 * X}, "differs by up to 4"),
+        ({"Out": np.float32(2 * X)}, "is float64[2, 2], expected float32[2, 2]"),
+        ({"Out": LoDTensor(2 * X, [[0, 2]])}, "has LoD [], expected [[0, 2]]"),
+    ],
+)
+def test_a_case_that_differs_says_how_on_every_path(outputs: dict[str, Any], text: str) -> None:
+    found = OpCase("double", {"X": X}, outputs=outputs).check()
+    assert len(found) == 3 and all(text in line for line in found)
+
+
+def test_a_slot_that_the_op_does_not_have() -> None:
+    with pytest.raises(DefinitionError, match=r"double: Y is no slot of op double; inputs are X"):
+        OpCase("double", {"Y": X}).check()
+
+
+def test_a_wrong_gradient_is_found(rack: PackManager) -> None:
+    @kernel("double_grad", priority=1)
+    def wrong(Out_grad: Any, *, factor: float) -> Any:
+        return Out_grad * (factor + 1)
+
+    rack.register_kernel(wrong)
+    (line,) = OpCase("double", {"X": X}, outputs={"Out": 2 * X}, grads=["X"]).check()
+    assert "gradient of X_0 is" in line and "central differences give" in line
+
+
+class TestDouble(OpTest):
+    """The style of Paddle's op tests."""
+
+    def setup_method(self) -> None:
+        self.op_type = "double"
+        self.inputs = {"X": (X, [[2, 0]])}
+        self.attrs = {"factor": 0.5}
+        self.outputs = {"Out": (0.5 * X, [[2, 0]])}
+
+    def test_output(self) -> None:
+        self.check_output()
+
+    def test_gradient(self) -> None:
+        self.check_grad(["X"])
+
+    def test_a_wrong_output_fails(self) -> None:
+        self.outputs = {"Out": (X, [[2, 0]])}
+        with pytest.raises(AssertionError, match="double-TestDouble: Out_0 differs by up to 2"):
+            self.check_output()
+        self.check_output(no_check_set=["Out"])
+
+
+class TestJoin(OpTest):
+    """A duplicable slot is a list of (name, array)."""
+
+    def setup_method(self) -> None:
+        self.op_type = "join"
+        self.inputs = {"X": [("a", X), ("b", X)]}
+        self.outputs = {"Out": np.concatenate([X, X])}
+
+    def test_output(self) -> None:
+        self.check_output()
