@@ -67,18 +67,23 @@ def draw_block(block: BlockDesc) -> str:
         bend = (y2 - y1) / 2
         parts.append(
             f'<path d="M{x1:.1f} {y1:.1f}C{x1:.1f} {y1 + bend:.1f} {x2:.1f} {y2 - bend:.1f} {x2:.1f} {y2:.1f}" '
-            f'fill="none" stroke="#64748b" marker-end="url(#tip)"><title>{escape(name)}</title></path>'
+            f'fill="none" stroke="#64748b" marker-end="url(#tip)"><title>{_text(name)}</title></path>'
         )
     for i in drawn:
         op = block.ops[i]
         x, y = at[i]
         parts.append(
-            f'<g><title>{escape(str(op))}</title><rect x="{x:.1f}" y="{y:.1f}" width="{WIDTH}" height="{HEIGHT}" '
+            f'<g><title>{_text(str(op))}</title><rect x="{x:.1f}" y="{y:.1f}" width="{WIDTH}" height="{HEIGHT}" '
             f'rx="5" fill="{color[op.type]}" stroke="#475569"/>'
             f'<text x="{x + WIDTH / 2:.1f}" y="{y + HEIGHT / 2 + 4:.1f}" text-anchor="middle">'
-            f"{escape(_short(op.type))}</text></g>"
+            f"{_text(_short(op.type))}</text></g>"
         )
     return "\n".join([*parts, "</svg>\n"])
+
+
+def _text(text: str) -> str:
+    """Escaped, without the characters that XML can't hold: names come from a file."""
+    return escape("".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text))
 
 
 def _short(text: str) -> str:

@@ -65,6 +65,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code. Errors of oprack are printed without a traceback."""
+    from oprack.cli.output import printable
     from oprack.errors import OprackError
 
     argv = sys.argv[1:] if argv is None else list(argv)
@@ -81,8 +82,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return OK
         except OprackError as e:
-            print(f"oprack {args.command}: {type(e).__name__}: {e}", file=sys.stderr)
+            print(f"oprack {args.command}: {type(e).__name__}: {printable(str(e))}", file=sys.stderr)
             return exit_code(e)
+        except OSError as e:  # a file that can't be read or written; its name is in the text
+            print(f"oprack {args.command}: {type(e).__name__}: {printable(str(e))}", file=sys.stderr)
+            return BAD_INPUT
 
 
 def exit_code(error: Exception) -> int:

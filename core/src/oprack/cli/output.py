@@ -36,10 +36,16 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, default=str))
 
 
+def printable(text: str) -> str:
+    """Text of a file for a terminal: control characters, which could steer it, as Python writes them."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], indent: str = "") -> None:
-    """Left-aligned columns, the last one as wide as it likes."""
-    texts = [list(map(str, headers)), *([str(cell) for cell in row] for row in rows)]
+    """Columns, the last one as wide as it likes; those of numbers alone are aligned to the right."""
+    texts = [list(map(str, headers)), *([printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(len(row[i]) for row in texts) for i in range(len(headers))]
+    numbers = [bool(rows) and all(isinstance(row[i], int | float) for row in rows) for i in range(len(headers))]
     for row in texts:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        cells = [c.rjust(w) if n else c.ljust(w) for c, w, n in zip(row, widths, numbers, strict=True)]
         print((indent + "  ".join(cells)).rstrip())

@@ -1,17 +1,19 @@
-"""oprack show MODEL [--json] [--graph OUT.svg]"""
+"""oprack show MODEL [--json] [--ops] [--graph OUT.svg]"""
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
 from oprack.cli.models import add_model, model_arguments
-from oprack.cli.output import add_block, add_json, manager_of, print_json, print_table
+from oprack.cli.output import add_block, add_json, manager_of, print_json, print_table, printable
 
 if TYPE_CHECKING:
+    from oprack.desc import VarDesc
     from oprack.packs.manager import PackManager
     from oprack.program import Program
 
@@ -29,23 +31,29 @@ def run(args: argparse.Namespace) -> int:
 
     path, model_filename, _ = model_arguments(args)
     program, feeds, fetches = load_program(path, model_filename=model_filename)
-    manager = manager_of(args)
-    report = _report(program, feeds, fetches, manager)
-    if args.json:
-        print_json(report)
-    else:
-        _print(report, program if args.ops else None)
+    report = _report(program, feeds, fetches, manager_of(args))
     if args.graph:
         from oprack.cli.graph_svg import draw_block
         from oprack.io.atomic import write_atomic
 
         write_atomic(Path(args.graph), draw_block(program.global_block()).encode())
-        if not args.json:
+    if args.json:
+        if args.ops:
+            report["listing"] = [[str(op) for op in block.ops] for block in program.blocks]
+        print_json(report)
+    else:
+        _print(report)
+        if args.ops:
+            _print_ops(program)
+        if args.graph:
             print(f"\ngraph of block 0: {args.graph}")
+        _print_findings(report)
     return FINDING if report["missing_ops"] else OK
 
 
 def _report(program: Program, feeds: list[str], fetches: list[str], manager: PackManager) -> dict[str, Any]:
+    from oprack.io.parameters import persistable_vars
+
     counts = Counter(op.type for block in program.blocks for op in block.ops)
     block = program.global_block()
 
@@ -56,12 +64,13 @@ def _report(program: Program, feeds: list[str], fetches: list[str], manager: Pac
         return {"name": name, "dtype": var.dtype_name(), "shape": list(var.shape or ()), "lod_level": var.lod_level}
 
     known = {t: manager.has_op(t) for t in counts}
-    persistable = [v for v in program.list_vars() if v.persistable and v.name not in ("feed", "fetch")]
+    parameters = persistable_vars(program)
     return {
         "version": program.desc.version,
         "blocks": len(program.blocks),
         "ops": sum(counts.values()),
-        "parameters": len(persistable),
+        "parameters": len(parameters),
+        "parameter_bytes": sum(map(_bytes, parameters)),
         "inputs": [variable(n) for n in feeds],
         "outputs": [variable(n) for n in fetches],
         "op_types": [
@@ -70,6 +79,16 @@ def _report(program: Program, feeds: list[str], fetches: list[str], manager: Pac
         "missing_ops": sorted(t for t in counts if not known[t]),
         "newer_ops": _newer(program, manager, known),
     }
+
+
+def _bytes(var: VarDesc) -> int:
+    """Bytes that the dims of a parameter stand for; 0 when one is open."""
+    from oprack.tensor import numpy_dtype
+    from oprack.types import DTYPE_NAMES
+
+    if var.shape is None or var.dtype not in DTYPE_NAMES or any(d < 0 for d in var.shape):
+        return 0
+    return math.prod(var.shape) * numpy_dtype(var.dtype).itemsize
 
 
 def _newer(program: Program, manager: PackManager, known: dict[str, bool]) -> list[dict[str, Any]]:
@@ -81,22 +100,38 @@ def _newer(program: Program, manager: PackManager, known: dict[str, bool]) -> li
     ]
 
 
-def _print(report: dict[str, Any], listed: Program | None) -> None:
+def _print(report: dict[str, Any]) -> None:
     version = report["version"]
     numbers = f"{version // 1_000_000}.{version // 1000 % 1000}.{version % 1000}"
     saved = f"saved by version {numbers}" if version else "no version"
-    print(f"{report['ops']} ops in {report['blocks']} block(s), {report['parameters']} parameters, {saved}\n")
+    blocks = "1 block" if report["blocks"] == 1 else f"{report['blocks']} blocks"
+    size = f"{report['parameters']} parameters of {report['parameter_bytes'] / 1e6:.1f} MB"
+    print(f"{report['ops']} ops in {blocks}, {size}, {saved}\n")
     rows = [
-        (what, v["name"], v.get("dtype") or "", v.get("shape", ""), v.get("lod_level", ""))
+        (what, v["name"], v.get("dtype") or "?", v.get("shape", "?"), v.get("lod_level", "?"))
         for what, found in (("input", report["inputs"]), ("output", report["outputs"]))
         for v in found
     ]
-    print_table(("", "VARIABLE", "DTYPE", "SHAPE", "LOD"), rows)
+    if rows:
+        print_table(("", "VARIABLE", "DTYPE", "SHAPE", "LOD LEVELS"), rows)
+    else:
+        print("no inputs and no outputs: the program has neither feed nor fetch ops")
     print()
     print_table(("OP", "COUNT", "PACK"), [(r["op"], r["count"], r["pack"] or "MISSING") for r in report["op_types"]])
-    if listed is not None:
-        print(f"\n{listed}")
+
+
+def _print_ops(program: Program) -> None:
+    for block in program.blocks:
+        print(f"\nblock {block.idx}" + (f", inside block {block.parent_idx}" if block.parent_idx >= 0 else "") + ":")
+        width = len(str(max(0, len(block.ops) - 1)))
+        for i, op in enumerate(block.ops):
+            print(f"  {i:>{width}}  {printable(str(op))}")
+
+
+def _print_findings(report: dict[str, Any]) -> None:
     for r in report["newer_ops"]:
-        print(f"\n{r['op']}: saved with version {r['saved_with']}, the pack knows {r['installed']}; upgrade the pack")
+        versions = f"saved with version {r['saved_with']}, its pack knows {r['installed']}"
+        print(f"\nop {printable(r['op'])}: {versions}; upgrade the pack")
     if report["missing_ops"]:
-        print(f"\nno installed pack brings {', '.join(report['missing_ops'])}; install one, or see `oprack packs`")
+        missing = printable(", ".join(report["missing_ops"]))
+        print(f"\nno installed pack brings {missing}; install one that does, or see `oprack packs` for what is broken")

@@ -74,7 +74,7 @@ def save_vars(
 # Reading ------------------------------------------------------------------------------------------------------------
 def set_values(scope: Scope, values: Mapping[str, Value]) -> None:
     for name, value in values.items():
-        scope.var(name).set(value)
+        scope.var(name).value = value  # read into memory of its own, which ops in place may use
 
 
 def read_separate(directory: Path, descs: list[VarDesc]) -> dict[str, Value]:
