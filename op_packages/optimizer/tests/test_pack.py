@@ -87,12 +87,8 @@ def _cases():
         {"ParamOut": p - 0.5 * (0.5 * v + 0.5 * g), "VelocityOut": 0.5 * v + 0.5 * g},
         name="rescaled",
     )
-    moments = {
-        "Moment1": np.zeros(2),
-        "Moment2": np.zeros(2),
-        "Beta1Pow": np.array([0.9]),
-        "Beta2Pow": np.array([0.999]),
-    }
+    moments = {"Moment1": np.zeros(2), "Moment2": np.zeros(2)}
+    powers = {"Beta1Pow": np.array([0.9]), "Beta2Pow": np.array([0.999])}
     # the first step of adam moves by the learning rate in the direction of the gradient
     expected = p * (1 - 0.5 * 0.2 * 0.1) - 0.5 * 0.2 * np.sign(g)
     yield OpCase(
