@@ -69,6 +69,10 @@ class NotDifferentiableError(OprackError, RuntimeError):
     """An op on the path to the loss has no gradient."""
 
 
+class GraphError(OprackError, RuntimeError):
+    """A pass left a graph that can't run, or asked for a change that its names or dependencies forbid."""
+
+
 # Packs --------------------------------------------------------------------------------------------------------------
 class PackError(OprackError):
     """A pack is broken; the others go on."""
@@ -145,6 +149,18 @@ class FeedLoDError(FeedError):
 
 class FetchNameError(NotFoundError):
     """A fetched name is not a variable of the program."""
+
+
+class CheckpointError(ModelError):
+    """A checkpoint can't be used."""
+
+
+class CorruptCheckpointError(CheckpointError):
+    """A checkpoint is truncated or altered: a checksum or a size is not what its manifest says."""
+
+
+class CheckpointMismatchError(CheckpointError):
+    """A checkpoint belongs to another program; all differences are listed."""
 
 
 # Running ------------------------------------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
-"""Files that appear complete or not at all."""
+"""Files and directories that appear complete or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -56,6 +57,30 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a whole file; one of that name stays as it was when this fails."""
     with AtomicSave() as save, save.open(path) as file:
         file.write(data)
+
+
+@contextlib.contextmanager
+def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A new directory to put files into, which becomes `path` at the end of the `with` block.
+
+    Then all data is on the disk. Until then it is called `<path>.tmp`, which a process that dies leaves behind and the
+    next one replaces. When the block raises, it is removed. Raises OSError when `path` exists.
+    """
+    final = Path(path)
+    temporary = final.with_name(f"{final.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        for file in temporary.iterdir():
+            with open(file, "rb+") as opened:
+                os.fsync(opened.fileno())
+        _sync_directory(temporary)
+        os.rename(temporary, final)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    _sync_directory(final.parent)
 
 
 def _sync_directory(directory: Path) -> None:

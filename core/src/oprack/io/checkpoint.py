@@ -1,0 +1,234 @@
+"""Checkpoints of training: parameters, optimizer state, step, random state and schedules, so that a run can go on.
+
+A directory holds the last few as `ckpt-<n>` and in `latest` the name of the newest. Each has `values.bin`, the tensors
+one after the other as parameter files have them, and `manifest.json` with what is where, checksums, and the rest. A
+checkpoint is written beside and renamed, so a process that is killed at any moment leaves the one before. Nothing is
+pickled. One process at a time may save into a directory; any number may load.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from oprack.desc import VarDesc
+from oprack.errors import (
+    CheckpointMismatchError,
+    CorruptCheckpointError,
+    InvalidArgumentError,
+    NotFoundError,
+)
+from oprack.io.atomic import atomic_directory, write_atomic
+from oprack.io.manifest import check_plain, check_program, seal, unseal
+from oprack.io.parameters import Value, check_fits, collect_values, open_view, persistable_vars, set_values
+from oprack.io.streams import read_variable, write_variable
+from oprack.tensor import Scope, SelectedRows
+
+if TYPE_CHECKING:
+    from oprack.program import Program
+    from oprack.runtime import NaiveExecutor
+
+_VALUES, _MANIFEST, _LATEST = "values.bin", "manifest.json", "latest"
+_NAME = re.compile(r"ckpt-(\d{1,18})")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a checkpoint holds besides tensors. path: its directory."""
+
+    step: int
+    extra: dict[str, Any] = field(default_factory=dict)
+    path: Path = Path()
+
+
+# Saving -------------------------------------------------------------------------------------------------------------
+def save_checkpoint(
+    path: str | os.PathLike[str],
+    program: Program,
+    scope: Scope,
+    *,
+    step: int = 0,
+    executor: NaiveExecutor | None = None,
+    extra: Mapping[str, Any] | None = None,
+    keep: int = 3,
+) -> Path:
+    """Save every persistable variable of `program` as a new checkpoint in directory `path`; returns its own directory.
+
+    step: of the training. executor: whose random numbers go on after loading. The states of the program's schedules
+    are saved as well. extra: anything of JSON's kinds of values. keep: how many checkpoints stay.
+    Raises MissingParameterError for variables without a value, InvalidArgumentError for a value that does not fit its
+    VarDesc and for what JSON can't hold; then older checkpoints are as they were.
+    """
+    if keep < 1:
+        raise InvalidArgumentError(f"save_checkpoint: keep is {keep}; expected 1 or more")
+    body = {
+        "step": int(step),
+        "extra": dict(extra or {}),
+        "random": None if executor is None else executor.random.state(),
+        "schedules": {name: schedule.state_dict() for name, schedule in program.schedules.items()},
+    }
+    for what, value in body.items():
+        check_plain(value, what)
+    values = collect_values(scope, persistable_vars(program))
+    root = Path(path)
+    root.mkdir(parents=True, exist_ok=True)
+    _sweep(root)
+    known = _numbers(root)
+    name = f"ckpt-{max(known, default=0) + 1}"
+    with atomic_directory(root / name) as directory:
+        body["variables"] = _write_values(directory / _VALUES, values)
+        (directory / _MANIFEST).write_bytes(seal(body))
+    write_atomic(root / _LATEST, f"{name}\n".encode())
+    for number in sorted(known)[: max(len(known) + 1 - keep, 0)]:
+        _remove(root / f"ckpt-{number}")
+    return root / name
+
+
+class _Hashing:
+    """A file that remembers the checksum and number of the bytes written since `restart`."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.offset = self.start = 0
+        self.restart()
+
+    def restart(self) -> None:
+        self._hash = hashlib.sha256()
+        self.start = self.offset
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        self._file.write(data)
+        self._hash.update(data)
+        self.offset += size
+        return size
+
+    def entry(self) -> dict[str, Any]:
+        return {"offset": self.start, "size": self.offset - self.start, "sha256": self._hash.hexdigest()}
+
+
+def _write_values(path: Path, values: Mapping[str, Value]) -> list[dict[str, Any]]:
+    entries = []
+    with open(path, "xb") as opened:
+        file = _Hashing(opened)
+        for name, value in values.items():
+            file.restart()
+            write_variable(cast("IO[bytes]", file), value, name)
+            kind = "rows" if isinstance(value, SelectedRows) else "dense"
+            entries.append(
+                {"name": name, "kind": kind, "dtype": value.dtype, "shape": list(value.shape), **file.entry()}
+            )
+    return entries
+
+
+def _numbers(root: Path) -> list[int]:
+    """Numbers of the checkpoints in a directory."""
+    found = [_NAME.fullmatch(entry.name) for entry in root.iterdir()] if root.is_dir() else []
+    return [int(match[1]) for match in found if match]
+
+
+def _sweep(root: Path) -> None:
+    """Remove what saves that were killed left behind."""
+    for entry in root.iterdir():
+        if re.fullmatch(r"ckpt-\d+\.tmp", entry.name):
+            shutil.rmtree(entry, ignore_errors=True)
+        elif re.fullmatch(r"\.oprack-[0-9a-f]+\.tmp", entry.name):
+            entry.unlink(missing_ok=True)
+
+
+def _remove(directory: Path) -> None:
+    """Under another name first, so that nobody takes a half removed one for a checkpoint."""
+    doomed = directory.with_name(f"{directory.name}.tmp")
+    shutil.rmtree(doomed, ignore_errors=True)
+    os.rename(directory, doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+# Loading ------------------------------------------------------------------------------------------------------------
+def latest_checkpoint(path: str | os.PathLike[str]) -> Path | None:
+    """The directory of the newest checkpoint in directory `path`; None when there is none.
+
+    Raises CorruptCheckpointError when the file `latest` names none.
+    """
+    root = Path(path)
+    pointer = root / _LATEST
+    if pointer.is_file():
+        name = pointer.read_bytes()[:64].decode("ascii", "replace").strip()
+        if not _NAME.fullmatch(name):
+            raise CorruptCheckpointError(
+                f"{os.fspath(pointer)!r} names {name!r}; expected a name such as 'ckpt-3'; delete the file to take the "
+                "checkpoint with the highest number"
+            )
+        if (root / name).is_dir():
+            return root / name
+    numbers = _numbers(root)
+    return root / f"ckpt-{max(numbers)}" if numbers else None
+
+
+def load_checkpoint(
+    path: str | os.PathLike[str], program: Program, scope: Scope, executor: NaiveExecutor | None = None
+) -> Checkpoint:
+    """Set every persistable variable of `program` in `scope` from the newest checkpoint in directory `path`.
+
+    path may also be the directory of one checkpoint. The states of the program's schedules and, when one was saved, the
+    random state of `executor` are set as well. Everything is read and checked before anything is set.
+    Raises NotFoundError when there is no checkpoint, CorruptCheckpointError when it is truncated or altered,
+    CheckpointMismatchError that lists how the program differs.
+    """
+    root = Path(path)
+    directory = root if (root / _MANIFEST).is_file() else latest_checkpoint(root)
+    if directory is None:
+        raise NotFoundError(
+            f"{os.fspath(root)!r} holds no checkpoint; expected a directory that save_checkpoint wrote, with ckpt-<n> "
+            "inside"
+        )
+    body = unseal(directory / _MANIFEST)
+    descs = persistable_vars(program)
+    check_program(body, descs, program, directory)
+    values = _read_values(directory / _VALUES, body["variables"], {var.name: var for var in descs})
+    before = {name: schedule.state_dict() for name, schedule in program.schedules.items()}
+    try:
+        for name, schedule in program.schedules.items():
+            schedule.set_state_dict(body["schedules"][name])
+        if executor is not None and body["random"] is not None:
+            executor.random.load_state(body["random"])
+    except Exception as error:
+        for name, state in before.items():
+            program.schedules[name].set_state_dict(state)
+        raise CheckpointMismatchError(
+            f"{os.fspath(directory)!r}: a schedule or the random state can't be set: {error}; nothing was changed"
+        ) from error
+    set_values(scope, values)
+    return Checkpoint(body["step"], body["extra"], directory)
+
+
+def _read_values(path: Path, entries: list[dict[str, Any]], descs: Mapping[str, VarDesc]) -> dict[str, Value]:
+    source = repr(os.fspath(path))
+    try:
+        view = open_view(path)
+    except OSError as error:
+        raise CorruptCheckpointError(f"{source} can't be read: {error}; take another checkpoint") from None
+    size = sum(entry["size"] for entry in entries)
+    if len(view) != size:
+        raise CorruptCheckpointError(
+            f"{source} has {len(view)} bytes; its manifest says {size}, so it was truncated or altered; take another "
+            "checkpoint beside it"
+        )
+    values: dict[str, Value] = {}
+    for entry in entries:
+        name, start = entry["name"], entry["offset"]
+        piece = view[start : start + entry["size"]]
+        if hashlib.sha256(piece).hexdigest() != entry["sha256"]:
+            raise CorruptCheckpointError(
+                f"{source}: the checksum of variable {name!r} (bytes {start} to {start + entry['size']}) differs, so "
+                "the file was altered; take another checkpoint beside it"
+            )
+        values[name], _ = read_variable(piece, 0, descs[name].type, name=name, source=source)
+        check_fits(values[name], descs[name], source)
+    return values
