@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oprack.device import (
+    CPUDeviceContext,
     DeviceContext,
     DeviceContextPool,
     register_layout_transform,
@@ -88,3 +89,17 @@ def test_unknown_layouts_and_duplicates() -> None:
         transform_layout(np.zeros(1), "any", "blocked")
     with pytest.raises(AlreadyExistsError, match="from layout 'any' to 'nhwc' is registered already"):
         register_layout_transform("any", "nhwc", lambda a: a)
+
+
+def test_a_handle_may_need_another_one() -> None:
+    context = CPUDeviceContext()
+    made: list[str] = []
+
+    def create(name: str, needs: str = "") -> str:
+        found = context.handle(needs, lambda: create(needs)) if needs else ""
+        made.append(name)
+        return name + found
+
+    for _ in range(2):
+        assert context.handle("stream", lambda: create("stream", "engine")) == "streamengine"
+    assert made == ["engine", "stream"]

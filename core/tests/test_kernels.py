@@ -152,3 +152,35 @@ def test_signatures_that_do_not_match_the_op(function: Any, text: str) -> None:
 def test_an_unknown_dtype_is_refused() -> None:
     with pytest.raises(DefinitionError, match=r"dtypes has \['float31'\]"):
         kernel("thing", dtypes={"float31"})
+
+
+def test_one_function_may_be_declared_more_than_once_at_a_place() -> None:
+    @kernel("thing", dtypes={"int32"})
+    @kernel("thing", dtypes={"float64"}, priority=3)
+    def twofold(X: Any) -> Any: ...
+
+    found = kernels(plain, twofold)
+    for dtype_, name in (("int32", "twofold"), ("float64", "twofold"), ("float32", "plain")):
+        assert chosen(found, OpKernelType("cpu", dtype_)) == name
+    (spec, _) = twofold.__oprack_kernels__
+    count = len(found)
+    found.add(spec, "pack-1")  # reached by a second way
+    assert len(found) == count
+
+
+def test_a_view_needs_something_to_be_a_view_of() -> None:
+    @kernel("thing", view=True)
+    def nothing(*, groups: int) -> Any: ...
+
+    with pytest.raises(DefinitionError, match=r"nothing .*: view=True, but it has no parameter to be a view of"):
+        kernels(nothing)
+
+
+def test_predicates_compare_both_ways() -> None:
+    for p, text, yes, no in (
+        (attr("groups") <= 2, "attribute groups <= 2", 2, 3),
+        (attr("groups") >= 2, "attribute groups >= 2", 2, 1),
+        (attr("groups") != 2, "attribute groups != 2", 1, 2),
+    ):
+        assert p.text == text and p(query(groups=yes)) and not p(query(groups=no))
+    assert repr(attr("groups") > 1) == "<predicate: attribute groups > 1>"

@@ -295,6 +295,30 @@ def test_profiler_has_every_step_a_table_and_a_trace(build: Build, tmp_path: Pat
     assert len(profiler.events) == 14, "nothing is recorded outside the with block"
 
 
+def test_shares_are_of_the_time_of_outer_ops() -> None:
+    profiler = Profiler()
+    for name, category, start, end, thread in (
+        ("inner", "op", 10, 40, 1),
+        ("inner", "op", 50, 90, 1),
+        ("loop", "op", 0, 100, 1),
+        ("loop.compute", "step", 0, 100, 1),
+        ("inner", "op", 20, 120, 2),
+    ):
+        profiler.events.append((name, category, start, end, thread))
+    rows = {row["op"]: row for row in profiler.by_op()}
+    assert rows["loop"]["share"] == 0.5 and rows["inner"]["share"] == 0.85 and rows["inner"]["calls"] == 3
+    assert Profiler().by_op() == []
+
+
+def test_an_error_is_told_also_when_a_value_can_not_be_described(build: Build) -> None:
+    program = double_twice(build)
+    program.global_block().vars.pop("x")
+    scope = Scope()
+    scope.var("x").set(np.array(["a"]))
+    with pytest.raises(InvalidArgumentError, match=r"<U1.* is not a dtype(?s:.*)input  X = 'x': <U1\[1\]"):
+        Executor().run(program, {}, ["z"], scope)
+
+
 # Random numbers -----------------------------------------------------------------------------------------------------
 def test_random_numbers_replay_and_ops_do_not_disturb_each_other() -> None:
     a, b = RandomState(7), RandomState(7)

@@ -23,6 +23,8 @@ def test_lengths_and_offsets() -> None:
         ([[0, 1]], 2, "level 0 ends at 1; expected 2, the tensor's rows"),
         ([[0, 1], [0, 1, 2]], 2, "level 0 ends at 1; expected 2, the number of sequences of level 1"),
         ([[0, "a"]], 2, "expected a list of levels"),
+        ([[0, 2.5]], 2, "expected a list of levels"),
+        (["02"], 2, "expected a list of levels"),
     ],
 )
 def test_bad_lod(lod: object, rows: int, text: str) -> None:
@@ -48,6 +50,8 @@ def test_selected_rows_add_up() -> None:
         SelectedRows([1], np.zeros((2, 1)), 5)
     with pytest.raises(InvalidArgumentError, match=r"rows lie in \[1, 7\] but height is 5"):
         SelectedRows([1, 7], np.zeros((2, 1)), 5)
+    with pytest.raises(InvalidArgumentError, match=r"rows are float64; expected integers"):
+        SelectedRows([0.5], np.zeros((1, 1)), 5)
     assert SelectedRows([], np.zeros((0, 3)), 4).merged().to_dense().shape == (4, 3)
 
 
@@ -79,3 +83,15 @@ def test_scopes_are_a_tree() -> None:
     assert kid.local_var_names() == ["y"] and "w" in kid
     root.delete_scope(kid)
     assert root.kids() == []
+
+
+def test_scopes_refuse_what_they_do_not_have() -> None:
+    scope = Scope()
+    with pytest.raises(NotFoundError, match="rename 'a' to 'b': this scope has no variable 'a'"):
+        scope.rename("a", "b")
+    with pytest.raises(NotFoundError, match="it is no child of this one"):
+        scope.delete_scope(Scope())
+    kid = scope.new_scope()
+    scope.delete_scope(kid)
+    with pytest.raises(NotFoundError):
+        scope.delete_scope(kid)

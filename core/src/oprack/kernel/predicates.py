@@ -65,6 +65,12 @@ class _Value:
     def __lt__(self, value: Any) -> Predicate:
         return Predicate(lambda q: self._get(q) < value, f"{self._text} < {value!r}")
 
+    def __le__(self, value: Any) -> Predicate:
+        return Predicate(lambda q: self._get(q) <= value, f"{self._text} <= {value!r}")
+
+    def __ge__(self, value: Any) -> Predicate:
+        return Predicate(lambda q: self._get(q) >= value, f"{self._text} >= {value!r}")
+
     def __gt__(self, value: Any) -> Predicate:
         return Predicate(lambda q: self._get(q) > value, f"{self._text} > {value!r}")
 

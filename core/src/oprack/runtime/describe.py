@@ -18,9 +18,9 @@ def describe_value(value: Any) -> str:
         return "not set"
     if isinstance(value, LoDTensor):
         lod = f" lod={_short(value.lod)}" if value.lod else ""
-        return f"{value.dtype}{list(value.shape)}{lod}"
+        return f"{value.array.dtype}{list(value.shape)}{lod}"
     if isinstance(value, SelectedRows):
-        return f"SelectedRows {value.dtype}{list(value.shape)} ({len(value.rows)} rows)"
+        return f"SelectedRows {value.value.dtype}{list(value.shape)} ({len(value.rows)} rows)"
     if isinstance(value, LoDTensorArray):
         return f"LoDTensorArray of {len(value)}"
     return type(value).__name__

@@ -17,7 +17,7 @@ STEPS = ("choose_kernel", "prepare_data", "infer_shape", "compute", "write_back"
 class Profiler:
     """Collects events while it is active: `with Profiler() as p: exe.run(...)`, then `p.table()`.
 
-    An event is (name, category, start, end, thread, depth), times in nanoseconds of time.perf_counter_ns.
+    An event is (name, category, start, end, thread), times in nanoseconds of time.perf_counter_ns.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Profiler:
             self.add(name, category, start)
 
     def by_op(self) -> list[dict[str, Any]]:
-        """Per op type: calls, total and mean milliseconds, share of the sum, the slowest call; slowest type first.
+        """Per op type: calls, total and mean milliseconds, the slowest call, share of all; slowest type first.
 
         An op that runs a sub-block (while) includes the ops inside, so shares may add up to more than one.
         """
@@ -54,7 +54,7 @@ class Profiler:
         for name, category, start, end, _ in self.events:
             if category == "op":
                 rows.setdefault(name, []).append((end - start) / 1e6)
-        whole = sum(map(sum, rows.values())) or 1.0
+        whole = self._outer_ms() or 1.0
         table = [
             {
                 "op": name,
@@ -67,6 +67,17 @@ class Profiler:
             for name, times in rows.items()
         ]
         return sorted(table, key=lambda row: -float(row["total_ms"]))
+
+    def _outer_ms(self) -> float:
+        """Time of the ops that no other op ran."""
+        total = 0
+        until: dict[int, int] = {}
+        ops = (e for e in self.events if e[1] == "op")
+        for _, _, start, end, thread in sorted(ops, key=lambda e: (e[2], -e[3])):
+            if end > until.get(thread, -1):
+                total += end - start
+                until[thread] = end
+        return total / 1e6
 
     def table(self, limit: int | None = None) -> str:
         """`by_op` as text."""

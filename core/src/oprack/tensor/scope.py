@@ -104,7 +104,11 @@ class Scope:
         return kid
 
     def delete_scope(self, kid: Scope) -> None:
-        self._kids.remove(kid)
+        """Let go of a child. Raises NotFoundError when it is none."""
+        try:
+            self._kids.remove(kid)
+        except ValueError:
+            raise NotFoundError(f"delete_scope({kid!r}): it is no child of this one, or was deleted before") from None
 
     def drop_kids(self) -> None:
         self._kids.clear()
@@ -118,7 +122,9 @@ class Scope:
             self._vars.pop(name, None)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a variable of this scope."""
+        """Rename a variable of this scope. Raises NotFoundError when it has none of that name."""
+        if old not in self._vars:
+            raise NotFoundError(f"rename {old!r} to {new!r}: this scope has no variable {old!r}")
         var = self._vars.pop(old)
         var.name = new
         self._vars[new] = var

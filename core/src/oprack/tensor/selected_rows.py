@@ -11,6 +11,13 @@ from oprack.tensor.place import CPUPlace, Place
 from oprack.types import dtype_name
 
 
+def _row_numbers(rows: Any) -> np.ndarray:
+    array = np.asarray(rows)
+    if array.size and array.dtype.kind not in "iu":
+        raise InvalidArgumentError(f"SelectedRows: rows are {array.dtype}; expected integers")
+    return array.astype(np.int64, copy=False).reshape(-1)
+
+
 class SelectedRows:
     """Rows `rows[i]` of a matrix of `height` rows hold `value[i]`; a row may be listed twice, its values then add up.
 
@@ -30,7 +37,7 @@ class SelectedRows:
         check: bool = True,
         shared: bool = False,
     ) -> None:
-        self.rows = np.asarray(rows, dtype=np.int64).reshape(-1) if not hasattr(rows, "get") else rows
+        self.rows = _row_numbers(rows) if not hasattr(rows, "get") else rows
         self.value = value if hasattr(value, "dtype") else np.asarray(value)
         self.height = int(height)
         self.place = place or CPUPlace()
