@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from oprack.layers.inputs import create_global_var, create_parameter, data
     from oprack.layers.ints import int_list
     from oprack.layers.param_attr import ParamAttr
-    from oprack.layers.variable import Parameter, Variable
+    from oprack.layers.variable import Parameter, Variable, variable_of
 
 _HOMES = {
     "LayerHelper": "oprack.layers.helper",
@@ -51,6 +51,7 @@ _HOMES = {
     "op_role_guard": "oprack.layers.framework",
     "program_guard": "oprack.layers.framework",
     "unique_name": "oprack.layers",
+    "variable_of": "oprack.layers.variable",
 }
 __all__ = [
     "LayerHelper",
@@ -74,6 +75,7 @@ __all__ = [
     "op_role_guard",
     "program_guard",
     "unique_name",
+    "variable_of",
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from oprack.runtime import OperatorBase, RunContext
@@ -22,9 +22,17 @@ class WhileOp(OperatorBase):
         scopes = self.outputs.get("StepScopes", ())
         self._keeps_scopes = not self.attrs["is_test"] and is_read_by(self.block, scopes, ("while_grad",))
         body = self.block.program.blocks[self.attrs["sub_block"]]
-        # An op that overwrites its own input (a counter's increment) is undone by its gradient block itself.
+        # A gradient block may count back a counter itself (Paddle's do), starting from its last value.
         in_place = {n for op in body.ops for n in set(op.input_arg_names()) & set(op.output_arg_names())}
-        self._changing = [n for n in self.inputs.get("X", ()) if n in written_names(body) - in_place]
+        undone = in_place & self._written_back(scopes)
+        self._changing = [n for n in self.inputs.get("X", ()) if n in written_names(body) - undone]
+
+    def _written_back(self, scopes: Collection[str]) -> set[str]:
+        """What the gradient blocks of this loop write."""
+        blocks = self.block.program.blocks
+        grads = [op for b in blocks for op in b.ops if op.type == "while_grad"]
+        mine = [op for op in grads if not set(scopes).isdisjoint(op.input("StepScopes"))]
+        return {n for op in mine for index in op.sub_blocks() for n in written_names(blocks[index])}
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         name = self.input("Condition")
