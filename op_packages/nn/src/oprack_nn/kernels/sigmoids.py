@@ -7,7 +7,7 @@ import math
 from oprack.kernel import kernel
 from oprack.types import COMPLEX, FLOATS, HALF_FLOATS
 
-from oprack_nn.kernels._smooth import normal_cdf, normal_pdf, quiet
+from oprack_nn.kernels._smooth import blockwise, normal_cdf, normal_pdf, quiet
 from oprack_nn.kernels._smooth import sigmoid as logistic
 from oprack_nn.kernels._smooth import softplus as log1pexp
 
@@ -90,18 +90,14 @@ def swish_grad(X, Out_grad, *, beta, xp):
 @kernel("gelu", place=BOTH, dtypes=REALS)
 @quiet
 def gelu(X, *, approximate, xp):
-    return X * (_tanh_cdf(X, xp) if approximate else normal_cdf(X, xp))
+    cdf = _tanh_cdf if approximate else normal_cdf
+    return blockwise(lambda x: x * cdf(x, xp), xp, X)
 
 
 @kernel("gelu_grad", place=BOTH, dtypes=REALS)
 @quiet
 def gelu_grad(X, Out_grad, *, approximate, xp):
-    if not approximate:
-        return Out_grad * (normal_cdf(X, xp) + X * normal_pdf(X, xp))
-    kind = X.dtype.type
-    cdf = _tanh_cdf(X, xp)
-    inner = kind(math.sqrt(2 / math.pi)) * (kind(1) + kind(3 * 0.044715) * X * X)
-    return Out_grad * (cdf + kind(2) * X * (cdf - cdf * cdf) * inner)
+    return blockwise(lambda x, g: g * _gelu_slope(x, approximate, xp), xp, X, Out_grad)
 
 
 @kernel("mish", place=BOTH, dtypes=REALS)
@@ -207,3 +203,12 @@ def _tanh_cdf(x, xp):
     kind = x.dtype.type
     inner = x * (kind(1) + kind(0.044715) * x * x) * kind(math.sqrt(2 / math.pi))
     return kind(0.5) * (kind(1) + xp.tanh(inner))
+
+
+def _gelu_slope(x, approximate, xp):
+    if not approximate:
+        return normal_cdf(x, xp) + x * normal_pdf(x, xp)
+    kind = x.dtype.type
+    cdf = _tanh_cdf(x, xp)
+    inner = kind(math.sqrt(2 / math.pi)) * (kind(1) + kind(3 * 0.044715) * x * x)
+    return cdf + kind(2) * x * (cdf - cdf * cdf) * inner

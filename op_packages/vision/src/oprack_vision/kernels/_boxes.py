@@ -13,10 +13,13 @@ def areas(boxes, pixel, xp):
 
 def overlaps(a, b, pixel, xp):
     """Intersection over union of boxes [..., 4], which broadcast; pixel: 1 for inclusive corners, else 0."""
-    zero = a.dtype.type(0)
-    offset = a.dtype.type(pixel)
+    kind = a.dtype.type
     width = xp.minimum(a[..., 2], b[..., 2]) - xp.maximum(a[..., 0], b[..., 0])
     height = xp.minimum(a[..., 3], b[..., 3]) - xp.maximum(a[..., 1], b[..., 1])
-    inside = xp.where((width >= 0) & (height >= 0), (width + offset) * (height + offset), zero)
-    union = areas(a, offset, xp) + areas(b, offset, xp) - inside
-    return xp.where(union > 0, inside / xp.where(union > 0, union, a.dtype.type(1)), zero)
+    if pixel:
+        inside = xp.where((width >= 0) & (height >= 0), (width + kind(pixel)) * (height + kind(pixel)), kind(0))
+    else:
+        inside = xp.maximum(width, kind(0)) * xp.maximum(height, kind(0))
+    union = areas(a, kind(pixel), xp) + areas(b, kind(pixel), xp)
+    union = union - inside
+    return inside / xp.where(union > 0, union, kind(1))

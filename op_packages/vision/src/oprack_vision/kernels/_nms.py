@@ -6,6 +6,8 @@ import numpy as np
 
 from oprack_vision.kernels._boxes import overlaps
 
+_BLOCK = 256  # candidates that are compared with each other at once
+
 
 def descending(scores):
     """Indices that sort scores from high to low; equal ones keep their order."""
@@ -15,19 +17,43 @@ def descending(scores):
 def suppress(boxes, threshold, eta, pixel):
     """Indices of the boxes [K, 4], best first, that overlap no better kept box by more than `threshold`.
 
-    eta < 1 lowers the threshold after each kept box while it is above 0.5. The loop is over kept boxes.
+    eta < 1 lowers the threshold after each kept box while it is above 0.5.
     """
+    if eta < 1 and threshold > 0.5:
+        return _suppress_adaptively(boxes, threshold, eta, pixel)
+    kept, alive = [], np.arange(len(boxes))
+    while len(alive):
+        head, alive = alive[:_BLOCK], alive[_BLOCK:]
+        chosen = head[_greedy(overlaps(boxes[head, None], boxes[head], pixel, np) > threshold)]
+        kept.append(chosen)
+        if len(alive):
+            far = overlaps(boxes[chosen, None], boxes[alive], pixel, np) > threshold
+            alive = alive[~far.any(axis=0)]
+    return np.concatenate(kept) if kept else np.empty(0, np.int64)
+
+
+def _greedy(near):
+    """Indices that are kept of candidates in order; near [K, K]: which of them exclude each other."""
+    rows = np.packbits(near, axis=1, bitorder="little")
+    alive, kept = (1 << len(near)) - 1, []
+    while alive:
+        i = (alive & -alive).bit_length() - 1
+        kept.append(i)
+        alive &= ~(int.from_bytes(rows[i].tobytes(), "little") | 1 << i)
+    return kept
+
+
+def _suppress_adaptively(boxes, threshold, eta, pixel):
     kept, at = [], 0
     worst = np.zeros(len(boxes), boxes.dtype)
     while at < len(boxes):
         kept.append(at)
-        if eta < 1 and threshold > 0.5:
+        if threshold > 0.5:
             threshold *= eta
         rest = slice(at + 1, None)
         np.maximum(worst[rest], overlaps(boxes[at], boxes[rest], pixel, np), out=worst[rest])
         free = worst[rest] <= threshold
-        step = int(free.argmax()) if free.any() else len(boxes)
-        at += 1 + step
+        at += 1 + (int(free.argmax()) if free.any() else len(boxes))
     return np.array(kept, dtype=np.int64)
 
 
