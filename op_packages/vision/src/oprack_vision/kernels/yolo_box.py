@@ -53,4 +53,4 @@ def yolo_box(
         high_x, high_y = xp.minimum(high_x, image_w - kind(1)), xp.minimum(high_y, image_h - kind(1))
     boxes = xp.where(kept[..., None], xp.stack([low_x, low_y, high_x, high_y], axis=-1), kind(0))
     scores = _sigmoid(head[:, :, 5:], xp) * (confidence * kept)[:, :, None]
-    return boxes.reshape(n, -1, 4), scores.transpose(0, 1, 3, 4, 2).reshape(n, -1, class_num)
+    return boxes.reshape(n, count * h * w, 4), scores.transpose(0, 1, 3, 4, 2).reshape(n, count * h * w, class_num)
