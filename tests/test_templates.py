@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fresh_environment import ROOT, FreshEnvironment, build_wheel, run
 from oprack.cli.main import main
-
-ROOT = Path(__file__).parents[1]
 
 RUN_SAVED_PROGRAM = """
 import sys, numpy as np, oprack
@@ -43,7 +40,7 @@ def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
     ).read_text()
     assert "{{" not in "".join((folder / f).read_text() for f in _files(folder) if not f.startswith(".github"))
     # the rendered manifest is what `oprack manifest` would write; in a process that has not imported another bake
-    assert "up to date" in _run(sys.executable, "-m", "oprack.cli.main", "manifest", folder, "--check")
+    assert "up to date" in run(sys.executable, "-m", "oprack.cli.main", "manifest", folder, "--check")
 
 
 @pytest.mark.parametrize(
@@ -73,38 +70,19 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path, capfd: pytest.CaptureF
     assert _files(tmp_path / "oprack-my-pack") == {"mine"}
 
 
-def _run(*command: object, cwd: Path | None = None) -> str:
-    keep = {
-        k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "OPRACK_PACKS", "OPRACK_BLOCK")
-    }
-    done = subprocess.run([str(c) for c in command], cwd=cwd, env=keep, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
 def test_a_baked_pack_is_built_installed_and_used(tmp_path: Path) -> None:
     """Wheels of the core and of the baked pack in a fresh environment: nothing of this checkout is on its path."""
-    uv = Path(sys.executable).with_name("uv")
-    _run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "wheels", cwd=ROOT / "core")
-    environment = tmp_path / "env"
-    _run(uv, "venv", "--quiet", "--python", sys.executable, environment)
-    python = environment / "bin" / "python"
-    constraints = ROOT / "constraints.txt"
-
-    def install(*what: object) -> None:
-        _run(uv, "pip", "install", "--quiet", "--no-config", "--python", python, "--constraint", constraints, *what)
-
-    core = next((tmp_path / "wheels").glob("oprack-*.whl"))
-    install(f"{core}[templates,test]")
+    environment = FreshEnvironment(tmp_path / "env")
+    environment.install(f"{build_wheel(ROOT / 'core', tmp_path / 'wheels')}[templates,test]")
     # the installed core bakes the pack, from the template inside its wheel
-    _run(environment / "bin" / "oprack", "new-pack", tmp_path, "--no-input", cwd=tmp_path)
+    run(environment.path / "bin" / "oprack", "new-pack", tmp_path, "--no-input", cwd=tmp_path)
     folder = tmp_path / "oprack-my-pack"
-    _run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "wheels", cwd=folder)
-    install(next((tmp_path / "wheels").glob("oprack_my_pack-*.whl")))
+    environment.install(build_wheel(folder, tmp_path / "wheels"))
     (tmp_path / "saved.pdmodel").write_bytes(_saved_program())
-    printed = _run(python, "-c", RUN_SAVED_PROGRAM, tmp_path / "saved.pdmodel", cwd=tmp_path)
+    python = environment.python
+    printed = run(python, "-c", RUN_SAVED_PROGRAM, tmp_path / "saved.pdmodel", cwd=tmp_path)
     assert printed.strip() == "[2.0, 8.0, 18.0] ['core', 'my_pack']"
-    assert " passed" in _run(python, "-m", "pytest", "-q", folder / "tests", cwd=folder)
+    assert " passed" in run(python, "-m", "pytest", "-q", folder / "tests", cwd=folder)
 
 
 def _saved_program() -> bytes:

@@ -1,0 +1,42 @@
+"""Virtual environments with wheels built from folders: nothing of this checkout is on their path."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+_OURS = ("VIRTUAL_ENV", "PYTHONPATH", "OPRACK_PACKS", "OPRACK_BLOCK")
+
+
+def run(*command: object, cwd: Path | None = None, **variables: str) -> str:
+    """Run a command that has to succeed; returns what it prints. variables: added to the environment."""
+    kept = {name: value for name, value in os.environ.items() if name not in _OURS} | variables
+    done = subprocess.run([str(c) for c in command], cwd=cwd, env=kept, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def build_wheel(folder: Path, target: Path) -> Path:
+    """Build the wheel of a project into `target`; nothing is written to `folder`."""
+    before = set(target.glob("*.whl"))
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", target, cwd=folder)
+    (wheel,) = set(target.glob("*.whl")) - before
+    return wheel
+
+
+class FreshEnvironment:
+    """A virtual environment of this interpreter, made by uv."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.python = path / "bin" / "python"
+        self._uv = Path(sys.executable).with_name("uv")
+        run(self._uv, "venv", "--quiet", "--python", sys.executable, path)
+
+    def install(self, *what: object) -> None:
+        """Install with the versions of constraints.txt."""
+        settings = ("--quiet", "--no-config", "--python", self.python, "--constraint", ROOT / "constraints.txt")
+        run(self._uv, "pip", "install", *settings, *what)
