@@ -1,6 +1,7 @@
 # Everything starts from a bare python3 (3.11 or newer): `make test` makes its own virtual environment first.
 PYTHON ?= python3
 VENV ?= .venv
+PEERS ?= .venv-peers
 WORKERS ?= 2
 
 BIN := $(VENV)/bin
@@ -40,8 +41,20 @@ lint: $(STAMP)  ## style, types, arrows between packages, generated files
 docs: $(STAMP)  ## write the op reference to out/docs/ops
 	$(BIN)/python docs/op_reference.py
 
-bench: $(STAMP)  ## time what tests/benchmarks times
-	for script in $(sort $(wildcard tests/benchmarks/bench_*.py)); do $(BIN)/python $$script || exit 1; done
+# Peers of the benchmark need other versions of shared packages, so they live in an environment of their own.
+$(PEERS)/.setup-done: tests/benchmarks/peers.txt
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+.downloads/bench_models/.done: tests/benchmarks/make_models.py $(PEERS)/.setup-done $(STAMP)
+	$(BIN)/python tests/benchmarks/collect_models.py
+	$(PEERS)/bin/python $<
+	touch $@
+
+bench: $(STAMP) .downloads/bench_models/.done  ## time oprack against Paddle, ONNX Runtime and PyTorch, and discovery
+	$(BIN)/python tests/benchmarks/bench_discovery.py
+	$(BIN)/python tests/benchmarks/bench_models.py --threads 2,1 --out docs/benchmarks
 
 constraints: $(STAMP)  ## choose the newest versions of everything again and write constraints.txt
 	echo "# Versions for make setup: tools, tests, demo, and what they need. Generated: make constraints." > constraints.new

@@ -1,0 +1,117 @@
+"""The engines that take part, each behind one function: load(workload, threads) -> run() -> outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from workloads import Workload
+
+Run = Callable[[], list[np.ndarray]]
+
+
+def _paddle_interface(module: object, workload: Workload, threads: int, onednn: bool) -> Run:
+    """Paddle and oprack share this interface."""
+    inference = module
+    if workload.model.is_dir():
+        config = inference.Config(str(workload.model))
+    else:
+        params = workload.model.with_name(workload.model.name + ".pdiparams")
+        config = inference.Config(str(workload.model) + ".pdmodel", str(params))
+    config.disable_gpu()
+    config.set_cpu_math_library_num_threads(threads)
+    config.switch_ir_optim(True)
+    config.enable_memory_optim()
+    if onednn:
+        config.enable_mkldnn()
+    else:
+        config.disable_mkldnn()
+    if hasattr(config, "disable_glog_info"):
+        config.disable_glog_info()
+    predictor = inference.create_predictor(config)
+    handles = [predictor.get_input_handle(n) for n in predictor.get_input_names()]
+    outputs = [predictor.get_output_handle(n) for n in predictor.get_output_names()]
+
+    def run() -> list[np.ndarray]:
+        for i, (handle, value) in enumerate(zip(handles, workload.feeds, strict=True)):
+            handle.copy_from_cpu(value)
+            if i in workload.lods:
+                handle.set_lod(workload.lods[i])
+        predictor.run()
+        return [out.copy_to_cpu() for out in outputs]
+
+    return run
+
+
+def oprack(workload: Workload, threads: int) -> Run:
+    """oprack's predictor, with every installed plugin."""
+    import warnings
+
+    from oprack import inference
+
+    warnings.simplefilter("ignore", inference.NoEffectWarning)
+    return _paddle_interface(inference, workload, threads, onednn=True)
+
+
+def oprack_numpy(workload: Workload, threads: int) -> Run:
+    """oprack's predictor with NumPy kernels alone."""
+    import warnings
+
+    from oprack import inference
+
+    warnings.simplefilter("ignore", inference.NoEffectWarning)
+    return _paddle_interface(inference, workload, threads, onednn=False)
+
+
+def paddle(workload: Workload, threads: int) -> Run:
+    """Paddle 2.6.2 with oneDNN; without it where a model has LoD, which oneDNN does not serve there."""
+    from paddle import inference
+
+    return _paddle_interface(inference, workload, threads, onednn=not workload.lods)
+
+
+def onnxruntime(workload: Workload, threads: int) -> Run:
+    """ONNX Runtime on the CPU."""
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    session = ort.InferenceSession(str(workload.onnx), options, providers=["CPUExecutionProvider"])
+    feed = {i.name: v for i, v in zip(session.get_inputs(), workload.feeds, strict=True)}
+    return lambda: session.run(None, feed)
+
+
+def torch(workload: Workload, threads: int) -> Run:
+    """PyTorch, where a workload is written for it (torch_models.py)."""
+    import torch as module
+    from torch_models import build
+
+    module.set_num_threads(threads)
+    model = build(workload.name)
+    feeds = [module.from_numpy(v) for v in workload.feeds]
+
+    def run() -> list[np.ndarray]:
+        with module.inference_mode():
+            return [model(*feeds).numpy()]
+
+    return run
+
+
+ENGINES = {
+    "oprack": oprack,
+    "oprack (NumPy)": oprack_numpy,
+    "paddle": paddle,
+    "onnxruntime": onnxruntime,
+    "torch": torch,
+}
+
+
+def serves(engine: str, workload: Workload) -> bool:
+    """Whether an engine can take part in a workload."""
+    if engine == "onnxruntime":
+        return workload.onnx is not None and Path(workload.onnx).exists()
+    if engine == "torch":
+        return workload.name.endswith("tiny ops")
+    return True
