@@ -158,7 +158,7 @@ class Bilinear(Initializer):
 
         if len(var.shape) != 4 or var.shape[2] != var.shape[3]:
             raise InvalidArgumentError(
-                f"Bilinear: variable {var.name!r} has shape {list(var.shape)}; expected [o, i, k, k]"
+                f"Bilinear: variable {var.name!r} has shape {list(var.shape)}; expected filters [o, i, k, k]"
             )
         k = var.shape[3]
         factor = math.ceil(k / 2)

@@ -1,0 +1,509 @@
+"""Writing programs by hand, with the small ops of conftest: programs, names, variables, helpers, errors."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import oprack
+import pytest
+from oprack import layers
+from oprack.autodiff.roles import OpRole
+from oprack.errors import (
+    AlreadyExistsError,
+    AttributeValueError,
+    InvalidArgumentError,
+    NotFoundError,
+    PreconditionNotMetError,
+    UnknownLayerError,
+    UnknownOpError,
+)
+from oprack.initializer import MSRA, Bilinear, Constant, Normal, NumpyArrayInitializer, TruncatedNormal, Uniform, Xavier
+from oprack.layers import LayerHelper, ParamAttr, append_op, unique_name, variable_of
+from oprack.op import Attr, Input, OpDef, Output, dtype_of_attr
+from oprack.types import AttrType, VarType
+
+
+class _Fill(OpDef):
+    Out = Output("Tensor.")
+    shape = Attr([], "Shape.", type=AttrType.LONGS)
+    dtype = Attr(5, "dtype.")
+    expected_kernel_type = dtype_of_attr("dtype")
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.attr("shape"))
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("Out", ctx.attr("dtype"))
+
+
+class FillConstant(_Fill, type="fill_constant"):
+    value = Attr(0.0, "Value.")
+    str_value = Attr("", "Exact value.")
+
+
+class UniformRandom(_Fill, type="uniform_random"):
+    min = Attr(-1.0, "Low.")
+    max = Attr(1.0, "High.")
+    seed = Attr(0, "Seed.")
+
+
+class Gaussian(_Fill, type="gaussian_random"):
+    mean = Attr(0.0, "Mean.")
+    std = Attr(1.0, "Deviation.")
+    seed = Attr(0, "Seed.")
+
+
+class TruncatedGaussian(_Fill, type="truncated_gaussian_random"):
+    mean = Attr(0.0, "Mean.")
+    std = Attr(1.0, "Deviation.")
+    seed = Attr(0, "Seed.")
+
+
+class AssignValue(_Fill, type="assign_value"):
+    fp32_values = Attr([], "Values.", type=AttrType.FLOATS)
+    bool_values = Attr([], "Values.", type=AttrType.INTS)
+
+
+class Sums(OpDef, type="elementwise_add"):
+    """Out = X + Y."""
+
+    X = Input("Tensor.")
+    Y = Input("Tensor.")
+    Out = Output("As X.")
+    axis = Attr(-1, "Where Y starts.")
+    is_test = Attr(False, "Nothing.")
+    tuning = Attr(7, "A detail of the run.", extra=True)
+    limit = Attr(1.0, "Number or variable.", support_tensor=True)
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.dim("X"))
+
+
+@pytest.fixture
+def programs(rack):
+    """(main, startup), being built, with names that start from 0."""
+    for definition in (FillConstant, UniformRandom, Gaussian, TruncatedGaussian, AssignValue, Sums):
+        rack.register_op(definition)
+    main, startup = oprack.Program(), oprack.Program()
+    with oprack.program_guard(main, startup), unique_name.guard():
+        yield main, startup
+
+
+def double(x, **attrs):
+    return LayerHelper("double").apply("double", {"X": x}, attrs)
+
+
+# Programs and names ---------------------------------------------------------------------------------------------------
+def test_program_guard_nests_and_restores():
+    outer, a, b = oprack.default_main_program(), oprack.Program(), oprack.Program()
+    with oprack.program_guard(a, b):
+        assert (oprack.default_main_program(), oprack.default_startup_program()) == (a, b)
+        with pytest.raises(RuntimeError), oprack.program_guard(oprack.Program()):
+            assert oprack.default_startup_program() is b
+            raise RuntimeError
+        assert oprack.default_main_program() is a
+    assert oprack.default_main_program() is outer
+    with pytest.raises(InvalidArgumentError, match=r"startup_program is str; expected an oprack\.Program"):
+        oprack.program_guard(a, "b").__enter__()
+
+
+def test_guards_hold_for_their_own_thread():
+    seen, a = [], oprack.Program()
+    with oprack.program_guard(a):
+        thread = threading.Thread(target=lambda: seen.append(oprack.default_main_program()))
+        thread.start()
+        thread.join()
+    assert seen[0] is not a
+
+
+def test_unique_names():
+    with unique_name.guard():
+        assert [unique_name.generate(k) for k in ("fc", "fc", "fc_0.w")] == ["fc_0", "fc_1", "fc_0.w_0"]
+        with unique_name.guard("net_"):
+            assert unique_name.generate("fc") == "net_fc_0"
+        kept = unique_name.switch()
+        assert unique_name.generate("fc") == "fc_0"
+        unique_name.switch(kept)
+        assert unique_name.generate("fc") == "fc_2"
+
+
+def test_names_are_fluids(programs):
+    main, _ = programs
+    helper = LayerHelper("fc", bias_attr=None)
+    x = layers.data("x", [None, 4])
+    helper.create_parameter(None, [4, 4])
+    y = helper.append_bias_op(helper.apply("double", {"X": x}))
+    assert list(main.global_block().vars) == ["x", "fc_0.w_0", "fc_0.tmp_0", "fc_0.b_0", "fc_0.tmp_1"]
+    assert y.name == "fc_0.tmp_1"
+    assert LayerHelper("fc", name="own").name == "own"
+
+
+def test_roles_and_scopes_are_recorded(programs):
+    x = layers.data("x", [None])
+    with layers.op_role_guard(OpRole.OPTIMIZE, [x, "x@GRAD"]), oprack.name_scope("net"), oprack.name_scope("head"):
+        double(x)
+    with oprack.name_scope("net"):
+        double(x)
+    first, second = programs[0].global_block().ops
+    assert (first.attr("op_role"), first.attr("op_role_var")) == (2, ["x", "x@GRAD"])
+    assert (second.attr("op_role"), second.attr("op_role_var")) == (0, [])
+    assert (first.attr("op_namescope"), second.attr("op_namescope")) == ("/net/head/", "/net_1/")
+    assert second.attr_types["op_role_var"] is AttrType.STRINGS
+    with pytest.raises(InvalidArgumentError, match="prefix is ''"):
+        oprack.name_scope("").__enter__()
+
+
+# Programs: blocks and copies ------------------------------------------------------------------------------------------
+def test_blocks_nest_and_their_variables_are_local(programs):
+    main, _ = programs
+    x = layers.data("x", [None, 2])
+    block = main.create_block()
+    y = double(x)
+    assert y.block is block and main.current_block() is block and main.global_block().find_var(y.name) is None
+    assert variable_of(main, "x").desc is x.desc
+    assert main.rollback() is main.global_block()
+    with pytest.raises(
+        InvalidArgumentError, match=r"variable 'double_0.tmp_0' of another program or of a block that is"
+    ):
+        double(y)
+    with pytest.raises(PreconditionNotMetError, match="block 0 has no parent"):
+        main.rollback()
+    with pytest.raises(NotFoundError, match="did you mean 'x'"):
+        variable_of(main, "xx")
+
+
+def test_clone_for_test_drops_training(programs):
+    main, _ = programs
+    x = layers.data("x", [None])
+    helper = LayerHelper("layer")
+    w = helper.create_parameter(ParamAttr(learning_rate=0.5), [1])
+    y = helper.apply("elementwise_add", {"X": x, "Y": w})
+    with layers.op_role_guard(OpRole.BACKWARD):
+        grad = double(y)
+    with layers.op_role_guard(OpRole.OPTIMIZE):
+        append_op("elementwise_add", {"X": w, "Y": grad}, {"Out": w})
+    copy, test = main.clone(), main.clone(for_test=True)
+    assert len(copy.global_block().ops) == 3 and copy.parameters[w.name].learning_rate == 0.5
+    copy.parameters[w.name].learning_rate = 2.0
+    assert w.optimize_attr == {"learning_rate": 0.5}
+    (op,) = test.global_block().ops
+    assert op.attr("is_test") is True and main.global_block().ops[0].attr("is_test") is False
+    assert list(test.global_block().vars) == ["x", w.name, y.name]
+
+
+def test_what_a_program_keeps_of_parameters_is_not_in_its_bytes(programs):
+    main, _ = programs
+    LayerHelper("fc").create_parameter(ParamAttr(name="w", learning_rate=0.1, regularizer=len), [2])
+    parsed = oprack.Program.parse(main.serialize())
+    assert parsed.parameters == {} and main.parameters["w"].regularizer is len
+    assert [v.name for v in parsed.all_parameters()] == ["w"]
+
+
+# data and variables ---------------------------------------------------------------------------------------------------
+def test_data(programs):
+    x = layers.data("x", [None, 3, -1], "int64", lod_level=1)
+    assert (x.shape, x.dtype, x.lod_level, x.type) == ((-1, 3, -1), "int64", 1, VarType.LOD_TENSOR)
+    assert x.stop_gradient and x.desc.need_check_feed and not x.persistable and not x.is_parameter
+    assert repr(x) == "<Variable x: int64[-1, 3, -1] lod_level=1 stop_gradient in block 0>"
+
+
+BAD_DATA = [
+    (("", [1]), InvalidArgumentError, "name is ''"),
+    (("x", 3), InvalidArgumentError, r"shape of 'x' is 3; expected a list, such as \[None, 784\]"),
+    (("x", [None, 2.5]), InvalidArgumentError, r"shape of 'x' is \[None, 2\.5\]"),
+    (("x", [-2]), InvalidArgumentError, "expected sizes"),
+    (("x", [1], "float31"), InvalidArgumentError, "float31"),
+    (("taken", [1]), AlreadyExistsError, "has a variable 'taken' already"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "error", "text"), BAD_DATA)
+def test_bad_data_says_where(programs, arguments, error, text):
+    layers.data("taken", [1])
+    with pytest.raises(error, match=text) as caught:
+        layers.data(*arguments)
+    assert 'test_layers_core.py", line ' in str(caught.value)
+
+
+def test_variable_has_no_value(programs):
+    x = layers.data("x", [None, 3])
+    with pytest.raises(InvalidArgumentError, match=r"'x' has no value while the program is built.*layers\.cond"):
+        bool(x)
+    with pytest.raises(InvalidArgumentError, match=r"len\(x\): dim 0 of shape \[-1, 3\] is not known"):
+        len(x)
+    with pytest.raises(InvalidArgumentError, match=r"other operand of variable 'x' is ndarray; expected a Variable"):
+        x + np.ones(3)
+    assert x in {x} and len({x, layers.data("y", [1])}) == 2
+
+
+# append_op ------------------------------------------------------------------------------------------------------------
+def test_append_op_infers_records_and_fills_defaults(programs):
+    x = layers.data("x", [None, 3], lod_level=1)
+    out = double(x)
+    assert (out.shape, out.dtype, out.lod_level) == ((-1, 3), "float32", 1)
+    y = LayerHelper("sum").apply("elementwise_add", {"X": out, "Y": x}, {"limit": x, "axis": None})
+    op = programs[0].global_block().ops[-1]
+    assert op.attr_types["limit"] is AttrType.VAR and op.attr("limit") == "x"
+    assert op.attr("axis") == -1 and "tuning" not in op.attrs
+    where, code = op.attr("op_callstack")[-2:]
+    assert where.startswith('  File "') and where.endswith("in test_append_op_infers_records_and_fills_defaults")
+    assert code == '    y = LayerHelper("sum").apply("elementwise_add", {"X": out, "Y": x}, {"limit": x, "axis": None})'
+    assert y.shape == (-1, 3)
+
+
+def test_the_line_is_the_users_through_several_functions(programs):
+    def network(x):
+        return double(x)
+
+    network(layers.data("x", [1]))
+    stack = programs[0].global_block().ops[0].attr("op_callstack")
+    assert [line.rpartition(" in ")[2] for line in stack[::2]][-3:] == [
+        "test_the_line_is_the_users_through_several_functions",
+        "network",
+        "double",
+    ]
+
+
+def test_a_failing_op_names_the_users_line_at_run_time(programs):
+    main, _ = programs
+    x = layers.data("x", [None, 3])
+    y = LayerHelper("pick").apply("pick", {"Ids": layers.data("ids", [None], "int64"), "W": x})
+    feed = {"x": np.ones((1, 3), np.float32), "ids": np.array([5])}
+    with pytest.raises(oprack.errors.OpError, match=r'created by File ".*test_layers_core.py", line \d+.*: y = Layer'):
+        oprack.Executor(prepared=False).run(main, feed=feed, fetch_list=[y])
+
+
+BAD_OPS = [
+    (("dubble", {}, {}), UnknownOpError, "did you mean double"),
+    (("double", {"Y": "x"}, {"Out": "x"}), InvalidArgumentError, "op double has no input 'Y'; expected X"),
+    (("double", {"X": "x"}, {"Output": "x"}), InvalidArgumentError, "has no output 'Output'; expected Out"),
+    (("double", {}, {"Out": "x"}), InvalidArgumentError, r"input X is missing; expected a variable: Any tensor\."),
+    (("double", {"X": ["x", "x"]}, {"Out": "x"}), InvalidArgumentError, "takes one variable; got 2"),
+    (("double", {"X": 3}, {"Out": "x"}), InvalidArgumentError, r"input X is 3 \(int\); expected a Variable"),
+    (("double", {"X": "y"}, {"Out": "x"}), NotFoundError, "variable 'y'"),
+    (("double", {"X": "x"}, {"Out": "x"}, {"factr": 1.0}), InvalidArgumentError, "no attribute 'factr'.*factor"),
+    (("double", {"X": "x"}, {"Out": "x"}, {"factor": -1.0}), AttributeValueError, "greater than 0"),
+    (("pick", {"Ids": "x", "W": "x"}, {"Out": "x"}), InvalidArgumentError, "W has shape"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "error", "text"), BAD_OPS)
+def test_bad_op_names_the_line_and_leaves_the_block(programs, arguments, error, text):
+    block = programs[0].global_block()
+    layers.data("x", [None])
+    with pytest.raises(error, match=text) as caught:
+        append_op(*arguments)
+    assert str(caught.value).count('\n  at File "') == 1 and ": append_op(*arguments)" in str(caught.value)
+    assert block.ops == []
+
+
+def test_variable_of_another_program_is_refused(programs):
+    with oprack.program_guard(oprack.Program()):
+        stranger = layers.data("x", [1])
+    layers.data("x", [1])
+    with pytest.raises(InvalidArgumentError, match="'x' of another program"):
+        append_op("double", {"X": stranger}, {"Out": "x"})
+
+
+# Parameters -----------------------------------------------------------------------------------------------------------
+def test_parameter_is_declared_and_filled_in_both_programs(programs):
+    main, startup = programs
+    attr = ParamAttr(name="w", initializer=Constant(2.0), learning_rate=0.5, trainable=False, need_clip=False)
+    w = LayerHelper("fc").create_parameter(attr, [3, 4], "float64")
+    assert (w.shape, w.dtype, w.persistable, w.is_parameter, w.trainable) == ((3, 4), "float64", True, True, False)
+    assert w.optimize_attr == {"learning_rate": 0.5} and not w.need_clip and w.initializer is attr.initializer
+    var, (op,) = startup.global_block().vars["w"], startup.global_block().ops
+    assert var.persistable and var is not w.desc
+    assert (op.type, op.attr("shape"), op.attr("dtype"), op.attr("value")) == ("fill_constant", [3, 4], 6, 2.0)
+    w.trainable = True
+    assert main.global_block().vars["w"].stop_gradient is False
+
+
+def test_parameters_are_shared_by_name(programs):
+    _, startup = programs
+    first, second = (LayerHelper("fc").create_parameter("w", [3, 4]) for _ in range(2))
+    assert first.desc is second.desc and len(startup.global_block().ops) == 1
+    with pytest.raises(
+        InvalidArgumentError, match=r"'w' would be float32\[4, 4\], but the program has w: float32\[3, 4\]"
+    ):
+        LayerHelper("fc").create_parameter("w", [4, 4])
+    layers.data("x", [3, 4])
+    with pytest.raises(InvalidArgumentError, match="'x' would be"):
+        LayerHelper("fc").create_parameter("x", [3, 4])
+
+
+@pytest.mark.parametrize(
+    ("attr", "shape", "text"),
+    [
+        (None, [-1, 3], r"parameter would have shape \[-1, 3\]"),
+        (None, [0], r"greater than 0"),
+        (False, [1], "can't be left out with False"),
+        (3, [1], r"got 3 \(int\); expected ParamAttr"),
+        (ParamAttr(initializer="zeros"), [1], "initializer of parameter 'fc_0.w_0' is 'zeros'"),
+        (ParamAttr(initializer=NumpyArrayInitializer(np.ones(3))), [2], "the array has shape"),
+    ],
+)
+def test_bad_parameter_leaves_no_trace(programs, attr, shape, text):
+    with pytest.raises(InvalidArgumentError, match=text):
+        LayerHelper("fc").create_parameter(attr, shape)
+    assert not any(p.global_block().vars or p.global_block().ops or p.parameters for p in programs)
+
+
+def test_param_attr_of():
+    initializer = Uniform()
+    assert ParamAttr.of(None) == ParamAttr() == ParamAttr.of(True) and ParamAttr.of(False) is None
+    assert ParamAttr.of("w").name == "w" and ParamAttr.of(initializer).initializer is initializer
+    assert ParamAttr.of(len).regularizer is len
+
+
+INITIALIZERS = [
+    (Constant(3), "fill_constant", {"value": 3.0, "str_value": "3"}),
+    (Uniform(-2, 3, seed=5), "uniform_random", {"min": -2.0, "max": 3.0, "seed": 5}),
+    (Normal(1, 2), "gaussian_random", {"mean": 1.0, "std": 2.0}),
+    (TruncatedNormal(1, 2), "truncated_gaussian_random", {"mean": 1.0, "std": 2.0}),
+    (Xavier(), "uniform_random", {"min": -((6 / 90) ** 0.5), "max": (6 / 90) ** 0.5}),
+    (Xavier(uniform=False), "gaussian_random", {"std": (2 / 90) ** 0.5}),
+    (Xavier(fan_in=10, fan_out=14), "uniform_random", {"max": 0.5}),
+    (MSRA(), "uniform_random", {"max": (6 / 36) ** 0.5}),
+    (MSRA(uniform=False, fan_in=8), "gaussian_random", {"std": 0.5}),
+    (NumpyArrayInitializer(np.arange(216).reshape(6, 4, 3, 3)), "assign_value", {"fp32_values": list(range(216))}),
+]
+
+
+@pytest.mark.parametrize(("initializer", "op_type", "attrs"), INITIALIZERS, ids=lambda v: repr(v)[:30])
+def test_initializers(programs, initializer, op_type, attrs):
+    LayerHelper("conv").create_parameter(initializer, [6, 4, 3, 3])
+    (op,) = programs[1].global_block().ops
+    assert op.type == op_type and op.attr("shape") == [6, 4, 3, 3]
+    for name, value in attrs.items():
+        assert op.attr(name) == pytest.approx(value)
+
+
+def test_bilinear_initializer_interpolates(programs):
+    LayerHelper("up").create_parameter(Bilinear(), [1, 1, 4, 4])
+    taps = np.array([0.25, 0.75, 0.75, 0.25])
+    values = programs[1].global_block().ops[0].attr("fp32_values")
+    assert np.allclose(np.reshape(values, (4, 4)), np.outer(taps, taps))
+    with pytest.raises(InvalidArgumentError, match=r"\[4, 4\]; expected filters \[o, i, k, k\]"):
+        LayerHelper("up").create_parameter(Bilinear(), [4, 4])
+
+
+def test_defaults_are_xavier_and_zero(programs):
+    helper = LayerHelper("fc")
+    helper.create_parameter(None, [2, 4])
+    helper.create_parameter(None, [4], is_bias=True)
+    weight, bias = programs[1].global_block().ops
+    assert (weight.type, weight.attr("max")) == ("uniform_random", pytest.approx(1.0))
+    assert (bias.type, bias.attr("value")) == ("fill_constant", 0.0)
+
+
+def test_global_variables(programs):
+    main, startup = programs
+    main.create_block()
+    lr = layers.create_global_var([1], 0.5, "float32", persistable=True, name="lr")
+    main.rollback()
+    assert lr.block is main.global_block() and lr.stop_gradient and lr.persistable
+    assert startup.global_block().ops[0].attr("value") == 0.5
+    w = layers.create_parameter([2], name="own", attr=ParamAttr(learning_rate=3.0))
+    assert w.name == "own" and w.optimize_attr["learning_rate"] == 3.0
+    assert LayerHelper("x").parameter("own").desc is w.desc
+    with pytest.raises(InvalidArgumentError, match="'lr' is no parameter"):
+        LayerHelper("x").parameter("lr")
+
+
+# LayerHelper ----------------------------------------------------------------------------------------------------------
+def test_helper_inputs(programs):
+    x, y = layers.data("x", [1]), layers.data("y", [1], "float64")
+    helper = LayerHelper("fc", input=[x, y], param_attr=["a", "b"])
+    assert [v.name for v in helper.multiple_input()] == ["x", "y"]
+    assert [(v.name, a) for v, a in helper.inputs_and_attrs()] == [("x", "a"), ("y", "b")]
+    with pytest.raises(InvalidArgumentError, match=r"fc: input has dtypes \{'x': 'float32', 'y': 'float64'\}"):
+        helper.input_dtype()
+    with pytest.raises(InvalidArgumentError, match="2 variables in input but 1 in param_attr"):
+        LayerHelper("fc", input=[x, y], param_attr=["a"]).inputs_and_attrs()
+    with pytest.raises(InvalidArgumentError, match=r"fc: input is array\(\[1\.\]\) \(ndarray\); expected Variable"):
+        LayerHelper("fc", input=np.ones(1)).input()
+
+
+def test_helper_activation_and_bias(programs):
+    x = layers.data("x", [None, 3, 4])
+    helper = LayerHelper("fc", act={"type": "double", "factor": 3.0}, bias_attr="b")
+    out = helper.append_activation(helper.append_bias_op(x, dim_start=1, dim_end=2))
+    bias, act = programs[0].global_block().ops
+    assert bias.attr("axis") == 1 and programs[0].global_block().vars["b"].shape == (3,)
+    assert act.attr("factor") == 3.0 and out.shape == (-1, 3, 4)
+    assert LayerHelper("fc", bias_attr=False).append_bias_op(x) is x
+    assert LayerHelper("fc").append_activation(x) is x
+    with pytest.raises(InvalidArgumentError, match="act is 3; expected the type of an activation op"):
+        LayerHelper("fc", act=3).append_activation(x)
+
+
+def test_checks_name_layer_and_argument(programs):
+    x = layers.data("x", [1], "int32")
+    assert layers.check_variable(x, "input", "fc", {"int32"}) is x
+    with pytest.raises(InvalidArgumentError, match=r"fc: input \(variable 'x'\) is int32; expected float32 or float64"):
+        layers.check_variable(x, "input", "fc", {"float32", "float64"})
+    with pytest.raises(InvalidArgumentError, match=r"fc: size is 'a' \(str\); expected int or None"):
+        layers.check_type("a", "size", "fc", (int, type(None)))
+    assert layers.check_dtype(VarType.FP32, "dtype", "fc", {"float32"}) == "float32"
+    with pytest.raises(InvalidArgumentError, match="fc: dtype is int8; expected float32"):
+        layers.check_dtype("int8", "dtype", "fc", {"float32"})
+
+
+def test_int_lists_may_hold_variables(programs):
+    helper, n = LayerHelper("reshape"), layers.data("n", [1], "int32")
+    known = layers.int_list(helper, (2, -1), "shape")
+    assert known == ([2, -1], None, []) and known.known
+    mixed = layers.int_list(helper, [n, 3], "shape")
+    assert mixed.values == [-1, 3] and mixed.tensors[0] is n and not mixed.known
+    assert programs[0].global_block().ops[0].attr("str_value") == "3"
+    assert layers.int_list(helper, n, "shape").tensor is n
+    with pytest.raises(InvalidArgumentError, match=r"reshape: shape is \[2\.5\]; expected a list of ints"):
+        layers.int_list(helper, [2.5], "shape")
+
+
+# Layers made from OpProtos --------------------------------------------------------------------------------------------
+def test_layer_of_op(programs):
+    layer = layers.layer_of_op("double", "twice", {"X": "input"})
+    import inspect
+
+    assert str(inspect.signature(layer)) == "(input, factor=2.0, act=None, name=None)"
+    assert layer.__name__ == "twice" and "factor: Factor." in layer.__doc__ and "Op double." in layer.__doc__
+    x = layers.data("x", [None])
+    assert layer(x, 3.0, act="double", name="n").name == "n.tmp_1"
+    assert [op.attr("factor") for op in programs[0].global_block().ops] == [3.0, 2.0]
+    with pytest.raises(TypeError, match=r"twice\(input, factor=2.0.*unexpected keyword argument 'factr'"):
+        layer(x, factr=1.0)
+    with pytest.raises(InvalidArgumentError, match="twice: input is 3"):
+        layer(3)
+    layers.layer_of_op("join")([x, x])
+    assert programs[0].global_block().ops[-1].input("X") == ["x", "x"]
+
+
+def test_dispensable_inputs_come_last(programs):
+    import inspect
+
+    layer = layers.layer_of_op("pick")
+    assert list(inspect.signature(layer).parameters) == ["ids", "w", "scale", "act", "name"]
+    out = layer(layers.data("ids", [None], "int64"), layers.data("w", [5, 3]))
+    assert out.shape == (-1, 3) and programs[0].global_block().ops[0].input("Scale") == []
+
+
+def test_generated_layers_of_a_module(programs):
+    get = layers.generated_layers("double", other=("join", {"X": "parts"}))
+    assert get("double") is get("double") and get("other").__name__ == "other"
+    with pytest.raises(AttributeError, match="no layer 'relu' here; expected one of double, other"):
+        get("relu")
+
+
+# Namespaces -----------------------------------------------------------------------------------------------------------
+def test_namespaces_hold_the_cores_own_names(rack):
+    assert {"data", "program_guard", "LayerHelper"} <= set(dir(layers))
+    assert {"Xavier", "Constant"} <= set(dir(oprack.initializer)) and dir(oprack.optimizer) == []
+    assert oprack.initializer.Xavier is Xavier and layers.ParamAttr is oprack.ParamAttr
+    with pytest.raises(
+        UnknownLayerError, match=r"oprack\.optimizer has no 'Adam'.*oprack-optimizer has the optimizers"
+    ):
+        oprack.optimizer.Adam  # noqa: B018
+    assert not hasattr(layers, "fc") and not hasattr(layers, "__wrapped__")
