@@ -71,7 +71,7 @@ class Predictor:
         self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
         self._scope = self._parameters.new_scope()
         weakref.finalize(self, self._parameters.delete_scope, self._scope)
-        self._prepared = self._executor.prepare(self._model.program.desc)
+        self._prepared = self._executor.prepare(self._model.program.desc).complete()
         block = self._model.program.global_block()
         self._inputs = {n: Slot(n, block.find_var_recursive(n), True) for n in self._model.feed_names}
         self._outputs = {n: Slot(n, block.find_var_recursive(n), False) for n in self._model.fetch_names}

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from oprack.errors import NotFoundError
+from oprack.errors import ModelError, NotFoundError
 from oprack.io.parameters import (
     open_view,
     persistable_vars,
@@ -44,8 +44,7 @@ def load_inference_model(
     program; MissingParameterError, CorruptParameterError and UnsafeNameError as `load_vars`.
     """
     model, params = _locate(Path(path), model_filename, params_filename)
-    program = Program.parse(open_view(model))
-    feeds, fetches = feed_and_fetch_names(program)
+    program, feeds, fetches = _read_program(model)
     descs = persistable_vars(program)
     if descs:
         values = read_separate(model.parent, descs) if params is None else read_combined_file(params, descs)
@@ -58,8 +57,15 @@ def load_program(
 ) -> tuple[Program, list[str], list[str]]:
     """The program with the names of its inputs and outputs; no parameter is read. Raises as load_inference_model."""
     model, _ = _locate(Path(path), model_filename, None)
-    program = Program.parse(open_view(model))
-    return (program, *feed_and_fetch_names(program))
+    return _read_program(model)
+
+
+def _read_program(model: Path) -> tuple[Program, list[str], list[str]]:
+    try:
+        program = Program.parse(open_view(model))
+        return (program, *feed_and_fetch_names(program))
+    except ModelError as error:
+        raise type(error)(f"{os.fspath(model)!r}: {error}") from error
 
 
 def load_from_buffers(model: bytes, params: bytes, scope: Scope) -> InferenceModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from oprack.runtime.kernel_operator import create_operator
 from oprack.runtime.liveness import check_nesting, last_uses
@@ -77,6 +77,12 @@ class PreparedProgram:
     def is_current(self, manager: Any) -> bool:
         """Whether it was made from the packs as they are now."""
         return manager is self.manager and manager.revision == self._packs_revision
+
+    def complete(self) -> Self:
+        """Prepare every block now. Raises AttributeValueError that names the op, and what packs raise."""
+        for index in range(len(self.desc.blocks)):
+            self.block(index)
+        return self
 
     def block(self, index: int) -> PreparedBlock:
         found = self._blocks.get(index)
