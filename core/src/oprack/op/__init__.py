@@ -6,6 +6,7 @@ from oprack.op.facets import (
     CreatorFacet,
     ExpectedKernelTypeFacet,
     GradOpMaker,
+    IdentityFacet,
     InferShapeFacet,
     InferVarTypeFacet,
     InplaceFacet,
@@ -13,7 +14,7 @@ from oprack.op.facets import (
     NoNeedBufferVarsFacet,
     OpMaker,
 )
-from oprack.op.grad import DefaultGradOpMaker, ForwardOp, GradOp, SlotRef, empty_grad
+from oprack.op.grad import DefaultGradOpMaker, ForwardOp, GradBlock, GradOp, SlotRef, empty_grad
 from oprack.op.infer import InferShapeContext, InferVarTypeContext, dtype_of, dtype_of_attr
 from oprack.op.info import OpInfo, build_op_info
 from oprack.op.proto import AttrProto, Input, OpProto, Output, SlotProto, param_name, slot_name
@@ -27,9 +28,11 @@ __all__ = [
     "DefaultGradOpMaker",
     "ExpectedKernelTypeFacet",
     "ForwardOp",
+    "GradBlock",
     "GradOp",
     "GradOpDef",
     "GradOpMaker",
+    "IdentityFacet",
     "InferShapeContext",
     "InferShapeFacet",
     "InferVarTypeContext",

@@ -12,7 +12,7 @@ from oprack.op.facets import GradOpMaker
 from oprack.op.proto import Input, OpProto, Output, SlotProto, slot_name
 
 # Members of a definition class that are facets; each is a plain function without self, or a value.
-_RULES = ("infer_shape", "infer_var_type", "make_grad", "expected_kernel_type", "kernel_type_for_var")
+_RULES = ("infer_shape", "infer_var_type", "make_grad", "expected_kernel_type", "kernel_type_for_var", "identity")
 _VALUES = ("inplace", "no_need_buffer_vars", "versions")
 
 
@@ -26,6 +26,8 @@ class OpDef:
     make_grad(fwd): returns GradOp, a list of them, or is `empty_grad` or a GradOpMaker.
     expected_kernel_type(ctx): default "the dtype that all inputs share".
     kernel_type_for_var(slot, actual, expected): default keeps an input's dtype.
+    identity(ctx): whether the op, with these attributes, slots and dims, gives back its first input as its first
+    output, LoD included; passes remove it then.
     inplace = {"X": "Out"}.                          no_need_buffer_vars = ("X",).
     versions: an OpVersion.
 
@@ -42,6 +44,7 @@ class OpDef:
     make_grad: ClassVar[Any] = None
     expected_kernel_type: ClassVar[Callable[..., Any] | None] = None
     kernel_type_for_var: ClassVar[Callable[..., Any] | None] = None
+    identity: ClassVar[Callable[..., bool] | None] = None
     declared: ClassVar[dict[str, Input | Output | Attr]] = {}
 
     def __init_subclass__(cls, type: str = "", **kwargs: Any) -> None:

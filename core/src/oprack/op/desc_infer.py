@@ -111,6 +111,14 @@ class DescInferVarTypeContext(_DescContext, InferVarTypeContext):
                 var.type = kind
 
 
+class DescIdentityContext(DescInferShapeContext):
+    """What a rule `identity(ctx)` may ask: attributes, slots, and dims, LoD levels and dtypes of the inputs."""
+
+    def dtype(self, slot: str, i: int = 0) -> str:
+        """dtype of input i of a slot; "" when its VarDesc does not say."""
+        return self._in(slot, i).dtype_name() or ""
+
+
 def infer_op(op: OpDesc, block: BlockDesc, info: OpInfo) -> None:
     """Set kind, dtype, dims and LoD level of an op's outputs in the block.
 

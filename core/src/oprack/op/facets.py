@@ -81,6 +81,15 @@ class KernelTypeForVarFacet(Facet):
         raise NotImplementedError(f"{type(self).__name__} must define __call__(self, slot, actual, expected)")
 
 
+class IdentityFacet(Facet):
+    """Whether the op, as it stands, gives back its first input as its first output; passes remove it then."""
+
+    facet = "identity"
+
+    def __call__(self, ctx: Any) -> bool:
+        raise NotImplementedError(f"{type(self).__name__} must define __call__(self, ctx)")
+
+
 class CreatorFacet(Facet):
     """Base of operator classes that run themselves over a Scope (`oprack.runtime.OperatorBase` derives from it)."""
 

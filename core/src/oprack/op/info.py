@@ -30,6 +30,7 @@ class OpInfo:
     no_need_buffer_vars: Sequence[str] = ()
     expected_kernel_type: Callable[[Any], Any] | None = None
     kernel_type_for_var: Callable[..., Any] | None = None
+    identity: Callable[[Any], bool] | None = None
     versions: OpVersion | None = None
     owners: dict[str, str] = field(default_factory=dict)
 
@@ -93,7 +94,8 @@ def build_op_info(definition: type[OpDef], owner: str) -> OpInfo:
     proto, checker = _proto_facets(list(definition.members()), definition.op_type, doc)
     info.set_facet("proto", proto, owner)
     info.set_facet("checker", checker, owner)
-    for name in ("infer_shape", "infer_var_type", "expected_kernel_type", "kernel_type_for_var", "versions"):
+    rules = ("infer_shape", "infer_var_type", "expected_kernel_type", "kernel_type_for_var", "identity", "versions")
+    for name in rules:
         value = getattr(definition, name)
         if value is not None:
             info.set_facet(name, value, owner)
@@ -131,7 +133,7 @@ def set_facets(info: OpInfo, facets: Sequence[Any], owner: str) -> None:
             raise DefinitionError(
                 f"register_operator({info.type!r}): {facet!r} is no facet; expected classes derived from OpMaker, "
                 "InferShapeFacet, InferVarTypeFacet, GradOpMaker, InplaceFacet, NoNeedBufferVarsFacet, "
-                "ExpectedKernelTypeFacet, KernelTypeForVarFacet or OperatorBase"
+                "ExpectedKernelTypeFacet, KernelTypeForVarFacet, IdentityFacet or OperatorBase"
             )
         if issubclass(cls, OpMaker):
             members = [

@@ -44,6 +44,13 @@ def oprack_layers(register: Register) -> None:
 
 
 @hookspec
+def oprack_passes(register: Register) -> None:
+    """Bring rewrites of graphs: `register.pass_("fold_batch_norm", "my_pack.passes.conv:fold_batch_norm")`, imported
+    when a program is optimised for the place and library that it serves.
+    """
+
+
+@hookspec
 def oprack_places(register: Register) -> None:
     """Bring kinds of places: `register.place("cuda", "my_pack.context:open_context")`, imported at first use."""
 
@@ -62,6 +69,7 @@ HOOKS = (
     "oprack_ops",
     "oprack_kernels",
     "oprack_layers",
+    "oprack_passes",
     "oprack_places",
     "oprack_op_versions",
     "oprack_observers",

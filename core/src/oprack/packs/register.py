@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -171,6 +172,43 @@ class Register:
         """Several functions of one module under their own names. Raises as `layer`."""
         for name in names:
             self.layer(name, f"{module}:{name}", namespace)
+
+    def pass_(
+        self,
+        name: str,
+        target: str,
+        *,
+        place: str | None = None,
+        library: str | None = None,
+        after: Sequence[str] = (),
+        before: Sequence[str] = (),
+        reorders_sums: bool = False,
+        inference_only: bool = True,
+    ) -> None:
+        """A rewrite of graphs: "module:name" of a function (or fusion) that gets a Graph and returns how often it did.
+
+        place, library: the kind of place and the kernel library that it serves; None = all. after, before: passes
+        between which it runs, where they are installed. reorders_sums: it changes the order of float sums or rounding.
+        inference_only: it takes parameters for constants. Raises DefinitionError for a name brought twice.
+        """
+        if not isinstance(target, str):
+            raise DefinitionError(
+                f"{self!r}: pass_({name!r}, {target!r}); expected a string such as 'my_pack.passes.relu:fuse_relu', "
+                "which is imported on first use"
+            )
+        options = {
+            "name": name,
+            "place": place,
+            "library": library,
+            "after": list(after),
+            "before": list(before),
+            "reorders_sums": reorders_sums,
+            "inference_only": inference_only,
+        }
+        if any(kind == "pass" and json.loads(k)["name"] == name for kind, k, _ in self.contributions.targets):
+            raise DefinitionError(f"{self!r}: pass {name!r} is registered twice by this pack")
+        # packs are cached across processes as strings
+        self._target("pass", json.dumps(options), target)
 
     def observer(self, observer: Any) -> None:
         """An observer of runs: the object, or "module:name" of one."""

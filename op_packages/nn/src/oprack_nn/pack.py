@@ -43,3 +43,14 @@ def oprack_layers(register):
     """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
+
+
+@hookimpl
+def oprack_passes(register):
+    """Rewrites of graphs."""
+    register.pass_(
+        "fold_affine_into_conv",
+        f"{__package__}.passes.conv:fold_affine_into_conv",
+        after=["fold_constants"],
+        reorders_sums=True,
+    )

@@ -1,6 +1,6 @@
-"""The core's own pack: feed and fetch, registered through the hook that every pack uses.
+"""The core's own pack: feed and fetch, and the passes that know no op, registered through the hooks of every pack.
 
-Its ops.toml is written by hand, since the operators live in a room above this one.
+Its ops.toml is written by hand, since the operators live in a room above this one; so do the passes.
 """
 
 from __future__ import annotations
@@ -16,3 +16,10 @@ if TYPE_CHECKING:
 @hookimpl
 def oprack_ops(register: Register) -> None:
     register.manifest(__name__)
+
+
+@hookimpl
+def oprack_passes(register: Register) -> None:
+    register.pass_("remove_dead_code", "oprack.ir.generic:remove_dead_code", inference_only=False)
+    register.pass_("remove_identities", "oprack.ir.generic:remove_identities", after=["remove_dead_code"])
+    register.pass_("fold_constants", "oprack.ir.constants:fold_constants", after=["remove_identities"])

@@ -1,0 +1,28 @@
+"""Graphs of blocks, and passes that rewrite them: `optimize(program, scope)` runs those that packs bring."""
+
+from oprack.ir.driver import Fusion, Fusions, fusion
+from oprack.ir.graph import Graph
+from oprack.ir.match import Match
+from oprack.ir.nodes import OpNode, VarNode
+from oprack.ir.passes import Optimized, Pass, PassReport, find_pass, optimize, registered_passes, select_passes
+from oprack.ir.pattern import PatternBuilder
+from oprack.ir.verify import verify
+
+__all__ = [
+    "Fusion",
+    "Fusions",
+    "Graph",
+    "Match",
+    "OpNode",
+    "Optimized",
+    "Pass",
+    "PassReport",
+    "PatternBuilder",
+    "VarNode",
+    "find_pass",
+    "fusion",
+    "optimize",
+    "registered_passes",
+    "select_passes",
+    "verify",
+]

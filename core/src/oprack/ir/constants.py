@@ -1,0 +1,107 @@
+"""Constant folding: ops that read nothing but parameters run once, here."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from oprack.desc import OpDesc, ProgramDesc
+from oprack.errors import OprackError
+from oprack.ir.graph import Graph
+from oprack.ir.nodes import OpNode
+from oprack.op.desc_infer import infer_op
+from oprack.runtime import NaiveExecutor
+from oprack.runtime.random import RandomState
+from oprack.tensor import LoDTensor, Scope
+from oprack.tensor.dtype import numpy_dtype
+from oprack.types import VarType
+
+_MOST_BYTES = 16 << 20
+
+
+class _Watched(RandomState):
+    """Says whether an op draws: then its result is no constant."""
+
+    drawn = False
+
+    def generator(self, op_key: str, seed: int = 0) -> np.random.Generator:
+        self.drawn = True
+        return super().generator(op_key, seed)
+
+
+def fold_constants(graph: Graph) -> int:
+    """Run ops whose inputs are all parameters, and make their outputs parameters.
+
+    Left alone are ops that draw random numbers, run themselves or fail here, and outputs whose size can't be told
+    beforehand or is larger than what they are made from and 16 MiB.
+    """
+    if graph.scope is None:
+        return 0
+    executor = NaiveExecutor(graph.place, manager=graph.manager, prepared=False)
+    count = 0
+    for op in graph.ops.copy():
+        count += _fold(graph, op, executor)
+    return count
+
+
+def _fold(graph: Graph, op: OpNode, executor: NaiveExecutor) -> bool:
+    if op.opaque or op.runs_itself or op.hidden_reads or op.hidden_writes:
+        return False
+    if any(graph.is_kept(n) or graph.is_overwritten(n) for n in op.writes()):
+        return False
+    values = {n.name: graph.constant(n) for n in op.reads()}
+    if any(v is None for v in values.values()):
+        return False
+    wanted = [n for n in op.writes() if n.consumers]
+    if not wanted:
+        return False
+    known = {name: value for name, value in values.items() if value is not None}
+    results = _run(graph, op, known, executor)
+    if results is None or any(n.name not in results for n in wanted):
+        return False
+    for node in wanted:
+        new = graph.new_parameter(results[node.name], node.name)
+        for reader in node.consumers:
+            graph.replace_input(reader, node, new)
+    graph.remove_op(op)
+    return True
+
+
+def _run(
+    graph: Graph, op: OpNode, values: dict[str, LoDTensor], executor: NaiveExecutor
+) -> dict[str, LoDTensor] | None:
+    """Outputs of the op, run alone in a program of its own; None when it can't be folded."""
+    program = ProgramDesc()
+    block = program.blocks[0]
+    desc: OpDesc = op.desc.clone()
+    desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
+    desc.outputs = {slot: [n.name for n in nodes] for slot, nodes in op.outputs.items()}
+    block.ops.append(desc)
+    for name, value in values.items():
+        block.create_var(name, dtype=value.dtype, shape=value.shape, lod_level=len(value.lod))
+    for node in op.writes():
+        block.create_var(node.name, dtype=node.dtype)
+    limit = max(_MOST_BYTES, sum(math.prod(v.shape) * v.array.itemsize for v in values.values()))
+    try:
+        infer_op(desc, block, graph.manager.op_info(op.type))
+        for node in op.writes():
+            var = block.vars[node.name]
+            if node.consumers and (
+                var.type != VarType.LOD_TENSOR or var.shape is None or min(var.shape, default=1) < 0
+            ):
+                return None
+            size = math.prod(max(d, 0) for d in var.shape or ())
+            if var.dtype is not None and size * numpy_dtype(var.dtype).itemsize > limit:
+                return None
+        scope, random = Scope(), _Watched()
+        executor.random = random
+        for name, value in values.items():
+            scope.var(name).set(value)
+        executor.run_prepared(executor.prepare(program), scope)
+    except OprackError:
+        return None  # running the whole program says what is wrong
+    if random.drawn:
+        return None
+    found = {n.name: scope.get_var(n.name).value for n in op.writes() if n.name in scope}
+    return {name: value for name, value in found.items() if isinstance(value, LoDTensor)}

@@ -1,0 +1,191 @@
+"""The driver of fusions: finds what a row's pattern describes, checks that it may go, and puts the new ops there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from oprack.errors import DefinitionError
+from oprack.ir.graph import Graph
+from oprack.ir.match import Match, NewParam, NewVar, Value
+from oprack.ir.nodes import OpNode, VarNode
+from oprack.ir.pattern import EitherPattern, Found, OpPattern, Pattern, PatternBuilder
+from oprack.types import EMPTY_VAR
+
+Build = Callable[[Match], "Value | Mapping[str, Value] | None"]
+Row = Callable[[PatternBuilder], tuple[Pattern, Build]]
+
+
+class Fusion:
+    """One rewrite, callable on a graph: `fusion(graph)` applies it until nothing matches and returns how often it did.
+
+    `a + b` applies both in turn until neither matches.
+    """
+
+    def __init__(self, name: str, row: Row) -> None:
+        self.name = name
+        self.__doc__ = row.__doc__
+        self.pattern, self.build = row(PatternBuilder())
+        self.roots = _root_patterns(self.pattern, name)
+        self._types = {t for root in self.roots for t in root.types}
+
+    def __call__(self, graph: Graph) -> int:
+        count = 0
+        while found := self.apply_once(graph):
+            count += found
+        return count
+
+    def apply_once(self, graph: Graph) -> int:
+        """One walk over the ops; returns the number of rewrites."""
+        count = 0
+        for op in list(graph.ops):
+            if op.type in self._types and any(n.producer is op for n in op.writes()):
+                count += self._apply_at(graph, op)
+        return count
+
+    def _apply_at(self, graph: Graph, op: OpNode) -> bool:
+        for match in self.matches(graph, op):
+            result = self.build(match)
+            if result is not None and _replace(match, self._by_slot(match, result)):
+                return True
+        return False
+
+    def matches(self, graph: Graph, op: OpNode) -> Iterator[Match]:
+        """Every way in which the pattern ends in this op and may be replaced."""
+        for root in self.roots:
+            for found in root.match_op(graph, op, Found()):
+                match = Match(graph, op, found)
+                if _may_go(match, root):
+                    yield match
+
+    def _by_slot(self, match: Match, result: Any) -> dict[str, Value]:
+        if not isinstance(result, Mapping):
+            root = next(p for p in self.roots if match.found.ops.get(p) is match.root)
+            main = root.main_output(match.graph, match.root)
+            slot = next(s for s, nodes in match.root.outputs.items() if main in nodes)
+            result = {slot: result}
+        for slot, value in result.items():
+            if not isinstance(value, VarNode | NewVar) or match.root.output(slot) is None:
+                raise DefinitionError(
+                    f"fusion {self.name!r} ({self.roots[0].line}) gave {value!r} for output {slot} of {match.root!r}; "
+                    "expected m[...], what m.op(...) returned, a dict of these by output slot, or None"
+                )
+        return dict(result)
+
+    def __add__(self, other: Fusion | Fusions) -> Fusions:
+        return Fusions([self]) + other
+
+    def __repr__(self) -> str:
+        return f"<Fusion {self.name} at {self.roots[0].line}>"
+
+
+class Fusions:
+    """Several rows as one pass."""
+
+    def __init__(self, rows: list[Fusion]) -> None:
+        self.rows = rows
+
+    def __call__(self, graph: Graph) -> int:
+        total = 0
+        while count := sum(row(graph) for row in self.rows):
+            total += count
+        return total
+
+    def __add__(self, other: Fusion | Fusions) -> Fusions:
+        return Fusions([*self.rows, *(other.rows if isinstance(other, Fusions) else [other])])
+
+    def __repr__(self) -> str:
+        return f"<Fusions {' + '.join(row.name for row in self.rows)}>"
+
+
+def fusion(name: str) -> Callable[[Row], Fusion]:
+    """Make a fusion of a function that gets a PatternBuilder and returns (pattern, build).
+
+    build gets a Match and returns what takes the place of the pattern's last op: what `m.op(...)` returned, or a
+    variable of the pattern; a dict of these by output slot when several are read; None to leave the match alone.
+    """
+    return lambda row: Fusion(name, row)
+
+
+def _root_patterns(pattern: Pattern, name: str) -> list[OpPattern]:
+    if isinstance(pattern, OpPattern):
+        return [pattern]
+    if isinstance(pattern, EitherPattern):
+        return [root for p in pattern.patterns for root in _root_patterns(p, name)]
+    raise DefinitionError(f"fusion {name!r}: the pattern ends in {pattern!r}; expected p.op(...) or p.either of them")
+
+
+def _may_go(match: Match, root: OpPattern) -> bool:
+    """The guard: all inputs still hold their values at the root, and nobody else reads what lies between."""
+    graph, ops = match.graph, match.found.ops
+    for node in match.captured():
+        if graph.is_overwritten(node, [op for pattern, op in ops.items() if pattern.returns(op, node.name)]):
+            return False
+    for pattern, op in ops.items():
+        if op.hidden_writes or (pattern is not root and not _inner(match, op, pattern.unchanged)):
+            return False
+    return True
+
+
+def _inner(match: Match, op: OpNode, exempt: Collection[str]) -> bool:
+    """Whether only ops of the match read what an op writes, slots in `exempt` left aside."""
+    matched = set(match.found.ops.values())
+    return all(
+        node.name == EMPTY_VAR or (not match.graph.is_kept(node) and matched.issuperset(node.consumers))
+        for slot, nodes in op.outputs.items()
+        if slot not in exempt
+        for node in nodes
+    )
+
+
+def _replace(match: Match, result: Mapping[str, Value]) -> bool:
+    """Put the new ops in place of the matched ones; False when names or other readers forbid it."""
+    graph, root = match.graph, match.root
+    exempt = {slot for pattern, op in match.found.ops.items() if op is root for slot in pattern.unchanged}
+    if not _inner(match, root, exempt.union(result)):
+        return False
+    for slot, value in result.items():
+        if isinstance(value, VarNode) and not graph.replace_var(root.outputs[slot][0], value):
+            return False
+    _redirect_unchanged(match)
+    _make(match, result)
+    for op in sorted(set(match.found.ops.values()), key=graph.ops.index, reverse=True):
+        graph.remove_op(op)
+    return True
+
+
+def _redirect_unchanged(match: Match) -> None:
+    """Readers of an unchanged output read what the op read."""
+    for pattern, op in match.found.ops.items():
+        for slot in pattern.unchanged:
+            for node in op.outputs.get(slot, ()):
+                for source in [n for n in op.reads() if n.name == node.name][:1]:
+                    for reader in node.consumers:
+                        match.graph.replace_input(reader, node, source)
+
+
+def _make(match: Match, result: Mapping[str, Value]) -> None:
+    """Add the new ops before the root; what stands for an output of the root is written to its variable."""
+    graph, root = match.graph, match.root
+    targets = {(id(v.op), v.slot): root.outputs[s][0] for s, v in result.items() if isinstance(v, NewVar)}
+    params: dict[int, VarNode] = {}
+    outputs: dict[tuple[int, str], VarNode] = {}
+
+    def node_of(value: Value) -> VarNode:
+        if isinstance(value, VarNode):
+            return value
+        if isinstance(value, NewParam):
+            if id(value) not in params:
+                params[id(value)] = graph.new_parameter(value.value, value.like)
+            return params[id(value)]
+        return outputs[id(value.op), value.slot]
+
+    for new in match.new_ops:
+        inputs = {slot: [node_of(v) for v in values] for slot, values in new.inputs.items()}
+        outs = {}
+        for slot, proto in graph.manager.op_info(new.type).proto.outputs.items():
+            target = targets.get((id(new), slot))
+            if target is not None or slot in new.wanted or not (proto.dispensable or proto.extra):
+                outs[slot] = [target or graph.new_var(next(iter(root.writes())).name)]
+                outputs[id(new), slot] = outs[slot][0]
+        graph.add_op(new.type, inputs, outs, new.attrs, before=root)

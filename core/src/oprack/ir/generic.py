@@ -1,0 +1,57 @@
+"""Passes that know no op: what nobody reads goes, and so do ops that give back what they read."""
+
+from __future__ import annotations
+
+from oprack.errors import OprackError
+from oprack.ir.graph import Graph
+from oprack.ir.nodes import OpNode, VarNode
+from oprack.op.desc_infer import DescIdentityContext
+from oprack.types import EMPTY_VAR, VarType
+
+
+def remove_dead_code(graph: Graph) -> int:
+    """Remove ops whose outputs nobody reads; ops that run themselves may have effects and stay."""
+    count = 0
+    for op in reversed(graph.ops.copy()):
+        if _is_dead(graph, op):
+            graph.remove_op(op)
+            count += 1
+    return count
+
+
+def _is_dead(graph: Graph, op: OpNode) -> bool:
+    if op.runs_itself or op.desc.is_target or op.hidden_writes:
+        return False
+    written = list(op.writes())
+    return bool(written) and not any(n.consumers or graph.is_kept(n) for n in written)
+
+
+def remove_identities(graph: Graph) -> int:
+    """Remove ops that give back their first input as their first output, as their packs declare it (`identity`)."""
+    count = 0
+    for op in graph.ops.copy():
+        pair = _identity(graph, op)
+        if pair is not None and graph.replace_var(*pair):
+            graph.remove_op(op)
+            count += 1
+    return count
+
+
+def _identity(graph: Graph, op: OpNode) -> tuple[VarNode, VarNode] | None:
+    """(output, input) of an op that changes nothing; None for any other."""
+    info = graph.manager.op_info(op.type)
+    if info.identity is None or op.opaque or op.hidden_writes or op.runs_itself:
+        return None
+    old, new = op.output(next(iter(info.proto.outputs))), op.input(next(iter(info.proto.inputs)))
+    if old is None or new is None or EMPTY_VAR in (old.name, new.name):
+        return None
+    if any(n is not old and (n.consumers or graph.is_kept(n)) for n in op.writes()):
+        return None
+    if any(n.desc is None or n.desc.type != VarType.LOD_TENSOR for n in (old, new)):
+        return None
+    desc = op.desc.clone()
+    desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
+    try:
+        return (old, new) if info.identity(DescIdentityContext(desc, graph.block, info)) else None
+    except OprackError:
+        return None  # its attributes or slots are wrong; running it says how

@@ -1,0 +1,300 @@
+"""Graph: the ops of one block and the versions of its variables, with what depends on what; and back to a program."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from oprack.desc import BlockDesc, OpDesc, ProgramDesc
+from oprack.device import DeviceContextPool, host_array
+from oprack.errors import GraphError
+from oprack.ir.names import blocks_inside, named_by_attributes, names_of, used_by_blocks
+from oprack.ir.nodes import OpNode, VarNode
+from oprack.ir.order import runnable_order
+from oprack.op.attrs import COMMON_ATTRS
+from oprack.op.desc_infer import infer_op
+from oprack.packs.manager import PackManager, default_manager
+from oprack.runtime.feed_fetch import feed_columns, fetch_columns
+from oprack.tensor import CPUPlace, LoDTensor, Place, Scope
+from oprack.types import EMPTY_VAR, VarType
+
+
+class Graph:
+    """A block of a copy of `program`, to be rewritten; `to_program()` gives the program back.
+
+    Names are overwritten in place in programs; here each write of a name makes a VarNode of its own. ops: in an order
+    in which they can run. scope: holds the values of parameters; new ones are added to it under fresh names, those that
+    it has are never changed. place: where the program will run. keep: names that are read after a run, besides those of
+    fetch ops.
+    Raises UnknownOpError when an op is of no installed pack.
+    """
+
+    def __init__(
+        self,
+        program: ProgramDesc,
+        block: int = 0,
+        *,
+        scope: Scope | None = None,
+        keep: Iterable[str] = (),
+        manager: PackManager | None = None,
+        place: Place | None = None,
+    ) -> None:
+        self.program = program.clone()
+        self.block: BlockDesc = self.program.block(block)
+        self.scope = scope
+        self.manager = manager or default_manager()
+        self.place = place or CPUPlace()
+        self.keep = {*keep, *(name for _, name in (*fetch_columns(self.block), *feed_columns(self.block)))}
+        self.ops: list[OpNode] = []
+        self._pool = DeviceContextPool(self.manager.place_factory)
+        self._versions: dict[str, list[VarNode]] = {}
+        self._elsewhere = used_by_blocks(b for b in self.program.blocks if b is not self.block)
+        self._made: set[str] = set()
+        for desc in self.block.ops:
+            self._append(desc)
+
+    # Construction -----------------------------------------------------------------------------------------------------
+    def _append(self, desc: OpDesc) -> None:
+        op = OpNode(desc, self.manager.operator_class(desc.type) is not None)
+        inner = blocks_inside(self.program, desc)
+        read, written = used_by_blocks(inner)
+        named = {n for n in (*named_by_attributes(desc), *read) if self._outer(n, inner)}
+        written = {n for n in written if self._outer(n, inner)}
+        for slot, names in desc.inputs.items():
+            op.inputs[slot] = [self._current(n) for n in names]
+        for name in sorted(named | written):
+            node = self._current(name)
+            node.pinned = True
+            op.hidden_reads.append(node)
+        for names in desc.outputs.values():
+            for name in names:
+                if name in self._versions and self._is_partial(op, name):
+                    op.hidden_reads.append(self._versions[name][-1])
+        for node in op.reads():
+            node._consumers[op] = None
+        for slot, names in desc.outputs.items():
+            op.outputs[slot] = [self._written(n, op) for n in names]
+        for name in sorted(written.difference(desc.output_arg_names())):
+            op.hidden_writes.append(self._written(name, op))
+        for node in (*op.hidden_writes, *(n for n in op.writes() if n.name in written)):
+            node.pinned = True
+        self.ops.append(op)
+
+    def _outer(self, name: str, inner: Sequence[BlockDesc]) -> bool:
+        """Whether a name that sub-blocks or attributes use is a variable outside of these sub-blocks."""
+        return not any(name in b.vars for b in inner) and self.block.find_var_recursive(name) is not None
+
+    def _is_partial(self, op: OpNode, name: str) -> bool:
+        """Whether a write may leave part of the old value: arrays and rows grow, and ops that run themselves may skip
+        it."""
+        desc = self.block.find_var_recursive(name)
+        return op.runs_itself or op.opaque or (desc is not None and desc.type != VarType.LOD_TENSOR)
+
+    def _current(self, name: str) -> VarNode:
+        if name == EMPTY_VAR:
+            return VarNode(name, None)
+        if name not in self._versions:
+            self._add_version(VarNode(name, self.block.find_var_recursive(name)))
+        return self._versions[name][-1]
+
+    def _written(self, name: str, op: OpNode) -> VarNode:
+        node = VarNode(name, self.block.find_var_recursive(name), op)
+        if name != EMPTY_VAR:
+            self._add_version(node)
+        return node
+
+    def _add_version(self, node: VarNode) -> None:
+        versions = self._versions.setdefault(node.name, [])
+        node.version = versions[-1].version + 1 if versions else int(node.producer is not None)
+        node.pinned = node.name in self._elsewhere[0] or node.name in self._elsewhere[1]
+        versions.append(node)
+
+    # Questions --------------------------------------------------------------------------------------------------------
+    def vars(self) -> list[VarNode]:
+        """Every version of every variable that an op reads or writes."""
+        return [node for versions in self._versions.values() for node in versions]
+
+    def versions(self, name: str) -> list[VarNode]:
+        """The versions of a variable, in order; the first is number 0 when its value comes from outside."""
+        return list(self._versions.get(name, ()))
+
+    def is_overwritten(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> bool:
+        """Whether the name is written again, so that this value can't be read at the end of the block.
+
+        unchanged: ops that are known to write back what they read.
+        """
+        return any(later.producer not in unchanged for later in self._after(node))
+
+    def _after(self, node: VarNode) -> list[VarNode]:
+        versions = self._versions[node.name]
+        return versions[versions.index(node) + 1 :]
+
+    def is_kept(self, node: VarNode) -> bool:
+        """Whether something outside of the block's slots may read the value by its name."""
+        outer = self.block.idx != 0 and node.name not in self.block.vars  # the next round of a loop may read it
+        return outer or node.pinned or node.persistable or node.name in self.keep
+
+    def is_external(self, node: VarNode) -> bool:
+        """Whether the value comes from outside of the block."""
+        return node.producer is None
+
+    def constant(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> LoDTensor | None:
+        """The value of a parameter: persistable, set in the scope, and written by no op of the program.
+
+        unchanged: ops that are known to write back what they read. None when it is no such variable.
+        """
+        if self.scope is None or node.producer is not None or not node.persistable or node.name in self._elsewhere[1]:
+            return None
+        if self.is_overwritten(node, unchanged):
+            return None
+        var = self.scope.find_var(node.name)
+        return var.value if var is not None and isinstance(var.value, LoDTensor) else None
+
+    def constant_array(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> np.ndarray[Any, Any] | None:
+        """As `constant`, in host memory."""
+        value = self.constant(node, unchanged)
+        return None if value is None else host_array(value, self._pool)
+
+    # Changes ----------------------------------------------------------------------------------------------------------
+    def fresh_name(self, like: str) -> str:
+        """A name that neither the program nor the scope has, made from `like`."""
+        base, i = like.split(".ir_", 1)[0], 0
+        while True:
+            name, i = f"{base}.ir_{i}", i + 1
+            if not any(name in b.vars for b in self.program.blocks) and (self.scope is None or name not in self.scope):
+                self._made.add(name)
+                return name
+
+    def new_parameter(self, value: Any, like: str) -> VarNode:
+        """A parameter with a fresh name made from `like`, set in the scope. value: array or LoDTensor."""
+        if self.scope is None:
+            raise GraphError(f"a parameter like {like!r} can't be added: the graph was made without a scope")
+        name = self.fresh_name(like)
+        self.scope.var(name).set(value)
+        tensor = self.scope.get_var(name).get()
+        desc = self.program.blocks[0].create_var(
+            name, dtype=tensor.dtype, shape=tensor.shape, persistable=True, is_parameter=True, stop_gradient=True
+        )
+        node = VarNode(name, desc)
+        self._add_version(node)
+        return node
+
+    def new_var(self, like: str) -> VarNode:
+        """A local variable with a fresh name, for an output of a new op."""
+        name = self.fresh_name(like)
+        node = VarNode(name, self.block.create_var(name))
+        self._add_version(node)
+        return node
+
+    def add_op(
+        self,
+        type: str,
+        inputs: Mapping[str, Sequence[VarNode]],
+        outputs: Mapping[str, Sequence[VarNode]],
+        attrs: Mapping[str, Any] | None = None,
+        before: OpNode | None = None,
+    ) -> OpNode:
+        """A new op before another one (default: last), which writes its outputs from now on.
+
+        Kinds, dtypes and dims of the outputs are inferred. Raises what the op's rules raise.
+        """
+        info = self.manager.op_info(type)
+        types = {name: kind for name, (kind, _) in COMMON_ATTRS.items()}
+        types.update((name, proto.type) for name, proto in info.proto.attrs.items())
+        desc = OpDesc(
+            type,
+            {slot: [n.name for n in nodes] for slot, nodes in inputs.items()},
+            {slot: [n.name for n in nodes] for slot, nodes in outputs.items()},
+            attrs,
+            types,
+        )
+        op = OpNode(desc, self.manager.operator_class(type) is not None)
+        infer_op(desc, self.block, info)
+        op.inputs = {slot: list(nodes) for slot, nodes in inputs.items()}
+        op.outputs = {slot: list(nodes) for slot, nodes in outputs.items()}
+        for node in op.reads():
+            node._consumers[op] = None
+        for node in op.writes():
+            node.producer = op
+        self.ops.insert(len(self.ops) if before is None else self.ops.index(before), op)
+        return op
+
+    def remove_op(self, op: OpNode) -> None:
+        """Take an op out; outputs that it still produces must have no consumer."""
+        for node in op.writes():
+            if node.producer is op:
+                if node._consumers:
+                    raise GraphError(f"{op!r} can't be removed: {node.consumers[0]!r} reads {node.name!r}")
+                self._versions[node.name].remove(node)
+        for node in op.reads():
+            node._consumers.pop(op, None)
+            if not node._consumers and node.producer is None and node in self._versions.get(node.name, ()):
+                self._versions[node.name].remove(node)
+        self.ops.remove(op)
+
+    def replace_input(self, op: OpNode, old: VarNode, new: VarNode) -> None:
+        """Let an op read `new` wherever its slots read `old`."""
+        for nodes in op.inputs.values():
+            nodes[:] = [new if n is old else n for n in nodes]
+        if old not in op.hidden_reads:
+            old._consumers.pop(op, None)
+        new._consumers[op] = None
+
+    def replace_var(self, old: VarNode, new: VarNode) -> bool:
+        """Let `new` stand for `old`, whose producer is about to go; False when names forbid it.
+
+        Readers of `old` read `new`. When `old` is kept under its name, `new` gets that name instead.
+        """
+        if self.is_overwritten(new) or self.is_overwritten(old):
+            return False
+        if not self.is_kept(old):
+            for op in old.consumers:
+                self.replace_input(op, old, new)
+            return True
+        producer, former = new.producer, old.producer
+        if producer is None or producer is former or producer.opaque or self.is_kept(new):
+            return False
+        if old.pinned or len(self._versions[old.name]) > 1:
+            return False
+        for nodes in producer.outputs.values():
+            nodes[:] = [old if n is new else n for n in nodes]
+        if former is not None:
+            for nodes in former.outputs.values():
+                nodes[:] = [n for n in nodes if n is not old]
+        for op in new.consumers:
+            if op is not former:
+                self.replace_input(op, new, old)
+        old.producer, new.producer = producer, None
+        if not new._consumers:
+            self._versions[new.name].remove(new)
+        return True
+
+    # Back to a program ------------------------------------------------------------------------------------------------
+    def sort(self) -> None:
+        """Put the ops into an order in which they can run, as near to the present one as can be. Raises GraphError."""
+        self.ops = runnable_order(self.ops, self._versions.values())
+
+    def to_program(self) -> ProgramDesc:
+        """The program with this block as it is now; it needs the graph no longer.
+
+        Variables that no op names any more are dropped, unless they are to be kept.
+        """
+        self.sort()
+        before = names_of(self.program)
+        for op in self.ops:
+            op.desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
+            op.desc.outputs = {slot: [n.name for n in nodes] for slot, nodes in op.outputs.items()}
+            op.desc.edits += 1
+        self.block.ops = [op.desc for op in self.ops]
+        gone = (before | self._made) - names_of(self.program) - self.keep
+        for name in gone:
+            self.block.remove_var(name)
+            self.program.blocks[0].remove_var(name)
+        if self.scope is not None:
+            self.scope.erase([name for name in gone if name in self._made])
+        return self.program
+
+    def __repr__(self) -> str:
+        return f"<Graph of block {self.block.idx}: {len(self.ops)} ops>"

@@ -1,0 +1,137 @@
+"""Match: what a fusion found, and the ops that are to take its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oprack.errors import DefinitionError
+from oprack.ir.nodes import OpNode, VarNode
+from oprack.ir.pattern import Found, MaybePattern, OpPattern, Pattern
+from oprack.op.attrs import COMMON_ATTRS
+
+if TYPE_CHECKING:
+    from oprack.ir.graph import Graph
+
+
+@dataclass(eq=False)
+class NewParam:
+    """A parameter that is made when the match is taken. like: the variable whose name its own is made from."""
+
+    value: np.ndarray[Any, Any]
+    like: str
+
+
+@dataclass(eq=False)
+class NewVar:
+    """An output of a new op."""
+
+    op: NewOp
+    slot: str
+
+
+@dataclass(eq=False)
+class NewOp:
+    """An op that is made when the match is taken."""
+
+    type: str
+    inputs: dict[str, list[VarNode | NewVar | NewParam]]
+    attrs: dict[str, Any]
+    wanted: set[str] = field(default_factory=set)
+
+    def out(self, slot: str) -> NewVar:
+        """An output slot, which the op then has."""
+        self.wanted.add(slot)
+        return NewVar(self, slot)
+
+
+Value = VarNode | NewVar | NewParam
+"""What a new op may read."""
+
+
+class Match:
+    """The `m` of a fusion row. root: the op that the whole pattern ends in."""
+
+    def __init__(self, graph: Graph, root: OpNode, found: Found) -> None:
+        self.graph, self.root, self.found = graph, root, found
+        self.new_ops: list[NewOp] = []
+
+    def __getitem__(self, name: str) -> VarNode:
+        """The variable that a name stands for."""
+        node = self.found.vars.get(name)
+        if node is None:
+            raise DefinitionError(f"the pattern bound no variable {name!r}; it has {', '.join(self.found.vars)}")
+        return node
+
+    def has(self, what: str | Pattern) -> bool:
+        """Whether an optional parameter is given, or an optional op was found."""
+        if isinstance(what, MaybePattern):
+            what = what.pattern
+        return what in self.found.ops if isinstance(what, OpPattern) else self.found.vars.get(str(what)) is not None
+
+    def op_of(self, pattern: Pattern) -> OpNode:
+        """The op that a pattern found."""
+        if isinstance(pattern, MaybePattern):
+            pattern = pattern.pattern
+        if not isinstance(pattern, OpPattern) or pattern not in self.found.ops:
+            raise DefinitionError("the pattern found no such op; ask has(pattern) first")
+        return self.found.ops[pattern]
+
+    def attr(self, op: OpNode | Pattern, name: str) -> Any:
+        """An attribute of an op, its default counted."""
+        node = self.op_of(op) if isinstance(op, Pattern) else op
+        proto = self.graph.manager.op_info(node.type).proto.attrs
+        return node.attr(name, proto[name].default if name in proto else None)
+
+    def attrs(self, op: OpNode | Pattern) -> dict[str, Any]:
+        """The attributes that an op's desc gives, of those that the op declares."""
+        node = self.op_of(op) if isinstance(op, Pattern) else op
+        declared = self.graph.manager.op_info(node.type).proto.attrs
+        return {name: value for name, value in node.desc.attrs.items() if name in declared}
+
+    def value(self, name: str) -> np.ndarray[Any, Any] | None:
+        """The value of a parameter, by its name in the pattern; None when the slot is absent."""
+        node = self.found.vars.get(name)
+        if node is None:
+            return None
+        unchanged = [op for pattern, op in self.found.ops.items() if pattern.returns(op, node.name)]
+        return self.graph.constant_array(node, unchanged)
+
+    def new_param(self, value: Any, like: str) -> NewParam:
+        """A new parameter. like: the parameter of the pattern whose dtype it takes, and whose name its own begins with.
+
+        Raises DefinitionError when `like` is no parameter of the pattern.
+        """
+        model = self.value(like)
+        if model is None:
+            raise DefinitionError(f"new_param(like={like!r}): the pattern bound no parameter of that name")
+        return NewParam(np.ascontiguousarray(value, dtype=model.dtype), self[like].name)
+
+    def op(
+        self,
+        type: str,
+        *,
+        attrs: Mapping[str, Any] | None = None,
+        out: str | None = None,
+        **slots: Value | Sequence[Value] | None,
+    ) -> NewVar:
+        """A new op; returns its output `out` (default: its first). A slot that is None is left out."""
+        inputs = {
+            slot: list(value) if isinstance(value, Sequence) else [value]
+            for slot, value in slots.items()
+            if value is not None
+        }
+        given = dict(attrs or {})
+        for note in COMMON_ATTRS:
+            if note in self.root.desc.attrs:
+                given[note] = self.root.desc.attrs[note]
+        new = NewOp(type, inputs, given)
+        self.new_ops.append(new)
+        return new.out(out or next(iter(self.graph.manager.op_info(type).proto.outputs)))
+
+    def captured(self) -> list[VarNode]:
+        """Variables that names of the pattern stand for."""
+        return [n for n in self.found.vars.values() if n is not None]

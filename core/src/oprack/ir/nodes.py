@@ -1,0 +1,104 @@
+"""Nodes of a Graph: ops, and the versions of variables that they read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from oprack.desc import OpDesc, VarDesc
+from oprack.types import EMPTY_VAR, AttrType
+
+
+class VarNode:
+    """One version of a variable: the value between one write of the name and the next.
+
+    producer: the op that writes it; None when it comes from outside (a feed, a parameter, an outer block). consumers:
+    the ops that read it, each once. pinned: something reaches it by name (a sub-block, an attribute), so that it can
+    neither be renamed nor removed. desc: its VarDesc, None when no block declares the name.
+    """
+
+    __slots__ = ("_consumers", "desc", "name", "pinned", "producer", "version")
+
+    def __init__(self, name: str, desc: VarDesc | None, producer: OpNode | None = None, version: int = 0) -> None:
+        self.name = name
+        self.desc = desc
+        self.producer = producer
+        self.version = version
+        self.pinned = False
+        self._consumers: dict[OpNode, None] = {}
+
+    @property
+    def consumers(self) -> list[OpNode]:
+        return list(self._consumers)
+
+    @property
+    def persistable(self) -> bool:
+        return self.desc is not None and self.desc.persistable
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Dims, -1 for those that each batch decides; None when they are not known."""
+        return None if self.desc is None else self.desc.shape
+
+    @property
+    def dtype(self) -> str | None:
+        return None if self.desc is None else self.desc.dtype_name()
+
+    def __repr__(self) -> str:
+        return f"<VarNode {self.name}:{self.version}>"
+
+
+class OpNode:
+    """An op with the nodes of its slots.
+
+    hidden_reads, hidden_writes: variables that no slot names: those of its sub-blocks, those that attributes name, and
+    what an output held before where the op may leave part of it as it was. opaque: it has sub-blocks or takes
+    attributes from variables, so patterns leave it alone. runs_itself: it has no kernel, so it may have effects.
+    """
+
+    __slots__ = ("desc", "hidden_reads", "hidden_writes", "inputs", "opaque", "outputs", "runs_itself")
+
+    def __init__(self, desc: OpDesc, runs_itself: bool = False) -> None:
+        self.desc = desc
+        self.inputs: dict[str, list[VarNode]] = {}
+        self.outputs: dict[str, list[VarNode]] = {}
+        self.hidden_reads: list[VarNode] = []
+        self.hidden_writes: list[VarNode] = []
+        self.runs_itself = runs_itself
+        self.opaque = any(t in _REACHING for t in desc.attr_types.values())
+
+    @property
+    def type(self) -> str:
+        return self.desc.type
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self.desc.attrs.get(name, default)
+
+    def input(self, slot: str) -> VarNode | None:
+        """The first variable of an input slot; None when it is absent."""
+        nodes = self.inputs.get(slot)
+        return nodes[0] if nodes else None
+
+    def output(self, slot: str) -> VarNode | None:
+        """The first variable of an output slot; None when it is absent."""
+        nodes = self.outputs.get(slot)
+        return nodes[0] if nodes else None
+
+    def reads(self) -> Iterator[VarNode]:
+        """Everything that it reads, hidden reads included."""
+        for nodes in self.inputs.values():
+            yield from (n for n in nodes if n.name != EMPTY_VAR)
+        yield from self.hidden_reads
+
+    def writes(self) -> Iterator[VarNode]:
+        """Everything that it writes, hidden writes included."""
+        for nodes in self.outputs.values():
+            yield from (n for n in nodes if n.name != EMPTY_VAR)
+        yield from self.hidden_writes
+
+    def __repr__(self) -> str:
+        left = ", ".join(n.name for n in self.writes())
+        return f"<OpNode {left} = {self.type}({', '.join(n.name for n in self.reads())})>"
+
+
+_REACHING = frozenset({AttrType.BLOCK, AttrType.BLOCKS, AttrType.VAR, AttrType.VARS})

@@ -1,0 +1,236 @@
+"""The registry of passes: which there are, in which order they run, and running them on a program."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from oprack.desc import ProgramDesc
+from oprack.errors import GraphError, InvalidArgumentError, NotFoundError, PackError
+from oprack.ir.graph import Graph
+from oprack.ir.names import names_of
+from oprack.ir.verify import inputs_of, verify
+from oprack.packs.info import BrokenPackWarning
+from oprack.packs.manager import PackManager, default_manager
+from oprack.packs.resolve import import_object
+from oprack.tensor import CPUPlace, Place, Scope
+
+DEBUG = "OPRACK_IR_DEBUG"
+"""Environment variable: 1 = verify every graph before the first pass and after each."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A registered pass. owner: the distribution that brings it; the rest as for `register.pass_`."""
+
+    name: str
+    target: str
+    owner: str
+    place: str | None = None
+    library: str | None = None
+    after: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    reorders_sums: bool = False
+    inference_only: bool = True
+
+    def load(self) -> Any:
+        """The function, imported now. Raises PackImportError."""
+        return import_object(self.target, f"pass {self.name} of {self.owner}")
+
+
+@dataclass
+class PassReport:
+    """What a pass did. ops_before, ops_after: of the whole program. error: why it was left out, "" when it ran."""
+
+    name: str
+    owner: str
+    matches: int = 0
+    ops_before: int = 0
+    ops_after: int = 0
+    milliseconds: float = 0.0
+    error: str = ""
+
+
+@dataclass
+class Optimized:
+    """A rewritten program. unused: parameters of the scope that the program reads no more."""
+
+    program: ProgramDesc
+    reports: list[PassReport] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+
+
+def registered_passes(manager: PackManager | None = None) -> list[Pass]:
+    """Every pass of the packs in use, in the order in which they run.
+
+    Raises InvalidArgumentError when `after` and `before` lead in a circle or two packs bring one name.
+    """
+    found: dict[str, Pass] = {}
+    for owner, key, target in (manager or default_manager()).targets("pass"):
+        options = json.loads(key)
+        options["after"], options["before"] = tuple(options["after"]), tuple(options["before"])
+        one = Pass(target=target, owner=owner, **options)
+        if one.name in found:
+            raise InvalidArgumentError(
+                f"pass {one.name!r} is brought by {found[one.name].owner} and by {owner}; block one pack with "
+                "OPRACK_BLOCK=NAME"
+            )
+        found[one.name] = one
+    return _ordered(list(found.values()))
+
+
+def _ordered(passes: Sequence[Pass]) -> list[Pass]:
+    names = {p.name for p in passes}
+    earlier = {p.name: {n for n in p.after if n in names} for p in passes}
+    for p in passes:
+        for n in p.before:
+            if n in names:
+                earlier[n].add(p.name)
+    ordered: list[Pass] = []
+    waiting = list(passes)
+    while waiting:
+        done = {p.name for p in ordered}
+        ready = next((p for p in waiting if earlier[p.name] <= done), None)
+        if ready is None:
+            raise InvalidArgumentError(
+                f"passes wait for each other in a circle: {', '.join(p.name for p in waiting)}; change `after` or "
+                "`before` of one of them"
+            )
+        waiting.remove(ready)
+        ordered.append(ready)
+    return ordered
+
+
+def select_passes(
+    place: Place | None = None,
+    *,
+    manager: PackManager | None = None,
+    excluded_libraries: Collection[str] = (),
+    strict: bool = False,
+    inference: bool = True,
+) -> list[Pass]:
+    """The passes that serve a place and the kernel libraries that may run there, in order.
+
+    strict: without those that change the order of sums. inference: with those that take parameters for constants.
+    """
+    kind = (place or CPUPlace()).kind
+    return [
+        p
+        for p in registered_passes(manager)
+        if p.place in (None, kind)
+        and p.library not in excluded_libraries
+        and not (strict and p.reorders_sums)
+        and (inference or not p.inference_only)
+    ]
+
+
+def find_pass(name: str, manager: PackManager | None = None) -> Pass:
+    """A pass by its name. Raises NotFoundError that lists the passes."""
+    passes = registered_passes(manager)
+    for p in passes:
+        if p.name == name:
+            return p
+    raise NotFoundError(f"no installed pack brings pass {name!r}; there are {', '.join(p.name for p in passes)}")
+
+
+def optimize(
+    program: ProgramDesc,
+    scope: Scope,
+    *,
+    keep: Iterable[str] = (),
+    passes: Sequence[Pass] | None = None,
+    place: Place | None = None,
+    manager: PackManager | None = None,
+    debug: bool | None = None,
+) -> Optimized:
+    """Run passes over every block of a copy of the program.
+
+    scope: holds the parameters; folded ones are added under fresh names. keep: variables that are read after a run,
+    besides those of fetch ops. passes: default: all for inference at `place`. debug: verify after every pass; default
+    as the environment variable OPRACK_IR_DEBUG says. A pass that fails is reported and leaves no trace in the program.
+    Raises GraphError when verification fails. The random numbers of an op depend on its position, so an op that draws
+    without a seed of its own draws other numbers in the rewritten program.
+    """
+    runner = _Runner(program, scope, frozenset(keep), place, manager or default_manager(), debug)
+    for one in select_passes(place, manager=runner.manager) if passes is None else passes:
+        runner.run(one)
+    return runner.result()
+
+
+class _Runner:
+    """One run of passes over a program."""
+
+    def __init__(
+        self,
+        program: ProgramDesc,
+        scope: Scope,
+        keep: frozenset[str],
+        place: Place | None,
+        manager: PackManager,
+        debug: bool | None,
+    ) -> None:
+        self.original, self.program = program, program
+        self.scope, self.keep, self.place, self.manager = scope, keep, place, manager
+        self.verifying = os.environ.get(DEBUG, "") not in ("", "0") if debug is None else debug
+        self.reports: list[PassReport] = []
+
+    def run(self, one: Pass) -> None:
+        """Run a pass over every block; one that fails is reported and leaves the program as it was."""
+        report = PassReport(one.name, one.owner, ops_before=_count(self.program))
+        start = time.perf_counter()
+        program = self.program
+        try:
+            function = one.load()
+            if not callable(function):
+                raise PackError(f"{one.target!r} is {function!r}; expected a function or fusion that takes a Graph")
+            for index in range(len(program.blocks)):
+                program, matches = self._rewritten(function, one, program, index)
+                report.matches += matches
+            self._take(program)
+        except Exception as error:
+            report.matches = 0
+            if self.verifying and isinstance(error, GraphError):
+                raise GraphError(f"pass {one.name} of {one.owner}: {error}") from error
+            report.error = f"{type(error).__name__}: {error}"
+            text = f"pass {one.name} of {one.owner} is left out: {report.error}"
+            warnings.warn(BrokenPackWarning(text), stacklevel=4)
+        report.ops_after = _count(self.program)
+        report.milliseconds = (time.perf_counter() - start) * 1e3
+        self.reports.append(report)
+
+    def _rewritten(self, function: Any, one: Pass, program: ProgramDesc, index: int) -> tuple[ProgramDesc, int]:
+        graph = Graph(program, index, scope=self.scope, keep=self.keep, manager=self.manager, place=self.place)
+        known = inputs_of(graph)
+        if self.verifying:
+            verify(graph)
+        matches = function(graph)
+        if not isinstance(matches, int):
+            raise PackError(f"{one.target!r} returned {matches!r}; expected how often it rewrote the graph")
+        if not matches:
+            return program, 0
+        if self.verifying:
+            verify(graph, known)
+        return graph.to_program(), matches
+
+    def _take(self, program: ProgramDesc) -> None:
+        """Go on with a rewritten program; parameters that an earlier pass made and this one left are freed."""
+        made = _persistable(self.program) - _persistable(self.original)
+        self.scope.erase(sorted(made - _persistable(program)))
+        self.program = program
+
+    def result(self) -> Optimized:
+        gone = names_of(self.original) - names_of(self.program) - self.keep
+        return Optimized(self.program, self.reports, sorted(_persistable(self.original) & gone))
+
+
+def _persistable(program: ProgramDesc) -> set[str]:
+    return {v.name for b in program.blocks for v in b.vars.values() if v.persistable}
+
+
+def _count(program: ProgramDesc) -> int:
+    return sum(len(block.ops) for block in program.blocks)

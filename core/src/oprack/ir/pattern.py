@@ -1,0 +1,226 @@
+"""Patterns: the ops that a fusion looks for, written as nested ops.
+
+    def row(p):
+        conv = p.op("conv2d", Input="x", Filter=p.param("w"))
+        bias = p.maybe(p.op("elementwise_add", X=conv, Y=p.param("b"), commutative=True))
+        root = p.op("batch_norm", X=bias, Scale=p.param("scale"), ..., unchanged=("MeanOut", "VarianceOut"))
+        return root, lambda m: ...
+
+A string stands for any variable; the same string twice for the same variable.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from oprack.errors import DefinitionError
+from oprack.ir.nodes import OpNode, VarNode
+
+if TYPE_CHECKING:
+    from oprack.ir.graph import Graph
+
+_COMMUTING = ("X", "Y")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a pattern has matched so far: ops by their pattern, variables by their name."""
+
+    ops: Mapping[OpPattern, OpNode] = field(default_factory=dict)
+    vars: Mapping[str, VarNode | None] = field(default_factory=dict)
+
+    def with_op(self, pattern: OpPattern, op: OpNode) -> Found:
+        return Found({**self.ops, pattern: op}, self.vars)
+
+    def with_var(self, name: str, node: VarNode | None) -> Found:
+        return Found(self.ops, {**self.vars, name: node})
+
+
+class Pattern:
+    """Something that a variable may be: any variable, a parameter, or the output of an op."""
+
+    optional = False
+    """Whether the slot may be absent."""
+
+    def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
+        """Every way in which `node` fits, given what was found before."""
+        raise NotImplementedError(f"{type(self).__name__} must define match")
+
+
+class VarPattern(Pattern):
+    """Any variable, bound to a name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
+        if self.name not in found.vars:
+            yield found.with_var(self.name, node)
+        elif found.vars[self.name] is node:
+            yield found
+
+
+class ParamPattern(VarPattern):
+    """A parameter whose value is known."""
+
+    def __init__(self, name: str, optional: bool = False) -> None:
+        super().__init__(name)
+        self.optional = optional
+
+    def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
+        unchanged = [op for pattern, op in found.ops.items() if pattern.returns(op, node.name)]
+        if graph.constant(node, unchanged) is not None:
+            yield from super().match(graph, node, found)
+
+
+class OpPattern(Pattern):
+    """The output of an op of one of some types; see PatternBuilder.op. line: where it was written."""
+
+    def __init__(self, types: tuple[str, ...], slots: Mapping[str, Any], line: str, **options: Any) -> None:
+        self.types, self.line = types, line
+        self.slots = {slot: _patterns(value, line) for slot, value in slots.items()}
+        self.attrs: Mapping[str, Any] = options["attrs"]
+        self.where: Callable[[OpNode], bool] | None = options["where"]
+        self.out: str | None = options["out"]
+        self.commutative: bool = options["commutative"]
+        self.unchanged: tuple[str, ...] = tuple(options["unchanged"])
+        if self.commutative and not all(s in self.slots for s in _COMMUTING):
+            raise DefinitionError(f"pattern at {line}: a commutative op has slots X and Y; got {', '.join(self.slots)}")
+
+    def returns(self, op: OpNode, name: str) -> bool:
+        """Whether the op writes this variable only to slots that hold what it read."""
+        slots = [slot for slot, nodes in op.outputs.items() if any(n.name == name for n in nodes)]
+        return bool(slots) and all(slot in self.unchanged for slot in slots)
+
+    def main_output(self, graph: Graph, op: OpNode) -> VarNode | None:
+        """What the pattern stands for: the output that `out` names, else the first that the op declares."""
+        return op.output(self.out or next(iter(graph.manager.op_info(op.type).proto.outputs), ""))
+
+    def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
+        op = node.producer
+        if op is not None and op.type in self.types and self.main_output(graph, op) is node:
+            yield from self.match_op(graph, op, found)
+
+    def match_op(self, graph: Graph, op: OpNode, found: Found) -> Iterator[Found]:
+        """Every way in which the op fits."""
+        if op.opaque or op.type not in self.types or found.ops.get(self, op) is not op:
+            return
+        given = {slot for slot, nodes in op.inputs.items() if nodes}
+        missing = [s for s in self.slots if s not in given and not all(p.optional for p in self.slots[s])]
+        if missing or given.difference(self.slots):
+            return
+        if self.attrs:
+            proto = graph.manager.op_info(op.type).proto.attrs
+            for name, value in self.attrs.items():
+                if op.attr(name, proto[name].default if name in proto else None) != value:
+                    return
+        if self.where is not None and not self.where(op):
+            return
+        found = found.with_op(self, op)
+        orders = [dict(op.inputs)]
+        if self.commutative:
+            x, y = _COMMUTING
+            orders.append({**op.inputs, x: op.inputs[y], y: op.inputs[x]})
+        for inputs in orders:
+            pairs: list[tuple[Pattern, VarNode | None]] = []
+            for slot, patterns in self.slots.items():
+                nodes: Sequence[VarNode | None] = inputs.get(slot) or [None] * len(patterns)
+                if len(nodes) != len(patterns):
+                    break
+                pairs += zip(patterns, nodes, strict=True)
+            else:
+                yield from _match_all(graph, pairs, found)
+
+
+class MaybePattern(Pattern):
+    """An op that may be left out; then what its first op among the slots (or slot `through`) stands for."""
+
+    def __init__(self, pattern: OpPattern, through: str | None) -> None:
+        self.pattern = pattern
+        found = [p for slot in pattern.slots if through in (None, slot) for p in pattern.slots[slot]]
+        inner = [p for p in found if not isinstance(p, ParamPattern)]
+        if not inner:
+            raise DefinitionError(f"pattern at {pattern.line}: maybe(...) has nothing to fall back to; name a slot")
+        self.inner = inner[0]
+
+    def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
+        yield from self.pattern.match(graph, node, found)
+        yield from self.inner.match(graph, node, found)
+
+
+class EitherPattern(Pattern):
+    """The first of several patterns that fits."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        self.patterns = tuple(patterns)
+
+    def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
+        for pattern in self.patterns:
+            yield from pattern.match(graph, node, found)
+
+
+def _match_all(graph: Graph, pairs: Sequence[tuple[Pattern, VarNode | None]], found: Found) -> Iterator[Found]:
+    if not pairs:
+        yield found
+        return
+    (pattern, node), rest = pairs[0], pairs[1:]
+    if node is None:
+        name = getattr(pattern, "name", None)
+        yield from _match_all(graph, rest, found if name is None else found.with_var(name, None))
+        return
+    for more in pattern.match(graph, node, found):
+        yield from _match_all(graph, rest, more)
+
+
+def _patterns(value: Any, line: str) -> list[Pattern]:
+    values = value if isinstance(value, list) else [value]
+    patterns = [VarPattern(v) if isinstance(v, str) else v for v in values]
+    for p in patterns:
+        if not isinstance(p, Pattern):
+            raise DefinitionError(
+                f"pattern at {line}: {p!r} is no pattern; expected a name, p.op(...), p.param(...), p.maybe(...), "
+                "p.either(...), or a list of these"
+            )
+    return patterns
+
+
+class PatternBuilder:
+    """The `p` of a fusion row: makes patterns."""
+
+    def op(
+        self,
+        types: str | Sequence[str],
+        *,
+        attrs: Mapping[str, Any] | None = None,
+        where: Callable[[OpNode], bool] | None = None,
+        out: str | None = None,
+        commutative: bool = False,
+        unchanged: Sequence[str] = (),
+        **slots: Any,
+    ) -> OpPattern:
+        """An op of one of these types with exactly these input slots (lists for duplicable ones).
+
+        attrs: values that attributes must have, defaults counted. where: a condition on the OpNode. out: the output
+        slot that the pattern stands for (default: the op's first). commutative: X and Y may change places. unchanged:
+        output slots that hold what the op read (such as running statistics in inference), so that they may go.
+        """
+        frame = sys._getframe(1)
+        line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        names = (types,) if isinstance(types, str) else tuple(types)
+        options = {"attrs": attrs or {}, "where": where, "out": out, "commutative": commutative, "unchanged": unchanged}
+        return OpPattern(names, slots, line, **options)
+
+    def param(self, name: str, optional: bool = False) -> ParamPattern:
+        """A parameter whose value is known. optional: or an absent slot."""
+        return ParamPattern(name, optional)
+
+    def maybe(self, pattern: OpPattern, through: str | None = None) -> MaybePattern:
+        """The op, or without it what is in its slot `through` (default: its first slot that is no parameter)."""
+        return MaybePattern(pattern, through)
+
+    def either(self, *patterns: Pattern) -> EitherPattern:
+        """The first of these patterns that fits."""
+        return EitherPattern(patterns)

@@ -1,0 +1,125 @@
+"""The verifier: whether a graph still can run, and which op can't."""
+
+from __future__ import annotations
+
+from oprack.desc import ProgramDesc
+from oprack.errors import GraphError, OprackError
+from oprack.ir.graph import Graph
+from oprack.ir.nodes import OpNode, VarNode
+from oprack.op.desc_infer import infer_op
+from oprack.types import EMPTY_VAR, VarType
+
+
+def verify(graph: Graph, inputs: set[str] | None = None) -> None:
+    """Check edges, names, signatures, attributes and shapes of a graph.
+
+    inputs: names that may come from outside besides parameters; None = any. Raises GraphError that names the op.
+    """
+    _check_edges(graph)
+    if inputs is not None:
+        _check_inputs(graph, inputs)
+    _check_names(graph)
+    for op in graph.ops:
+        _check_signature(graph, op)
+    _check_shapes(graph)
+
+
+def inputs_of(graph: Graph) -> set[str]:
+    """Names whose values come from outside the block."""
+    return {n.name for n in graph.vars() if graph.is_external(n)}
+
+
+def _check_edges(graph: Graph) -> None:
+    known, ops = set(graph.vars()), set(graph.ops)
+    for op in graph.ops:
+        for node in op.reads():
+            if node not in known:
+                raise GraphError(f"{op!r} reads {node!r}, which is no longer in the graph")
+            if op not in node.consumers:
+                raise GraphError(f"{op!r} reads {node!r}, which does not count it among its consumers")
+            if node.producer is not None and node.producer not in ops:
+                raise GraphError(f"{op!r} reads {node!r}, whose producer {node.producer!r} was removed")
+        for node in op.writes():
+            if node.producer is not op:
+                raise GraphError(f"{op!r} writes {node!r}, whose producer is {node.producer!r}")
+    for node in known:
+        stray = [op for op in (node.producer, *node.consumers) if op is not None and op not in ops]
+        if stray:
+            raise GraphError(f"{node!r} hangs on {stray[0]!r}, which was removed")
+
+
+def _check_inputs(graph: Graph, inputs: set[str]) -> None:
+    for node in graph.vars():
+        if graph.is_external(node) and node.name not in inputs and graph.constant(node) is None:
+            raise GraphError(f"{node.consumers[0]!r} reads {node.name!r}, which no op writes before it")
+
+
+def _check_names(graph: Graph) -> None:
+    """In the order in which the ops will run, each name has to stand for the version that is meant."""
+    graph.sort()
+    current: dict[str, VarNode] = {n.name: n for n in reversed(graph.vars()) if graph.is_external(n)}
+    for op in graph.ops:
+        for node in op.reads():
+            if current.get(node.name) is not node:
+                raise GraphError(f"{op!r} reads {node!r}, but {node.name!r} holds {current.get(node.name)!r} then")
+        current.update((node.name, node) for node in op.writes())
+    for name in graph.keep:
+        versions = graph.versions(name)
+        if versions and current.get(name) is not versions[-1]:
+            raise GraphError(f"variable {name!r} is read after the run, but its last version is not what it holds")
+
+
+def _check_signature(graph: Graph, op: OpNode) -> None:
+    try:
+        info = graph.manager.op_info(op.type)
+        for what, slots, protos in (
+            ("input", op.inputs, info.proto.inputs),
+            ("output", op.outputs, info.proto.outputs),
+        ):
+            for slot, nodes in slots.items():
+                if nodes and slot not in protos:
+                    raise GraphError(f"{op!r} has {what} {slot}; the op has {', '.join(protos)}")
+                if len(nodes) > 1 and not protos[slot].duplicable:
+                    raise GraphError(f"{op!r} has {len(nodes)} variables in {what} {slot}; expected one")
+        for slot, proto in info.proto.inputs.items():
+            if not proto.dispensable and not op.inputs.get(slot) and not op.runs_itself:
+                raise GraphError(f"{op!r} lacks input {slot}")
+        if info.checker is not None and not op.opaque:
+            info.checker.check(dict(op.desc.attrs))
+    except GraphError:
+        raise
+    except OprackError as error:
+        raise GraphError(f"{op!r}: {error}") from error
+
+
+def _check_shapes(graph: Graph) -> None:
+    """Infer all shapes anew on a copy; what is kept must have the dtype and rank that it had."""
+    program = graph.program.clone()
+    block = program.block(graph.block.idx)
+    for op in graph.ops:
+        desc = op.desc.clone()
+        desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
+        desc.outputs = {slot: [n.name for n in nodes] for slot, nodes in op.outputs.items()}
+        for name in (*desc.input_arg_names(), *desc.output_arg_names()):
+            if name != EMPTY_VAR and block.find_var_recursive(name) is None:
+                raise GraphError(f"{op!r} names {name!r}, which no block declares")
+        if op.runs_itself:
+            continue
+        try:
+            infer_op(desc, block, graph.manager.op_info(op.type))
+        except OprackError as error:
+            raise GraphError(f"{op!r}: shapes can't be inferred: {error}") from error
+    _compare_kept(graph, program)
+
+
+def _compare_kept(graph: Graph, program: ProgramDesc) -> None:
+    block = program.block(graph.block.idx)
+    for name in graph.keep:
+        was, now = graph.block.find_var_recursive(name), block.find_var_recursive(name)
+        if was is None or now is None or was.type != VarType.LOD_TENSOR or not graph.versions(name):
+            continue
+        if was.dtype != now.dtype or len(was.shape or ()) != len(now.shape or ()):
+            raise GraphError(
+                f"variable {name!r} was {was.dtype_name()} of rank {len(was.shape or ())} and would be "
+                f"{now.dtype_name()} of rank {len(now.shape or ())}"
+            )

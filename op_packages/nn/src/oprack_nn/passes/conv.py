@@ -1,0 +1,131 @@
+"""Affine ops before and after a convolution become part of its weights and of one addition."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.ir import fusion
+
+from oprack_nn.ops._conv import is_channel_last, pad_pairs
+from oprack_nn.passes._affine import affine_of, affine_ops
+
+CONVOLUTIONS = ("conv2d", "depthwise_conv2d", "conv3d")
+TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose", "conv3d_transpose")
+
+
+def _geometry(m, conv):
+    """(rank, channel dim, groups, whether it is transposed) of a convolution's operands."""
+    rank = m.value("w").ndim
+    channel = rank - 1 if is_channel_last(m.attr(conv, "data_format")) else 1
+    return rank, channel, m.attr(conv, "groups"), m.op_of(conv).type in TRANSPOSED
+
+
+def _times_output(w, a, groups, transposed):
+    """Weights that give a times the output, a per output channel."""
+    if a.ndim == 0:
+        return w * a
+    if not transposed:
+        return w * a.reshape(-1, *[1] * (w.ndim - 1))
+    inputs, outputs = w.shape[:2]
+    split = w.reshape(groups, inputs // groups, outputs, *w.shape[2:])
+    return (split * a.reshape(groups, 1, outputs, *[1] * (w.ndim - 2))).reshape(w.shape)
+
+
+def _times_input(w, a, groups):
+    """Weights of a convolution that takes x for a x, a per input channel."""
+    if a.ndim == 0:
+        return w * a
+    split = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
+    return (split * a.reshape(groups, 1, w.shape[1], *[1] * (w.ndim - 2))).reshape(w.shape)
+
+
+def _outputs(w, groups, transposed):
+    return w.shape[1] * groups if transposed else w.shape[0]
+
+
+def _with_bias(m, conv, x, w, b, rank, channel, outputs):
+    """The convolution of x by new weights w, plus b per output channel."""
+    out = m.op(m.op_of(conv).type, Input=x, Filter=m.new_param(w, like="w"), attrs=m.attrs(conv))
+    if not np.any(b):
+        return out
+    bias = np.broadcast_to(b, (outputs,))
+    return m.op("elementwise_add", X=out, Y=m.new_param(bias, like="w"), attrs={"axis": channel})
+
+
+@fusion("fold_affine_after_conv")
+def fold_affine_after_conv(p):
+    """a (conv(x, w) + b) + c  ->  conv(x, a w) + (a b + c)"""
+    conv = p.op((*CONVOLUTIONS, *TRANSPOSED), Input="x", Filter=p.param("w"))
+    bias = p.maybe(p.op("elementwise_add", X=conv, Y=p.param("b"), commutative=True))
+
+    def build(m):
+        from oprack_nn.passes._affine import per_channel
+
+        rank, channel, groups, transposed = _geometry(m, conv)
+        w = m.value("w")
+        outputs = _outputs(w, groups, transposed)
+        b = per_channel(m.value("b"), m.attr(bias, "axis"), rank, channel) if m.has(bias) else np.float64(0)
+        affine = affine_of(m, m.root, rank, channel)
+        if b is None or affine is None or (np.all(affine[0] == 1) and not m.has(bias)):
+            return None
+        a, c = affine
+        if any(v.ndim and v.size != outputs for v in (a, b, c)):
+            return None
+        w = _times_output(w.astype(np.float64), a, groups, transposed)
+        return _with_bias(m, conv, m["x"], w, a * b + c, rank, channel, outputs)
+
+    return p.either(*affine_ops(p, bias)), build
+
+
+@fusion("fold_affine_before_conv")
+def fold_affine_before_conv(p):
+    """conv(a x + c, w)  ->  conv(x, a w) + conv(c, w), where padding adds no zeros or c is 0"""
+    before = affine_ops(p, "x")
+    conv = p.op(CONVOLUTIONS, Input=p.either(*before), Filter=p.param("w"))
+
+    def build(m):
+        rank, channel, groups, _ = _geometry(m, conv)
+        affine = affine_of(m, next(m.op_of(op) for op in before if m.has(op)), rank, channel)
+        w = m.value("w")
+        if affine is None or any(v.ndim and v.size != w.shape[1] * groups for v in affine):
+            return None
+        a, c = affine
+        if np.any(c) and _pads(m, conv, rank):
+            return None
+        w = w.astype(np.float64)
+        b = _times_input(w, c, groups).reshape(w.shape[0], -1).sum(axis=1)
+        return _with_bias(m, conv, m["x"], _times_input(w, a, groups), b, rank, channel, w.shape[0])
+
+    return conv, build
+
+
+@fusion("fold_scale_before_padded_conv")
+def fold_scale_before_padded_conv(p):
+    """conv(a x + c, w)  ->  conv(x + c / a, a w): padding adds zeros after c, so only the factor moves"""
+    scaled = p.op("elementwise_mul", X="x", Y=p.param("a"), commutative=True)
+    shifted = p.op("elementwise_add", X=scaled, Y=p.param("c"), commutative=True)
+    conv = p.op(CONVOLUTIONS, Input=shifted, Filter=p.param("w"))
+
+    def build(m):
+        a, c, w = m.value("a"), m.value("c"), m.value("w")
+        if a.size != 1 or c.size != 1 or a.dtype.kind != "f":
+            return None
+        shift = np.float64(c.item()) / np.float64(a.item()) if a.item() else np.inf
+        if not np.abs(shift) < np.finfo(c.dtype).max / 2:
+            return None
+        x = m.op("elementwise_add", X=m["x"], Y=m.new_param(np.full(c.shape, shift), like="c"), attrs=m.attrs(shifted))
+        w = m.new_param(w.astype(np.float64) * np.float64(a.item()), like="w")
+        return m.op(m.root.type, Input=x, Filter=w, attrs=m.attrs(conv))
+
+    return conv, build
+
+
+def _pads(m, conv, rank):
+    """Whether a convolution adds zeros around its input."""
+    algorithm = m.attr(conv, "padding_algorithm")
+    if algorithm == "SAME":
+        return True
+    pads = pad_pairs(m.attr(conv, "paddings"), rank - 2)
+    return algorithm != "VALID" and any(side for pair in pads for side in pair)
+
+
+fold_affine_into_conv = fold_affine_after_conv + fold_affine_before_conv + fold_scale_before_padded_conv
