@@ -10,29 +10,70 @@ from oprack.errors import DefinitionError
 from oprack.op.facets import GradOpMaker
 from oprack.op.proto import OpProto, slot_name
 
-Role = Literal["input", "output", "output_grad", "input_grad"]
+Role = Literal["input", "output", "output_grad", "input_grad", "temporary"]
 
 
 @dataclass(frozen=True)
 class SlotRef:
-    """All variables of a slot of the forward op, or their gradients; index: only that one of them."""
+    """All variables of a slot of the forward op, or their gradients; index: only that one of them.
+
+    Of a temporary, slot is its label: a variable that only the gradient ops of one forward op share.
+    """
 
     role: Role
     slot: str
     index: int | None = None
 
 
+@dataclass(frozen=True)
+class GradBlock:
+    """How the gradient op of an op with a block hands gradients over to its gradient block, which autodiff writes.
+
+    The gradient block reads and writes gradients as `<variable>@GRAD`, with the names that the forward block has.
+
+    given: output slot of the forward op; the block starts from the gradients of these variables.
+    taken: input slots; the block computes the gradients of these variables.
+    carried: (written, read): what one round of the block writes as `written`, the next one reads as `read`. Of a block
+        that repeats, a variable both given and taken is carried as well.
+    initial: input slot of what the first round reads, one variable for each of `carried`.
+    repeats: the block runs any number of times. A variable that it takes and replaces has, when the gradient block runs,
+        the value from before its round, unless the gradient block itself brings that back.
+    keeps: the block may not run at all, and its outputs then keep their values: the gradients of those are taken as
+        well, by variables added to this input slot.
+    names: attribute of the gradient op that lists the gradients given, so that those that nobody wants are left out;
+        without it they are "@EMPTY@".
+    own: the variables given and taken are the block's own (slices, say) although an outer one has the same name.
+    """
+
+    given: str
+    taken: Sequence[str]
+    carried: Sequence[tuple[str, str]] = ()
+    initial: str = ""
+    repeats: bool = False
+    keeps: str = ""
+    names: str = ""
+    own: bool = False
+
+
 class ForwardOp:
     """What a grad maker sees of the op it differentiates."""
 
     def __init__(
-        self, proto: OpProto, attrs: Mapping[str, Any], inputs: Collection[str], outputs: Collection[str]
+        self,
+        proto: OpProto,
+        attrs: Mapping[str, Any],
+        inputs: Collection[str],
+        outputs: Collection[str],
+        accumulated: Collection[str] = (),
     ) -> None:
-        """inputs, outputs: the slots that are present (hold at least one variable); a mapping also says how many."""
+        """inputs, outputs: the slots that are present (hold at least one variable); a mapping also says how many.
+
+        accumulated: input slots whose variable has got a gradient from later ops.
+        """
         self.type = proto.type
         self.proto = proto
         self.attrs = dict(attrs)
-        self._inputs, self._outputs = inputs, outputs
+        self._inputs, self._outputs, self._accumulated = inputs, outputs, accumulated
 
     def has_input(self, slot: str) -> bool:
         return slot in self._inputs
@@ -52,6 +93,10 @@ class ForwardOp:
     def output(self, slot: str) -> SlotRef:
         return self._ref("output", slot, self.proto.outputs)
 
+    def has_grad(self, slot: str) -> bool:
+        """Whether input `slot` has got a gradient from later ops, which a gradient op may read and change."""
+        return slot in self._accumulated
+
     def output_grad(self, slot: str) -> SlotRef:
         """Gradient that flows in: of output `slot`."""
         return self._ref("output_grad", slot, self.proto.outputs)
@@ -59,6 +104,10 @@ class ForwardOp:
     def input_grad(self, slot: str, i: int | None = None) -> SlotRef:
         """Gradient to compute: of input `slot`, or of its variable i only."""
         return self._ref("input_grad", slot, self.proto.inputs, i)
+
+    def temporary(self, label: str) -> SlotRef:
+        """A variable that only the gradient ops of this op share."""
+        return SlotRef("temporary", label)
 
     def _ref(self, role: Role, slot: str, slots: Collection[str], index: int | None = None) -> SlotRef:
         if slot not in slots:
@@ -74,7 +123,13 @@ class GradOp:
 
     Keywords are slots (`Out_grad` = `Out@GRAD`); those bound to `fwd.input_grad(...)` are outputs, all others inputs.
     slots: the same for slots that Python can't spell. A slot bound to None is absent.
-    outputs: outputs that are no gradients, such as a forward input that the gradient op restores.
+    outputs: outputs that are bound to something else: `fwd.input(...)`, a forward input that the op restores, so that
+        gradients of earlier ops find the value they need; `fwd.temporary(...)`; `fwd.output_grad(...)`, when the
+        forward op changed only a part of what the variable held: the gradient, less that part, flows on to the ops
+        that wrote the variable before.
+    inputs: inputs bound to `fwd.input_grad(...)`, when `fwd.has_grad(...)`: the gradient so far. Where it is an output
+        as well, it is changed in place instead of being added up.
+    block: for an op with a block.
     """
 
     def __init__(
@@ -83,12 +138,15 @@ class GradOp:
         *,
         attrs: Mapping[str, Any] | None = None,
         slots: Mapping[str, SlotRef | None] | None = None,
+        inputs: Mapping[str, SlotRef] | None = None,
         outputs: Mapping[str, SlotRef] | None = None,
+        block: GradBlock | None = None,
         **spelled: SlotRef | None,
     ) -> None:
         self.type = type
         self.attrs = dict(attrs or {})
-        self.inputs: dict[str, SlotRef] = {}
+        self.block = block
+        self.inputs: dict[str, SlotRef] = dict(inputs or {})
         self.outputs: dict[str, SlotRef] = dict(outputs or {})
         named = dict(slots or {}) | {slot_name(k, grads=True): v for k, v in spelled.items()}
         for slot, ref in named.items():
@@ -100,6 +158,11 @@ class GradOp:
                     "fwd.output_grad(...) or fwd.input_grad(...)"
                 )
             (self.outputs if ref.role == "input_grad" else self.inputs)[slot] = ref
+
+    @property
+    def restores(self) -> bool:
+        """Whether it computes no gradient, but only brings back values that the forward op overwrote."""
+        return bool(self.outputs) and all(ref.role == "input" for ref in self.outputs.values())
 
     def __repr__(self) -> str:
         return f"GradOp({self.type!r}, inputs={self.inputs}, outputs={self.outputs})"

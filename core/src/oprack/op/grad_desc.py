@@ -19,9 +19,10 @@ def grad_name(name: str) -> str:
     return name + GRAD_SUFFIX
 
 
-def make_grad_ops(info: OpInfo, op: OpDesc) -> list[GradOp]:
+def make_grad_ops(info: OpInfo, op: OpDesc, accumulated: Collection[str] = ()) -> list[GradOp]:
     """The gradient ops of a forward op, in symbols.
 
+    accumulated: input slots whose variable has got a gradient from later ops.
     Raises NotDifferentiableError when the op has no grad maker.
     """
     maker = info.require_grad_op_maker()
@@ -30,8 +31,42 @@ def make_grad_ops(info: OpInfo, op: OpDesc) -> list[GradOp]:
         attrs = info.checker.check(attrs)
     inputs = {s: len(names) for s, names in op.inputs.items() if names}
     outputs = {s: len(names) for s, names in op.outputs.items() if names}
-    made = maker(ForwardOp(info.proto, attrs, inputs, outputs))
+    made = maker(ForwardOp(info.proto, attrs, inputs, outputs, accumulated))
     return [made] if isinstance(made, GradOp) else list(made)
+
+
+def grad_op_desc(
+    grad: GradOp,
+    info: OpInfo,
+    op: OpDesc,
+    no_grad: Collection[str] = (),
+    name_of: Callable[[str], str] = grad_name,
+    temporary: Callable[[str], str] = str,
+) -> OpDesc:
+    """A gradient op of `op` as an OpDesc; gradients of variables in `no_grad` are "@EMPTY@" among its outputs.
+
+    name_of: variable -> name of its gradient. temporary: label -> name of a temporary.
+    """
+    from oprack.desc import OpDesc
+
+    def names(ref: SlotRef, reads: bool) -> Sequence[str]:
+        if ref.role == "temporary":
+            return [temporary(ref.slot)]
+        side = op.inputs if ref.role.startswith("input") else op.outputs
+        given = side.get(ref.slot, [])
+        if ref.index is not None:
+            given = given[ref.index : ref.index + 1]
+        if ref.role == "input_grad":
+            return [EMPTY_VAR if (n in no_grad and not reads) or n == EMPTY_VAR else name_of(n) for n in given]
+        if ref.role == "output_grad":
+            return [name_of(n) for n in given]
+        return given
+
+    inputs = {s: n for s, ref in grad.inputs.items() if (n := names(ref, True))}
+    outputs = {s: n for s, ref in grad.outputs.items() if (n := names(ref, False))}
+    types = {k: t for k, t in op.attr_types.items() if k in grad.attrs}
+    types |= {k: a.type for k, a in info.proto.attrs.items() if k in grad.attrs and k not in types}
+    return OpDesc(grad.type, inputs, outputs, grad.attrs, types)
 
 
 def grad_op_descs(
@@ -40,30 +75,13 @@ def grad_op_descs(
     no_grad: Collection[str] = (),
     name_of: Callable[[str], str] = grad_name,
 ) -> list[OpDesc]:
-    """The gradient ops of `op` as OpDescs; gradients of variables in `no_grad` are "@EMPTY@".
+    """The gradient ops of `op` as OpDescs, when no other op reads its inputs.
 
-    name_of: variable -> name of its gradient. An op whose outputs would all be "@EMPTY@" is left out.
+    As grad_op_desc; an op whose outputs would all be "@EMPTY@" is left out.
     """
-    from oprack.desc import OpDesc
 
-    def names(ref: SlotRef) -> Sequence[str]:
-        side = op.inputs if ref.role.startswith("input") else op.outputs
-        given = side.get(ref.slot, [])
-        if ref.index is not None:
-            given = given[ref.index : ref.index + 1]
-        if ref.role == "input_grad":
-            return [EMPTY_VAR if n in no_grad or n == EMPTY_VAR else name_of(n) for n in given]
-        if ref.role == "output_grad":
-            return [name_of(n) for n in given]
-        return given
+    def temporary(label: str) -> str:
+        return f"{op.output_arg_names()[0]}{GRAD_SUFFIX}@{label}"
 
-    descs = []
-    for grad in make_grad_ops(info, op):
-        inputs = {s: n for s, ref in grad.inputs.items() if (n := names(ref))}
-        outputs = {s: n for s, ref in grad.outputs.items() if (n := names(ref))}
-        if all(n == EMPTY_VAR for ns in outputs.values() for n in ns):
-            continue
-        types = {k: t for k, t in op.attr_types.items() if k in grad.attrs}
-        types |= {k: a.type for k, a in info.proto.attrs.items() if k in grad.attrs and k not in types}
-        descs.append(OpDesc(grad.type, inputs, outputs, grad.attrs, types))
-    return descs
+    descs = [grad_op_desc(grad, info, op, no_grad, name_of, temporary) for grad in make_grad_ops(info, op)]
+    return [d for d in descs if any(n != EMPTY_VAR for n in d.output_arg_names())]

@@ -6,6 +6,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from oprack.desc import ProgramDesc
 from oprack.device import DeviceContextPool, host_array, transform_rows
 from oprack.errors import FeedError, FeedNameError, FetchNameError, InvalidArgumentError
@@ -95,7 +97,9 @@ class NaiveExecutor:
             excluded_libraries=self.excluded_libraries,
         )
         context.planned = self.prepared and not (context.checks or context.profiler or context.observers)
-        context.run_steps(program.block(0), scope, keep)
+        # infinities and NaN are values like others; Checks(nan_inf=True) finds the op that makes them
+        with np.errstate(all="ignore"):
+            context.run_steps(program.block(0), scope, keep)
 
 
 class Executor(NaiveExecutor):

@@ -8,7 +8,6 @@ from oprack_math.ops._elementwise import aligned
 
 BOTH = ("cpu", "cuda")
 # NaN, infinities and overflow are results like any other, as in Paddle.
-quiet = np.errstate(all="ignore")
 
 
 def align(X, Y, axis, op_type="elementwise"):

@@ -10,7 +10,7 @@ from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 from oprack.types import FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, quiet
+from oprack_math.kernels._broadcast import BOTH
 
 REAL = FLOATS | HALF_FLOATS | INTEGERS
 
@@ -38,14 +38,12 @@ def _clipped(x, lower, upper, low, high, out, xp):
 
 
 @kernel("clip", place=BOTH, dtypes=REAL)
-@quiet
 def clip(X, Min=None, Max=None, *, min, max, out=None, xp):
     """X held between the bounds; NaN stays NaN."""
     return _clipped(X, Min, Max, min, max, out, xp)
 
 
 @kernel("clip", place=BOTH, dtypes=REAL)
-@quiet
 def clip_rows(X: SelectedRows, Min=None, Max=None, *, min, max, xp):
     """Rows that are listed twice are added before their values are clipped."""
     merged = X.merged()
@@ -77,14 +75,12 @@ def _norm_clipped(x, max_norm, xp):
 
 
 @kernel("clip_by_norm", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
-@quiet
 def clip_by_norm(X, *, max_norm, xp):
     """X scaled to the norm max_norm if its own is greater."""
     return _norm_clipped(X, max_norm, xp)
 
 
 @kernel("clip_by_norm", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
-@quiet
 def clip_by_norm_rows(X: SelectedRows, *, max_norm, xp):
     """Rows that are listed twice are added first."""
     merged = X.merged()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import BOOL, FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, align, quiet
+from oprack_math.kernels._broadcast import BOTH, align
 
 COMPARABLE = FLOATS | HALF_FLOATS | INTEGERS | BOOL
 
@@ -19,14 +19,12 @@ def _equal(x, y, xp):
 
 
 @kernel("equal", place=BOTH, dtypes=COMPARABLE)
-@quiet
 def equal(X, Y, *, axis, xp):
     """X equals Y, within 1e-8 for float32 and float64."""
     return _equal(*align(X, Y, axis, "equal"), xp)
 
 
 @kernel("not_equal", place=BOTH, dtypes=COMPARABLE)
-@quiet
 def not_equal(X, Y, *, axis, xp):
     """The contrary of equal."""
     return ~_equal(*align(X, Y, axis, "not_equal"), xp)

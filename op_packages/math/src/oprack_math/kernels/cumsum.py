@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, accumulator, quiet
+from oprack_math.kernels._broadcast import BOTH, accumulator
 
 NUMBERS = FLOATS | HALF_FLOATS | INTEGERS
 
@@ -25,14 +25,12 @@ def _running_sum(x, axis, exclusive, reverse, xp):
 
 
 @kernel("cumsum", place=BOTH, dtypes=NUMBERS)
-@quiet
 def cumsum(X, *, axis, flatten, exclusive, reverse, xp):
     """Running sums."""
     return _running_sum(*((X.reshape(-1), 0) if flatten else (X, axis)), exclusive, reverse, xp)
 
 
 @kernel("cumsum_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def cumsum_grad(X, Out_grad, *, axis, flatten, exclusive, reverse, xp):
     """Running sums of Out@GRAD from the other end."""
     return _running_sum(Out_grad, 0 if flatten else axis, exclusive, not reverse, xp).reshape(X.shape)

@@ -8,7 +8,7 @@ from oprack.errors import PreconditionNotMetError
 from oprack.kernel import kernel
 from oprack.types import COMPLEX, FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, accumulator, conjugate, quiet
+from oprack_math.kernels._broadcast import BOTH, accumulator, conjugate
 from oprack_math.kernels._matmul import matmul
 from oprack_math.ops._equation import parse
 
@@ -67,7 +67,6 @@ def contract(inputs, output, operands, xp):
 
 
 @kernel("einsum", place=BOTH, dtypes=FLOATING | INTEGERS)
-@quiet
 def einsum(Operands, *, equation, ctx, xp):
     """The sum of products, and copies of the operands where a gradient will follow."""
     parsed = parse(equation, [x.ndim for x in Operands])
@@ -97,7 +96,6 @@ def _spread(gradient, labels, own, shape, xp):
 
 
 @kernel("einsum_grad", place=BOTH, dtypes=FLOATING | INTEGERS)
-@quiet
 def einsum_grad(x_shape, InnerCache, Out_grad, *, equation, ctx, xp):
     """Out@GRAD times the other operands, for every operand."""
     if len(InnerCache) < equation.count(",") + 1:

@@ -7,7 +7,7 @@ from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 from oprack.types import BOOL, COMPLEX, FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, align, quiet, usable
+from oprack_math.kernels._broadcast import BOTH, align, usable
 
 REAL = FLOATS | HALF_FLOATS | INTEGERS
 
@@ -32,7 +32,6 @@ def divide(x, y, xp, out=None):
 
 
 @kernel("elementwise_add", place=BOTH, dtypes=REAL | COMPLEX)
-@quiet
 def elementwise_add(X, Y, *, axis, out=None, xp):
     """X + Y."""
     x, y = align(X, Y, axis, "elementwise_add")
@@ -40,7 +39,6 @@ def elementwise_add(X, Y, *, axis, out=None, xp):
 
 
 @kernel("elementwise_sub", place=BOTH, dtypes=REAL | COMPLEX)
-@quiet
 def elementwise_sub(X, Y, *, axis, out=None, xp):
     """X - Y."""
     x, y = align(X, Y, axis, "elementwise_sub")
@@ -48,14 +46,12 @@ def elementwise_sub(X, Y, *, axis, out=None, xp):
 
 
 @kernel("elementwise_mul", place=BOTH, dtypes=REAL | COMPLEX | BOOL)
-@quiet
 def elementwise_mul(X, Y, *, axis, xp):
     """X * Y."""
     return xp.multiply(*align(X, Y, axis, "elementwise_mul"))
 
 
 @kernel("elementwise_mul", place=BOTH, dtypes=REAL | COMPLEX | BOOL)
-@quiet
 def elementwise_mul_rows(X: SelectedRows, Y, *, xp):
     """Every value of X times the one element of Y."""
     if Y.size != 1:
@@ -66,7 +62,6 @@ def elementwise_mul_rows(X: SelectedRows, Y, *, xp):
 
 
 @kernel("elementwise_div", place=BOTH, dtypes=REAL | COMPLEX | BOOL)
-@quiet
 def elementwise_div(X, Y, *, axis, xp):
     """X / Y."""
     require_divisor(Y, "elementwise_div", xp)
@@ -89,7 +84,6 @@ def elementwise_min(X, Y, *, axis, xp):
 
 
 @kernel("elementwise_pow", place=BOTH, dtypes=REAL)
-@quiet
 def elementwise_pow(X, Y, *, axis, xp):
     """X to the power of Y."""
     x, y = align(X, Y, axis, "elementwise_pow")
@@ -99,7 +93,6 @@ def elementwise_pow(X, Y, *, axis, xp):
 
 
 @kernel("elementwise_floordiv", place=BOTH, dtypes=REAL)
-@quiet
 def elementwise_floordiv(X, Y, *, axis, xp):
     """Floor of X / Y."""
     require_divisor(Y, "elementwise_floordiv", xp)
@@ -107,7 +100,6 @@ def elementwise_floordiv(X, Y, *, axis, xp):
 
 
 @kernel("elementwise_mod", place=BOTH, dtypes=REAL)
-@quiet
 def elementwise_mod(X, Y, *, axis, out=None, xp):
     """Remainder with the sign of Y."""
     require_divisor(Y, "elementwise_mod", xp)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import BOOL, COMPLEX, FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, align, conjugate, quiet, sum_to
+from oprack_math.kernels._broadcast import BOTH, align, conjugate, sum_to
 from oprack_math.kernels.elementwise import divide
 
 REAL = FLOATS | HALF_FLOATS | INTEGERS
 
 
 @kernel("elementwise_add_grad", place=BOTH, dtypes=REAL | COMPLEX, view=True)
-@quiet
 def elementwise_add_grad(Out_grad, X, Y, *, axis, ctx):
     """Out@GRAD for both; X@GRAD is a view of it where X was not broadcast."""
     x, y = align(X, Y, axis, "elementwise_add_grad")
@@ -24,7 +23,6 @@ def elementwise_add_grad(Out_grad, X, Y, *, axis, ctx):
 
 
 @kernel("elementwise_sub_grad", place=BOTH, dtypes=REAL | COMPLEX, view=True)
-@quiet
 def elementwise_sub_grad(Out_grad, X, Y, *, axis, ctx, xp):
     """Out@GRAD and its negative; X@GRAD is a view of it where X was not broadcast."""
     x, y = align(X, Y, axis, "elementwise_sub_grad")
@@ -33,7 +31,6 @@ def elementwise_sub_grad(Out_grad, X, Y, *, axis, ctx, xp):
 
 
 @kernel("elementwise_mul_grad", place=BOTH, dtypes=REAL | COMPLEX | BOOL)
-@quiet
 def elementwise_mul_grad(Out_grad, X, Y, *, axis, ctx, xp):
     """Out@GRAD times the conjugate of the other input."""
     x, y = align(X, Y, axis, "elementwise_mul_grad")
@@ -42,7 +39,6 @@ def elementwise_mul_grad(Out_grad, X, Y, *, axis, ctx, xp):
 
 
 @kernel("elementwise_div_grad", place=BOTH, dtypes=REAL | COMPLEX | BOOL)
-@quiet
 def elementwise_div_grad(Out_grad, X, Y, Out, *, axis, ctx, xp):
     """Out@GRAD / Y and -Out@GRAD * Out / Y, conjugated for complex numbers."""
     x, y = align(X, Y, axis, "elementwise_div_grad")
@@ -76,7 +72,6 @@ def _route(gradient, to_x, to_y, X, Y, x, y, ctx, xp):
 
 
 @kernel("elementwise_pow_grad", place=BOTH, dtypes=REAL)
-@quiet
 def elementwise_pow_grad(Out_grad, X, Y, *, axis, ctx, xp):
     """Y X^(Y-1) and X^Y ln X; integers through float64."""
     x, y = align(X, Y, axis, "elementwise_pow_grad")
@@ -125,7 +120,6 @@ def elementwise_add_triple_grad(D_DDOut, DDX=None, DDY=None, *, axis, ctx):
 
 
 @kernel("elementwise_mul_grad_grad", place=BOTH, dtypes=REAL | COMPLEX | BOOL)
-@quiet
 def elementwise_mul_grad_grad(X, Y, DOut, DDX=None, DDY=None, *, axis, ctx, xp):
     """DOut DDY, DOut DDX, and DDX Y + X DDY."""
     x, y = align(X, Y, axis, "elementwise_mul_grad_grad")
@@ -145,7 +139,6 @@ def _second(given, aligned_like, xp):
 
 
 @kernel("elementwise_mul_triple_grad", place=BOTH, dtypes=REAL | COMPLEX | BOOL)
-@quiet
 def elementwise_mul_triple_grad(X, Y, DOut, DDX=None, DDY=None, D_DX=None, D_DY=None, D_DDOut=None, *, axis, ctx, xp):
     """See the definition; every absent gradient counts as zero."""
     x, y = align(X, Y, axis, "elementwise_mul_triple_grad")
@@ -168,7 +161,6 @@ def elementwise_mul_triple_grad(X, Y, DOut, DDX=None, DDY=None, D_DX=None, D_DY=
 
 
 @kernel("elementwise_div_grad_grad", place=BOTH, dtypes=REAL | COMPLEX)
-@quiet
 def elementwise_div_grad_grad(Y, Out, DX=None, DDX=None, DDY=None, *, axis, ctx, xp):
     """(DDX - Out DDY) / Y, and what follows for Y and Out; every absent gradient counts as zero."""
     y = align(Y, Out, axis, "elementwise_div_grad_grad")[0]

@@ -8,7 +8,7 @@ from oprack.errors import UnimplementedError
 from oprack.kernel import kernel
 from oprack.types import FLOATS, HALF_FLOATS
 
-from oprack_math.kernels._broadcast import BOTH, quiet
+from oprack_math.kernels._broadcast import BOTH
 from oprack_math.kernels._matmul import by_x, by_y, matrices, product
 from oprack_math.kernels._matmul import matmul as times
 from oprack_math.kernels.matmul_v2 import double_grad
@@ -34,7 +34,6 @@ def _scaled(x, alpha):
 
 
 @kernel("matmul", place=BOTH, dtypes=REAL)
-@quiet
 def matmul(X, Y, *, transpose_X, transpose_Y, alpha, head_number, xp):
     """alpha X Y."""
     x, y, *flags = _as_matrices(X, Y, transpose_X, transpose_Y)
@@ -56,7 +55,6 @@ def _one_head(head_number, op_type):
 
 
 @kernel("matmul_grad", place=BOTH, dtypes=REAL)
-@quiet
 def matmul_grad(X, Y, Out_grad, *, transpose_X, transpose_Y, alpha, head_number, ctx, xp):
     """alpha Out@GRAD Y^T and alpha X^T Out@GRAD."""
     _one_head(head_number, "matmul_grad")
@@ -67,7 +65,6 @@ def matmul_grad(X, Y, Out_grad, *, transpose_X, transpose_Y, alpha, head_number,
 
 
 @kernel("matmul_grad_grad", place=BOTH, dtypes=REAL)
-@quiet
 def matmul_grad_grad(X, Y, DOut, DDX=None, DDY=None, *, transpose_X, transpose_Y, alpha, head_number, ctx, xp):
     """By X, by Y and by Out@GRAD."""
     _one_head(head_number, "matmul_grad_grad")
@@ -85,7 +82,6 @@ def _flat(x, columns):
 
 
 @kernel("mul", place=BOTH, dtypes=REAL)
-@quiet
 def mul(X, Y, *, x_num_col_dims, y_num_col_dims, xp):
     """The product of the flattened matrices."""
     out = times(_flat(X, x_num_col_dims), _flat(Y, y_num_col_dims), xp)
@@ -93,7 +89,6 @@ def mul(X, Y, *, x_num_col_dims, y_num_col_dims, xp):
 
 
 @kernel("mul_grad", place=BOTH, dtypes=REAL)
-@quiet
 def mul_grad(X, Y, Out_grad, *, x_num_col_dims, y_num_col_dims, ctx, xp):
     """Out@GRAD Y^T and X^T Out@GRAD."""
     x, y = _flat(X, x_num_col_dims), _flat(Y, y_num_col_dims)
@@ -103,7 +98,6 @@ def mul_grad(X, Y, Out_grad, *, x_num_col_dims, y_num_col_dims, ctx, xp):
 
 
 @kernel("mul_grad_grad", place=BOTH, dtypes=REAL)
-@quiet
 def mul_grad_grad(X, Y, DOut, DDX=None, DDY=None, *, x_num_col_dims, y_num_col_dims, ctx, xp):
     """By X, by Y and by Out@GRAD."""
     x, y = _flat(X, x_num_col_dims), _flat(Y, y_num_col_dims)

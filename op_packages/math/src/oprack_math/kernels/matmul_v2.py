@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import COMPLEX, FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, accumulator, conjugate, quiet
+from oprack_math.kernels._broadcast import BOTH, accumulator, conjugate
 from oprack_math.kernels._matmul import by_x, by_y, matmul, product
 
 FLOATING = FLOATS | HALF_FLOATS | COMPLEX
@@ -13,14 +13,12 @@ NUMBERS = FLOATING | INTEGERS
 
 
 @kernel("matmul_v2", place=BOTH, dtypes=NUMBERS)
-@quiet
 def matmul_v2(X, Y, *, trans_x, trans_y, xp):
     """X Y."""
     return product(X, Y, trans_x, trans_y, xp)
 
 
 @kernel("matmul_v2_grad", place=BOTH, dtypes=FLOATING)
-@quiet
 def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx, xp):
     """Out@GRAD Y^T and X^T Out@GRAD."""
     dx = by_x(Out_grad, X, Y, trans_x, trans_y, xp) if ctx.wants("X@GRAD") else None
@@ -50,7 +48,6 @@ def double_grad(X, Y, d, e, f, trans_x, trans_y, wants, xp):
 
 
 @kernel("matmul_v2_grad_grad", place=BOTH, dtypes=FLOATING)
-@quiet
 def matmul_v2_grad_grad(X, Y, grad_out, grad_x_grad=None, grad_y_grad=None, *, trans_x, trans_y, ctx, xp):
     """By X, by Y and by Out@GRAD."""
     wants = [ctx.wants(s) for s in ("X@GRAD", "Y@GRAD", "grad_out@GRAD")]
@@ -58,7 +55,6 @@ def matmul_v2_grad_grad(X, Y, grad_out, grad_x_grad=None, grad_y_grad=None, *, t
 
 
 @kernel("matmul_v2_triple_grad", place=BOTH, dtypes=FLOATING)
-@quiet
 def matmul_v2_triple_grad(
     X,
     Y,
@@ -98,14 +94,12 @@ def matmul_v2_triple_grad(
 
 
 @kernel("bmm", place=BOTH, dtypes=NUMBERS)
-@quiet
 def bmm(X, Y, *, xp):
     """Products of a batch of matrices."""
     return matmul(X, Y, xp)
 
 
 @kernel("bmm_grad", place=BOTH, dtypes=FLOATING)
-@quiet
 def bmm_grad(X, Y, Out_grad, *, ctx, xp):
     """Out@GRAD Y^T and X^T Out@GRAD."""
     dx = by_x(Out_grad, X, Y, False, False, xp) if ctx.wants("X@GRAD") else None
@@ -113,14 +107,12 @@ def bmm_grad(X, Y, Out_grad, *, ctx, xp):
 
 
 @kernel("dot", place=BOTH, dtypes=NUMBERS)
-@quiet
 def dot(X, Y, *, xp):
     """Sum of products along the last dim."""
     return (X * Y).sum(axis=-1, dtype=accumulator(X.dtype)).astype(X.dtype, copy=False)
 
 
 @kernel("dot_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def dot_grad(X, Y, Out_grad, *, ctx, xp):
     """Out@GRAD times the other factor."""
     g = Out_grad.reshape(*X.shape[:-1], 1)

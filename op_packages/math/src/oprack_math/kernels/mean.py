@@ -5,14 +5,13 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import COMPLEX, FLOATS, HALF_FLOATS
 
-from oprack_math.kernels._broadcast import BOTH, accumulator, quiet
+from oprack_math.kernels._broadcast import BOTH, accumulator
 from oprack_math.kernels._reduce import spread
 
 FLOATING = FLOATS | HALF_FLOATS | COMPLEX
 
 
 @kernel("mean", place=BOTH, dtypes=FLOATING)
-@quiet
 def mean(X, *, xp):
     """Mean of all elements."""
     total = X.sum(dtype=accumulator(X.dtype))
@@ -20,7 +19,6 @@ def mean(X, *, xp):
 
 
 @kernel("mean_grad", place=BOTH, dtypes=FLOATING)
-@quiet
 def mean_grad(X, Out_grad, *, xp):
     """Out@GRAD / n at every element."""
     return spread(Out_grad / Out_grad.dtype.type(X.size), X, None, xp)

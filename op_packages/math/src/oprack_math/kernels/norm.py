@@ -7,7 +7,7 @@ import math
 from oprack.kernel import kernel
 from oprack.types import FLOATS, HALF_FLOATS
 
-from oprack_math.kernels._broadcast import BOTH, accumulator, quiet
+from oprack_math.kernels._broadcast import BOTH, accumulator
 from oprack_math.kernels._reduce import axes_of, kept
 
 REAL = FLOATS | HALF_FLOATS
@@ -18,7 +18,6 @@ def _sum(x, axes, keep):
 
 
 @kernel("logsumexp", place=BOTH, dtypes=REAL)
-@quiet
 def logsumexp(X, *, axis, keepdim, reduce_all, xp):
     """ln of the sum of e^X; the greatest element is taken out first."""
     axes = axes_of(X.ndim, axis, reduce_all)
@@ -31,7 +30,6 @@ def logsumexp(X, *, axis, keepdim, reduce_all, xp):
 
 
 @kernel("logsumexp_grad", place=BOTH, dtypes=REAL)
-@quiet
 def logsumexp_grad(X, Out, Out_grad, *, axis, reduce_all, xp):
     """Out@GRAD e^(X - Out)."""
     axes = axes_of(X.ndim, axis, reduce_all)
@@ -39,7 +37,6 @@ def logsumexp_grad(X, Out, Out_grad, *, axis, reduce_all, xp):
 
 
 @kernel("p_norm", place=BOTH, dtypes=REAL)
-@quiet
 def p_norm(X, *, porder, axis, keepdim, asvector, xp):
     """The norm of order porder."""
     axes = axes_of(X.ndim, [axis], asvector)
@@ -56,7 +53,6 @@ def p_norm(X, *, porder, axis, keepdim, asvector, xp):
 
 
 @kernel("p_norm_grad", place=BOTH, dtypes=REAL)
-@quiet
 def p_norm_grad(X, Out, Out_grad, *, porder, axis, epsilon, asvector, xp):
     """Out@GRAD sign(X) |X|^(p-1) / (Out^(p-1) + epsilon)."""
     axes = axes_of(X.ndim, [axis], asvector)
@@ -74,14 +70,12 @@ def p_norm_grad(X, Out, Out_grad, *, porder, axis, epsilon, asvector, xp):
 
 
 @kernel("frobenius_norm", place=BOTH, dtypes=REAL)
-@quiet
 def frobenius_norm(X, *, dim, keep_dim, reduce_all, xp):
     """Square root of the sum of squares."""
     return xp.sqrt(_sum(X * X, axes_of(X.ndim, dim, reduce_all), keep_dim))
 
 
 @kernel("frobenius_norm_grad", place=BOTH, dtypes=REAL)
-@quiet
 def frobenius_norm_grad(X, Out_grad, Out, *, dim, reduce_all, xp):
     """Out@GRAD X / (Out + 1e-12), so that the norm 0 gives 0."""
     axes = axes_of(X.ndim, dim, reduce_all)
@@ -89,7 +83,6 @@ def frobenius_norm_grad(X, Out_grad, Out, *, dim, reduce_all, xp):
 
 
 @kernel("squared_l2_norm", place=BOTH, dtypes=REAL)
-@quiet
 def squared_l2_norm(X, *, xp):
     """Sum of squares, shape [1]."""
     flat = X.reshape(-1)
@@ -99,7 +92,6 @@ def squared_l2_norm(X, *, xp):
 
 
 @kernel("squared_l2_norm_grad", place=BOTH, dtypes=REAL)
-@quiet
 def squared_l2_norm_grad(X, Out_grad, *, xp):
     """2 Out@GRAD X."""
     return X * (Out_grad.reshape(()) * X.dtype.type(2))

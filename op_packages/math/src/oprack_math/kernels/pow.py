@@ -7,7 +7,7 @@ import math
 from oprack.kernel import kernel
 from oprack.types import FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, quiet
+from oprack_math.kernels._broadcast import BOTH
 
 REAL = FLOATS | HALF_FLOATS | INTEGERS
 
@@ -34,21 +34,18 @@ def _derivative(x, f, order, xp):
 
 
 @kernel("pow", place=BOTH, dtypes=REAL)
-@quiet
 def power(X, FactorTensor=None, *, factor, xp):
     """X to the power of factor."""
     return _derivative(X, _exponent(X, FactorTensor, factor), 0, xp)
 
 
 @kernel("pow_grad", place=BOTH, dtypes=REAL)
-@quiet
 def pow_grad(X, Out_grad, FactorTensor=None, *, factor, xp):
     """Out@GRAD factor X^(factor-1)."""
     return Out_grad * _derivative(X, _exponent(X, FactorTensor, factor), 1, xp)
 
 
 @kernel("pow_double_grad", place=BOTH, dtypes=REAL)
-@quiet
 def pow_double_grad(X, grad_out, grad_x_grad, FactorTensor=None, *, factor, ctx, xp):
     """By X and by Out@GRAD."""
     f = _exponent(X, FactorTensor, factor)
@@ -57,7 +54,6 @@ def pow_double_grad(X, grad_out, grad_x_grad, FactorTensor=None, *, factor, ctx,
 
 
 @kernel("pow_triple_grad", place=BOTH, dtypes=REAL)
-@quiet
 def pow_triple_grad(
     X, grad_out, grad_grad_x, FactorTensor=None, grad_x_grad=None, grad_grad_out_grad=None, *, factor, xp
 ):

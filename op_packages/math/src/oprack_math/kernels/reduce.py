@@ -6,7 +6,7 @@ from oprack.kernel import kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import ALL_DTYPES, BOOL, COMPLEX, FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, accumulator, quiet
+from oprack_math.kernels._broadcast import BOTH, accumulator
 from oprack_math.kernels._reduce import axes_of, count_of, kept, spread
 from oprack_math.kernels.elementwise import divide
 
@@ -14,7 +14,6 @@ REAL = FLOATS | HALF_FLOATS | INTEGERS
 
 
 @kernel("reduce_sum", place=BOTH, dtypes=ALL_DTYPES)
-@quiet
 def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype, xp):
     """Sum over some dims."""
     if out_dtype >= 0:
@@ -26,7 +25,6 @@ def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype, xp):
 
 
 @kernel("reduce_mean", place=BOTH, dtypes=ALL_DTYPES)
-@quiet
 def reduce_mean(X, *, dim, keep_dim, reduce_all, xp):
     """Mean over some dims."""
     axes = axes_of(X.ndim, dim, reduce_all)
@@ -38,7 +36,6 @@ def reduce_mean(X, *, dim, keep_dim, reduce_all, xp):
 
 
 @kernel("reduce_prod", place=BOTH, dtypes=REAL)
-@quiet
 def reduce_prod(X, *, dim, keep_dim, reduce_all, xp):
     """Product over some dims."""
     axes = axes_of(X.ndim, dim, reduce_all)
@@ -46,14 +43,12 @@ def reduce_prod(X, *, dim, keep_dim, reduce_all, xp):
 
 
 @kernel("reduce_max", place=BOTH, dtypes=REAL)
-@quiet
 def reduce_max(X, *, dim, keep_dim, reduce_all, xp):
     """Greatest element over some dims."""
     return X.max(axis=axes_of(X.ndim, dim, reduce_all), keepdims=keep_dim)
 
 
 @kernel("reduce_min", place=BOTH, dtypes=REAL)
-@quiet
 def reduce_min(X, *, dim, keep_dim, reduce_all, xp):
     """Smallest element over some dims."""
     return X.min(axis=axes_of(X.ndim, dim, reduce_all), keepdims=keep_dim)
@@ -80,14 +75,12 @@ def reduce_any_true(X, AxisTensor=None, AxisTensorList=(), *, dim, keep_dim, red
 
 
 @kernel("reduce_sum_grad", place=BOTH, dtypes=ALL_DTYPES)
-@quiet
 def reduce_sum_grad(X, Out_grad, *, dim, reduce_all, xp):
     """Out@GRAD at every element."""
     return spread(Out_grad, X, axes_of(X.ndim, dim, reduce_all), xp)
 
 
 @kernel("reduce_mean_grad", place=BOTH, dtypes=FLOATS | HALF_FLOATS | COMPLEX | BOOL)
-@quiet
 def reduce_mean_grad(X, Out_grad, *, dim, reduce_all, xp):
     """Out@GRAD / n at every element."""
     axes = axes_of(X.ndim, dim, reduce_all)
@@ -96,7 +89,6 @@ def reduce_mean_grad(X, Out_grad, *, dim, reduce_all, xp):
 
 
 @kernel("reduce_prod_grad", place=BOTH, dtypes=REAL)
-@quiet
 def reduce_prod_grad(X, Out_grad, Out, *, dim, reduce_all, xp):
     """Out@GRAD Out / X."""
     axes = axes_of(X.ndim, dim, reduce_all)

@@ -9,7 +9,7 @@ from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 from oprack.types import ALL_DTYPES
 
-from oprack_math.kernels._broadcast import BOTH, quiet
+from oprack_math.kernels._broadcast import BOTH
 
 
 def _scaled(x, scale_tensor, scale, bias, bias_after_scale, out, xp):
@@ -42,14 +42,12 @@ def _whole(dtype):
 
 
 @kernel("scale", place=BOTH, dtypes=ALL_DTYPES)
-@quiet
 def scale(X, ScaleTensor=None, *, scale, bias, bias_after_scale, out=None, xp):
     """scale X + bias, or scale (X + bias)."""
     return _scaled(X, ScaleTensor, scale, bias, bias_after_scale, out, xp)
 
 
 @kernel("scale", place=BOTH, dtypes=ALL_DTYPES)
-@quiet
 def scale_rows(X: SelectedRows, ScaleTensor=None, *, scale, bias, bias_after_scale, xp):
     """The same for every value of the rows."""
     value = _scaled(X.value, ScaleTensor, scale, bias, bias_after_scale, None, xp)

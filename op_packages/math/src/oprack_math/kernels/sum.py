@@ -7,7 +7,7 @@ from oprack.kernel import kernel
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.types import COMPLEX, FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, accumulator, quiet
+from oprack_math.kernels._broadcast import BOTH, accumulator
 
 NUMBERS = FLOATS | HALF_FLOATS | INTEGERS | COMPLEX
 
@@ -32,14 +32,12 @@ def _dense(x):
 
 
 @kernel("sum", place=BOTH, dtypes=NUMBERS)
-@quiet
 def sum_dense(X, *, xp):
     """Sum of tensors, among which there may be SelectedRows."""
     return _added([_dense(x) for x in X if x is not None], xp)
 
 
 @kernel("sum", place="cpu", dtypes=NUMBERS)
-@quiet
 def sum_rows(X: list[SelectedRows], *, xp):
     """SelectedRows with each row once, in ascending order; a dense tensor among them makes the result dense."""
     given = [x for x in X if x is not None]
@@ -51,7 +49,6 @@ def sum_rows(X: list[SelectedRows], *, xp):
 
 
 @kernel("sum", place=BOTH, dtypes=NUMBERS)
-@quiet
 def sum_arrays(X: list[LoDTensorArray], *, xp):
     """Arrays added element by element; where one has no element, the others count."""
     result = LoDTensorArray()

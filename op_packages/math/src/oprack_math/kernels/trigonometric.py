@@ -5,49 +5,43 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import COMPLEX, FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, conjugate, quiet
+from oprack_math.kernels._broadcast import BOTH, conjugate
 
 FLOATING = FLOATS | HALF_FLOATS | COMPLEX
 NUMBERS = FLOATING | INTEGERS
 
 
 @kernel("sin", place=BOTH, dtypes=FLOATING)
-@quiet
 def sin(X, *, out=None, xp):
     """Sine."""
     return xp.sin(X, out=out)
 
 
 @kernel("cos", place=BOTH, dtypes=FLOATING)
-@quiet
 def cos(X, *, out=None, xp):
     """Cosine."""
     return xp.cos(X, out=out)
 
 
 @kernel("tanh", place=BOTH, dtypes=FLOATING)
-@quiet
 def tanh(X, *, out=None, xp):
     """Hyperbolic tangent."""
     return xp.tanh(X, out=out)
 
 
 @kernel("sin_grad", place=BOTH, dtypes=FLOATING)
-@quiet
 def sin_grad(X, Out_grad, *, xp):
     """Out@GRAD cos X."""
     return Out_grad * conjugate(xp.cos(X), xp)
 
 
 @kernel("cos_grad", place=BOTH, dtypes=FLOATING)
-@quiet
 def cos_grad(X, Out_grad, *, xp):
     """-Out@GRAD sin X."""
     return -Out_grad * conjugate(xp.sin(X), xp)
 
 
 @kernel("tanh_grad", place=BOTH, dtypes=FLOATING)
-@quiet
 def tanh_grad(Out, Out_grad, *, xp):
     """Out@GRAD (1 - Out^2)."""
     out = conjugate(Out, xp)
@@ -60,7 +54,6 @@ def _sin_cos(x, xp):
 
 
 @kernel("sin_double_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def sin_double_grad(X, grad_out, grad_x_grad, *, xp):
     """By X and by Out@GRAD."""
     s, c = _sin_cos(conjugate(X, xp), xp)
@@ -68,7 +61,6 @@ def sin_double_grad(X, grad_out, grad_x_grad, *, xp):
 
 
 @kernel("cos_double_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def cos_double_grad(X, grad_out, grad_x_grad, *, xp):
     """By X and by Out@GRAD."""
     s, c = _sin_cos(conjugate(X, xp), xp)
@@ -76,7 +68,6 @@ def cos_double_grad(X, grad_out, grad_x_grad, *, xp):
 
 
 @kernel("tanh_grad_grad", place=BOTH, dtypes=FLOATING)
-@quiet
 def tanh_grad_grad(Out, grad_out, grad_x_grad, *, xp):
     """By Out and by Out@GRAD."""
     out, one = conjugate(Out, xp), Out.dtype.type(1)
@@ -84,7 +75,6 @@ def tanh_grad_grad(Out, grad_out, grad_x_grad, *, xp):
 
 
 @kernel("sin_triple_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def sin_triple_grad(grad_out_forward, grad_x_grad_forward, X, grad_out_grad_grad=None, grad_x_grad=None, *, xp):
     """By X, grad_out_forward and grad_x_grad_forward."""
     s, c = _sin_cos(X, xp)
@@ -93,7 +83,6 @@ def sin_triple_grad(grad_out_forward, grad_x_grad_forward, X, grad_out_grad_grad
 
 
 @kernel("cos_triple_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def cos_triple_grad(grad_out_forward, grad_x_grad_forward, X, grad_out_grad_grad=None, grad_x_grad=None, *, xp):
     """By X, grad_out_forward and grad_x_grad_forward."""
     s, c = _sin_cos(X, xp)
@@ -102,7 +91,6 @@ def cos_triple_grad(grad_out_forward, grad_x_grad_forward, X, grad_out_grad_grad
 
 
 @kernel("tanh_triple_grad", place=BOTH, dtypes=FLOATING)
-@quiet
 def tanh_triple_grad(
     grad_out_forward, grad_x_grad_forward, Out, grad_out_grad_grad=None, grad_out_new_grad=None, *, xp
 ):

@@ -6,7 +6,7 @@ from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 from oprack.types import COMPLEX, FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, conjugate, quiet
+from oprack_math.kernels._broadcast import BOTH, conjugate
 from oprack_math.kernels._erf import erf_of
 
 REAL = FLOATS | HALF_FLOATS
@@ -24,7 +24,6 @@ def _same(out, x):
 
 
 @kernel("exp", place=BOTH, dtypes=NUMBERS)
-@quiet
 def exp(X, *, out=None, xp):
     """e to the power of X."""
     x = _float(X, xp)
@@ -32,14 +31,12 @@ def exp(X, *, out=None, xp):
 
 
 @kernel("exp_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def exp_grad(Out, Out_grad, *, xp):
     """Out@GRAD Out."""
     return Out_grad * conjugate(Out, xp)
 
 
 @kernel("log", place=BOTH, dtypes=NUMBERS)
-@quiet
 def log(X, *, out=None, xp):
     """Natural logarithm."""
     x = _float(X, xp)
@@ -47,14 +44,12 @@ def log(X, *, out=None, xp):
 
 
 @kernel("log_grad", place=BOTH, dtypes=REAL | COMPLEX)
-@quiet
 def log_grad(X, Out_grad, *, xp):
     """Out@GRAD / X."""
     return Out_grad / conjugate(X, xp)
 
 
 @kernel("log_grad_grad", place=BOTH, dtypes=REAL)
-@quiet
 def log_grad_grad(X, grad_out, grad_x_grad, *, ctx):
     """By X and by Out@GRAD."""
     dx = -grad_out * grad_x_grad / (X * X) if ctx.wants("X@GRAD") else None
@@ -62,28 +57,24 @@ def log_grad_grad(X, grad_out, grad_x_grad, *, ctx):
 
 
 @kernel("sqrt", place=BOTH, dtypes=REAL | COMPLEX)
-@quiet
 def sqrt(X, *, out=None, xp):
     """Square root."""
     return xp.sqrt(X, out=out)
 
 
 @kernel("sqrt", place=BOTH, dtypes=REAL)
-@quiet
 def sqrt_rows(X: SelectedRows, *, xp):
     """Square root of every value."""
     return SelectedRows(X.rows.copy(), xp.sqrt(X.value), X.height, place=X.place, check=False)
 
 
 @kernel("sqrt_grad", place=BOTH, dtypes=REAL)
-@quiet
 def sqrt_grad(Out, Out_grad, *, xp):
     """Out@GRAD / (2 Out)."""
     return Out_grad * Out.dtype.type(0.5) / Out
 
 
 @kernel("sqrt_grad_grad", place=BOTH, dtypes=REAL)
-@quiet
 def sqrt_grad_grad(Out, grad_x, grad_x_grad, *, ctx):
     """By Out and by Out@GRAD."""
     dout = -grad_x * grad_x_grad / Out if ctx.wants("Out@GRAD") else None
@@ -91,21 +82,18 @@ def sqrt_grad_grad(Out, grad_x, grad_x_grad, *, ctx):
 
 
 @kernel("rsqrt", place=BOTH, dtypes=REAL | COMPLEX)
-@quiet
 def rsqrt(X, *, xp):
     """1 / sqrt(X)."""
     return X.dtype.type(1) / xp.sqrt(X)
 
 
 @kernel("rsqrt_grad", place=BOTH, dtypes=REAL)
-@quiet
 def rsqrt_grad(Out, Out_grad, *, xp):
     """-Out@GRAD Out^3 / 2."""
     return Out_grad * Out.dtype.type(-0.5) * Out * Out * Out
 
 
 @kernel("rsqrt_grad_grad", place=BOTH, dtypes=REAL)
-@quiet
 def rsqrt_grad_grad(Out, grad_x, grad_x_grad, *, ctx):
     """By Out and by Out@GRAD."""
     dout = Out.dtype.type(3) * grad_x * grad_x_grad / Out if ctx.wants("Out@GRAD") else None
@@ -114,28 +102,24 @@ def rsqrt_grad_grad(Out, grad_x, grad_x_grad, *, ctx):
 
 
 @kernel("square", place=BOTH, dtypes=NUMBERS)
-@quiet
 def square(X, *, xp):
     """X times X."""
     return xp.multiply(X, X)
 
 
 @kernel("square", place=BOTH, dtypes=NUMBERS)
-@quiet
 def square_rows(X: SelectedRows, *, xp):
     """Every value times itself."""
     return SelectedRows(X.rows.copy(), xp.multiply(X.value, X.value), X.height, place=X.place, check=False)
 
 
 @kernel("square_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def square_grad(X, Out_grad, *, xp):
     """2 X Out@GRAD."""
     return Out_grad * conjugate(X, xp) * X.dtype.type(2)
 
 
 @kernel("square_grad_grad", place=BOTH, dtypes=REAL | INTEGERS)
-@quiet
 def square_grad_grad(X, grad_out, grad_x_grad, *, ctx):
     """By X and by Out@GRAD."""
     two = X.dtype.type(2)
@@ -144,35 +128,30 @@ def square_grad_grad(X, grad_out, grad_x_grad, *, ctx):
 
 
 @kernel("reciprocal", place=BOTH, dtypes=REAL)
-@quiet
 def reciprocal(X, *, out=None, xp):
     """1 / X."""
     return xp.divide(X.dtype.type(1), X, out=out)
 
 
 @kernel("reciprocal_grad", place=BOTH, dtypes=REAL)
-@quiet
 def reciprocal_grad(Out, Out_grad, *, xp):
     """-Out@GRAD Out^2."""
     return -Out_grad * Out * Out
 
 
 @kernel("floor", place=BOTH, dtypes=REAL)
-@quiet
 def floor(X, *, out=None, xp):
     """The greatest integer that is not greater."""
     return xp.floor(X, out=out)
 
 
 @kernel("ceil", place=BOTH, dtypes=REAL)
-@quiet
 def ceil(X, *, out=None, xp):
     """The smallest integer that is not smaller."""
     return xp.ceil(X, out=out)
 
 
 @kernel("round", place=BOTH, dtypes=REAL)
-@quiet
 def round_half_away(X, *, xp):
     """The nearest integer; halves away from zero."""
     whole = xp.trunc(X)
@@ -198,21 +177,18 @@ def round_grad(Out_grad, *, xp):
 
 
 @kernel("erf", place=BOTH, dtypes=REAL)
-@quiet
 def erf(X, *, xp):
     """The error function."""
     return erf_of(X, xp)
 
 
 @kernel("erf_grad", place=BOTH, dtypes=REAL)
-@quiet
 def erf_grad(X, Out_grad, *, xp):
     """Out@GRAD 2/sqrt(pi) exp(-X^2)."""
     return Out_grad * X.dtype.type(1.1283791670955126) * xp.exp(-X * X)
 
 
 @kernel("sign", place=BOTH, dtypes=REAL | INTEGERS)
-@quiet
 def sign(X, *, xp):
     """-1, 0 or 1."""
     return xp.sign(X)
@@ -225,14 +201,12 @@ def absolute(X, *, out=None, xp):
 
 
 @kernel("abs_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def abs_grad(X, Out_grad, *, xp):
     """Out@GRAD in the direction of X."""
     return Out_grad * _direction(X, xp)
 
 
 @kernel("abs_double_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def abs_double_grad(x, grad_x_grad, *, xp):
     """grad_x@GRAD in the direction of x."""
     return grad_x_grad * _direction(x, xp)

@@ -6,9 +6,6 @@ import math
 
 import numpy as np
 
-quiet = np.errstate(all="ignore")
-"""Decorator of kernels that may meet inf, nan or the logarithm of 0: the values are right, no warning is due."""
-
 _BLOCK = 8192
 
 # erfc(z) = t exp(-z^2 + P(2t - 1)) with t = 2 / (2 + z), z >= 0. P was fitted at Chebyshev nodes to math.erfc by

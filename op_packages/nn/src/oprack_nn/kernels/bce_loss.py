@@ -5,11 +5,8 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels._smooth import quiet
-
 
 @kernel("bce_loss", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def bce_loss(X, Label, *, xp):
     one, floor = X.dtype.type(1), X.dtype.type(-100)
     hit = xp.maximum(xp.log(X), floor)
@@ -18,7 +15,6 @@ def bce_loss(X, Label, *, xp):
 
 
 @kernel("bce_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def bce_loss_grad(X, Label, Out_grad, *, xp):
     kind = X.dtype.type
     return Out_grad * (X - Label) / xp.maximum((kind(1) - X) * X, kind(1e-12))

@@ -6,7 +6,7 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels._labels import class_indices, one_hot, with_axis
-from oprack_nn.kernels._smooth import quiet, sigmoid, softplus
+from oprack_nn.kernels._smooth import sigmoid, softplus
 
 _NEVER_IGNORED = -1
 
@@ -18,14 +18,12 @@ def _gaps(x, label, op, xp):
 
 
 @kernel("bpr_loss", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def bpr_loss(X, Label, *, xp):
     gaps, hot = _gaps(X, Label, "bpr_loss", xp)
     return (softplus(gaps, xp) * (1 - hot)).sum(axis=-1, keepdims=True) / X.dtype.type(X.shape[-1] - 1)
 
 
 @kernel("bpr_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def bpr_loss_grad(X, Label, Y_grad, *, xp):
     gaps, hot = _gaps(X, Label, "bpr_loss_grad", xp)
     slope = sigmoid(gaps, xp) * (1 - hot)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels._smooth import quiet
-
 
 def _rows(x):
     return x.reshape(x.shape[0], -1) if x.size else x.reshape(x.shape[0], 0)
@@ -17,7 +15,6 @@ def _norm(rows, xp):
 
 
 @kernel("cos_sim", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def cos_sim(X, Y, *, xp):
     x, y = _rows(X), _rows(Y)
     x_norm, y_norm = _norm(x, xp), _norm(y, xp)
@@ -25,7 +22,6 @@ def cos_sim(X, Y, *, xp):
 
 
 @kernel("cos_sim_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def cos_sim_grad(X, Y, XNorm, YNorm, Out, Out_grad, *, ctx):
     x, y = _rows(X), _rows(Y)
     scale = Out_grad / (XNorm * YNorm)

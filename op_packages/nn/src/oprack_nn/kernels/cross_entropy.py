@@ -6,7 +6,6 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels._labels import class_indices, one_hot, with_axis
-from oprack_nn.kernels._smooth import quiet
 
 BOTH = ("cpu", "cuda")
 # ln 0 counts as -1e20, so that a class with weight 0 adds 0 and not nan
@@ -37,7 +36,6 @@ def _at_label(index, counts, classes, value, xp):
 
 
 @kernel("cross_entropy", place=BOTH, dtypes=FLOATS)
-@quiet
 def cross_entropy(X, Label, *, soft_label, ignore_index, xp):
     if soft_label:
         return -(Label * _log(X, xp)).sum(axis=-1, keepdims=True)
@@ -46,7 +44,6 @@ def cross_entropy(X, Label, *, soft_label, ignore_index, xp):
 
 
 @kernel("cross_entropy_grad", place=BOTH, dtypes=FLOATS)
-@quiet
 def cross_entropy_grad(X, Label, Y_grad, *, soft_label, ignore_index, xp):
     dy = Y_grad.reshape(*X.shape[:-1], 1)
     if soft_label:
@@ -56,7 +53,6 @@ def cross_entropy_grad(X, Label, Y_grad, *, soft_label, ignore_index, xp):
 
 
 @kernel("cross_entropy2", place=BOTH, dtypes=FLOATS)
-@quiet
 def cross_entropy2(X, Label, *, ignore_index, xp):
     picked, _, counts = _pick(X, Label, ignore_index, "cross_entropy2", xp)
     shape = _loss_shape(X, Label)
@@ -65,7 +61,6 @@ def cross_entropy2(X, Label, *, ignore_index, xp):
 
 
 @kernel("cross_entropy_grad2", place=BOTH, dtypes=FLOATS)
-@quiet
 def cross_entropy_grad2(Y_grad, MatchX, Label, XShape, *, ignore_index, xp):
     shape = XShape.shape[:-1]
     column = (*shape[:-1], 1)

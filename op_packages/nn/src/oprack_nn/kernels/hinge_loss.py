@@ -5,18 +5,14 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels._smooth import quiet
-
 
 @kernel("hinge_loss", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def hinge_loss(Logits, Labels, *, xp):
     kind = Logits.dtype.type
     return xp.maximum(kind(1) - (kind(2) * Labels - kind(1)) * Logits, kind(0))
 
 
 @kernel("hinge_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def hinge_loss_grad(Logits, Labels, Loss_grad, *, xp):
     kind = Logits.dtype.type
     sign = kind(2) * Labels - kind(1)

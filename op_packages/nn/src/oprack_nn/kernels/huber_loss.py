@@ -5,11 +5,8 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels._smooth import quiet
-
 
 @kernel("huber_loss", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def huber_loss(X, Y, *, delta, xp):
     kind = X.dtype.type
     residual = Y - X
@@ -19,7 +16,6 @@ def huber_loss(X, Y, *, delta, xp):
 
 
 @kernel("huber_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def huber_loss_grad(Residual, Out_grad, *, delta, ctx, xp):
     kind = Residual.dtype.type
     slope = xp.minimum(xp.maximum(Residual, kind(-delta)), kind(delta))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels._smooth import quiet
-
 
 def _divisor(x, reduction):
     """What the sum of the losses is divided by."""
@@ -16,7 +14,6 @@ def _divisor(x, reduction):
 
 
 @kernel("kldiv_loss", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def kldiv_loss(X, Target, *, reduction, xp):
     kind = X.dtype.type
     positive = Target > 0
@@ -27,7 +24,6 @@ def kldiv_loss(X, Target, *, reduction, xp):
 
 
 @kernel("kldiv_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def kldiv_loss_grad(X, Target, Loss_grad, *, reduction, xp):
     kind = Target.dtype.type
     dx = xp.where(Target > 0, -Target, kind(0)) * Loss_grad.reshape(X.shape if reduction == "none" else ())

@@ -6,7 +6,6 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels._labels import class_indices, one_hot
-from oprack_nn.kernels._smooth import quiet
 
 
 def _weights(label, weight, classes, ignore_index, dtype, op, xp):
@@ -17,7 +16,6 @@ def _weights(label, weight, classes, ignore_index, dtype, op, xp):
 
 
 @kernel("nll_loss", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def nll_loss(X, Label, Weight=None, *, ignore_index, reduction, xp):
     index, _, w = _weights(Label, Weight, X.shape[1], ignore_index, X.dtype, "nll_loss", xp)
     loss = (-w * xp.take_along_axis(X, index, axis=1)).reshape(Label.shape)
@@ -30,7 +28,6 @@ def nll_loss(X, Label, Weight=None, *, ignore_index, reduction, xp):
 
 
 @kernel("nll_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def nll_loss_grad(X, Label, Total_weight, Out_grad, Weight=None, *, ignore_index, reduction, xp):
     dtype = Out_grad.dtype
     index, counts, w = _weights(Label, Weight, X.shape[1], ignore_index, dtype, "nll_loss_grad", xp)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels._smooth import quiet
-
 
 def _slope_shape(x, mode, data_format):
     """Shape in which Alpha broadcasts against X."""
@@ -19,13 +17,11 @@ def _slope_shape(x, mode, data_format):
 
 
 @kernel("prelu", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def prelu(X, Alpha, *, mode, data_format, xp):
     return xp.where(X > 0, X, Alpha.reshape(_slope_shape(X, mode, data_format)) * X)
 
 
 @kernel("prelu_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def prelu_grad(X, Alpha, Out_grad, *, mode, data_format, ctx, xp):
     shape = _slope_shape(X, mode, data_format)
     positive = X > 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS, HALF_FLOATS
 
-from oprack_nn.kernels._smooth import quiet
-
 BOTH = ("cpu", "cuda")
 REALS = FLOATS | HALF_FLOATS
 
@@ -17,13 +15,11 @@ def relu(X, *, out=None, xp):
 
 
 @kernel("relu_grad", place=BOTH, dtypes=REALS)
-@quiet
 def relu_grad(Out, Out_grad, *, out=None, xp):
     return xp.multiply(Out_grad, Out > 0, out=out, dtype=Out.dtype)
 
 
 @kernel("relu_grad_grad", place=BOTH, dtypes=REALS)
-@quiet
 def relu_grad_grad(grad_x_grad, Out, *, out=None, xp):
     return xp.multiply(grad_x_grad, Out > 0, out=out, dtype=Out.dtype)
 
@@ -34,7 +30,6 @@ def relu6(X, *, threshold, out=None, xp):
 
 
 @kernel("relu6_grad", place=BOTH, dtypes=REALS)
-@quiet
 def relu6_grad(Out, Out_grad, *, threshold, out=None, xp):
     return _inside(Out, Out_grad, 0.0, threshold, out, xp)
 
@@ -48,52 +43,44 @@ def leaky_relu(X, *, alpha, xp):
 
 
 @kernel("leaky_relu_grad", place=BOTH, dtypes=REALS)
-@quiet
 def leaky_relu_grad(X, Out_grad, *, alpha, xp):
     return xp.where(X > 0, Out_grad, Out_grad * X.dtype.type(alpha))
 
 
 @kernel("leaky_relu_grad_grad", place=BOTH, dtypes=REALS)
-@quiet
 def leaky_relu_grad_grad(grad_x_grad, X, *, alpha, xp):
     return xp.where(X > 0, grad_x_grad, grad_x_grad * X.dtype.type(alpha))
 
 
 @kernel("elu", place=BOTH, dtypes=REALS)
-@quiet
 def elu(X, *, alpha, xp):
     return xp.where(X >= 0, X, X.dtype.type(alpha) * xp.expm1(_negative(X, xp)))
 
 
 @kernel("elu_grad", place=BOTH, dtypes=REALS)
-@quiet
 def elu_grad(X, Out_grad, Out, *, alpha, xp):
     return xp.where(X > 0, Out_grad, Out_grad * (Out + X.dtype.type(alpha)))
 
 
 @kernel("elu_grad_grad", place=BOTH, dtypes=REALS)
-@quiet
 def elu_grad_grad(X, grad_out, grad_x_grad, *, alpha, xp):
     slope = X.dtype.type(alpha) * xp.exp(_negative(X, xp)) * grad_x_grad
     return xp.where(X > 0, X.dtype.type(0), slope * grad_out), xp.where(X > 0, grad_x_grad, slope)
 
 
 @kernel("selu", place=BOTH, dtypes=REALS)
-@quiet
 def selu(X, *, scale, alpha, xp):
     kind = X.dtype.type
     return xp.where(X > 0, kind(scale) * X, kind(scale * alpha) * xp.expm1(_negative(X, xp)))
 
 
 @kernel("selu_grad", place=BOTH, dtypes=REALS)
-@quiet
 def selu_grad(Out, Out_grad, *, scale, alpha, xp):
     kind = Out.dtype.type
     return Out_grad * xp.where(Out > 0, kind(scale), Out + kind(scale * alpha))
 
 
 @kernel("celu", place=BOTH, dtypes=REALS)
-@quiet
 def celu(X, *, alpha, xp):
     kind = X.dtype.type
     low = kind(alpha) * xp.expm1(_toward(X, alpha, xp))
@@ -101,13 +88,11 @@ def celu(X, *, alpha, xp):
 
 
 @kernel("celu_grad", place=BOTH, dtypes=REALS)
-@quiet
 def celu_grad(X, Out_grad, *, alpha, xp):
     return xp.where(X > 0, Out_grad, Out_grad * xp.exp(_toward(X, alpha, xp)))
 
 
 @kernel("celu_grad_grad", place=BOTH, dtypes=REALS)
-@quiet
 def celu_grad_grad(X, grad_out, grad_x_grad, *, alpha, xp):
     kind = X.dtype.type
     slope = grad_x_grad * xp.exp(_toward(X, alpha, xp))
@@ -115,13 +100,11 @@ def celu_grad_grad(X, grad_out, grad_x_grad, *, alpha, xp):
 
 
 @kernel("thresholded_relu", place=BOTH, dtypes=REALS)
-@quiet
 def thresholded_relu(X, *, threshold, out=None, xp):
     return xp.multiply(X, X > threshold, out=out, dtype=X.dtype)
 
 
 @kernel("thresholded_relu_grad", place=BOTH, dtypes=REALS)
-@quiet
 def thresholded_relu_grad(X, Out_grad, *, threshold, out=None, xp):
     return xp.multiply(Out_grad, X > threshold, out=out, dtype=X.dtype)
 
@@ -132,32 +115,27 @@ def brelu(X, *, t_min, t_max, out=None, xp):
 
 
 @kernel("brelu_grad", place=BOTH, dtypes=REALS)
-@quiet
 def brelu_grad(X, Out_grad, *, t_min, t_max, out=None, xp):
     return _inside(X, Out_grad, t_min, t_max, out, xp)
 
 
 @kernel("softshrink", place=BOTH, dtypes=REALS)
-@quiet
 def softshrink(X, *, lambda_, xp):
     kind = X.dtype.type
     return xp.where(X > lambda_, X - kind(lambda_), xp.where(X < -lambda_, X + kind(lambda_), X * kind(0)))
 
 
 @kernel("softshrink_grad", place=BOTH, dtypes=REALS)
-@quiet
 def softshrink_grad(X, Out_grad, *, lambda_, out=None, xp):
     return xp.multiply(Out_grad, (X > lambda_) | (X < -lambda_), out=out, dtype=X.dtype)
 
 
 @kernel("hard_shrink", place=BOTH, dtypes=REALS)
-@quiet
 def hard_shrink(X, *, threshold, out=None, xp):
     return xp.multiply(X, (X > threshold) | (X < -threshold), out=out, dtype=X.dtype)
 
 
 @kernel("hard_shrink_grad", place=BOTH, dtypes=REALS)
-@quiet
 def hard_shrink_grad(X, Out_grad, *, threshold, out=None, xp):
     return xp.multiply(Out_grad, (X > threshold) | (X < -threshold), out=out, dtype=X.dtype)
 
@@ -172,13 +150,11 @@ def hard_sigmoid(X, *, slope, offset, out=None, xp):
 
 
 @kernel("hard_sigmoid_grad", place=BOTH, dtypes=REALS)
-@quiet
 def hard_sigmoid_grad(Out, Out_grad, *, slope, xp):
     return _inside(Out, Out_grad, 0.0, 1.0, None, xp) * Out.dtype.type(slope)
 
 
 @kernel("hard_swish", place=BOTH, dtypes=REALS)
-@quiet
 def hard_swish(X, *, threshold, scale, offset, xp):
     kind = X.dtype.type
     y = xp.empty_like(X)
@@ -190,7 +166,6 @@ def hard_swish(X, *, threshold, scale, offset, xp):
 
 
 @kernel("hard_swish_grad", place=BOTH, dtypes=REALS)
-@quiet
 def hard_swish_grad(X, Out_grad, *, threshold, scale, offset, xp):
     kind = X.dtype.type
     shifted = X + kind(offset)

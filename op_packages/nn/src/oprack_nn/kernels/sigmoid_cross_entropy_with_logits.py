@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels._smooth import quiet, sigmoid, softplus
+from oprack_nn.kernels._smooth import sigmoid, softplus
 
 BOTH = ("cpu", "cuda")
 _SAME = 1e-5  # labels are floats; Paddle compares them with ignore_index to this tolerance
@@ -20,7 +20,6 @@ def _counted(value, label, normalize, ignore_index, xp):
 
 
 @kernel("sigmoid_cross_entropy_with_logits", place=BOTH, dtypes=FLOATS)
-@quiet
 def sigmoid_cross_entropy_with_logits(X, Label, pos_weight=None, *, normalize, ignore_index, xp):
     if pos_weight is None:
         loss = softplus(X, xp) - X * Label
@@ -30,7 +29,6 @@ def sigmoid_cross_entropy_with_logits(X, Label, pos_weight=None, *, normalize, i
 
 
 @kernel("sigmoid_cross_entropy_with_logits_grad", place=BOTH, dtypes=FLOATS)
-@quiet
 def sigmoid_cross_entropy_with_logits_grad(X, Label, Out_grad, pos_weight=None, *, normalize, ignore_index, xp):
     slope = sigmoid(X, xp)
     if pos_weight is not None:

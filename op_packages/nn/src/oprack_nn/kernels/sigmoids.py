@@ -7,7 +7,7 @@ import math
 from oprack.kernel import kernel
 from oprack.types import COMPLEX, FLOATS, HALF_FLOATS
 
-from oprack_nn.kernels._smooth import blockwise, normal_cdf, normal_pdf, quiet
+from oprack_nn.kernels._smooth import blockwise, normal_cdf, normal_pdf
 from oprack_nn.kernels._smooth import sigmoid as logistic
 from oprack_nn.kernels._smooth import softplus as log1pexp
 
@@ -22,20 +22,17 @@ def sigmoid(X, *, out=None, xp):
 
 
 @kernel("sigmoid_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def sigmoid_grad(Out, Out_grad, *, xp):
     return Out_grad * xp.conj(Out - Out * Out)
 
 
 @kernel("sigmoid_grad_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def sigmoid_grad_grad(Out, fwd_grad_out, grad_x_grad, *, xp):
     kind = Out.dtype.type
     return (kind(1) - kind(2) * Out) * fwd_grad_out * grad_x_grad, (Out - Out * Out) * grad_x_grad
 
 
 @kernel("sigmoid_triple_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def sigmoid_triple_grad(Out, fwd_grad_out, grad_grad_x, grad_out_grad, grad_grad_out_grad=None, *, xp):
     kind = Out.dtype.type
     bend = kind(1) - kind(2) * Out
@@ -48,38 +45,32 @@ def sigmoid_triple_grad(Out, fwd_grad_out, grad_grad_x, grad_out_grad, grad_grad
 
 
 @kernel("logsigmoid", place=BOTH, dtypes=NUMBERS)
-@quiet
 def logsigmoid(X, *, xp):
     return -log1pexp(-X, xp)
 
 
 @kernel("logsigmoid_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def logsigmoid_grad(X, Out_grad, *, xp):
     return Out_grad * xp.conj(logistic(-X, xp))
 
 
 @kernel("silu", place=BOTH, dtypes=NUMBERS)
-@quiet
 def silu(X, *, xp):
     return X * logistic(X, xp)
 
 
 @kernel("silu_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def silu_grad(X, Out_grad, Out, *, xp):
     s = logistic(X, xp)
     return Out_grad * xp.conj(s + Out * (X.dtype.type(1) - s))
 
 
 @kernel("swish", place=BOTH, dtypes=REALS)
-@quiet
 def swish(X, *, beta, xp):
     return X * logistic(X * X.dtype.type(beta), xp)
 
 
 @kernel("swish_grad", place=BOTH, dtypes=REALS)
-@quiet
 def swish_grad(X, Out_grad, *, beta, xp):
     kind = X.dtype.type
     scaled = X * kind(beta)
@@ -88,26 +79,22 @@ def swish_grad(X, Out_grad, *, beta, xp):
 
 
 @kernel("gelu", place=BOTH, dtypes=REALS)
-@quiet
 def gelu(X, *, approximate, xp):
     cdf = _tanh_cdf if approximate else normal_cdf
     return blockwise(lambda x: x * cdf(x, xp), xp, X)
 
 
 @kernel("gelu_grad", place=BOTH, dtypes=REALS)
-@quiet
 def gelu_grad(X, Out_grad, *, approximate, xp):
     return blockwise(lambda x, g: g * _gelu_slope(x, approximate, xp), xp, X, Out_grad)
 
 
 @kernel("mish", place=BOTH, dtypes=REALS)
-@quiet
 def mish(X, *, threshold, xp):
     return X * xp.tanh(_linear_above(X, threshold, log1pexp(X, xp), xp))
 
 
 @kernel("mish_grad", place=BOTH, dtypes=REALS)
-@quiet
 def mish_grad(X, Out_grad, *, threshold, xp):
     kind = X.dtype.type
     t = xp.tanh(_linear_above(X, threshold, log1pexp(X, xp), xp))
@@ -116,7 +103,6 @@ def mish_grad(X, Out_grad, *, threshold, xp):
 
 
 @kernel("softplus", place=BOTH, dtypes=NUMBERS)
-@quiet
 def softplus(X, *, beta, threshold, xp):
     kind = X.dtype.type
     scaled = X * kind(beta)
@@ -124,14 +110,12 @@ def softplus(X, *, beta, threshold, xp):
 
 
 @kernel("softplus_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def softplus_grad(X, Out_grad, *, beta, threshold, xp):
     scaled = X * X.dtype.type(beta)
     return xp.where(scaled > threshold, Out_grad, Out_grad * xp.conj(logistic(scaled, xp)))
 
 
 @kernel("softplus_double_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def softplus_double_grad(X, grad_out, grad_x_grad, *, beta, threshold, xp):
     kind = X.dtype.type
     scaled = X * kind(beta)
@@ -140,54 +124,46 @@ def softplus_double_grad(X, grad_out, grad_x_grad, *, beta, threshold, xp):
 
 
 @kernel("soft_relu", place=BOTH, dtypes=REALS)
-@quiet
 def soft_relu(X, *, threshold, xp):
     kind = X.dtype.type
     return log1pexp(xp.minimum(xp.maximum(X, kind(-threshold)), kind(threshold)), xp)
 
 
 @kernel("soft_relu_grad", place=BOTH, dtypes=REALS)
-@quiet
 def soft_relu_grad(Out, Out_grad, *, threshold, xp):
     inside = (Out > -threshold) & (Out < threshold)
     return Out_grad * -xp.expm1(-Out) * inside
 
 
 @kernel("softsign", place=BOTH, dtypes=NUMBERS)
-@quiet
 def softsign(X, *, xp):
     return X / (X.dtype.type(1) + abs(X))
 
 
 @kernel("softsign_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def softsign_grad(X, Out_grad, *, xp):
     scale = X.dtype.type(1) + abs(X)
     return Out_grad / (scale * scale)
 
 
 @kernel("tanh_shrink", place=BOTH, dtypes=REALS)
-@quiet
 def tanh_shrink(X, *, xp):
     return X - xp.tanh(X)
 
 
 @kernel("tanh_shrink_grad", place=BOTH, dtypes=REALS)
-@quiet
 def tanh_shrink_grad(X, Out_grad, *, xp):
     t = xp.tanh(X)
     return Out_grad * t * t
 
 
 @kernel("stanh", place=BOTH, dtypes=NUMBERS)
-@quiet
 def stanh(X, *, scale_a, scale_b, xp):
     kind = X.dtype.type
     return kind(scale_b) * xp.tanh(X * kind(scale_a))
 
 
 @kernel("stanh_grad", place=BOTH, dtypes=NUMBERS)
-@quiet
 def stanh_grad(X, Out_grad, *, scale_a, scale_b, xp):
     kind = X.dtype.type
     t = xp.tanh(X * kind(scale_a))

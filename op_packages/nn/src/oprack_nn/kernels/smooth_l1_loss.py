@@ -5,11 +5,8 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels._smooth import quiet
-
 
 @kernel("smooth_l1_loss", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def smooth_l1_loss(X, Y, InsideWeight=None, OutsideWeight=None, *, sigma, xp):
     kind, s2 = X.dtype.type, sigma * sigma
     diff = X - Y
@@ -23,7 +20,6 @@ def smooth_l1_loss(X, Y, InsideWeight=None, OutsideWeight=None, *, sigma, xp):
 
 
 @kernel("smooth_l1_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-@quiet
 def smooth_l1_loss_grad(Diff, Out_grad, InsideWeight=None, OutsideWeight=None, *, sigma, ctx, xp):
     kind, s2 = Diff.dtype.type, sigma * sigma
     dx = xp.where(abs(Diff) < 1 / s2, kind(s2) * Diff, xp.sign(Diff))

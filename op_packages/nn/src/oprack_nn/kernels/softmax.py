@@ -5,13 +5,10 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS, HALF_FLOATS
 
-from oprack_nn.kernels._smooth import quiet
-
 BOTH = ("cpu", "cuda")
 
 
 @kernel("softmax", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
-@quiet
 def softmax(X, *, axis, out=None, xp):
     y = xp.empty_like(X) if out is None else out
     if X.size == 0:
@@ -25,7 +22,6 @@ def softmax(X, *, axis, out=None, xp):
 
 
 @kernel("softmax_grad", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
-@quiet
 def softmax_grad(Out, Out_grad, *, axis, xp):
     dx = xp.empty_like(Out)
     xp.multiply(Out_grad, Out, out=dx)
@@ -36,7 +32,6 @@ def softmax_grad(Out, Out_grad, *, axis, xp):
 
 
 @kernel("log_softmax", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
-@quiet
 def log_softmax(X, *, axis, out=None, xp):
     y = xp.empty_like(X) if out is None else out
     if X.size == 0:
@@ -49,7 +44,6 @@ def log_softmax(X, *, axis, out=None, xp):
 
 
 @kernel("log_softmax_grad", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
-@quiet
 def log_softmax_grad(Out, Out_grad, *, axis, xp):
     total = Out_grad.sum(axis=axis if Out.ndim else None, keepdims=True)
     return Out_grad - xp.exp(Out) * total

@@ -6,13 +6,11 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels._labels import class_indices, one_hot, with_axis
-from oprack_nn.kernels._smooth import quiet
 
 BOTH = ("cpu", "cuda")
 
 
 @kernel("softmax_with_cross_entropy", place=BOTH, dtypes=FLOATS)
-@quiet
 def softmax_with_cross_entropy(Logits, Label, *, soft_label, use_softmax, ignore_index, axis, xp):
     classes, dtype = Logits.shape[axis], Logits.dtype
     if Logits.size == 0:
@@ -42,7 +40,6 @@ def softmax_with_cross_entropy(Logits, Label, *, soft_label, use_softmax, ignore
 
 
 @kernel("softmax_with_cross_entropy_grad", place=BOTH, dtypes=FLOATS)
-@quiet
 def softmax_with_cross_entropy_grad(Softmax, Label, Loss_grad, *, soft_label, use_softmax, ignore_index, axis, xp):
     dtype = Softmax.dtype
     dloss = with_axis(Loss_grad, Softmax, axis, xp)

@@ -7,8 +7,6 @@ from oprack.types import FLOATS, HALF_FLOATS
 
 BOTH = ("cpu", "cuda")
 REALS = FLOATS | HALF_FLOATS
-quiet = np.errstate(all="ignore")
-"""Decorator of kernels: a gradient that overflowed gives inf and nan, as in Paddle, and no warning."""
 
 
 def working(param, master, multi_precision):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from oprack.kernel import kernel
 
-from oprack_optimizer.kernels._update import BOTH, REALS, quiet, rounded, scalar, working
+from oprack_optimizer.kernels._update import BOTH, REALS, rounded, scalar, working
 
 
 @kernel("adadelta", place=BOTH, dtypes=REALS)
-@quiet
 def adadelta(
     Param,
     Grad,

@@ -6,11 +6,10 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
-from oprack_optimizer.kernels._update import BOTH, REALS, quiet, rounded, scalar, working
+from oprack_optimizer.kernels._update import BOTH, REALS, rounded, scalar, working
 
 
 @kernel("adagrad", place=BOTH, dtypes=REALS)
-@quiet
 def adagrad(Param, Grad, Moment, LearningRate, MasterParam=None, *, epsilon, multi_precision, xp):
     p = working(Param, MasterParam, multi_precision)
     g = Grad.astype(p.dtype, copy=False)
@@ -21,7 +20,6 @@ def adagrad(Param, Grad, Moment, LearningRate, MasterParam=None, *, epsilon, mul
 
 
 @kernel("adagrad", dtypes=REALS)
-@quiet
 def adagrad_rows(Param, Grad: SelectedRows, Moment, LearningRate, MasterParam=None, *, epsilon, multi_precision):
     """Rows without a gradient keep their values, as they would with a gradient of 0."""
     p = working(Param, MasterParam, multi_precision)

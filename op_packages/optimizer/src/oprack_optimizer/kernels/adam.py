@@ -6,7 +6,7 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
-from oprack_optimizer.kernels._update import BOTH, REALS, dense, number, quiet, rounded, scalar, working
+from oprack_optimizer.kernels._update import BOTH, REALS, dense, number, rounded, scalar, working
 
 
 def step(p, grad, m1, m2, lr, b1pow, b2pow, beta1, beta2, epsilon, xp):
@@ -62,7 +62,6 @@ def _update(param, grad, lr, m1, m2, b1pow, b2pow, master, rates, lazy, multi_pr
 
 
 @kernel("adam", place=BOTH, dtypes=REALS)
-@quiet
 def adam(
     Param,
     Grad,
@@ -93,7 +92,6 @@ def adam(
 
 
 @kernel("adam", dtypes=REALS)
-@quiet
 def adam_rows(
     Param,
     Grad: SelectedRows,
@@ -124,7 +122,6 @@ def adam_rows(
 
 
 @kernel("merged_adam", place=BOTH, dtypes=REALS)
-@quiet
 def merged_adam(
     Param,
     Grad,

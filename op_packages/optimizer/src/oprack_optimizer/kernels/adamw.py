@@ -6,7 +6,7 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
-from oprack_optimizer.kernels._update import BOTH, REALS, dense, number, quiet, rounded, scalar, working
+from oprack_optimizer.kernels._update import BOTH, REALS, dense, number, rounded, scalar, working
 from oprack_optimizer.kernels.adam import powers, skipped, step
 
 
@@ -30,7 +30,6 @@ def _update(param, grad, lr, state, master, rates, decay, multi_precision, use_g
 
 
 @kernel("adamw", place=BOTH, dtypes=REALS)
-@quiet
 def adamw(
     Param,
     Grad,
@@ -67,7 +66,6 @@ def adamw(
 
 
 @kernel("adamw", dtypes=REALS)
-@quiet
 def adamw_rows(
     Param,
     Grad: SelectedRows,

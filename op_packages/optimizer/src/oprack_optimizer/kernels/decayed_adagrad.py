@@ -5,11 +5,10 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_optimizer.kernels._update import BOTH, quiet, scalar
+from oprack_optimizer.kernels._update import BOTH, scalar
 
 
 @kernel("decayed_adagrad", place=BOTH, dtypes=FLOATS)
-@quiet
 def decayed_adagrad(Param, Grad, Moment, LearningRate, *, decay, epsilon, xp):
     kind = Param.dtype.type
     moment = Moment * kind(decay) + Grad * Grad * kind(1 - decay)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_optimizer.kernels._update import BOTH, quiet, scalar
+from oprack_optimizer.kernels._update import BOTH, scalar
 
 
 @kernel("dpsgd", place=BOTH, dtypes=FLOATS)
-@quiet
 def dpsgd(Param, Grad, LearningRate, *, clip, batch_size, sigma, seed, ctx, xp):
     kind = Param.dtype.type
     norm = xp.sqrt((Grad * Grad).sum())

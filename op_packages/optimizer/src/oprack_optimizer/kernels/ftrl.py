@@ -7,7 +7,7 @@ from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 from oprack.types import FLOATS
 
-from oprack_optimizer.kernels._update import BOTH, quiet, scalar
+from oprack_optimizer.kernels._update import BOTH, scalar
 
 
 def _step(p, squared, linear, g, lr, l1, l2, lr_power, xp):
@@ -24,14 +24,12 @@ def _step(p, squared, linear, g, lr, l1, l2, lr_power, xp):
 
 
 @kernel("ftrl", place=BOTH, dtypes=FLOATS)
-@quiet
 def ftrl(Param, SquaredAccumulator, LinearAccumulator, Grad, LearningRate, *, l1, l2, lr_power, xp):
     lr = scalar(LearningRate, Param.dtype)
     return _step(Param, SquaredAccumulator, LinearAccumulator, Grad, lr, l1, l2, lr_power, xp)
 
 
 @kernel("ftrl", dtypes=FLOATS)
-@quiet
 def ftrl_rows(Param, SquaredAccumulator, LinearAccumulator, Grad: SelectedRows, LearningRate, *, l1, l2, lr_power):
     """Rows without a gradient keep their values."""
     merged = Grad.merged()

@@ -6,7 +6,7 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
-from oprack_optimizer.kernels._update import BOTH, REALS, dense, quiet, rounded, scalar, working
+from oprack_optimizer.kernels._update import BOTH, REALS, dense, rounded, scalar, working
 from oprack_optimizer.kernels.adam import powers, skipped
 
 
@@ -30,7 +30,6 @@ def _update(param, grad, lr, m1, m2, b1pow, b2pow, master, rule, multi_precision
 
 
 @kernel("lamb", place=BOTH, dtypes=REALS)
-@quiet
 def lamb(
     Param,
     Grad,
@@ -59,7 +58,6 @@ def lamb(
 
 
 @kernel("lamb", dtypes=REALS)
-@quiet
 def lamb_rows(
     Param,
     Grad: SelectedRows,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.kernel import kernel
 
-from oprack_optimizer.kernels._update import BOTH, REALS, quiet, rounded, scalar, working
+from oprack_optimizer.kernels._update import BOTH, REALS, rounded, scalar, working
 
 
 def _step(p, grad, velocity, lr, mu, coefficient, decay, epsilon, rescale, xp):
@@ -20,7 +20,6 @@ def _step(p, grad, velocity, lr, mu, coefficient, decay, epsilon, rescale, xp):
 
 
 @kernel("lars_momentum", place=BOTH, dtypes=REALS)
-@quiet
 def lars_momentum(
     Param,
     Grad,

@@ -7,7 +7,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
-from oprack_optimizer.kernels._update import BOTH, REALS, dense, quiet, rounded, scalar, working
+from oprack_optimizer.kernels._update import BOTH, REALS, dense, rounded, scalar, working
 
 
 def step(p, grad, velocity, lr, mu, nesterov, method, coefficient, rescale):
@@ -23,7 +23,6 @@ def step(p, grad, velocity, lr, mu, nesterov, method, coefficient, rescale):
 
 
 @kernel("momentum", place=BOTH, dtypes=REALS)
-@quiet
 def momentum(
     Param,
     Grad,
@@ -46,7 +45,6 @@ def momentum(
 
 
 @kernel("momentum", dtypes=REALS)
-@quiet
 def momentum_rows(
     Param,
     Grad: SelectedRows,
@@ -69,7 +67,6 @@ def momentum_rows(
 
 
 @kernel("merged_momentum", place=BOTH, dtypes=REALS)
-@quiet
 def merged_momentum(
     Param,
     Grad,
@@ -100,7 +97,6 @@ def merged_momentum(
 
 
 @kernel("sparse_momentum", dtypes=REALS)
-@quiet
 def sparse_momentum(
     Param,
     Grad,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_optimizer.kernels._update import BOTH, quiet, scalar, shrink
+from oprack_optimizer.kernels._update import BOTH, scalar, shrink
 
 
 @kernel("proximal_gd", place=BOTH, dtypes=FLOATS)
-@quiet
 def proximal_gd(Param, Grad, LearningRate, *, l1, l2, xp):
     lr = scalar(LearningRate, Param.dtype)
     return shrink(Param - lr * Grad, lr, l1, l2, xp)

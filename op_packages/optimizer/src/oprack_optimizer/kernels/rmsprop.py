@@ -6,7 +6,7 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
-from oprack_optimizer.kernels._update import BOTH, REALS, dense, quiet, rounded, scalar, working
+from oprack_optimizer.kernels._update import BOTH, REALS, dense, rounded, scalar, working
 
 
 def _update(param, mean_square, grad, moment, lr, mean_grad, master, rule, multi_precision, xp):
@@ -27,7 +27,6 @@ def _update(param, mean_square, grad, moment, lr, mean_grad, master, rule, multi
 
 
 @kernel("rmsprop", place=BOTH, dtypes=REALS)
-@quiet
 def rmsprop(
     Param,
     MeanSquare,
@@ -50,7 +49,6 @@ def rmsprop(
 
 
 @kernel("rmsprop", dtypes=REALS)
-@quiet
 def rmsprop_rows(
     Param,
     MeanSquare,

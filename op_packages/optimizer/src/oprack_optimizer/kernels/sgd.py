@@ -7,11 +7,10 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
-from oprack_optimizer.kernels._update import BOTH, REALS, quiet, rounded, scalar, working
+from oprack_optimizer.kernels._update import BOTH, REALS, rounded, scalar, working
 
 
 @kernel("sgd", place=BOTH, dtypes=REALS)
-@quiet
 def sgd(Param, LearningRate, Grad, MasterParam=None, *, multi_precision, out=None, xp):
     p = working(Param, MasterParam, multi_precision)
     step = Grad.astype(p.dtype, copy=False) * scalar(LearningRate, p.dtype)
@@ -19,7 +18,6 @@ def sgd(Param, LearningRate, Grad, MasterParam=None, *, multi_precision, out=Non
 
 
 @kernel("sgd", dtypes=REALS)
-@quiet
 def sgd_rows(Param, LearningRate, Grad: SelectedRows, MasterParam=None, *, multi_precision, out=None):
     p = working(Param, MasterParam, multi_precision)
     new = p.copy() if out is None or p is not Param else out
@@ -29,7 +27,6 @@ def sgd_rows(Param, LearningRate, Grad: SelectedRows, MasterParam=None, *, multi
 
 
 @kernel("sgd", dtypes=REALS)
-@quiet
 def sgd_rows_of_rows(Param: SelectedRows, LearningRate, Grad: SelectedRows):
     """A table that holds some rows only; all rows of the gradient must be among them."""
     merged = Grad.merged()
