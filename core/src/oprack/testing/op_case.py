@@ -54,13 +54,16 @@ class OpCase:
         Raises DefinitionError when the case names a slot that the op does not have.
         """
         found = []
-        # the first prepared run of a program is traced, the second one runs generated code
-        prepared, built = Executor(), _Built(self, self.inputs)
-        for executor in (Executor(prepared=False, checks=CHECKS), prepared, prepared):
-            try:
+        prepared = Executor()
+        try:
+            built = _Built(self, self.inputs)
+            # the first prepared run of a program is traced, the second one runs generated code
+            for executor in (Executor(prepared=False, checks=CHECKS), prepared, prepared):
                 found += self._check_outputs(executor, built)
-            except OprackError as error:
-                return [f"{self.id}: {type(error).__name__}: {error}"]
+        except DefinitionError:
+            raise
+        except OprackError as error:
+            return [f"{self.id}: {type(error).__name__}: {error}"]
         return found + (self.check_gradient() if self.grads and not found else [])
 
     def _check_outputs(self, executor: Executor, built: _Built) -> list[str]:
