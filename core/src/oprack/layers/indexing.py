@@ -76,8 +76,21 @@ def _add_slice(x: Variable, cut: _Cut, axis: int, item: slice) -> None:
     if item.start is None and item.stop is None and step == 1:
         return
     start = (0 if step > 0 else _END) if item.start is None else item.start
-    stop = (_END if step > 0 else -_END) if item.stop is None else item.stop
-    cut.add(axis, start, stop, int(step))
+    cut.add(axis, start, _stop(x, axis, item.stop, int(step)), int(step))
+
+
+def _stop(x: Variable, axis: int, stop: Any, step: int) -> Any:
+    """The place before which a slice stops; walking back, -1 means to the op that the first element is taken, too."""
+    if stop is None:
+        return _END if step > 0 else -1
+    if step > 0 or hasattr(stop, "desc") or stop >= 0:
+        return stop
+    if x.shape[axis] < 0:
+        raise InvalidArgumentError(
+            f"index of variable {x.name!r}: a stop of {stop} with step {step} in dim {axis}, whose size is not known; "
+            "expected a stop that counts from the front"
+        )
+    return max(stop + x.shape[axis], -1)
 
 
 def _add_integer(x: Variable, cut: _Cut, axis: int, item: Any) -> None:
@@ -92,7 +105,8 @@ def _add_integer(x: Variable, cut: _Cut, axis: int, item: Any) -> None:
         i, size = int(item), x.shape[axis]
         if size >= 0 and not -size <= i < size:
             raise InvalidArgumentError(
-                f"index {i} of variable {x.name!r} is out of range for dim {axis} of size {size}"
+                f"index {i} of variable {x.name!r} is out of range for dim {axis} of size {size}; expected {-size} to "
+                f"{size - 1}"
             )
         cut.add(axis, i, i + 1 if i != -1 else _END)
     else:
