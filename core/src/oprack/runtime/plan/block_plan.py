@@ -81,6 +81,7 @@ def _read_by(operators: Sequence[OperatorBase], block: BlockDesc) -> set[str]:
         seen.add(index)
         for desc in block.program.blocks[index].ops:
             found.update((*desc.input_arg_names(), *desc.output_arg_names()))
-            found.update(v for v in desc.attrs.values() if isinstance(v, str))
+            named = (v if isinstance(v, list) else [v] for v in desc.attrs.values())
+            found.update(v for vs in named for v in vs if isinstance(v, str))
             pending += desc.sub_blocks()
     return found

@@ -46,7 +46,9 @@ class OpRecord:
 
     @property
     def plain(self) -> bool:
-        """Whether generated code can do it: nothing is transformed before the kernel, nor cut after it."""
+        """Whether generated code can do it: nothing is transformed before the kernel or after it, nor of its layout."""
+        if self.chosen.spec.layout != "any":
+            return False
         same = all(g is p for s, values in self.prepared.items() for g, p in zip(self.given[s], values, strict=True))
         return same and not self._made_real()
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import linecache
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError
 from oprack.runtime.plan.codegen import Generated, Generator, Port
 from oprack.runtime.plan.record import OpRecord, signature
-from oprack.tensor import LoDTensor, Scope
+from oprack.tensor import LoDTensor, Scope, SelectedRows
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc
@@ -55,7 +55,7 @@ class Segment:
         self._parameters = [n for n in reads if n in persistable]
         self._temporaries = [n for n in reads if n not in persistable]
         self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
-        self._last: tuple[list[Any], Any, Any] = ([], None, None)
+        self._last: tuple[list[Any], Any, Any, dict[int, int]] = ([], None, None, {})
         self._ops_text = f"{len(self.operators)} ops from {self.operators[0].key}"
 
     # Running ----------------------------------------------------------------------------------------------------------
@@ -64,13 +64,14 @@ class Segment:
         parameters = [_value(scope, n) for n in self._parameters]
         temporaries = [_value(scope, n) for n in self._temporaries]
         # parameters are the same objects from run to run, unless they are trained: then identity fails, not equality
-        known, parameter_key, parameter_shapes = self._last
+        known, parameter_key, parameter_shapes, sizes = self._last
         if known != parameters:
             parameter_key = tuple(map(signature, parameters))
             parameter_shapes = tuple(getattr(v, "shape", None) for v in parameters)
-            self._last = (parameters, parameter_key, parameter_shapes)
+            sizes = {n: n for shape in parameter_shapes if shape is not None for n in shape} | {0: 0, 1: 1}
+            self._last = (parameters, parameter_key, parameter_shapes, sizes)
         key = (run.excluded_libraries, run.place, parameter_key, tuple(map(signature, temporaries)))
-        shapes = (parameter_shapes, tuple(_inner_shape(v) for v in temporaries))
+        shapes = (parameter_shapes, _shapes(temporaries, sizes))
         compiled = self._compiled.get(key)
         if compiled is None or shapes not in compiled.shapes:
             self._trace(run, scope, key, shapes)
@@ -185,9 +186,24 @@ def _value(scope: Scope, name: str) -> Any:
     return var.value if var is not None else None
 
 
-def _inner_shape(value: Any) -> Any:
-    """Shape without the first dim, which batches and sequences vary; rank 0 stays apart from rank 1."""
-    if isinstance(value, LoDTensor):
-        shape = value.array.shape
-        return shape[1:] if shape else None
-    return None
+def _shapes(values: Sequence[Any], sizes: Mapping[int, int]) -> tuple[Any, ...]:
+    """What ops may ask of shapes, without the sizes that vary from batch to batch.
+
+    Per value the dims but the first one. First dims and numbers of sequences are numbered in the order in which they
+    turn up: which of them are equal counts, and whether one is 0, 1 or a dim of a parameter (sizes).
+    """
+    seen = dict(sizes)
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, LoDTensor):
+            shape = value.array.shape
+            outer = (*shape[:1], *(len(level) - 1 for level in value.lod))
+        elif isinstance(value, SelectedRows):
+            shape = (value.height, *value.value.shape[1:])
+            outer = (value.height, len(value.rows))
+        else:
+            found.append(None)
+            continue
+        # rank 0 has no outer size, which keeps it apart from rank 1
+        found.append((shape[1:], tuple(seen.setdefault(n, -len(seen)) for n in outer)))
+    return tuple(found)
