@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import numbers
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, Self
@@ -130,6 +131,10 @@ def _is_scalar(v: Any) -> bool:
     return isinstance(v, numbers.Number)
 
 
+def _in_32_bits(value: Any) -> Any:
+    return ctypes.c_float(value).value if isinstance(value, float) else value
+
+
 Checks = list[tuple[str, Callable[[Any], bool]]]
 
 # (what a value must be, in words; the test of one element; the conversion of one element; whether it is a list)
@@ -161,6 +166,7 @@ class OpAttrChecker:
     def __init__(self, op_type: str, attrs: Iterable[tuple[AttrProto, Checks]]) -> None:
         self.op_type = op_type
         self._attrs = list(attrs)
+        self._floats = [p.name for p, _ in self._attrs if p.type in (AttrType.FLOAT, AttrType.FLOATS)]
 
     def check(self, attrs: dict[str, Any], tensor_attrs: Collection[str] = ()) -> dict[str, Any]:
         """A new dict: every declared attribute, checked and converted; then the others, as they are.
@@ -192,6 +198,16 @@ class OpAttrChecker:
             if name not in checked:
                 checked[name] = value
         return checked
+
+    def stored(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """`attrs` with each FLOAT as its 32 bits hold it, so that a program runs alike before and after it is saved."""
+        for name in self._floats:
+            value = attrs[name]
+            if isinstance(value, float):
+                attrs[name] = _in_32_bits(value)
+            elif isinstance(value, list):
+                attrs[name] = [_in_32_bits(v) for v in value]
+        return attrs
 
     def _checked(self, proto: AttrProto, checks: Checks, value: Any) -> Any:
         words, test, convert, is_list = _RULES[proto.type]

@@ -41,7 +41,7 @@ class OperatorBase(CreatorFacet):
             and info.proto.attrs[name].type not in (AttrType.VAR, AttrType.VARS)
         }
         self.attrs: dict[str, Any] = (
-            info.checker.check(desc.attrs, self.tensor_attrs) if info.checker else dict(desc.attrs)
+            info.checker.stored(info.checker.check(desc.attrs, self.tensor_attrs)) if info.checker else dict(desc.attrs)
         )
         self.key = f"{block.idx}/{index}/{self.type}"
 
