@@ -52,6 +52,9 @@ def pool_geometry(ctx: Any, spatial: Sequence[int]) -> PoolGeometry:
         len(ksize) == len(spatial) or any(not isinstance(k, int) for k in ksize),
         f"ksize is {list(ksize)}; expected {len(spatial)} numbers, one per spatial dim",
     )
+    # Fluid writes -1 for a global window
+    sizes = [] if ctx.attr("global_pooling") else [k for k in ksize if isinstance(k, int)]
+    ctx.require(all(k > 0 for k in sizes), f"ksize is {list(ksize)}; expected numbers greater than 0")
     geo = PoolGeometry.of(spatial, ctx.attrs)
     ctx.require(
         all(o == -1 or o > 0 for o in geo.out),
@@ -63,4 +66,4 @@ def pool_geometry(ctx: Any, spatial: Sequence[int]) -> PoolGeometry:
 
 def ksize_attr(**flags: Any) -> Attr:
     doc = "Size of the windows; with adaptive the size of the output."
-    return Attr(REQUIRED, doc, type=AttrType.INTS, **flags).each(lambda k: k > 0, "greater than 0")
+    return Attr(REQUIRED, doc, type=AttrType.INTS, **flags)
