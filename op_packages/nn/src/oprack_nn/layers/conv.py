@@ -208,10 +208,18 @@ def pool2d(
 
 
 def adaptive_pool2d(input, pool_size, pool_type="max", name=None):
-    """Pooling of [N, C, H, W] to [N, C, *pool_size], with windows that share the image evenly. Op pool2d."""
+    """Pooling of [N, C, H, W] to [N, C, *pool_size], with windows that share the image evenly.
+
+    Ops pool2d, max_pool2d_with_index. Raises InvalidArgumentError.
+    """
     layer = "adaptive_pool2d"
     input, _, _ = _image(input, "NCHW", layer)
     if pool_type not in ("max", "avg"):
         raise InvalidArgumentError(f"{layer}: pool_type is {pool_type!r}; expected 'max' or 'avg'")
-    attrs = {"pooling_type": pool_type, "ksize": _pair(pool_size, "pool_size", layer), "adaptive": True}
-    return LayerHelper(layer, name=name).apply("pool2d", {"X": input}, attrs)
+    helper = LayerHelper(layer, name=name)
+    attrs = {"ksize": _pair(pool_size, "pool_size", layer), "adaptive": True}
+    if pool_type == "max":
+        out, places = helper.apply("max_pool2d_with_index", {"X": input}, attrs)
+        places.stop_gradient = True
+        return out
+    return helper.apply("pool2d", {"X": input}, attrs | {"pooling_type": pool_type})
