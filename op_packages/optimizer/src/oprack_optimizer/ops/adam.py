@@ -33,7 +33,8 @@ class Adam(OpDef, type="adam"):
     $$ParamOut = Param - LearningRate \frac{\sqrt{1 - Beta2Pow}}{1 - Beta1Pow}
     \cdot \frac{m_1}{\sqrt{m_2} + epsilon \sqrt{1 - Beta2Pow}}$$; then the powers are multiplied by their betas.
 
-    A SelectedRows gradient counts as 0 in the other rows; with lazy_mode those rows are left alone."""
+    A SelectedRows gradient counts as 0 in the other rows; with lazy_mode those rows are left alone. There Paddle 2.6.2
+    on CPU takes the powers of the next step when they are updated in place; here the formula holds."""
 
     Param = PARAM
     Grad = GRAD
