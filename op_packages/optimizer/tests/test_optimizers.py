@@ -16,7 +16,7 @@ from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMe
 from oprack.types import VarType
 
 sys.path.insert(0, str(Path(__file__).parent))
-import formulas as f
+import update_formulas as f
 
 RATE = 0.1
 O = optimizer  # noqa: E741
