@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import sys
 from pathlib import Path
 
@@ -48,6 +50,9 @@ def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
     [
         (["--pack-name", "Bad Name"], "pack_name is 'Bad Name'; expected lower-case words joined by _"),
         (["--pack-name", "math"], "which is a pack of oprack itself"),
+        (["--description", 'Ops for "fast" nets'], "description is 'Ops for \"fast\" nets'; expected one line without"),
+        (["--author", "C:\\me"], "author is 'C:\\\\me'; expected one line without"),
+        (["--email", "a\nb"], "email is 'a\\nb'; expected one line without"),
         (["--first-op", "class"], "first_op is 'class'"),
         (["--first-op", "foo_grad"], "names that end in _grad are gradient ops"),
     ],
@@ -60,6 +65,13 @@ def test_refuses_wrong_answers(
     assert reason in errors
     assert "Traceback" not in errors
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_pack_of_oprack_is_reserved() -> None:
+    hook = (ROOT / "templates" / "op_pack" / "hooks" / "pre_gen_project.py").read_text()
+    (block,) = re.findall(r"^RESERVED = (\{.*?\})$", hook, re.M | re.S)
+    packs = {p.parent.name for p in (ROOT / "op_packages").glob("*/pyproject.toml")}
+    assert packs | {"core"} == ast.literal_eval(block)
 
 
 def test_an_existing_folder_is_left_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,25 @@ ANSWERS = {
     "dist_name": "{{ cookiecutter.dist_name }}",
     "class_name": "{{ cookiecutter.class_name }}",
 }
-RESERVED = {"core", "math", "tensor", "nn", "sequence", "control_flow", "random", "vision"}
+TEXTS = {
+    "description": {{ cookiecutter.description|jsonify }},
+    "author": {{ cookiecutter.author|jsonify }},
+    "email": {{ cookiecutter.email|jsonify }},
+}
+RESERVED = {
+    "amp",
+    "control_flow",
+    "core",
+    "math",
+    "metric",
+    "nn",
+    "optimizer",
+    "random",
+    "sequence",
+    "sparse",
+    "tensor",
+    "vision",
+}
 
 WORDS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 problems = []
@@ -23,6 +41,9 @@ if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", ANSWERS["dist_name"]):
     problems.append(f"dist_name is {ANSWERS['dist_name']!r}; expected lower-case words joined by -, such as 'oprack-my-pack'")
 if not ANSWERS["class_name"].isidentifier():
     problems.append(f"class_name is {ANSWERS['class_name']!r}; expected a Python class name, such as 'ScaledSquare'")
+for name, text in TEXTS.items():
+    if not text.isprintable() or '"' in text or "\\" in text:
+        problems.append(f"{name} is {text!r}; expected one line without quotation marks and backslashes")
 if ANSWERS["pack_name"] in RESERVED:
     problems.append(f"pack_name is {ANSWERS['pack_name']!r}, which is a pack of oprack itself; choose another one")
 if ANSWERS["first_op"].endswith("_grad"):
