@@ -37,6 +37,7 @@ class Config(NoEffectSettings):
         self._threads: int | None = None
         self._ir_optim = True
         self._ir_debug = False
+        self._strict_sums = False
         self._memory_optim = False
         self._profile = False
         self._log = True
@@ -170,14 +171,37 @@ class Config(NoEffectSettings):
         return self._ir_optim
 
     def switch_ir_debug(self, x: bool = True) -> None:
+        """Verify the program after every pass; a pass that breaks it then is an error."""
         self._ir_debug = bool(x)
 
+    def ir_debug(self) -> bool:
+        return self._ir_debug or self._passes.debug
+
+    def switch_strict_sums(self, x: bool = True) -> None:
+        """Leave out passes that change the order of float sums or rounding: numbers are those of the program as saved.
+
+        Not a setting of Paddle.
+        """
+        self._strict_sums = bool(x)
+
+    def strict_sums(self) -> bool:
+        return self._strict_sums
+
     def pass_builder(self) -> PassBuilder:
-        return self._passes
+        """The passes that will run with the settings as they are now."""
+        from oprack.ir import registered_passes, select_passes
+        from oprack.tensor import CPUPlace, CUDAPlace
+
+        selected = select_passes(
+            CUDAPlace(self._gpu_device_id) if self._use_gpu else CPUPlace(),
+            excluded_libraries=() if self._mkldnn else ("onednn",),
+            strict=self._strict_sums,
+        )
+        return self._passes.show([p.name for p in selected], [p.name for p in registered_passes()])
 
     def delete_pass(self, name: str) -> None:
         """Keep a pass from running."""
-        self._passes.delete_pass(name)
+        self.pass_builder().delete_pass(name, stacklevel=5)
 
     def enable_memory_optim(self, x: bool = True) -> None:
         """Drop each intermediate value after its last use; `clear_intermediate_tensor` then finds none."""
@@ -240,7 +264,8 @@ class Config(NoEffectSettings):
         rows += [("enable_mkldnn", _bool(self._mkldnn)), ("mkldnn_cache_capacity", str(self._mkldnn_cache_capacity))]
         rows += [None, ("use_gpu", _bool(self._use_gpu))]
         rows += [("gpu_device_id", str(self._gpu_device_id))] if self._use_gpu else []
-        rows += [None, ("ir_optim", _bool(self._ir_optim)), ("ir_debug", _bool(self._ir_debug))]
+        rows += [None, ("ir_optim", _bool(self._ir_optim)), ("ir_debug", _bool(self.ir_debug()))]
+        rows += [("strict_sums", "true")] if self._strict_sums else []
         rows += [("deleted_passes", ", ".join(sorted(self._passes.deleted)))] if self._passes.deleted else []
         rows += [("memory_optim", _bool(self._memory_optim)), ("enable_profile", _bool(self._profile))]
         rows += [("enable_log", _bool(self._log))]

@@ -2,37 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.inference.no_effect import say_once
 
 
 class PassBuilder:
-    """Names of passes in order, and those that the client took out."""
+    """Names of passes in order. The client's changes are kept apart from the list that they are made to, which may
+    still change with the Config.
 
-    def __init__(self, passes: list[str] | None = None) -> None:
-        self._passes = list(passes or [])
+    deleted: names that the client took out. debug: whether graphs are verified after every pass.
+    """
+
+    def __init__(self, passes: Sequence[str] = ()) -> None:
+        self._selected = list(passes)
+        self._known = set(passes)
+        self._added: list[tuple[int | None, str]] = []
         self.deleted: set[str] = set()
+        self.debug = False
+
+    def show(self, selected: Sequence[str], known: Sequence[str]) -> PassBuilder:
+        """Take the passes that the Config selects now, of all that there are; returns itself."""
+        self._selected, self._known = list(selected), set(known)
+        return self
 
     def all_passes(self) -> list[str]:
-        return list(self._passes)
+        """The passes that will run, in order."""
+        names = [n for n in self._selected if n not in self.deleted]
+        for index, name in self._added:
+            names.insert(len(names) if index is None else index, name)
+        return names
 
     def append_pass(self, name: str) -> None:
-        self._passes.append(name)
+        """Add a pass at the end."""
+        self._add(None, name)
 
     def insert_pass(self, index: int, name: str) -> None:
-        self._passes.insert(index, name)
+        """Add a pass at a position."""
+        self._add(index, name)
 
-    def delete_pass(self, name: str | int) -> None:
+    def _add(self, index: int | None, name: str) -> None:
+        if name not in self._known:
+            self._say_unknown("PassBuilder.append_pass", name, 5)
+        self._added.append((index, name))
+
+    def delete_pass(self, name: str | int, stacklevel: int = 4) -> None:
         """Take a pass out, by name or position. Said once when it is no pass of an installed pack."""
         if isinstance(name, int):
-            name = self._passes[name]
+            name = self.all_passes()[name]
+        known = name in self._known or any(name == added for _, added in self._added)
+        self._added = [(i, n) for i, n in self._added if n != name]
         self.deleted.add(name)
-        if name in self._passes:
-            self._passes = [p for p in self._passes if p != name]
-        else:
-            say_once("Config.delete_pass of Paddle's own passes", f"{name!r} is no pass of an installed pack", 4)
+        if not known:
+            self._say_unknown("Config.delete_pass", name, stacklevel)
+
+    def _say_unknown(self, setting: str, name: str, stacklevel: int) -> None:
+        say_once(f"{setting} of Paddle's own passes", f"{name!r} is no pass of an installed pack", stacklevel)
 
     def turn_on_debug(self) -> None:
-        say_once("PassBuilder.turn_on_debug", "compare `oprack show --ops` of the program before and after")
+        """Verify the graph after every pass."""
+        self.debug = True
 
     def __repr__(self) -> str:
-        return f"PassBuilder({self._passes})"
+        return f"PassBuilder({self.all_passes()})"

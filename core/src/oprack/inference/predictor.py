@@ -18,6 +18,7 @@ from oprack.inference.config import Config
 from oprack.inference.no_effect import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
 from oprack.io.inference_model import InferenceModel, load_from_buffers, load_inference_model
+from oprack.program import Program
 from oprack.runtime import NaiveExecutor, Profiler
 from oprack.runtime.feed_fetch import set_feeds
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
@@ -67,8 +68,8 @@ class Predictor:
     def __init__(self, config: Config, shared: Predictor | None = None) -> None:
         self._config = Config(config)
         self._parameters: Scope = shared._parameters if shared else Scope()
-        self._model: InferenceModel = shared._model if shared else _load(self._config, self._parameters)
         self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
+        self._model: InferenceModel = shared._model if shared else self._load()
         self._scope = self._parameters.new_scope()
         weakref.finalize(self, self._parameters.delete_scope, self._scope)
         self._prepared = self._executor.prepare(self._model.program.desc).complete()
@@ -81,6 +82,27 @@ class Predictor:
         if self._config.profile_enabled():
             self._profiler = Profiler()
             weakref.finalize(self, _print_profile, self._profiler)
+
+    def _load(self) -> InferenceModel:
+        """The model, rewritten by the passes that the Config lets run; parameters that it needs no more are freed."""
+        model = _load(self._config, self._parameters)
+        if not self._config.ir_optim():
+            return model
+        from oprack.ir import optimize, registered_passes
+
+        executor, known = self._executor, {p.name: p for p in registered_passes(self._executor.manager)}
+        executor.check(model.program.desc)
+        optimized = optimize(
+            model.program.desc,
+            self._parameters,
+            keep=model.fetch_names,
+            passes=[known[n] for n in self._config.pass_builder().all_passes() if n in known],
+            place=executor.place,
+            manager=executor.manager,
+            debug=self._config.ir_debug() or None,
+        )
+        self._parameters.erase(optimized.unused)
+        return InferenceModel(Program(optimized.program), model.feed_names, model.fetch_names)
 
     def _make_executor(self) -> NaiveExecutor:
         place: Place = CUDAPlace(self._config.gpu_device_id()) if self._config.use_gpu() else CPUPlace()

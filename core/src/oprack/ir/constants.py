@@ -40,7 +40,7 @@ def fold_constants(graph: Graph) -> int:
         return 0
     executor = NaiveExecutor(graph.place, manager=graph.manager, prepared=False)
     count = 0
-    for op in graph.ops.copy():
+    for op in graph.ops:
         count += _fold(graph, op, executor)
     return count
 

@@ -38,7 +38,7 @@ class Fusion:
     def apply_once(self, graph: Graph) -> int:
         """One walk over the ops; returns the number of rewrites."""
         count = 0
-        for op in list(graph.ops):
+        for op in graph.ops:
             if op.type in self._types and any(n.producer is op for n in op.writes()):
                 count += self._apply_at(graph, op)
         return count
@@ -149,8 +149,12 @@ def _replace(match: Match, result: Mapping[str, Value]) -> bool:
             return False
     _redirect_unchanged(match)
     _make(match, result)
-    for op in sorted(set(match.found.ops.values()), key=graph.ops.index, reverse=True):
-        graph.remove_op(op)
+    waiting = list(dict.fromkeys(match.found.ops.values()))
+    while waiting:
+        free = [op for op in waiting if not any(n.consumers for n in op.writes() if n.producer is op)]
+        for op in free or waiting:
+            graph.remove_op(op)
+            waiting.remove(op)
     return True
 
 
@@ -168,6 +172,7 @@ def _make(match: Match, result: Mapping[str, Value]) -> None:
     """Add the new ops before the root; what stands for an output of the root is written to its variable."""
     graph, root = match.graph, match.root
     targets = {(id(v.op), v.slot): root.outputs[s][0] for s, v in result.items() if isinstance(v, NewVar)}
+    base = root.outputs[next(iter(result))][0].name
     params: dict[int, VarNode] = {}
     outputs: dict[tuple[int, str], VarNode] = {}
 
@@ -186,6 +191,6 @@ def _make(match: Match, result: Mapping[str, Value]) -> None:
         for slot, proto in graph.manager.op_info(new.type).proto.outputs.items():
             target = targets.get((id(new), slot))
             if target is not None or slot in new.wanted or not (proto.dispensable or proto.extra):
-                outs[slot] = [target or graph.new_var(next(iter(root.writes())).name)]
+                outs[slot] = [target or graph.new_var(base)]
                 outputs[id(new), slot] = outs[slot][0]
         graph.add_op(new.type, inputs, outs, new.attrs, before=root)

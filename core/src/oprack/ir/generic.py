@@ -12,7 +12,7 @@ from oprack.types import EMPTY_VAR, VarType
 def remove_dead_code(graph: Graph) -> int:
     """Remove ops whose outputs nobody reads; ops that run themselves may have effects and stay."""
     count = 0
-    for op in reversed(graph.ops.copy()):
+    for op in reversed(graph.ops):
         if _is_dead(graph, op):
             graph.remove_op(op)
             count += 1
@@ -29,7 +29,7 @@ def _is_dead(graph: Graph, op: OpNode) -> bool:
 def remove_identities(graph: Graph) -> int:
     """Remove ops that give back their first input as their first output, as their packs declare it (`identity`)."""
     count = 0
-    for op in graph.ops.copy():
+    for op in graph.ops:
         pair = _identity(graph, op)
         if pair is not None and graph.replace_var(*pair):
             graph.remove_op(op)

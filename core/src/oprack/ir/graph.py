@@ -24,10 +24,9 @@ from oprack.types import EMPTY_VAR, VarType
 class Graph:
     """A block of a copy of `program`, to be rewritten; `to_program()` gives the program back.
 
-    Names are overwritten in place in programs; here each write of a name makes a VarNode of its own. ops: in an order
-    in which they can run. scope: holds the values of parameters; new ones are added to it under fresh names, those that
-    it has are never changed. place: where the program will run. keep: names that are read after a run, besides those of
-    fetch ops.
+    Names are overwritten in place in programs; here each write of a name makes a VarNode of its own.
+    scope: holds the values of parameters; new ones are added to it under fresh names, those that it has are never
+    changed. place: where the program will run. keep: names that are read after a run, besides those of fetch ops.
     Raises UnknownOpError when an op is of no installed pack.
     """
 
@@ -47,7 +46,10 @@ class Graph:
         self.manager = manager or default_manager()
         self.place = place or CPUPlace()
         self.keep = {*keep, *(name for _, name in (*fetch_columns(self.block), *feed_columns(self.block)))}
-        self.ops: list[OpNode] = []
+        self._ops: list[OpNode] = []
+        self._removed: set[OpNode] = set()
+        self._inserted: dict[OpNode, list[OpNode]] = {}
+        self._numbers: dict[str, int] = {}
         self._pool = DeviceContextPool(self.manager.place_factory)
         self._versions: dict[str, list[VarNode]] = {}
         self._elsewhere = used_by_blocks(b for b in self.program.blocks if b is not self.block)
@@ -80,7 +82,7 @@ class Graph:
             op.hidden_writes.append(self._written(name, op))
         for node in (*op.hidden_writes, *(n for n in op.writes() if n.name in written)):
             node.pinned = True
-        self.ops.append(op)
+        self._ops.append(op)
 
     def _outer(self, name: str, inner: Sequence[BlockDesc]) -> bool:
         """Whether a name that sub-blocks or attributes use is a variable outside of these sub-blocks."""
@@ -110,6 +112,22 @@ class Graph:
         node.version = versions[-1].version + 1 if versions else int(node.producer is not None)
         node.pinned = node.name in self._elsewhere[0] or node.name in self._elsewhere[1]
         versions.append(node)
+
+    @property
+    def ops(self) -> list[OpNode]:
+        """The ops in an order in which they can run, as a list of the caller's own."""
+        if self._removed or self._inserted:
+            ops: list[OpNode] = []
+            waiting = [(op, False) for op in reversed(self._ops)]
+            while waiting:
+                op, ready = waiting.pop()
+                before = [] if ready else self._inserted.pop(op, [])
+                if before:
+                    waiting += [(op, True), *((new, False) for new in reversed(before))]
+                elif op not in self._removed:
+                    ops.append(op)
+            self._ops, self._removed = ops, set()
+        return self._ops.copy()
 
     # Questions --------------------------------------------------------------------------------------------------------
     def vars(self) -> list[VarNode]:
@@ -160,9 +178,10 @@ class Graph:
     # Changes ----------------------------------------------------------------------------------------------------------
     def fresh_name(self, like: str) -> str:
         """A name that neither the program nor the scope has, made from `like`."""
-        base, i = like.split(".ir_", 1)[0], 0
+        base = like.split(".ir_", 1)[0]
         while True:
-            name, i = f"{base}.ir_{i}", i + 1
+            number = self._numbers[base] = self._numbers.get(base, -1) + 1
+            name = f"{base}.ir_{number}"
             if not any(name in b.vars for b in self.program.blocks) and (self.scope is None or name not in self.scope):
                 self._made.add(name)
                 return name
@@ -218,7 +237,10 @@ class Graph:
             node._consumers[op] = None
         for node in op.writes():
             node.producer = op
-        self.ops.insert(len(self.ops) if before is None else self.ops.index(before), op)
+        if before is None:
+            self._ops = [*self.ops, op]
+        else:
+            self._inserted.setdefault(before, []).append(op)
         return op
 
     def remove_op(self, op: OpNode) -> None:
@@ -232,7 +254,7 @@ class Graph:
             node._consumers.pop(op, None)
             if not node._consumers and node.producer is None and node in self._versions.get(node.name, ()):
                 self._versions[node.name].remove(node)
-        self.ops.remove(op)
+        self._removed.add(op)
 
     def replace_input(self, op: OpNode, old: VarNode, new: VarNode) -> None:
         """Let an op read `new` wherever its slots read `old`."""
@@ -274,7 +296,7 @@ class Graph:
     # Back to a program ------------------------------------------------------------------------------------------------
     def sort(self) -> None:
         """Put the ops into an order in which they can run, as near to the present one as can be. Raises GraphError."""
-        self.ops = runnable_order(self.ops, self._versions.values())
+        self._ops = runnable_order(self.ops, self._versions.values())
 
     def to_program(self) -> ProgramDesc:
         """The program with this block as it is now; it needs the graph no longer.
@@ -283,11 +305,11 @@ class Graph:
         """
         self.sort()
         before = names_of(self.program)
-        for op in self.ops:
+        for op in self._ops:
             op.desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
             op.desc.outputs = {slot: [n.name for n in nodes] for slot, nodes in op.outputs.items()}
             op.desc.edits += 1
-        self.block.ops = [op.desc for op in self.ops]
+        self.block.ops = [op.desc for op in self._ops]
         gone = (before | self._made) - names_of(self.program) - self.keep
         for name in gone:
             self.block.remove_var(name)
@@ -295,6 +317,14 @@ class Graph:
         if self.scope is not None:
             self.scope.erase([name for name in gone if name in self._made])
         return self.program
+
+    def discard(self) -> None:
+        """Free the parameters that were added; the graph is of no use then."""
+        if self.scope is not None:
+            self.scope.erase(sorted(self._made))
+
+    def __len__(self) -> int:
+        return len(self.ops)
 
     def __repr__(self) -> str:
         return f"<Graph of block {self.block.idx}: {len(self.ops)} ops>"

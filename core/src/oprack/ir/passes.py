@@ -23,6 +23,9 @@ from oprack.tensor import CPUPlace, Place, Scope
 DEBUG = "OPRACK_IR_DEBUG"
 """Environment variable: 1 = verify every graph before the first pass and after each."""
 
+# Each block costs a look at all others.
+_MOST_BLOCKS = 64
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -156,14 +159,29 @@ def optimize(
     Raises GraphError when verification fails. The random numbers of an op depend on its position, so an op that draws
     without a seed of its own draws other numbers in the rewritten program.
     """
-    runner = _Runner(program, scope, frozenset(keep), place, manager or default_manager(), debug)
-    for one in select_passes(place, manager=runner.manager) if passes is None else passes:
-        runner.run(one)
-    return runner.result()
+    manager = manager or default_manager()
+    chosen = list(select_passes(place, manager=manager) if passes is None else passes)
+    verifying = os.environ.get(DEBUG, "") not in ("", "0") if debug is None else debug
+    runner = _Runner(program, scope, frozenset(keep), place, manager, verifying)
+    while True:
+        try:
+            return runner.run(chosen)
+        except _Failed as failed:
+            if verifying and isinstance(failed.cause, GraphError):
+                raise GraphError(f"pass {failed.one.name} of {failed.one.owner}: {failed.cause}") from failed.cause
+            runner.leave_out(failed)
+
+
+class _Failed(Exception):
+    """A pass raised; the program may be half rewritten."""
+
+    def __init__(self, one: Pass, cause: Exception) -> None:
+        super().__init__(one.name)
+        self.one, self.cause = one, cause
 
 
 class _Runner:
-    """One run of passes over a program."""
+    """Runs passes over the blocks of a program; begins anew without those that failed."""
 
     def __init__(
         self,
@@ -172,65 +190,55 @@ class _Runner:
         keep: frozenset[str],
         place: Place | None,
         manager: PackManager,
-        debug: bool | None,
+        verifying: bool,
     ) -> None:
-        self.original, self.program = program, program
-        self.scope, self.keep, self.place, self.manager = scope, keep, place, manager
-        self.verifying = os.environ.get(DEBUG, "") not in ("", "0") if debug is None else debug
-        self.reports: list[PassReport] = []
+        self.program, self.scope, self.keep, self.place = program, scope, keep, place
+        self.manager, self.verifying = manager, verifying
+        self.failed: dict[str, str] = {}
 
-    def run(self, one: Pass) -> None:
-        """Run a pass over every block; one that fails is reported and leaves the program as it was."""
-        report = PassReport(one.name, one.owner, ops_before=_count(self.program))
-        start = time.perf_counter()
+    def leave_out(self, failed: _Failed) -> None:
+        """Report a pass that failed, and skip it from now on."""
+        one = failed.one
+        self.failed[one.name] = f"{type(failed.cause).__name__}: {failed.cause}"
+        text = f"pass {one.name} of {one.owner} is left out: {self.failed[one.name]}"
+        warnings.warn(BrokenPackWarning(text), stacklevel=4)
+
+    def run(self, passes: Sequence[Pass]) -> Optimized:
+        """Run all passes over one block after the other. Raises _Failed when one can't be imported or fails."""
+        reports = [PassReport(p.name, p.owner, error=self.failed.get(p.name, "")) for p in passes]
         program = self.program
-        try:
-            function = one.load()
-            if not callable(function):
-                raise PackError(f"{one.target!r} is {function!r}; expected a function or fusion that takes a Graph")
-            for index in range(len(program.blocks)):
-                program, matches = self._rewritten(function, one, program, index)
-                report.matches += matches
-            self._take(program)
-        except Exception as error:
-            report.matches = 0
-            if self.verifying and isinstance(error, GraphError):
-                raise GraphError(f"pass {one.name} of {one.owner}: {error}") from error
-            report.error = f"{type(error).__name__}: {error}"
-            text = f"pass {one.name} of {one.owner} is left out: {report.error}"
-            warnings.warn(BrokenPackWarning(text), stacklevel=4)
-        report.ops_after = _count(self.program)
-        report.milliseconds = (time.perf_counter() - start) * 1e3
-        self.reports.append(report)
+        for index in range(min(len(program.blocks), _MOST_BLOCKS)):
+            graph = Graph(program, index, scope=self.scope, keep=self.keep, manager=self.manager, place=self.place)
+            try:
+                self._run_block(graph, passes, reports)
+            except BaseException:
+                graph.discard()
+                raise
+            program = graph.to_program()
+        ops = sum(len(block.ops) for block in self.program.blocks)
+        for report in reports:
+            report.ops_before, ops = ops, ops + report.ops_after
+            report.ops_after = ops
+        gone = names_of(self.program) - names_of(program) - self.keep
+        persistable = {v.name for b in self.program.blocks for v in b.vars.values() if v.persistable}
+        return Optimized(program, reports, sorted(persistable & gone))
 
-    def _rewritten(self, function: Any, one: Pass, program: ProgramDesc, index: int) -> tuple[ProgramDesc, int]:
-        graph = Graph(program, index, scope=self.scope, keep=self.keep, manager=self.manager, place=self.place)
+    def _run_block(self, graph: Graph, passes: Sequence[Pass], reports: Sequence[PassReport]) -> None:
         known = inputs_of(graph)
         if self.verifying:
             verify(graph)
-        matches = function(graph)
-        if not isinstance(matches, int):
-            raise PackError(f"{one.target!r} returned {matches!r}; expected how often it rewrote the graph")
-        if not matches:
-            return program, 0
-        if self.verifying:
-            verify(graph, known)
-        return graph.to_program(), matches
-
-    def _take(self, program: ProgramDesc) -> None:
-        """Go on with a rewritten program; parameters that an earlier pass made and this one left are freed."""
-        made = _persistable(self.program) - _persistable(self.original)
-        self.scope.erase(sorted(made - _persistable(program)))
-        self.program = program
-
-    def result(self) -> Optimized:
-        gone = names_of(self.original) - names_of(self.program) - self.keep
-        return Optimized(self.program, self.reports, sorted(_persistable(self.original) & gone))
-
-
-def _persistable(program: ProgramDesc) -> set[str]:
-    return {v.name for b in program.blocks for v in b.vars.values() if v.persistable}
-
-
-def _count(program: ProgramDesc) -> int:
-    return sum(len(block.ops) for block in program.blocks)
+        for one, report in zip(passes, reports, strict=True):
+            if report.error:
+                continue
+            start, ops = time.perf_counter(), len(graph)
+            try:
+                matches = one.load()(graph)
+                if not isinstance(matches, int):
+                    raise PackError(f"{one.target!r} returned {matches!r}; expected how often it rewrote the graph")
+                if matches and self.verifying:
+                    verify(graph, known)
+            except Exception as error:
+                raise _Failed(one, error) from error
+            report.matches += matches
+            report.ops_after += len(graph) - ops
+            report.milliseconds += (time.perf_counter() - start) * 1e3

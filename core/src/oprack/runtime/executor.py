@@ -73,6 +73,10 @@ class NaiveExecutor:
         """
         return self._cache.get(desc, self.manager, self.place)
 
+    def check(self, desc: ProgramDesc) -> None:
+        """Raise as `prepare` when the program can't be run: ops that no pack brings, blocks in a circle or too deep."""
+        PreparedProgram(desc, self.manager, self.place)
+
     def run_prepared(
         self,
         program: PreparedProgram,

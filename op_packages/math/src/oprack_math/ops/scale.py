@@ -27,6 +27,9 @@ class Scale(OpDef, type="scale"):
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
+    def identity(ctx):
+        return ctx.attr("scale") == 1 and ctx.attr("bias") == 0 and not ctx.has_input("ScaleTensor")
+
     def make_grad(fwd):
         return GradOp(
             "scale",

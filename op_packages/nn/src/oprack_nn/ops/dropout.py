@@ -41,6 +41,11 @@ def _infer_grad_shape(ctx):
     ctx.share_lod("Out@GRAD", "X@GRAD")
 
 
+def _identity(ctx):
+    unscaled = ctx.attr("dropout_implementation") == "upscale_in_train" or ctx.attr("dropout_prob") == 0
+    return ctx.attr("is_test") and unscaled
+
+
 class Dropout(OpDef, type="dropout"):
     r"""Drops each element with probability p: $$Out = X \cdot Mask$$, scaled as `dropout_implementation` says"""
 
@@ -55,6 +60,7 @@ class Dropout(OpDef, type="dropout"):
     seed = _SEED
     expected_kernel_type = dtype_of("X")
     infer_var_type = _infer_mask_type
+    identity = _identity
     make_grad = _make_grad
 
     def infer_shape(ctx):
@@ -94,6 +100,7 @@ class DropoutNd(OpDef, type="dropout_nd"):
     seed = _SEED
     expected_kernel_type = dtype_of("X")
     infer_var_type = _infer_mask_type
+    identity = _identity
     make_grad = _make_grad
 
     def infer_shape(ctx):

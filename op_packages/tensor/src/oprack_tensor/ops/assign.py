@@ -25,5 +25,8 @@ class Assign(OpDef, type="assign"):
             ctx.set_dim("Out", ctx.dim("X"))
             ctx.share_lod("X", "Out")
 
+    def identity(ctx):
+        return ctx.has_input("X")
+
     def make_grad(fwd):
         return GradOp("assign", X=fwd.output_grad("Out"), Out=fwd.input_grad("X"))

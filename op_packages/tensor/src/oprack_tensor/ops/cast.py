@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOp, Input, OpDef, Output
-from oprack.types import AttrType
+from oprack.types import AttrType, dtype_name
 
 
 class Cast(OpDef, type="cast"):
@@ -22,6 +22,9 @@ class Cast(OpDef, type="cast"):
     def infer_var_type(ctx):
         ctx.set_kind("Out", ctx.kind("X"))
         ctx.set_dtype("Out", ctx.attr("out_dtype"))
+
+    def identity(ctx):
+        return ctx.dtype("X") == dtype_name(ctx.attr("out_dtype"))
 
     def make_grad(fwd):
         back = {"in_dtype": fwd.attrs["out_dtype"], "out_dtype": fwd.attrs["in_dtype"]}

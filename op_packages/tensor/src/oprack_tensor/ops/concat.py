@@ -49,6 +49,9 @@ class Concat(OpDef, type="concat"):
             out.append(known.pop() if known else -1)
         ctx.set_dim("Out", out)
 
+    def identity(ctx):
+        return ctx.input_count("X") == 1
+
     def make_grad(fwd):
         return GradOp(
             "concat_grad",

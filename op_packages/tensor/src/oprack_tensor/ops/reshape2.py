@@ -17,6 +17,13 @@ def _infer_shape(ctx):
     return dims
 
 
+def _identity(ctx):
+    dims, shape = ctx.dim("X"), ctx.attr("shape")
+    if ctx.has_input("Shape") or ctx.has_input("ShapeTensor") or len(dims) != len(shape):
+        return False
+    return all(new in (0, -1) or new == old for new, old in zip(shape, dims, strict=True))
+
+
 class Reshape(OpDef, type="reshape"):
     """Out holds X's elements in the shape `shape`: 0 copies a dim of X, one -1 takes what is left."""
 
@@ -28,6 +35,7 @@ class Reshape(OpDef, type="reshape"):
     use_mkldnn = USE_MKLDNN
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
+    identity = _identity
 
     def infer_shape(ctx):
         _infer_shape(ctx)
@@ -83,6 +91,7 @@ class Reshape2(OpDef, type="reshape2"):
     mkldnn_data_type = MKLDNN_DATA_TYPE
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
+    identity = _identity
 
     def infer_shape(ctx):
         dims = _infer_shape(ctx)

@@ -24,6 +24,10 @@ def _infer_shape(ctx):
     return dims
 
 
+def _identity(ctx):
+    return list(ctx.attr("axis")) == list(range(len(ctx.dim("X")))) and ctx.lod_level("X") == 0
+
+
 class Transpose(OpDef, type="transpose"):
     """Dim i of Out is dim axis[i] of X."""
 
@@ -33,6 +37,7 @@ class Transpose(OpDef, type="transpose"):
     use_mkldnn = USE_MKLDNN
     data_format = DATA_FORMAT
     mkldnn_data_type = MKLDNN_DATA_TYPE
+    identity = _identity
 
     def infer_shape(ctx):
         _infer_shape(ctx)
@@ -78,6 +83,7 @@ class Transpose2(OpDef, type="transpose2"):
     use_mkldnn = USE_MKLDNN
     data_format = DATA_FORMAT
     mkldnn_data_type = MKLDNN_DATA_TYPE
+    identity = _identity
 
     def infer_shape(ctx):
         ctx.set_dim("XShape", (0, *_infer_shape(ctx)))
