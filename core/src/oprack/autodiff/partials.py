@@ -40,6 +40,10 @@ class Partials:
     def has(self, var: str) -> bool:
         return bool(self._waiting.get(var))
 
+    def drop(self, var: str) -> None:
+        """Forget what waits for `var`: the value that it belongs to depends on nothing of interest."""
+        self._waiting.pop(var, None)
+
     def take(self, var: str, total: str) -> tuple[str | None, OpDesc | None]:
         """(name of the gradient of `var`, the `sum` op that has to be added for it); (None, None) when there is none.
 

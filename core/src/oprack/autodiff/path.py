@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from oprack.desc import BlockDesc, OpDesc
 from oprack.types import EMPTY_VAR, VarType
 
 _FLOATING = (VarType.FP16, VarType.BF16, VarType.FP32, VarType.FP64, VarType.COMPLEX64, VarType.COMPLEX128)
+_BOOKKEEPING = (
+    VarType.FEED_MINIBATCH,
+    VarType.FETCH_LIST,
+    VarType.STEP_SCOPES,
+    VarType.LOD_RANK_TABLE,
+    VarType.PLACE_LIST,
+    VarType.READER,
+)
 
 
 def differentiable(block: BlockDesc, name: str) -> bool:
     """Whether a variable can carry a gradient: floating, or of a kind whose elements may be (arrays, unknown dtype)."""
     var = block.find_var_recursive(name)
-    return name != EMPTY_VAR and (var is None or var.dtype is None or var.dtype in _FLOATING)
+    if name == EMPTY_VAR or var is None:
+        return name != EMPTY_VAR
+    return var.type not in _BOOKKEEPING and (var.dtype is None or var.dtype in _FLOATING)
 
 
 def outputs_of(op: OpDesc) -> list[str]:
@@ -33,15 +43,26 @@ def influenced(block: BlockDesc, ops: Iterable[OpDesc], wanted: Collection[str],
     return found
 
 
-def path_to(ops: Sequence[OpDesc], targets: Collection[str], through: Collection[str]) -> list[OpDesc]:
-    """Ops, in order, on a path to `targets` whose every variable lies in `through`."""
+def path_to(
+    ops: Sequence[OpDesc],
+    targets: Collection[str],
+    through: Collection[str],
+    keeps: Callable[[OpDesc], Collection[str]],
+) -> tuple[list[OpDesc], set[str]]:
+    """(ops, in order, on a path to `targets` whose every variable lies in `through`; the variables that they meet).
+
+    keeps: outputs of an op that hold a part of what they held before, so that the op reads them as well.
+    """
     relevant = set(targets)
     path = []
     for op in reversed(ops):
-        if any(n in relevant for n in outputs_of(op)) and any(n in through for n in inputs_of(op)):
+        if not any(n in relevant for n in outputs_of(op)):
+            continue
+        met = [n for n in inputs_of(op) if n in through]
+        if met or any(n in through for n in keeps(op)):
             path.append(op)
-            relevant.update(n for n in inputs_of(op) if n in through)
-    return path[::-1]
+            relevant.update(met)
+    return path[::-1], relevant
 
 
 def route(ops: Sequence[OpDesc], start: OpDesc, targets: Collection[str]) -> str:

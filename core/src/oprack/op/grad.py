@@ -36,8 +36,8 @@ class GradBlock:
     carried: (written, read): what one round of the block writes as `written`, the next one reads as `read`. Of a block
         that repeats, a variable both given and taken is carried as well.
     initial: input slot of what the first round reads, one variable for each of `carried`.
-    repeats: the block runs any number of times. A variable that it takes and replaces has, when the gradient block runs,
-        the value from before its round, unless the gradient block itself brings that back.
+    repeats: the block runs any number of times. A variable that it takes and replaces has, when the gradient block
+        runs, the value from before its round, unless the gradient block itself brings that back.
     keeps: the block may not run at all, and its outputs then keep their values: the gradients of those are taken as
         well, by variables added to this input slot.
     names: attribute of the gradient op that lists the gradients given, so that those that nobody wants are left out;

@@ -62,6 +62,11 @@ def reference(tensor: LoDTensor) -> LoDTensor:
     return LoDTensor(tensor.array, tensor.lod, place=tensor.place, layout=tensor.layout, check=False, shared=True)
 
 
+def changeable(gradient: Any) -> Any:
+    """A gradient for a block: tensors are marked as shared, arrays are copied, since blocks change them in place."""
+    return LoDTensorArray(gradient) if isinstance(gradient, LoDTensorArray) else shared(gradient)
+
+
 def zeros_like(value: Any) -> Any:
     """Zeros of the shape, dtype, LoD and kind of a value; None for what has no gradient."""
     if isinstance(value, LoDTensor):

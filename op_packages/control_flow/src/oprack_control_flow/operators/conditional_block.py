@@ -8,7 +8,7 @@ from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX
 
-from oprack_control_flow.steps import is_read_by, own, scalar, shared, zeros_like
+from oprack_control_flow.steps import changeable, grad_names, is_read_by, own, scalar, shared, zeros_like
 
 
 class _Conditional(OperatorBase):
@@ -68,25 +68,38 @@ class ConditionalBlockGradOp(_Conditional):
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         kept = scope.get_var(self.input("Scope")).value or []
-        flowing = set(self.inputs.get("Out@GRAD", ()))
         pairs = list(zip(self.inputs.get("Input", ()), self.outputs.get("Input@GRAD", ()), strict=True))
         wanted = [(x, g) for x, g in pairs if g != EMPTY_VAR]
+        flowing = self._flowing(scope)
         if not kept:
-            for x, grad in wanted:
-                if grad not in flowing:  # what the block would have replaced keeps its gradient
-                    self.set_output(scope, grad, zeros_like(self.get_input(scope, x)))
+            for x, grad in wanted:  # what the block would have replaced keeps its gradient
+                self._put(scope, x, grad, flowing.get(x + GRAD_SUFFIX))
             return
         inner = kept.pop()
 
         def link(local: Scope) -> None:
             for x, _ in wanted:
-                name = x + GRAD_SUFFIX
-                outer = scope.find_var(name) if name in flowing else None
-                own(local, name, shared(outer.value) if outer is not None else None)
+                own(local, x + GRAD_SUFFIX, None)
+            for name, value in flowing.items():
+                own(local, name, changeable(value))
 
         run.run_block(self.attrs["sub_block"], inner, before=link)
         for x, grad in wanted:
-            value = inner.var(x + GRAD_SUFFIX).value
-            self.set_output(scope, grad, zeros_like(self.get_input(scope, x)) if value is None else value)
+            self._put(scope, x, grad, inner.var(x + GRAD_SUFFIX).value)
         if inner.parent is not None:
             inner.parent.delete_scope(inner)
+
+    def _flowing(self, scope: Scope) -> dict[str, Any]:
+        """Gradients of Out by the names that the gradient block knows."""
+        outs, grads = self.inputs.get("Out", ()), self.inputs.get("Out@GRAD", ())
+        # Paddle leaves out those without a gradient; then the names are the same inside
+        inside = grad_names(outs) if len(outs) == len(grads) else grads
+        found = {i: scope.find_var(g) for i, g in zip(inside, grads, strict=True) if g != EMPTY_VAR}
+        return {name: var.value for name, var in found.items() if var is not None and var.value is not None}
+
+    def _put(self, scope: Scope, x: str, grad: str, value: Any) -> None:
+        """Set the gradient of x. It is 0 unless given; x may be missing when neither it nor the block was needed."""
+        var = scope.find_var(x)
+        if value is None and var is not None:
+            value = zeros_like(var.value)
+        self.set_output(scope, grad, shared(value))

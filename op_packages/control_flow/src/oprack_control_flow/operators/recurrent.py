@@ -139,5 +139,7 @@ class RecurrentGradOp(_Steps):
         for name in sorted(flow, key=lambda n: ends[n]):
             run.run_operators(block.operators[done : ends[name]], step)
             done = max(done, ends[name])
-            own(step, name, added(step.var(name).value, shared(flow[name])))
+            total = added(step.var(name).value, shared(flow[name]))
+            # nothing flows into the last step
+            own(step, name, zeros_like(step.var(name.removesuffix(GRAD_SUFFIX)).value) if total is None else total)
         run.run_operators(block.operators[done:], step)

@@ -9,7 +9,17 @@ from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX
 
-from oprack_control_flow.steps import added, grad_names, is_read_by, own, scalar, shared, written_names, zeros_like
+from oprack_control_flow.steps import (
+    added,
+    changeable,
+    grad_names,
+    is_read_by,
+    own,
+    scalar,
+    shared,
+    written_names,
+    zeros_like,
+)
 
 
 class WhileOp(OperatorBase):
@@ -22,10 +32,9 @@ class WhileOp(OperatorBase):
         scopes = self.outputs.get("StepScopes", ())
         self._keeps_scopes = not self.attrs["is_test"] and is_read_by(self.block, scopes, ("while_grad",))
         body = self.block.program.blocks[self.attrs["sub_block"]]
-        # A gradient block may count back a counter itself (Paddle's do), starting from its last value.
-        in_place = {n for op in body.ops for n in set(op.input_arg_names()) & set(op.output_arg_names())}
-        undone = in_place & self._written_back(scopes)
-        self._changing = [n for n in self.inputs.get("X", ()) if n in written_names(body) - undone]
+        # A gradient block may count back a counter itself, starting from its last value.
+        changed = written_names(body) - self._written_back(scopes)
+        self._changing = [n for n in self.inputs.get("X", ()) if n in changed]
 
     def _written_back(self, scopes: Collection[str]) -> set[str]:
         """What the gradient blocks of this loop write."""
@@ -89,7 +98,7 @@ class WhileGradOp(OperatorBase):
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         outside = self.inputs.get("Out@GRAD", ())
         inside = self.attrs["original_output_grad"] or list(outside)
-        flowing = {i: _value(scope, o) for i, o in zip(inside, outside, strict=True)}
+        flowing = {i: changeable(_value(scope, o)) for i, o in zip(inside, outside, strict=True)}
         totals: dict[str, Any] = {}
         rounds = scope.get_var(self.input("StepScopes")).value or []
         while rounds:
@@ -101,8 +110,10 @@ class WhileGradOp(OperatorBase):
                 else:
                     flowing[name] = step.var(name).value
             for name, value in flowing.items():
+                if name in self._written:
+                    flowing[name] = step.var(name).value
                 # a round that replaces a tensor without reading it hides what earlier rounds left there
-                if name not in self._written and isinstance(value, LoDTensor):
+                elif isinstance(value, LoDTensor):
                     flowing[name] = zeros_like(value)
             if step.parent is not None:
                 step.parent.delete_scope(step)

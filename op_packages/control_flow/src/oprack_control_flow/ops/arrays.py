@@ -23,13 +23,13 @@ class WriteToArray(OpDef, type="write_to_array"):
         ctx.set_dtype("Out", ctx.dtype("X"))
 
     def make_grad(fwd):
-        return GradOp(
-            "read_from_array",
-            X=fwd.output_grad("Out"),
-            I=fwd.input("I"),
-            X_W=fwd.input("X"),
-            Out=fwd.input_grad("X"),
-        )
+        """X@GRAD is read from its place of Out@GRAD, which is then 0: what was there before is no longer seen."""
+        place, flow, zeros = fwd.input("I"), fwd.output_grad("Out"), fwd.temporary("zeros")
+        return [
+            GradOp("read_from_array", X=flow, I=place, X_W=fwd.input("X"), Out=fwd.input_grad("X")),
+            GradOp("fill_zeros_like", X=fwd.input("X"), outputs={"Out": zeros}),
+            GradOp("write_to_array", X=zeros, I=place, outputs={"Out": flow}),
+        ]
 
 
 class ReadFromArray(OpDef, type="read_from_array"):
@@ -39,6 +39,7 @@ class ReadFromArray(OpDef, type="read_from_array"):
     I = Input("One integer: the place.")  # noqa: E741  the slot's name
     X_W = Input("What was written at the place, when X is a gradient.", dispensable=True)
     Out = Output("The tensor at the place.")
+    no_need_buffer_vars = ("X_W",)
 
     def infer_shape(ctx):
         if not ctx.is_runtime:
@@ -49,7 +50,16 @@ class ReadFromArray(OpDef, type="read_from_array"):
         ctx.set_dtype("Out", ctx.dtype("X"))
 
     def make_grad(fwd):
-        return GradOp("write_to_array", X=fwd.output_grad("Out"), I=fwd.input("I"), Out=fwd.input_grad("X"))
+        """Out@GRAD is added to its place of X@GRAD."""
+        place, flow, array = fwd.input("I"), fwd.output_grad("Out"), fwd.input_grad("X")
+        if not fwd.has_grad("X"):
+            return GradOp("write_to_array", X=flow, I=place, Out=array)
+        before, total = fwd.temporary("before"), fwd.temporary("total")
+        return [
+            GradOp("read_from_array", I=place, X_W=flow, inputs={"X": array}, outputs={"Out": before}),
+            GradOp("elementwise_add", X=before, Y=flow, outputs={"Out": total}),
+            GradOp("write_to_array", X=total, I=place, Out=array),
+        ]
 
 
 class LoDArrayLength(OpDef, type="lod_array_length"):

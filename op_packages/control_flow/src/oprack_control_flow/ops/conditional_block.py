@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, empty_grad
+from oprack.op import REQUIRED, Attr, GradBlock, GradOp, GradOpDef, Input, OpDef, Output, empty_grad
 from oprack.types import AttrType, VarType
 
 
@@ -37,6 +37,7 @@ class ConditionalBlock(OpDef, type="conditional_block"):
             Out_grad=fwd.output_grad("Out"),
             Input_grad=fwd.input_grad("Input"),
             attrs=fwd.attrs,
+            block=GradBlock(given="Out", taken=("Input",), keeps="Input"),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import REQUIRED, Attr, GradBlock, GradOp, GradOpDef, Input, OpDef, Output
 from oprack.types import AttrType, VarType
 
 _BLOCK = "The block of one time step."
@@ -14,8 +14,7 @@ class Recurrent(OpDef, type="recurrent"):
     """Runs a block once for each place t along the first dim of inputs.
 
     The block sees inputs[t] under the names of the inputs, and the states of the step before as ex_states. What it
-    writes under the names of the outputs is stacked along a new first dim. Programs that Paddle differentiated run;
-    there is no grad maker, since append_backward does not know how the states link the gradient blocks of the steps.
+    writes under the names of the outputs is stacked along a new first dim.
     """
 
     inputs_ = Input("[steps, ...] each.", duplicable=True, name="inputs")
@@ -36,6 +35,30 @@ class Recurrent(OpDef, type="recurrent"):
 
     def infer_var_type(ctx):
         ctx.set_kind("step_scopes", VarType.STEP_SCOPES)
+
+    def make_grad(fwd):
+        def named(slots, ref):
+            return {slot: ref(slot) for slot in slots}
+
+        read = ("inputs", "initial_states", "parameters")
+        slots = named(read, fwd.input) | named(("outputs", "step_scopes"), fwd.output)
+        slots["outputs@GRAD"] = fwd.output_grad("outputs")
+        slots |= {slot + "@GRAD": fwd.input_grad(slot) for slot in read}
+        return GradOp(
+            "recurrent_grad",
+            slots=slots,
+            # Paddle wants the scopes under this name as well
+            inputs={"step_scopes@GRAD": fwd.output("step_scopes")},
+            attrs=fwd.attrs,
+            block=GradBlock(
+                given="outputs",
+                taken=("inputs", "parameters"),
+                carried=tuple(zip(fwd.attrs["states"], fwd.attrs["ex_states"], strict=True)),
+                initial="initial_states",
+                repeats=True,
+                own=True,
+            ),
+        )
 
 
 class RecurrentGrad(GradOpDef, type="recurrent_grad"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.errors import NotDifferentiableError
+from oprack.op import REQUIRED, Attr, GradBlock, GradOp, GradOpDef, Input, OpDef, Output
 from oprack.types import AttrType, VarType
 
 
@@ -26,6 +27,11 @@ class While(OpDef, type="while"):
         ctx.set_kind("StepScopes", VarType.STEP_SCOPES)
 
     def make_grad(fwd):
+        if fwd.attrs["is_test"]:
+            raise NotDifferentiableError(
+                "op while: is_test is true, so that its rounds keep nothing for a gradient; build the loop with "
+                "is_test=False, or name its outputs in no_grad_set"
+            )
         return GradOp(
             "while_grad",
             X=fwd.input("X"),
@@ -34,6 +40,7 @@ class While(OpDef, type="while"):
             Out_grad=fwd.output_grad("Out"),
             X_grad=fwd.input_grad("X"),
             attrs=fwd.attrs,
+            block=GradBlock(given="Out", taken=("X",), repeats=True, keeps="X", names="original_output_grad"),
         )
 
 

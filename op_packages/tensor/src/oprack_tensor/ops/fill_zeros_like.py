@@ -17,6 +17,7 @@ class FillZerosLike(OpDef, type="fill_zeros_like"):
     X = Input("Tensor, or array of tensors.")
     Out = Output("Shape, type and LoD of X.")
     expected_kernel_type = _kernel_type
+    no_need_buffer_vars = ("X",)
     make_grad = empty_grad
 
     def infer_shape(ctx):

@@ -1,0 +1,192 @@
+"""Gradients of ops with a block: a gradient block, and the gradient op that hands gradients in and out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from oprack.autodiff.path import differentiable, influenced, inputs_of, path_to
+from oprack.desc import BlockDesc, OpDesc
+from oprack.errors import InvalidArgumentError, NotDifferentiableError
+from oprack.op import GradBlock, GradOp
+from oprack.op.grad_desc import grad_name
+from oprack.types import EMPTY_VAR, AttrType, VarType
+
+if TYPE_CHECKING:
+    from oprack.autodiff.walk import Backward
+
+
+class _BlockGradient:
+    """Differentiates op number `index` of the block that `outer` walks over."""
+
+    def __init__(self, outer: Backward, op: OpDesc, index: int, grad: GradOp, arrived: Mapping[str, str]) -> None:
+        if grad.block is None:
+            raise TypeError("expected a GradOp with a GradBlock")
+        self.outer, self.op, self.index, self.grad, self.arrived = outer, op, index, grad, arrived
+        self.rules: GradBlock = grad.block
+        blocks = op.block_attrs()
+        if len(blocks) != 1 or any(len(indices) != 1 for indices in blocks.values()):
+            raise NotDifferentiableError(f"op {op.type} has blocks {blocks}; only ops with one block have gradients")
+        self.attr, (inner,) = next(iter(blocks.items()))
+        self.inner: BlockDesc = outer.block.program.blocks[inner]
+        given, taken = op.outputs.get(self.rules.given, []), _names(op, self.rules.taken)
+        self.given = [n for n in dict.fromkeys(given) if self._flows(n)]
+        self.kept = [n for n in self.given if self.rules.keeps and n not in taken and outer.may_hold_older(n, index)]
+        self.taken = [n for n in dict.fromkeys((*taken, *self.kept)) if self._flows(n)]
+        self.carried = [(w, r) for w, r in self.rules.carried if self._flows(w) and self._flows(r)]
+        if self.rules.repeats and not self.rules.own:
+            self.carried += [(n, n) for n in self.given if n in self.taken]
+
+    def _flows(self, name: str) -> bool:
+        return name not in self.outer.no_grad and differentiable(self.inner, name)
+
+    def sources(self) -> tuple[list[str], set[str]]:
+        """(variables of the block whose gradients are of interest, all that depend on them), also round by round."""
+        first = dict(zip((r for _, r in self.rules.carried), self.op.inputs.get(self.rules.initial, ()), strict=False))
+        found = [n for n in self.taken if n in self.outer.needed]
+        found += [r for _, r in self.carried if first.get(r) in self.outer.needed]
+        while True:
+            reached = influenced(self.inner, self.inner.ops, found, self.outer.no_grad)
+            more = [r for w, r in self.carried if w in reached and r not in found]
+            if not more:
+                return found, reached
+            found += more
+
+    def starts(self, walk: Backward, reached: Collection[str]) -> list[str]:
+        """Variables of the block from whose gradients it starts: those that arrived, and what later rounds read."""
+        found = [n for n in self.given if n in self.arrived]
+        while True:
+            relevant = path_to(self.inner.ops, found, reached, walk.keeps)[1]
+            more = [w for w, r in self.carried if r in relevant and w in reached and w not in found]
+            if not more:
+                return found
+            found += more
+
+    def run(self, desc: OpDesc) -> None:
+        """Write the gradient block and add gradient op `desc`."""
+        outer, rules = self.outer, self.rules
+        grad_block = outer.block.program.append_block(outer.target, self.inner)
+        walk = outer.inside(self.inner, grad_block)
+        sources, reached = self.sources()
+        starts = self.starts(walk, reached)
+        self._say_what_steps_keep(walk)
+        for var in starts:
+            walk.give(var, grad_name(var))
+            walk.declare(grad_name(var), var)
+        found = walk.run(starts, sources)
+        for var in starts:
+            flows_on = not rules.own and (rules.repeats or var in self.taken)
+            if flows_on and var not in found and walk.left(var) is None:  # the block replaces all that it held before
+                walk.zeros(var, grad_name(var))
+                found[var] = grad_name(var)
+        walk.finish()
+        desc.set_attr(self.attr, grad_block.idx, AttrType.BLOCK)
+        self._bind_inputs(desc, starts)
+        self._bind_outputs(desc, found, grad_block)
+        self._require_values(desc, walk, grad_block)
+        outer.emit(desc, self._with_kept(), {})
+
+    def _with_kept(self) -> OpDesc:
+        """The forward op as if it read the variables that may keep their values."""
+        if not self.kept:
+            return self.op
+        op = self.op.clone()
+        op.inputs[self.rules.keeps] = [*op.inputs.get(self.rules.keeps, []), *self.kept]
+        return op
+
+    def _bind_inputs(self, desc: OpDesc, starts: Sequence[str]) -> None:
+        given = self.op.outputs.get(self.rules.given, [])
+        for slot, ref in self.grad.inputs.items():
+            if ref.role != "output_grad":
+                continue
+            if not self.rules.names:
+                desc.inputs[slot] = [self.arrived.get(n, EMPTY_VAR) if n in starts else EMPTY_VAR for n in given]
+                continue
+            listed = [n for n in dict.fromkeys(given) if n in starts]
+            for n in listed:
+                if n in self.arrived:
+                    continue
+                if _kind(self.inner, n) is VarType.LOD_TENSOR_ARRAY:  # zeros are read where an array holds nothing
+                    self.outer.declare(self.outer.name_of(n), n)
+                else:
+                    self.outer.zeros(n, self.outer.name_of(n))
+            desc.inputs[slot] = [self.arrived.get(n, self.outer.name_of(n)) for n in listed]
+            desc.set_attr(self.rules.names, [grad_name(n) for n in listed], AttrType.STRINGS)
+
+    def _bind_outputs(self, desc: OpDesc, found: Mapping[str, str], grad_block: BlockDesc) -> None:
+        """Which gradients the op hands out: those of interest outside, and those that go from round to round."""
+        going_round = {r for _, r in self.carried}
+        for slot, ref in self.grad.outputs.items():
+            outside = list(self.op.inputs.get(ref.slot, []))
+            if ref.slot == self.rules.keeps:
+                outside += self.kept
+                for s, r in self.grad.inputs.items():
+                    if (r.role, r.slot) == ("input", ref.slot):
+                        desc.inputs[s] = outside
+            inside = [r for _, r in self.rules.carried] if ref.slot == self.rules.initial else outside
+            names = []
+            for i, (o, n) in enumerate(zip(outside, inside, strict=True)):
+                wanted = n in found and (o in self.outer.needed or (o == n and n in going_round))
+                names.append(self.outer.name_of(o) if wanted else EMPTY_VAR)
+                var = grad_block.vars.get(grad_name(n))
+                if wanted and var is not None and var.type is VarType.SELECTED_ROWS:
+                    self.outer.kinds.append((desc, slot, i, var))
+            desc.outputs[slot] = names
+
+    # Forward values ---------------------------------------------------------------------------------------------------
+    def _say_what_steps_keep(self, walk: Backward) -> None:
+        if not self.rules.repeats:
+            return
+        own = set(self.inner.vars)
+        if self.rules.own:
+            own |= {*self.given, *self.taken, *(n for pair in self.rules.carried for n in pair)}
+        shared = {n for n in walk.versions.writers if n not in own and not walk.can_undo(n)}
+        taken = _names(self.op, self.rules.taken)
+        arrays = {n for n in shared if _kind(self.inner, n) is VarType.LOD_TENSOR_ARRAY}
+        walk.versions.repeats(shared, shared.intersection(taken) - arrays)
+
+    def _require_values(self, desc: OpDesc, walk: Backward, grad_block: BlockDesc) -> None:
+        """The gradient block reads outer variables when the outer backward pass has come to this op."""
+        kept = walk.versions.from_start
+        own = {*self.inner.vars, *grad_block.vars}
+        for name in sorted({n for op in walk.ops for n in _read_outside(op, grad_block)} - own - kept):
+            written = name in walk.versions.writers
+            why = f"{desc.type} reads variable {name!r}"
+            self.outer.require(self.op, self.index, name, written, why)
+        for name, wholly in walk.versions.undone().items():
+            if name in own:
+                continue
+            if not wholly:
+                raise InvalidArgumentError(
+                    f"op {self.op.type}: block {self.inner.idx} changes variable {name!r} in place by several ops, not "
+                    "all of which a gradient op can undo; use a variable for each"
+                )
+            self.outer.versions.restored(name, self.index)
+
+
+def differentiate_block(
+    outer: Backward, op: OpDesc, index: int, grad: GradOp, desc: OpDesc, arrived: Mapping[str, str]
+) -> None:
+    """Add gradient op `desc` of an op with a block, number `index` of the block that `outer` walks over.
+
+    grad: the same in symbols. arrived: gradients of its outputs.
+    """
+    _BlockGradient(outer, op, index, grad, arrived).run(desc)
+
+
+def _names(op: OpDesc, slots: Sequence[str]) -> list[str]:
+    return [n for slot in slots for n in op.inputs.get(slot, ()) if n != EMPTY_VAR]
+
+
+def _kind(block: BlockDesc, name: str) -> VarType | None:
+    var = block.find_var_recursive(name)
+    return None if var is None else var.type
+
+
+def _read_outside(op: OpDesc, block: BlockDesc) -> set[str]:
+    """Variables of `block` or outer ones that an op reads, by its sub-blocks as well."""
+    names = set(inputs_of(op))
+    for index in op.sub_blocks():
+        inner = block.program.blocks[index]
+        names |= {n for o in inner.ops for n in _read_outside(o, inner)} - inner.vars.keys()
+    return names

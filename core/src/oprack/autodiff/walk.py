@@ -1,0 +1,326 @@
+"""The backward pass over the ops of one block."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from oprack.autodiff.blocks import differentiate_block
+from oprack.autodiff.partials import Partials
+from oprack.autodiff.path import influenced, inputs_of, outputs_of, path_to, route
+from oprack.autodiff.roles import OpRole
+from oprack.autodiff.versions import Versions
+from oprack.desc import BlockDesc, OpDesc, VarDesc
+from oprack.errors import InvalidArgumentError, NotDifferentiableError
+from oprack.op import GradOp
+from oprack.op.desc_infer import infer_op
+from oprack.op.grad_desc import grad_name, grad_op_desc, make_grad_ops
+from oprack.packs.manager import PackManager
+from oprack.types import EMPTY_VAR, AttrType
+
+
+class Backward:
+    """One backward pass over the ops of a block.
+
+    block: holds the forward ops. target: where gradient ops go, the block itself unless it is a sub-block.
+    no_grad: variables through which nothing flows.
+    """
+
+    def __init__(
+        self, block: BlockDesc, no_grad: Collection[str], manager: PackManager, target: BlockDesc | None = None
+    ) -> None:
+        self.block, self.manager = block, manager
+        self.target = target or block
+        self.is_inner = target is not None
+        self.no_grad = set(no_grad)
+        self.forward = list(block.ops)
+        self.versions = Versions(block, self.forward)
+        self.ops: list[OpDesc] = []
+        self.needed: set[str] = set()
+        self.wanted: set[str] = set()
+        self.kinds: list[tuple[OpDesc, str, int, VarDesc]] = []
+        """(gradient op, output slot, position, variable whose kind that output has)"""
+        self._partials = Partials(self.target.idx)
+        self._names: dict[str, str] = {}
+        self._vars: dict[str, str] = {}
+        self._taken = set() if self.is_inner else set(self.target.vars)
+        self._own: set[str] = set()
+        self._first: dict[str, str] = {}
+
+    # Names ------------------------------------------------------------------------------------------------------------
+    def name_of(self, var: str) -> str:
+        """Name of the gradient of `var` in this pass; an earlier pass's is not overwritten."""
+        found = self._names.get(var)
+        if found is None:
+            found = self._names[var] = self._free(grad_name(var))
+            self._vars[found] = var
+        return found
+
+    def var_of(self, gradient: str) -> str | None:
+        """The variable whose gradient `name_of` calls so."""
+        return self._vars.get(gradient)
+
+    def _free(self, name: str) -> str:
+        """`name`, or with a number when an earlier pass has it."""
+        found, n = name, 0
+        while found in self._taken:
+            n += 1
+            found = f"{name}_{n}"
+        return found
+
+    def give(self, var: str, name: str, own: bool = True) -> None:
+        """Start from gradient `name` of `var`. own: gradient ops may change it in place."""
+        self._partials.give(var, name)
+        if own:
+            self._own.add(name)
+
+    def inside(self, block: BlockDesc, target: BlockDesc) -> Backward:
+        """The pass over a sub-block, whose gradient ops go to block `target`."""
+        return Backward(block, self.no_grad, self.manager, target)
+
+    def may_hold_older(self, var: str, index: int) -> bool:
+        """Whether `var` may hold a value of interest before op `index`."""
+        return var in self.needed and (var in self.wanted or self.versions.writers.get(var, [index])[0] < index)
+
+    # The walk ---------------------------------------------------------------------------------------------------------
+    def run(self, targets: Sequence[str], wanted: Collection[str]) -> dict[str, str]:
+        """Walk back from `targets`, whose gradients were given; returns variable -> gradient of those of `wanted`."""
+        self.wanted = set(wanted)
+        self.needed = influenced(self.block, self.forward, wanted, self.no_grad)
+        path, _ = path_to(self.forward, targets, self.needed, self.keeps)
+        on_path = {id(op) for op in path}
+        for index in range(len(self.forward) - 1, -1, -1):
+            op = self.forward[index]
+            if id(op) in on_path:
+                self._differentiate(op, index, targets)
+            else:  # what waits for its outputs depends on nothing of interest
+                for var in outputs_of(op):
+                    if var in wanted:
+                        self._arrived(var, False)
+                    self._partials.drop(var)
+            if self.is_inner:
+                self._undo_in_step(op, index)
+        found = {}
+        for var in wanted:
+            name = self.left(var) or self._first.get(var)
+            if name is not None:
+                found[var] = name
+        return found
+
+    def left(self, var: str) -> str | None:
+        """The gradient of what a variable held before the block, or None."""
+        return self._total(var)
+
+    def keeps(self, op: OpDesc) -> set[str]:
+        """Outputs that hold a part of what they held before the op, or all of it when its block does not run."""
+        info = self.manager.op_info(op.type)
+        kept: set[str] = set()
+        for grad in make_grad_ops(info, op) if info.grad_op_maker is not None else ():
+            slots = [ref.slot for ref in grad.outputs.values() if ref.role == "output_grad"]
+            if grad.block is not None and grad.block.keeps:
+                slots.append(grad.block.given)
+            kept.update(n for slot in slots for n in op.outputs.get(slot, ()) if n != EMPTY_VAR)
+        return kept
+
+    def _total(self, var: str) -> str | None:
+        name, add = self._partials.take(var, self.name_of(var))
+        if add is not None:
+            self.ops.append(add)
+            self._own.add(add.outputs["Out"][0])
+        return name
+
+    def _own_total(self, var: str) -> str | None:
+        """As _total, but a gradient that may be changed in place."""
+        name = self._total(var)
+        if name is None or name == self.name_of(var) or name in self._own:
+            return name
+        self.ops.append(OpDesc("assign", {"X": [name]}, {"Out": [self.name_of(var)]}))
+        return self.name_of(var)
+
+    def _differentiate(self, op: OpDesc, index: int, targets: Sequence[str]) -> None:
+        info = self.manager.op_info(op.type)
+        if info.grad_op_maker is None:
+            if not any(self._partials.has(var) for var in outputs_of(op)):
+                return
+            raise NotDifferentiableError(
+                f"op {op.type} (pack {info.pack}) has no gradient, but lies on the path to {', '.join(targets)}: "
+                f"{route(self.forward, op, targets)}; give it a make_grad (`empty_grad` if nothing should flow back), "
+                f"or name its inputs {', '.join(inputs_of(op))} in no_grad_set"
+            )
+        parts = [ref.slot for g in make_grad_ops(info, op) for ref in g.outputs.values() if ref.role == "output_grad"]
+        changed = {n for slot in parts for n in op.outputs.get(slot, ())}
+        arrived = {var: n for var in dict.fromkeys(outputs_of(op)) if (n := self._arrived(var, var in changed))}
+        if not arrived:
+            return
+        slots = [s for s, names in op.inputs.items() if len(names) == 1 and self._partials.has(names[0])]
+        grads = [g for g in make_grad_ops(info, op, slots) if not g.restores]
+        shared = {ref.slot for g in grads for ref in g.inputs.values() if ref.role == "input_grad"}
+        totals = {n: t for s in shared for n in op.inputs[s] if (t := self._own_total(n)) is not None}
+        number = len(self.ops)
+        for grad, desc in self._descs(grads, op, f"{index}_{number}"):
+            if grad.block is not None:
+                differentiate_block(self, op, index, grad, desc, arrived)
+            else:
+                self.check_values(op, index, grad, desc)
+                self._bind(desc, op, arrived, totals)
+                self.emit(desc, op, totals)
+        for var, name in totals.items():
+            self.give(var, name)
+        for var in changed & arrived.keys():
+            self.give(var, arrived[var])
+
+    def _arrived(self, var: str, changes: bool) -> str | None:
+        """The gradient of an output of the op in turn. changes: its gradient op changes it in place."""
+        name = self._own_total(var) if changes else self._total(var)
+        # of a wanted variable that ops write, the last value counts; blocks want the gradient of the first
+        if name is not None and var in self.wanted and var not in self._first and not self.is_inner:
+            self._first[var] = name
+            if changes:
+                self._first[var] = self._free(f"{name}@COPY")
+                self.ops.append(OpDesc("assign", {"X": [name]}, {"Out": [self._first[var]]}))
+        return name
+
+    def _descs(self, grads: Sequence[GradOp], op: OpDesc, label: str) -> list[tuple[GradOp, OpDesc]]:
+        """The gradient ops with names, without those that compute nothing that anybody asks for."""
+        info = self.manager.op_info(op.type)
+        unneeded = {n for n in inputs_of(op) if n not in self.needed}
+
+        def temporary(name: str) -> str:
+            return self._free(f"{outputs_of(op)[0]}@{name}@block{self.target.idx}@{label}")
+
+        found = []
+        read: set[str] = set()
+        for grad in reversed(grads):
+            desc = grad_op_desc(grad, info, op, unneeded, self.name_of, temporary)
+            made = {ref.slot: n for s, ref in grad.outputs.items() if ref.role == "temporary" for n in desc.outputs[s]}
+            lasting = [n for n in outputs_of(desc) if n not in made.values()]
+            if lasting or not read.isdisjoint(made.values()) or grad.block is not None:
+                found.append((grad, desc))
+                read.update(desc.input_arg_names())
+        return found[::-1]
+
+    # Forward values ---------------------------------------------------------------------------------------------------
+    def check_values(self, op: OpDesc, index: int, grad: GradOp, desc: OpDesc) -> None:
+        """See that gradient op `desc` of op `index` finds the forward values that it reads."""
+        unread = self.manager.op_info(desc.type).no_need_buffer_vars
+        for slot, ref in grad.inputs.items():
+            if ref.role in ("input", "output") and slot not in unread and grad.block is None:
+                for name in desc.inputs.get(slot, ()):
+                    self.require(op, index, name, ref.role == "output", f"{desc.type} needs {slot}, variable {name!r}")
+
+    def require(self, op: OpDesc, index: int, name: str, after: bool, why: str) -> None:
+        """Undo what later ops did to a variable, so that a gradient op of op `index` finds the value that it had then.
+
+        Raises InvalidArgumentError when an op on the way can't be undone.
+        """
+        while (j := self.versions.overwriter(name, index, after)) is not None:
+            later = self.forward[j]
+            if not self._undo(later, j, name):
+                what = "overwrites it in place" if j != index else "overwrites it"
+                raise InvalidArgumentError(
+                    f"op {op.type}: its gradient {why}, but op {later.type} (number {j} of block {self.block.idx}) "
+                    f"{what}; let that op write to a variable of its own, for example through layers.assign"
+                )
+
+    def _restoring(self, op: OpDesc, name: str) -> GradOp | None:
+        """The gradient op of `op` that brings back what `name` held before, or None."""
+        info = self.manager.op_info(op.type)
+        for grad in make_grad_ops(info, op) if info.grad_op_maker is not None else ():
+            if grad.restores and any(name in op.inputs.get(r.slot, ()) for r in grad.outputs.values()):
+                return grad
+        return None
+
+    def _undo(self, op: OpDesc, index: int, name: str) -> bool:
+        grad = self._restoring(op, name) if name in outputs_of(op) else None
+        if grad is None or not self.versions.is_last(name, index):
+            return False
+        desc = grad_op_desc(grad, self.manager.op_info(op.type), op)
+        self.ops.append(desc)
+        self.versions.restored(name, index)
+        return True
+
+    def _undo_in_step(self, op: OpDesc, index: int) -> None:
+        """A gradient block undoes all that the block did in place to outer variables: earlier rounds rely on it."""
+        for name in outputs_of(op):
+            if name not in self.block.vars and self.can_undo(name) and self.versions.is_last(name, index):
+                self._undo(op, index, name)
+
+    def can_undo(self, name: str) -> bool:
+        """Whether the gradient ops of this block can take back everything that its ops did to a variable."""
+        return all(self._can_undo(self.forward[i], name) for i in self.versions.writers.get(name, ()))
+
+    def _can_undo(self, op: OpDesc, name: str) -> bool:
+        if self._restoring(op, name) is not None:
+            return True
+        inner = [Backward(self.block.program.blocks[i], (), self.manager) for i in op.sub_blocks()]
+        return bool(inner) and all(walk.can_undo(name) for walk in inner)
+
+    # Gradients in and out ---------------------------------------------------------------------------------------------
+    def _bind(self, desc: OpDesc, op: OpDesc, arrived: Mapping[str, str], totals: Mapping[str, str]) -> None:
+        """Gradients that go by another name are renamed; those that did not arrive are zeros, or left out."""
+        proto = self.manager.op_info(desc.type).proto
+        absent = {self.name_of(v): v for v in outputs_of(op) if v not in arrived}
+        found = {self.name_of(v): n for v, n in (*arrived.items(), *totals.items())}
+        for slot, names in list(desc.inputs.items()):
+            names = [found.get(n, n) for n in names]
+            missing = [n for n in names if n in absent]
+            if missing and len(missing) == len(names) and slot in proto.inputs and proto.inputs[slot].dispensable:
+                del desc.inputs[slot]
+                continue
+            for n in dict.fromkeys(missing):
+                self.zeros(absent[n], n)
+            desc.inputs[slot] = names
+
+    def zeros(self, var: str, gradient: str) -> None:
+        """Let the gradient of a variable be zero."""
+        self.ops.append(OpDesc("fill_zeros_like", {"X": [var]}, {"Out": [gradient]}))
+
+    def emit(self, desc: OpDesc, op: OpDesc, totals: Mapping[str, str]) -> None:
+        """Add a gradient op of `op`; what it computes waits to be summed, unless it is changed in place (totals)."""
+        self.ops.append(desc)
+        sources = set(inputs_of(op))
+        for slot, names in desc.outputs.items():
+            for i, name in enumerate(names):
+                var = self._vars.get(name)
+                if name == EMPTY_VAR or var not in sources:
+                    continue
+                if var in totals:
+                    names[i] = totals[var]
+                else:
+                    self._partials.add(var, desc, slot, i)
+
+    # Adding the ops ---------------------------------------------------------------------------------------------------
+    def finish(self, parameters: Mapping[str, str] | None = None) -> None:
+        """Append the gradient ops to the target block, with their variables, shapes and dtypes, and roles."""
+        writer = {}
+        kinds: dict[int, list[Any]] = {}
+        for op, *rest in self.kinds:
+            kinds.setdefault(id(op), []).append(rest)
+        for op in self.ops:
+            op.set_attr("op_role", int(OpRole.BACKWARD) | int(op.attrs.get("op_role", 0)), AttrType.INT)
+            for n in outputs_of(op):
+                self.declare(n)
+                writer[n] = op
+            self.target.append_op(op)
+            infer_op(op, self.target, self.manager.op_info(op.type))
+            for slot, i, like in kinds.get(id(op), ()):
+                self.target.var(op.outputs[slot][i]).type = like.type
+        for parameter, gradient in (parameters or {}).items():
+            op = writer[gradient]
+            pairs = [*op.attrs.get("op_role_var", []), parameter, gradient]
+            op.set_attr("op_role_var", pairs, AttrType.STRINGS)
+
+    def declare(self, name: str, var: str | None = None) -> None:
+        """A gradient looks like its variable until the gradient op's own rules say more."""
+        if name in self.target.vars:
+            return
+        if var is None and name in self.versions.writers and self.target.find_var_recursive(name) is not None:
+            return  # a forward variable that is brought back
+        var = var or self._vars.get(name) or self._vars.get(name.split("@RENAME@")[0].split("@COPY")[0])
+        source = self.block.find_var_recursive(var) if var else None
+        if source is None:
+            self.target.create_var(name)
+            return
+        self.target.create_var(
+            name, type=source.type, dtype=source.dtype, shape=source.shape, lod_level=source.lod_level
+        )
