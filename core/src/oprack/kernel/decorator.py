@@ -59,7 +59,8 @@ def kernel(
 
     The function's positional parameters are input slots (a list for a duplicable one, None for an absent one,
     `Out@GRAD` is `Out_grad`); keyword-only parameters are attributes or the injected `out`, `ctx`, `xp`.
-    It returns the outputs in OpProto order (one value, a tuple) or a dict by slot; None leaves an output unset.
+    It returns the outputs in OpProto order (one value, a tuple) or a dict by slot; None leaves an output unset. What it
+    returns is the program's, and an op in place may overwrite it: return no array that the kernel keeps for itself.
     """
     places = (place,) if isinstance(place, str) else tuple(place)
     unknown = set(dtypes) - ALL_DTYPES
