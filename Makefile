@@ -47,9 +47,10 @@ $(PEERS)/.setup-done: tests/benchmarks/peers.txt
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
-.downloads/bench_models/.done: tests/benchmarks/make_models.py $(PEERS)/.setup-done $(STAMP)
+.downloads/bench_models/.done: tests/benchmarks/make_models.py tests/benchmarks/make_training.py $(PEERS)/.setup-done $(STAMP)
 	$(BIN)/python tests/benchmarks/collect_models.py
 	$(PEERS)/bin/python $<
+	$(PEERS)/bin/python tests/benchmarks/make_training.py
 	touch $@
 
 bench: $(STAMP) .downloads/bench_models/.done  ## time oprack against Paddle, ONNX Runtime and PyTorch, and discovery

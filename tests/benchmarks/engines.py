@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,8 +45,58 @@ def _paddle_interface(module: object, workload: Workload, threads: int, onednn: 
     return run
 
 
+def _training_files(workload: Workload) -> tuple[bytes, dict[str, np.ndarray], list[str], str]:
+    """Program, initial parameters, names of the feeds and of the loss."""
+    with np.load(workload.model / "init.npz", allow_pickle=False) as archive:
+        init = dict(archive)
+    with np.load(workload.model / "feeds.npz", allow_pickle=False) as archive:
+        names = archive.files
+    loss = json.loads((workload.model / "meta.json").read_text())["loss"]
+    return (workload.model / "main.pdmodel").read_bytes(), init, names, loss
+
+
+def _train_oprack(workload: Workload, excluded: tuple[str, ...]) -> Run:
+    from oprack import Executor, LoDTensor, Program, Scope
+
+    data, init, names, loss = _training_files(workload)
+    program, scope = Program.parse(data), Scope()
+    for name, value in init.items():
+        scope.var(name).set(value)
+    feed = {n: LoDTensor(v, workload.lods.get(i)) for i, (n, v) in enumerate(zip(names, workload.feeds, strict=True))}
+    executor = Executor(excluded_libraries=excluded)
+    return lambda: executor.run(program, feed, [loss], scope)
+
+
+def _train_paddle(workload: Workload) -> Run:
+    import paddle
+
+    paddle.enable_static()
+    data, init, names, loss = _training_files(workload)
+    program, scope = paddle.static.Program.parse_from_string(data), paddle.static.Scope()
+    place = paddle.CPUPlace()
+    for name, value in init.items():
+        scope.var(name).get_tensor().set(value, place)
+    feed = {}
+    for i, (name, value) in enumerate(zip(names, workload.feeds, strict=True)):
+        tensor = paddle.base.LoDTensor()
+        tensor.set(value, place)
+        if i in workload.lods:
+            tensor.set_lod(workload.lods[i])
+        feed[name] = tensor
+    executor = paddle.static.Executor(place)
+    target = program.global_block().var(loss)
+
+    def run() -> list[np.ndarray]:
+        with paddle.static.scope_guard(scope):
+            return executor.run(program, feed=feed, fetch_list=[target])
+
+    return run
+
+
 def oprack(workload: Workload, threads: int) -> Run:
-    """oprack's predictor, with every installed plugin."""
+    """oprack's predictor or executor, with every installed plugin."""
+    if workload.training:
+        return _train_oprack(workload, ())
     import warnings
 
     from oprack import inference
@@ -55,7 +106,9 @@ def oprack(workload: Workload, threads: int) -> Run:
 
 
 def oprack_numpy(workload: Workload, threads: int) -> Run:
-    """oprack's predictor with NumPy kernels alone."""
+    """oprack with NumPy kernels alone."""
+    if workload.training:
+        return _train_oprack(workload, ("onednn",))
     import warnings
 
     from oprack import inference
@@ -65,7 +118,9 @@ def oprack_numpy(workload: Workload, threads: int) -> Run:
 
 
 def paddle(workload: Workload, threads: int) -> Run:
-    """Paddle 2.6.2 with oneDNN; without it where a model has LoD, which oneDNN does not serve there."""
+    """Paddle 2.6.2; inference with oneDNN, but not where a model has LoD, which oneDNN does not serve there."""
+    if workload.training:
+        return _train_paddle(workload)
     from paddle import inference
 
     return _paddle_interface(inference, workload, threads, onednn=not workload.lods)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 DOWNLOADS = ROOT / ".downloads"
 MODELS = DOWNLOADS / "bench_models"
+TRAINING = MODELS / "training"
 TINY_OPS = 1000
 
 
@@ -18,8 +20,8 @@ class Workload:
     """One thing to time.
 
     model: a Paddle model, as a directory or as the path without .pdmodel. onnx: the same model as ONNX, where there is
-    one. feeds: the inputs in the order of the model's; lods: offsets of those that have LoD, by position. tolerance:
-    largest difference of outputs between engines, relative to the largest element.
+    one. feeds: the inputs in the order of the model's; lods: offsets of those that have LoD, by position. training:
+    model is a folder of make_training.py, and a run is one step, whose loss comes out.
     """
 
     name: str
@@ -27,7 +29,7 @@ class Workload:
     feeds: list[np.ndarray]
     lods: dict[int, list[list[int]]] = field(default_factory=dict)
     onnx: Path | None = None
-    tolerance: float = 1e-3
+    training: bool = False
     batch: int = 1
 
 
@@ -70,6 +72,18 @@ def _tiny() -> Workload:
     return Workload(f"{TINY_OPS} tiny ops", MODELS / "tiny_ops", [x], onnx=MODELS / "tiny_ops.onnx")
 
 
+def _training(name: str) -> Workload:
+    folder = TRAINING / name
+    lods: dict[int, list[list[int]]] = {}
+    feeds: list[np.ndarray] = []
+    if (folder / "feeds.npz").exists():
+        with np.load(folder / "feeds.npz", allow_pickle=False) as archive:
+            names, feeds = archive.files, [archive[n] for n in archive.files]
+        given = json.loads((folder / "meta.json").read_text())["lods"]
+        lods = {i: given[n] for i, n in enumerate(names) if n in given}
+    return Workload(f"train {name}", folder, feeds, lods, training=True)
+
+
 def workloads() -> list[Workload]:
     """All whose models are there, in order of the report."""
     found = [
@@ -83,5 +97,12 @@ def workloads() -> list[Workload]:
         _image("mobilenet_v2", 1),
         _bert(1, 128),
         _tiny(),
+        *(_training(name) for name in ("lenet", "resnet18", "bert_small", "tagger", "sparse_embedding")),
     ]
-    return [w for w in found if w.model.is_dir() or w.model.with_name(w.model.name + ".pdmodel").exists()]
+    return [w for w in found if _is_there(w)]
+
+
+def _is_there(workload: Workload) -> bool:
+    if workload.training:
+        return (workload.model / "meta.json").exists()
+    return workload.model.is_dir() or workload.model.with_name(workload.model.name + ".pdmodel").exists()
