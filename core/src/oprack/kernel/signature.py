@@ -27,10 +27,6 @@ class KernelSignature:
     attrs: tuple[tuple[str, str], ...]
     injected: tuple[str, ...]
 
-    def asks_for(self, slot: str) -> str:
-        """Container that the kernel asks for in a slot; "" when it takes bare arrays or does not read the slot."""
-        return next((c for s, _, c in self.inputs if s == slot), "")
-
 
 def _container(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from oprack.errors import DefinitionError
 from oprack.op.attrs import Attr
 from oprack.op.facets import GradOpMaker
-from oprack.op.proto import Input, OpProto, Output, SlotProto, slot_name
+from oprack.op.proto import Input, Output, slot_name
 
 # Members of a definition class that are facets; each is a plain function without self, or a value.
 _RULES = ("infer_shape", "infer_var_type", "make_grad", "expected_kernel_type", "kernel_type_for_var", "identity")
@@ -70,17 +70,6 @@ class OpDef:
         """Declared slots and attributes with their names on the wire, inputs, outputs and attributes each in order."""
         for name, d in cls.declared.items():
             yield (d.name or name), d
-
-    @classmethod
-    def proto(cls) -> OpProto:
-        """The OpProto that this class declares."""
-        proto = OpProto(cls.op_type, doc=inspect.cleandoc(cls.__doc__ or ""))
-        for name, d in cls.members():
-            if isinstance(d, Attr):
-                proto.attrs[name] = d.proto(name)
-            else:
-                (proto.inputs if isinstance(d, Input) else proto.outputs)[name] = SlotProto.declared(name, d)
-        return proto
 
     @classmethod
     def grad_op_maker(cls) -> GradOpMaker | None:
