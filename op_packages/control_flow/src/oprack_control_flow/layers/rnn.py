@@ -68,6 +68,17 @@ class _RNN:
             raise InvalidArgumentError(f"{self._helper.layer_type}: call this inside the step's with block")
         return inside(self._program, self._parent)
 
+    def _outer(self, value, argument):
+        """A Variable that was made before the step. Raises InvalidArgumentError."""
+        kind = self._helper.layer_type
+        check_variable(value, argument, kind)
+        if self._parent is not None and self._parent.find_var_recursive(value.name) is not value.desc:
+            raise InvalidArgumentError(
+                f"{kind}: {argument} is variable {value.name!r}, which the step makes itself; expected one made "
+                "before the with block"
+            )
+        return value
+
     def _remember(self, outside, seen):
         self._memories[seen.name] = (outside, None)
         return seen
@@ -126,7 +137,7 @@ class StaticRNN(_RNN):
 
     def step_input(self, x):
         """Place t of x, [steps, ...], in step t."""
-        check_variable(x, "x", "StaticRNN.step_input")
+        self._outer(x, "x")
         if not x.shape or (self._count > 0 and x.shape[0] not in (-1, self._count)):
             raise InvalidArgumentError(
                 f"StaticRNN.step_input: x has shape {list(x.shape)}; expected [steps, ...], with the "
@@ -156,7 +167,7 @@ class StaticRNN(_RNN):
         """
         with self._outside():
             if init is not None:
-                start = check_variable(init, "init", "StaticRNN.memory")
+                start = self._outer(init, "init")
             else:
                 if shape is None or batch_ref is None:
                     raise InvalidArgumentError("StaticRNN.memory: expected init, or shape and batch_ref")
@@ -206,7 +217,7 @@ class DynamicRNN(_RNN):
 
     def step_input(self, x, level=0):
         """Row t (or sub-sequence t) of each sequence of x that is long enough; all inputs have the same lengths."""
-        check_variable(x, "x", "DynamicRNN.step_input")
+        self._outer(x, "x")
         if x.lod_level < 1:
             raise InvalidArgumentError(
                 f"DynamicRNN.step_input: x (variable {x.name!r}) has no LoD; expected sequences, such as "
@@ -224,8 +235,8 @@ class DynamicRNN(_RNN):
 
     def static_input(self, x):
         """All of x in each step, a sequence (or row) for each sequence that is long enough, in the step's order."""
-        check_variable(x, "x", "DynamicRNN.static_input")
         self._require_input("static_input")
+        self._outer(x, "x")
         with self._outside():
             ordered = arrays.reorder_lod_tensor_by_rank(x, self._table)
         return arrays.shrink_memory(ordered, self._step, self._table)
@@ -238,7 +249,7 @@ class DynamicRNN(_RNN):
         self._require_input("memory")
         with self._outside():
             if init is not None:
-                start = check_variable(init, "init", "DynamicRNN.memory")
+                start = self._outer(init, "init")
                 if need_reorder:
                     start = arrays.reorder_lod_tensor_by_rank(start, self._table)
             elif shape is not None:
