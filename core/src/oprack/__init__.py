@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from oprack import initializer, layers, metrics, nets, optimizer, packs
     from oprack.layers import (
         ParamAttr,
+        append_backward,
         data,
         default_main_program,
         default_startup_program,
+        gradients,
         name_scope,
         program_guard,
         unique_name,
@@ -43,9 +45,11 @@ _SUBMODULES = ("initializer", "layers", "metrics", "nets", "optimizer", "packs")
 _HOMES = {
     "oprack.layers": (
         "ParamAttr",
+        "append_backward",
         "data",
         "default_main_program",
         "default_startup_program",
+        "gradients",
         "name_scope",
         "program_guard",
         "unique_name",
@@ -84,10 +88,12 @@ __all__ = [
     "Scope",
     "SelectedRows",
     "__version__",
+    "append_backward",
     "data",
     "default_main_program",
     "default_manager",
     "default_startup_program",
+    "gradients",
     "hookimpl",
     "hookspec",
     "initializer",

@@ -1,4 +1,4 @@
-"""Optimizers of the installed packs: `oprack.optimizer.Adam` and others come through the hook oprack_layers."""
+"""Gradient clips and regularizers of the core; optimizers such as `Adam` come from packs, by the hook oprack_layers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 from oprack.layers.namespace import core_and_packs
 
-_getattr, _dir = core_and_packs("optimizer")
+_CLIPS = ("ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "GradientClip")
+_DECAYS = ("L1Decay", "L2Decay", "WeightDecay")
+_getattr, _dir = core_and_packs("optimizer", dict.fromkeys((*_CLIPS, *_DECAYS), "oprack.autodiff"))
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,7 @@ from oprack.layers.namespace import core_and_packs
 if TYPE_CHECKING:
     from oprack.layers import unique_name
     from oprack.layers.append import append_op
+    from oprack.layers.backward import append_backward, gradients
     from oprack.layers.checks import check_dtype, check_type, check_variable
     from oprack.layers.framework import (
         current_op_role,
@@ -34,6 +35,7 @@ _HOMES = {
     "ParamAttr": "oprack.layers.param_attr",
     "Parameter": "oprack.layers.variable",
     "Variable": "oprack.layers.variable",
+    "append_backward": "oprack.layers.backward",
     "append_op": "oprack.layers.append",
     "check_dtype": "oprack.layers.checks",
     "check_type": "oprack.layers.checks",
@@ -45,6 +47,7 @@ _HOMES = {
     "default_main_program": "oprack.layers.framework",
     "default_startup_program": "oprack.layers.framework",
     "generated_layers": "oprack.layers.generate",
+    "gradients": "oprack.layers.backward",
     "int_list": "oprack.layers.ints",
     "layer_of_op": "oprack.layers.generate",
     "name_scope": "oprack.layers.framework",
@@ -58,6 +61,7 @@ __all__ = [
     "ParamAttr",
     "Parameter",
     "Variable",
+    "append_backward",
     "append_op",
     "check_dtype",
     "check_type",
@@ -69,6 +73,7 @@ __all__ = [
     "default_main_program",
     "default_startup_program",
     "generated_layers",
+    "gradients",
     "int_list",
     "layer_of_op",
     "name_scope",

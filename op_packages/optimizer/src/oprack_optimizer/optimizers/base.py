@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from oprack.autodiff import GradientClip, L2Decay, WeightDecay, append_backward, append_regularization
+from oprack.autodiff import GradientClip, L2Decay, WeightDecay, append_regularization
 from oprack.autodiff.roles import OpRole
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
 from oprack.initializer import Constant
@@ -16,6 +16,7 @@ from oprack.layers import (
     LayerHelper,
     Parameter,
     Variable,
+    append_backward,
     append_op,
     check_variable,
     default_startup_program,
@@ -141,11 +142,7 @@ class Optimizer:
                     f"{self._kind}: parameter {p.name!r} is of another program than loss {loss.name!r}; pass "
                     "parameters of the loss's program, or None for all of them"
                 )
-        block, root = loss.block, loss.program.global_block()
-        return [
-            (Parameter(loss.program, root, root.var(p)), Variable(loss.program, block, block.var(g)))
-            for p, g in append_backward(loss, chosen, no_grad_set)
-        ]
+        return append_backward(loss, chosen, no_grad_set)
 
     def apply_gradients(self, params_grads: Sequence[Pair], startup_program: Any = None) -> list[Any]:
         """Append clipping, decay and updates for (parameter, gradient) pairs; returns the update ops.

@@ -1,0 +1,43 @@
+"""append_backward and gradients for Variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack import autodiff
+from oprack.layers.append import errors_at_user_line
+from oprack.layers.checks import check_variable
+from oprack.layers.variable import Parameter, Variable, variable_of
+
+
+def append_backward(
+    loss: Variable, parameter_list: Any = None, no_grad_set: Any = None
+) -> list[tuple[Parameter, Variable]]:
+    """Append the gradient ops of `loss` to its block; returns (parameter, gradient), in order of the parameters.
+
+    Optimizers do this themselves. See `oprack.autodiff.append_backward` for the arguments and what it raises.
+    """
+    check_variable(loss, "loss", "append_backward")
+    program, block = loss.program, loss.block
+    with errors_at_user_line():
+        pairs = autodiff.append_backward(loss, parameter_list, no_grad_set)
+    root = program.global_block()
+    return [(Parameter(program, root, root.var(p)), variable_of(program, g, block)) for p, g in pairs]
+
+
+def gradients(
+    targets: Variable | list[Variable],
+    inputs: Variable | list[Variable],
+    target_gradients: Any = None,
+    no_grad_set: Any = None,
+) -> list[Variable | None]:
+    """Append the gradients of sum(targets * target_gradients) with respect to `inputs`; None where there is none.
+
+    The results may be targets of another call, for higher orders. See `oprack.autodiff.gradients` for the arguments
+    and what it raises.
+    """
+    first = targets[0] if isinstance(targets, list | tuple) and targets else targets
+    check_variable(first, "targets", "gradients")
+    with errors_at_user_line():
+        names = autodiff.gradients(targets, inputs, target_gradients, no_grad_set)
+    return [None if n is None else variable_of(first.program, n, first.block) for n in names]  # type: ignore[union-attr]
