@@ -99,10 +99,18 @@ class KernelTypeContext:
 class KernelContext:
     """Injected into kernels as `ctx`. lods: offsets of the inputs by slot; slots without LoD may be left out."""
 
-    __slots__ = ("_lods", "_op", "_run")
+    __slots__ = ("_attrs", "_lods", "_op", "_run")
 
-    def __init__(self, op: OperatorWithKernel, lods: Mapping[str, Sequence[LoD]], run: RunContext) -> None:
+    def __init__(
+        self,
+        op: OperatorWithKernel,
+        lods: Mapping[str, Sequence[LoD]],
+        run: RunContext,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        """attrs: where the program takes some from variables, all of them with these values."""
         self._op = op
+        self._attrs = op.attrs if attrs is None else attrs
         self._lods = lods
         self._run = run
 
@@ -113,7 +121,7 @@ class KernelContext:
     @property
     def attrs(self) -> Mapping[str, Any]:
         """All attributes of the op, those that kernels rarely need included."""
-        return self._op.attrs
+        return self._attrs
 
     @property
     def place(self) -> Place:

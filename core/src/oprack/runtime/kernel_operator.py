@@ -216,7 +216,7 @@ class OperatorWithKernel(OperatorBase):
         for name in chosen.signature.injected:
             if name == "ctx":
                 lods = {s: [v.lod if isinstance(v, LoDTensor) else [] for v in vs] for s, vs in values.items()}
-                named["ctx"] = KernelContext(self, lods, run)
+                named["ctx"] = KernelContext(self, lods, run, attrs)
             elif name == "xp":
                 named["xp"] = run.device.xp
             else:
