@@ -51,6 +51,8 @@ def append_op(
         for slot, proto in info.proto.inputs.items():
             if not (slot in op.inputs or proto.dispensable or proto.duplicable):
                 raise InvalidArgumentError(f"op {type}: input {slot} is missing; expected a variable: {proto.doc}")
+            # Paddle writes absent slots as empty ones, and an op of its that asks for a slot by name fails without
+            op.inputs.setdefault(slot, [])
         infer_op(op, block, info)
     _set_common_attrs(op)
     return block.append_op(op)

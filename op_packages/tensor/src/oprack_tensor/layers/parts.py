@@ -31,6 +31,8 @@ def split(input, num_or_sections, dim=-1, name=None):
     """
     check_variable(input, "input", "split")
     helper = LayerHelper("split", name=name)
+    if dim < 0:
+        dim += len(input.shape)  # Paddle's op takes no negative axis from a program
     if isinstance(num_or_sections, int):
         return helper.apply("split", {"X": input}, {"num": num_or_sections, "axis": dim}, num=num_or_sections)
     sections = int_list(helper, num_or_sections, "num_or_sections")
