@@ -32,3 +32,14 @@ def oprack_layers(register):
     """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
+
+
+@hookimpl
+def oprack_passes(register):
+    """Rewrites of graphs."""
+    package = f"{__package__}.passes"
+    register.pass_("fold_transpose_into_matmul", f"{package}.matmul:fold_transpose_into_matmul", inference_only=False)
+    register.pass_("fold_scale_into_alpha", f"{package}.matmul:fold_scale_into_alpha", reorders_sums=True)
+    after = ["fold_constants", "fold_affine_into_conv", "fold_affine_into_matmul"]
+    register.pass_("merge_affine", f"{package}.affine:merge_affine", after=after, reorders_sums=True)
+    register.pass_("scalars_to_scales", f"{package}.affine:scalars_to_scales", after=[*after, "merge_affine"])

@@ -54,3 +54,9 @@ def oprack_passes(register):
         after=["fold_constants"],
         reorders_sums=True,
     )
+    register.pass_(
+        "fold_affine_into_matmul",
+        f"{__package__}.passes.matmul:fold_affine_after_matmul",
+        after=["fold_constants"],
+        reorders_sums=True,
+    )

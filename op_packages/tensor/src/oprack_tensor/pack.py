@@ -33,3 +33,15 @@ def oprack_layers(register: Any) -> None:
     """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
+
+
+@hookimpl
+def oprack_passes(register: Any) -> None:
+    """Rewrites of graphs."""
+    register.pass_(
+        "merge_shape_ops",
+        f"{__package__}.passes.shape:merge_shape_ops",
+        after=["remove_identities", "fold_constants"],
+        before=["fold_transpose_into_matmul"],
+        inference_only=False,
+    )

@@ -6,7 +6,7 @@ import numpy as np
 from oprack.ir import fusion
 
 from oprack_nn.ops._conv import is_channel_last, pad_pairs
-from oprack_nn.passes._affine import affine_of, affine_ops
+from oprack_nn.passes._affine import affine_of, affine_ops, per_channel
 
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d", "conv3d")
 TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose", "conv3d_transpose")
@@ -58,8 +58,6 @@ def fold_affine_after_conv(p):
     bias = p.maybe(p.op("elementwise_add", X=conv, Y=p.param("b"), commutative=True))
 
     def build(m):
-        from oprack_nn.passes._affine import per_channel
-
         rank, channel, groups, transposed = _geometry(m, conv)
         w = m.value("w")
         outputs = _outputs(w, groups, transposed)

@@ -1,0 +1,48 @@
+"""What stands before and after a matrix product becomes part of it."""
+
+from __future__ import annotations
+
+from oprack.ir import fusion
+
+FLAGS = {"matmul": ("transpose_X", "transpose_Y"), "matmul_v2": ("trans_x", "trans_y")}
+
+
+def _swaps_last_two(op):
+    axis = list(op.attr("axis", ()))
+    rank = len(axis)
+    return rank > 1 and axis == [*range(rank - 2), rank - 1, rank - 2]
+
+
+def _transposed(side):
+    def row(p):
+        swapped = p.op(("transpose", "transpose2"), X="swapped", where=_swaps_last_two)
+        operands = {"X": "x", "Y": "y"} | {side: swapped}
+        root = p.op(tuple(FLAGS), **operands)
+
+        def build(m):
+            flag = FLAGS[m.root.type]["XY".index(side)]
+            inputs = {slot: m["swapped"] if slot == side else m[slot.lower()] for slot in "XY"}
+            if any(n.desc is None or n.desc.lod_level for n in inputs.values()):
+                return None
+            return m.op(m.root.type, attrs=m.attrs(root) | {flag: not m.attr(root, flag)}, **inputs)
+
+        return root, build
+
+    row.__doc__ = f"A transposed {side} of a matrix product -> its flag"
+    return fusion(f"fold_transposed_{side.lower()}")(row)
+
+
+fold_transpose_into_matmul = _transposed("X") + _transposed("Y")
+
+
+@fusion("fold_scale_into_alpha")
+def fold_scale_into_alpha(p):
+    """a (alpha X Y)  ->  (a alpha) X Y"""
+    product = p.op("matmul", X="x", Y="y")
+    root = p.op("scale", X=product, attrs={"bias": 0.0})
+
+    def build(m):
+        alpha = m.attr(product, "alpha") * m.attr(root, "scale")
+        return m.op("matmul", X=m["x"], Y=m["y"], attrs=m.attrs(product) | {"alpha": alpha})
+
+    return root, build

@@ -1,0 +1,48 @@
+"""Affine ops after a product with a weight become part of the weight and of one addition."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.ir import fusion
+
+from oprack_nn.passes._affine import affine_of, affine_ops, per_channel
+
+PRODUCTS = ("mul", "matmul", "matmul_v2")
+
+
+def _columns_last(m, op):
+    """Whether the product's last dim is the last one of a weight of rank 2."""
+    if m.value("w").ndim != 2 or m["x"].shape is None:
+        return False
+    if op.type == "mul":
+        return m.attr(op, "y_num_col_dims") == 1
+    flags = ("transpose_X", "transpose_Y") if op.type == "matmul" else ("trans_x", "trans_y")
+    return len(m["x"].shape) > 1 and not any(m.attr(op, f) for f in flags)
+
+
+@fusion("fold_affine_after_matmul")
+def fold_affine_after_matmul(p):
+    """a (x w + b) + c  ->  x (a w) + (a b + c)"""
+    product = p.op(PRODUCTS, X="x", Y=p.param("w"))
+    bias = p.maybe(p.op("elementwise_add", X=product, Y=p.param("b"), commutative=True))
+
+    def build(m):
+        op, w = m.op_of(product), m.value("w")
+        if not _columns_last(m, op) or (op.type == "matmul" and m.attr(op, "head_number") != 1):
+            return None
+        rank = m.attr(op, "x_num_col_dims") + 1 if op.type == "mul" else len(m["x"].shape)
+        b = per_channel(m.value("b"), m.attr(bias, "axis"), rank, rank - 1) if m.has(bias) else np.float64(0)
+        affine = affine_of(m, m.root, rank, rank - 1)
+        if b is None or affine is None or (np.all(affine[0] == 1) and not m.has(bias)):
+            return None
+        a, c = affine
+        if any(v.ndim and v.size != w.shape[1] for v in (a, b, c)):
+            return None
+        out = m.op(op.type, X=m["x"], Y=m.new_param(w.astype(np.float64) * a, like="w"), attrs=m.attrs(product))
+        shift = a * b + c
+        if not np.any(shift):
+            return out
+        shift = m.new_param(np.broadcast_to(shift, w.shape[1:]), like="w")
+        return m.op("elementwise_add", X=out, Y=shift, attrs={"axis": -1})
+
+    return p.either(*affine_ops(p, bias)), build
