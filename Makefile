@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 PROJECTS := core/pyproject.toml $(sort $(wildcard op_packages/*/pyproject.toml plugins/*/pyproject.toml))
 PACKS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard op_packages/*/pyproject.toml)))
+# Plugins that bring kernels have a manifest, too
+MANIFESTS := $(PACKS) $(foreach file,$(sort $(wildcard plugins/*/src/*/ops.toml)),$(firstword $(subst /src/, ,$(file))))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint docs bench constraints clean
@@ -36,7 +38,7 @@ lint: $(STAMP)  ## style, types, arrows between packages, generated files
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/oprack manifest --check $(PACKS)
+	$(BIN)/oprack manifest --check $(MANIFESTS)
 
 docs: $(STAMP)  ## write the op reference to out/docs/ops
 	$(BIN)/python docs/op_reference.py

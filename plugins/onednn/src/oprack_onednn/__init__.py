@@ -1,0 +1,19 @@
+"""Kernel library over oneDNN's C API: float32 convolution, matrix products, pooling, normalisation, activations.
+
+Nothing is loaded before the first op with such a kernel runs. `status()` says whether the library serves this process
+and why not; `set_num_threads(n)` sets how many threads its primitives use, in every Python thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["num_threads", "set_num_threads", "status"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from oprack_onednn import library
+
+        return getattr(library, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

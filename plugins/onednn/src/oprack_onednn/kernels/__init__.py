@@ -1,0 +1,1 @@
+"""Kernels by family; each module is imported when one of its ops is first used."""

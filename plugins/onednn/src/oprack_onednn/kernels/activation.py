@@ -1,0 +1,81 @@
+"""Element-wise activations: any dense array is one long row."""
+
+from __future__ import annotations
+
+from oprack_onednn import _c
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import address, empty_like, memory_order
+from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.served import Limits, served
+
+
+def build(size, algorithm, alpha, beta):
+    """Plan of one activation over `size` elements."""
+    row = MemoryDesc.strided((size,))
+    kind, attributes = _c.ELTWISE[algorithm], Attributes()
+    desc = PrimitiveDesc(
+        "eltwise_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, kind, row, row, alpha, beta, attributes
+    )
+    plan = Plan()
+    plan.add(desc, {_c.SRC: plan.input(row), _c.DST: plan.output(row)})
+    return plan
+
+
+def apply(x, out, algorithm, alpha=0.0, beta=0.0):
+    """The activation of x, in `out` when it has x's strides; NotImplemented when NumPy should do it."""
+    if x.size < Limits.eltwise or memory_order(x.shape, x.strides) is None:
+        return NotImplemented
+    plan = THREAD.plan(("eltwise", x.size, algorithm, alpha, beta), build, x.size, algorithm, alpha, beta)
+    if plan is None:
+        return NotImplemented
+    y = empty_like(x) if out is None or out.strides != x.strides else out
+    plan.run(THREAD, address(x), address(y))
+    return y
+
+
+@served("relu")
+def relu(X, *, out=None, ctx):
+    return apply(X, out, "relu")
+
+
+@served("relu6")
+def relu6(X, *, threshold, out=None, ctx):
+    return apply(X, out, "clip_v2", 0.0, threshold)
+
+
+@served("leaky_relu")
+def leaky_relu(X, *, alpha, ctx):
+    return apply(X, None, "relu", alpha)
+
+
+@served("sigmoid")
+def sigmoid(X, *, out=None, ctx):
+    return apply(X, out, "logistic")
+
+
+@served("tanh")
+def tanh(X, *, out=None, ctx):
+    return apply(X, out, "tanh")
+
+
+@served("gelu")
+def gelu(X, *, approximate, ctx):
+    return apply(X, None, "gelu_tanh" if approximate else "gelu_erf")
+
+
+@served("swish")
+def swish(X, *, beta, ctx):
+    return apply(X, None, "swish", beta)
+
+
+@served("hard_swish")
+def hard_swish(X, *, threshold, scale, offset, ctx):
+    if scale != threshold:
+        return NotImplemented
+    return apply(X, None, "hardswish", 1 / scale, offset / scale)
+
+
+@served("hard_sigmoid")
+def hard_sigmoid(X, *, slope, offset, out=None, ctx):
+    return apply(X, out, "hardsigmoid", slope, offset)

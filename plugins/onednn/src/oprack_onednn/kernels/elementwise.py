@@ -1,0 +1,131 @@
+"""elementwise_add, sub, mul and div, with a second operand that may be broadcast.
+
+Both operands are looked at in the order of X's memory, and neighbouring dims along which Y behaves alike are taken
+together, so [N, C, H, W] in channels-last memory with one number per channel is a matrix and a row.
+"""
+
+from __future__ import annotations
+
+import math
+
+from oprack_onednn import _c
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import address, empty_like, memory_order
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
+from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.served import Limits, served
+
+_MOST_ROUNDS = 64
+
+
+def aligned(x_shape, y_shape, axis):
+    """Dims of Y at the rank of X, by the op's rule; None when they do not fit."""
+    rank, k = len(x_shape), len(y_shape)
+    if k > rank:
+        return None
+    axis = rank - k if axis == -1 or k == rank else axis
+    if axis < 0:
+        return None
+    while axis + k > rank and k and y_shape[k - 1] == 1:
+        k -= 1
+    if axis + k > rank:
+        return None
+    dims = (1,) * axis + tuple(y_shape[:k]) + (1,) * (rank - axis - k)
+    return dims if all(b in (a, 1) for a, b in zip(x_shape, dims, strict=True)) else None
+
+
+def merged(shape, dims, order):
+    """[(size, whether Y has the dim)] of X's dims in memory order, with neighbours that behave alike as one."""
+    groups = []
+    for d in order:
+        full = dims[d] != 1
+        if groups and groups[-1][1] == full:
+            groups[-1] = (groups[-1][0] * shape[d], full)
+        else:
+            groups.append((shape[d], full))
+    return groups or [(1, True)]
+
+
+class BinaryPlan:
+    """X and Y of some shapes and strides. rounds: how often the plan runs, each time further by the steps (bytes)."""
+
+    def __init__(self, algorithm, shape, strides, y_shape, y_strides, axis):
+        order = memory_order(shape, strides)
+        dims = aligned(shape, y_shape, axis)
+        if order is None or dims is None or 0 in shape:
+            raise NotServedError("X has gaps, or Y is larger")
+        groups = merged(shape, dims, order)
+        self.rounds, self.steps = 1, (0, 0)
+        if len(groups) == 3 and groups[0][1] and groups[0][0] <= _MOST_ROUNDS:
+            # one number per image and channel: image by image
+            (self.rounds, _), *groups = groups
+            self.steps = (4 * math.prod(n for n, _ in groups), 4 * groups[-1][0])
+        x_dims = tuple(n for n, _ in groups)
+        y_dims = tuple(n if full else 1 for n, full in groups)
+        if groups[0][1] and len(groups) > 1:
+            x_dims, y_dims = (1, *x_dims), (1, *y_dims)
+        if len(x_dims) > 3:
+            raise NotServedError("Y is broadcast along dims that lie apart")
+        plan = self.plan = Plan()
+        x, given = plan.input(MemoryDesc.strided(x_dims)), self._second(plan, shape, dims, order, y_shape, y_strides)
+        y = given or plan.input(MemoryDesc.strided(y_dims))
+        result = plan.output(MemoryDesc.strided(x_dims))
+        y_desc = MemoryDesc.strided(y_dims)
+        desc = PrimitiveDesc("binary", LIBRARY.engine, algorithm, x.desc, y_desc, result.desc, Attributes())
+        if given is not None:
+            if self.rounds > 1:
+                raise NotServedError("Y is in another order")
+            y = plan.alias(given, y_desc)
+        plan.add(desc, {_c.SRC: x, _c.SRC_1: y, _c.DST: result})
+
+    @staticmethod
+    def _second(plan, shape, dims, order, y_shape, y_strides):
+        """Y copied into the order of X's memory, when it is in another; else None."""
+        own = [s for n, s in zip(y_shape, y_strides, strict=True) if n != 1]
+        kept = [d for d in range(len(shape)) if dims[d] != 1]
+        if any(s <= 0 or s % 4 for s in own) or len(own) != len(kept):
+            raise NotServedError(f"strides {y_strides}")
+        by_dim = dict(zip(kept, (s // 4 for s in own), strict=True))
+        wanted = [d for d in order if dims[d] != 1]
+        sizes = [dims[d] for d in wanted]
+        strides = [by_dim[d] for d in wanted]
+        if tuple(strides) == contiguous_strides(sizes):
+            return None
+        return plan.reorder(plan.input(MemoryDesc.strided(sizes, strides)), MemoryDesc.strided(sizes))
+
+
+def apply(X, Y, axis, out, algorithm):
+    """The result in X's strides, or NotImplemented when NumPy should do it."""
+    if X.size < Limits.binary:
+        return NotImplemented
+    key = ("binary", algorithm, X.shape, X.strides, Y.shape, Y.strides, axis)
+    found = THREAD.plan(key, BinaryPlan, *key[1:])
+    if found is None:
+        return NotImplemented
+    result = empty_like(X) if out is None or out.strides != X.strides else out
+    x, y, r = address(X), address(Y), address(result)
+    run, (dx, dy) = found.plan.run, found.steps
+    run(THREAD, x, y, r)
+    for i in range(1, found.rounds):
+        run(THREAD, x + i * dx, y + i * dy, r + i * dx)
+    return result
+
+
+@served("elementwise_add")
+def elementwise_add(X, Y, *, axis, out=None, ctx):
+    return apply(X, Y, axis, out, _c.BINARY_ADD)
+
+
+@served("elementwise_sub")
+def elementwise_sub(X, Y, *, axis, out=None, ctx):
+    return apply(X, Y, axis, out, _c.BINARY_SUB)
+
+
+@served("elementwise_mul")
+def elementwise_mul(X, Y, *, axis, ctx):
+    return apply(X, Y, axis, None, _c.BINARY_MUL)
+
+
+@served("elementwise_div")
+def elementwise_div(X, Y, *, axis, ctx):
+    return apply(X, Y, axis, None, _c.BINARY_DIV)

@@ -1,0 +1,70 @@
+"""Nearest and bilinear interpolation of images, where oneDNN looks at the same elements as Paddle."""
+
+from __future__ import annotations
+
+from oprack_onednn import _c
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import address, channels_last_desc, empty_image, image_desc
+from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc
+from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.served import Limits, served
+
+
+class InterpPlan:
+    """Resampling of one shape to [*, *, height, width]."""
+
+    def __init__(self, x, height, width, method):
+        self.shape = (*x.shape[:2], height, width)
+        if 0 in self.shape:
+            raise NotServedError("an empty tensor")
+        algorithm = _c.RESAMPLING_NEAREST if method == "nearest" else _c.RESAMPLING_LINEAR
+        source, target = channels_last_desc(x.shape), channels_last_desc(self.shape)
+        desc = PrimitiveDesc(
+            "resampling_forward",
+            LIBRARY.engine,
+            _c.FORWARD_INFERENCE,
+            algorithm,
+            None,
+            source,
+            target,
+            Attributes(),
+        )
+        plan = self.plan = Plan()
+        given = plan.input(image_desc(x))
+        inner = given if given.desc == source else plan.reorder(given, source)
+        plan.add(desc, {_c.SRC: inner, _c.DST: plan.output(target)})
+
+
+def target_size(spatial, out_h, out_w, scale):
+    """(height, width) when the factors are whole numbers, else None."""
+    factors = [float(s) for s in (scale if isinstance(scale, list | tuple) else [scale])]
+    if factors and all(f > 0 for f in factors):
+        factors = factors * 2 if len(factors) == 1 else factors
+        if any(f != int(f) for f in factors):
+            return None
+        return tuple(int(f) * s for f, s in zip(factors, spatial, strict=True))
+    if out_h > 0 and out_w > 0 and out_h % spatial[0] == 0 and out_w % spatial[1] == 0:
+        return out_h, out_w
+    return None
+
+
+@served("nearest_interp_v2", "bilinear_interp_v2", "nearest_interp", "bilinear_interp")
+def interp(
+    X, OutSize=None, SizeTensor=(), Scale=None, *, data_layout, interp_method, align_corners, align_mode, out_h, out_w,
+    scale, ctx,
+):  # fmt: skip
+    if OutSize is not None or SizeTensor or Scale is not None or align_corners or X.ndim != 4:
+        return NotImplemented
+    if X.size < Limits.moved or (interp_method == "bilinear" and align_mode != 0):
+        return NotImplemented
+    last = data_layout != "NCHW"
+    x = X.transpose(0, 3, 1, 2) if last else X
+    size = target_size(x.shape[2:], out_h, out_w, scale)
+    if size is None or tuple(size) == x.shape[2:]:
+        return NotImplemented
+    found = THREAD.plan(("interp", x.shape, x.strides, size, interp_method), InterpPlan, x, *size, interp_method)
+    if found is None:
+        return NotImplemented
+    y = empty_image(found.shape)
+    found.plan.run(THREAD, address(x), address(y))
+    return y.transpose(0, 2, 3, 1) if last else y

@@ -1,0 +1,174 @@
+"""Finds and opens oneDNN, says whether it serves this process, and holds the number of threads.
+
+A process that was forked after primitives ran is not served: libgomp's threads do not exist in it, and the first
+parallel region would wait for them for ever. NumPy's kernels run there instead.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+import threading
+from ctypes import CDLL, POINTER, c_int, c_void_p, cast
+
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import Predicate
+
+from oprack_onednn import _c
+
+DISTRIBUTION = "onednn-cpu-gomp"
+_FILE = "libdnnl.so.3"
+
+
+class Library:
+    """oneDNN in this process.
+
+    lib: its functions, None until they are used. ready: it was opened and serves. problem: why it does not, "" when it
+    does or was not opened yet. ran: a primitive was executed. threads_revision: grows with each new number of threads.
+    """
+
+    def __init__(self) -> None:
+        self.lib: CDLL | None = None
+        self.engine: int | None = None
+        self.ready = False
+        self.problem = ""
+        self.ran = False
+        self.threads_revision = 0
+        self._threads = 0
+        self._tried = False
+        self._lock = threading.Lock()
+        self._gomp: CDLL | None = None
+
+    def usable(self) -> bool:
+        """Whether kernels of this library may run; opens it on first use."""
+        if not self._tried:
+            with self._lock:
+                if not self._tried:
+                    try:
+                        self._load()
+                        self.ready = True
+                    except _UnavailableError as error:
+                        self.problem = str(error)
+                    self._tried = True
+        return not self.problem
+
+    def _load(self) -> None:
+        if sys.byteorder != "little" or platform.machine() not in ("x86_64", "AMD64"):
+            raise _UnavailableError(f"there is no wheel of it for {sys.platform} on {platform.machine()}")
+        path = _find()
+        # idle threads should not spin for long when others want the cores; libgomp reads this when it is loaded
+        os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+        try:
+            self._gomp = CDLL("libgomp.so.1")
+        except OSError as error:
+            raise _UnavailableError(
+                f"libgomp.so.1 can't be loaded ({error}); install your system's libgomp (libgomp1, libgomp)"
+            ) from error
+        try:
+            lib = CDLL(path)
+            _c.declare(lib)
+        except (OSError, AttributeError) as error:
+            raise _UnavailableError(f"{path} can't be loaded: {error}") from error
+        self._gomp.omp_set_num_threads.argtypes = [c_int]
+        self._gomp.omp_set_num_threads.restype = None
+        engine = c_void_p()
+        if lib.dnnl_engine_create(engine, _c.CPU_ENGINE, 0):
+            raise _UnavailableError(f"{path} has no engine for this CPU")
+        self.engine = engine.value
+        self.lib = lib
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    def _after_fork(self) -> None:
+        if self.ran and not self.problem:
+            self.ready = False
+            self.problem = (
+                "this process was forked after oneDNN had run, and OpenMP's threads are not in it; "
+                "start processes with multiprocessing's 'spawn' or 'forkserver'"
+            )
+
+    # Threads ----------------------------------------------------------------------------------------------------------
+    def num_threads(self) -> int:
+        """Threads that a primitive may use: what set_num_threads said, else the CPUs that this process may use."""
+        return self._threads or len(os.sched_getaffinity(0))
+
+    def set_num_threads(self, count: int) -> None:
+        """Set how many threads a primitive uses, in all Python threads; 0 = the CPUs that this process may use."""
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise InvalidArgumentError(f"set_num_threads({count!r}): expected a number of threads, or 0 for all CPUs")
+        if count != self._threads:
+            self._threads = count
+            self.threads_revision += 1
+
+    def apply_threads(self) -> None:
+        """Tell OpenMP, which keeps the number for each thread that starts parallel regions."""
+        if self._gomp is not None:
+            self._gomp.omp_set_num_threads(self.num_threads())
+
+    # What doctor says -------------------------------------------------------------------------------------------------
+    def status(self) -> str:
+        """One line: the version and what it runs on, or why it does not serve."""
+        if not self.usable():
+            return f"not used: {self.problem}"
+        assert self.lib is not None
+        v = cast(self.lib.dnnl_version(), POINTER(_c.Version)).contents
+        isa = _ISAS.get(self.lib.dnnl_get_effective_cpu_isa(), "an ISA of its own name")
+        return f"oneDNN {v.major}.{v.minor}.{v.patch}, {isa}, {self.num_threads()} threads"
+
+
+_ISAS = {
+    0x1: "SSE4.1",
+    0x3: "AVX",
+    0x7: "AVX2",
+    0xF: "AVX2 with VNNI",
+    0x1F: "AVX2 with VNNI 2",
+    0x27: "AVX-512",
+    0x67: "AVX-512 with VNNI",
+    0xE7: "AVX-512 with bfloat16",
+    0x1EF: "AVX-512 with float16",
+    0xFEF: "AVX-512 with AMX",
+    0x1FEF: "AVX-512 with AMX and float16",
+}
+
+
+class _UnavailableError(Exception):
+    """Why oneDNN can't be used."""
+
+
+def _find() -> str:
+    """The library's file inside the installed wheel."""
+    try:
+        files = importlib.metadata.distribution(DISTRIBUTION).files or []
+    except importlib.metadata.PackageNotFoundError:
+        raise _UnavailableError(f"{DISTRIBUTION} is not installed (pip install '{DISTRIBUTION}==2023.2.0')") from None
+    listed = [f for f in files if f.name == _FILE or f.name.startswith(_FILE + ".")]
+    for file in listed:
+        path = os.fspath(file.locate())
+        if os.path.isfile(path):
+            return path
+    raise _UnavailableError(
+        f"{DISTRIBUTION} is installed, but its {_FILE} is missing (pip install --target leaves it out); install it "
+        "into a virtual environment"
+    )
+
+
+LIBRARY = Library()
+
+usable = Predicate(lambda query: LIBRARY.usable(), "oneDNN in this process (`oprack doctor` says more)")
+"""Predicate of every kernel of this library."""
+
+
+def status() -> str:
+    """One line: oneDNN's version and what it runs on, or why it does not serve this process."""
+    return LIBRARY.status()
+
+
+def num_threads() -> int:
+    """Threads that a primitive may use."""
+    return LIBRARY.num_threads()
+
+
+def set_num_threads(count: int) -> None:
+    """Set how many threads primitives use, in all Python threads; 0 = the CPUs that this process may use."""
+    LIBRARY.set_num_threads(count)

@@ -1,0 +1,207 @@
+"""NumPy arrays as oneDNN sees them: addresses, channels-last memory, recycled output buffers, packed parameters.
+
+Images keep the shape [N, C, H, W] that the program gives them, but their memory goes by [N, H, W, C]: strides say so,
+every NumPy kernel can read such an array, and the next kernel of this library takes it as it is.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import weakref
+from collections.abc import Sequence
+from ctypes import c_void_p
+from functools import lru_cache
+
+import numpy as np
+
+from oprack_onednn.native import MemoryDesc, element_strides
+from oprack_onednn.plan import pack
+
+FLOAT = np.dtype(np.float32)
+
+
+def _slow_address(array: np.ndarray) -> int:
+    return array.ctypes.data  # type: ignore[no-any-return]
+
+
+def _fast_address(array: np.ndarray) -> int:
+    # `data` is the first field of NumPy's array object, behind Python's header; eight times as fast as array.ctypes
+    return _pointer_at(id(array) + _HEADER).value  # type: ignore[return-value]
+
+
+_pointer_at, _HEADER = c_void_p.from_address, object.__basicsize__
+_probes = [np.empty(shape, FLOAT) for shape in ((), (3,), (2, 3, 4))]
+_layout_known = sys.implementation.name == "cpython" and all(
+    _fast_address(probe) == _slow_address(probe) for probe in _probes
+)
+address = _fast_address if _layout_known else _slow_address
+"""address(array): of its first element."""
+
+
+# Channels last ------------------------------------------------------------------------------------------------------
+def last_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Element strides of [N, C, *spatial] in channels-last memory."""
+    strides = [0] * len(shape)
+    strides[1], step = 1, shape[1]
+    for i in range(len(shape) - 1, 1, -1):
+        strides[i] = step
+        step *= shape[i]
+    strides[0] = step
+    return tuple(strides)
+
+
+def is_channels_last(array: np.ndarray) -> bool:
+    """Whether the memory of [N, C, *spatial] goes by [N, *spatial, C], without gaps."""
+    size = array.itemsize
+    return all(
+        n == 1 or s == t * size for n, s, t in zip(array.shape, array.strides, last_strides(array.shape), strict=True)
+    )
+
+
+def channels_last_desc(shape: Sequence[int]) -> MemoryDesc:
+    return MemoryDesc.strided(shape, last_strides(shape))
+
+
+def image_desc(array: np.ndarray) -> MemoryDesc:
+    """The layout of [N, C, *spatial]; the strides of dims of size 1 are those of channels-last memory if it can be."""
+    if is_channels_last(array):
+        return channels_last_desc(array.shape)
+    return MemoryDesc.strided(array.shape, element_strides(array))
+
+
+# Any dense order ----------------------------------------------------------------------------------------------------
+@lru_cache(maxsize=4096)
+def memory_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Dims from outermost to innermost in memory, when a float32 array fills its memory without gaps; else None."""
+    order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: -strides[d])
+    step = 4
+    for d in reversed(order):
+        if strides[d] != step:
+            return None
+        step *= shape[d]
+    return tuple(order)
+
+
+def empty_like(array: np.ndarray) -> np.ndarray:
+    """An uninitialised array with the shape and strides of a dense one."""
+    flat = BUFFERS.take((array.size,))
+    return np.ndarray(array.shape, FLOAT, flat, 0, array.strides)
+
+
+# Output buffers -----------------------------------------------------------------------------------------------------
+class Buffers:
+    """Memory of large outputs, used again as soon as no array refers to it: fresh pages cost more than most primitives.
+
+    An array is a view of a buffer, so a buffer's reference count says whether anybody still has it.
+    """
+
+    def __init__(self, smallest: int = 1 << 16, most: int = 1 << 28) -> None:
+        """smallest: bytes from which on buffers are kept. most: bytes that are kept altogether."""
+        self._smallest, self._most = smallest, most
+        self._free: dict[int, list[np.ndarray]] = {}
+        self._total = 0
+        self._lock = threading.Lock()
+        for buffer in [np.empty(1, np.uint8)]:
+            self._idle = sys.getrefcount(buffer)  # it depends on the interpreter
+
+    def take(self, shape: Sequence[int]) -> np.ndarray:
+        """An uninitialised float32 array."""
+        count = math.prod(shape)
+        nbytes = 4 * count
+        if nbytes < self._smallest:
+            return np.empty(shape, FLOAT)
+        size = 1 << (nbytes - 1).bit_length() - 2
+        size = -(-nbytes // size) * size  # at most a quarter is wasted
+        with self._lock:
+            for buffer in self._free.setdefault(size, []):
+                if sys.getrefcount(buffer) == self._idle:
+                    return np.ndarray(shape, FLOAT, buffer)
+            return np.ndarray(shape, FLOAT, self._new(size))
+
+    def _new(self, size: int) -> np.ndarray:
+        buffer = np.empty(size, np.uint8)
+        if self._total + size > self._most:
+            for found in self._free.values():
+                kept = []
+                for b in found:
+                    if sys.getrefcount(b) > self._idle:
+                        kept.append(b)
+                found[:] = kept
+            self._total = sum(b.nbytes for found in self._free.values() for b in found)
+        if self._total + size <= self._most:
+            self._free[size].append(buffer)
+            self._total += size
+        return buffer
+
+    def clear(self) -> None:
+        """Let go of all memory that no array uses."""
+        with self._lock:
+            self._free.clear()
+            self._total = 0
+
+
+BUFFERS = Buffers()
+
+
+def empty_image(shape: Sequence[int]) -> np.ndarray:
+    """An uninitialised [N, C, *spatial] array in channels-last memory."""
+    n, c, *spatial = shape
+    buffer = BUFFERS.take((n, *spatial, c))
+    return buffer.transpose(0, buffer.ndim - 1, *range(1, buffer.ndim - 1))
+
+
+# Parameters -----------------------------------------------------------------------------------------------------------
+def is_constant(array: np.ndarray) -> bool:
+    """Whether nobody can write to an array's memory: it owns it, and is read-only.
+
+    Predictors make their parameters so. All others may be trained, hence nothing that was derived from them is kept.
+    """
+    flags = array.flags
+    return flags.owndata and not flags.writeable
+
+
+class PackedParameters:
+    """Constant arrays in the layouts that primitives chose, shared by all threads, for as long as the arrays live."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[weakref.ref[np.ndarray], list[tuple[MemoryDesc, np.ndarray]]]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, array: np.ndarray, source: MemoryDesc, target: MemoryDesc) -> np.ndarray:
+        """`array`, of layout `source`, in layout `target`."""
+        key = id(array)
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None or entry[0]() is not array:
+                entry = self._entries[key] = (weakref.ref(array, lambda _: self._entries.pop(key, None)), [])
+            for desc, packed in entry[1]:
+                if desc == target:
+                    return packed
+            packed = pack(source, target, address(array))
+            entry[1].append((target, packed))
+            return packed
+
+
+PACKED = PackedParameters()
+
+
+class Weights:
+    """Where a plan finds its weights: the array itself, or packed once per constant array.
+
+    source, target: layouts of the array and of the primitive.
+    """
+
+    def __init__(self, source: MemoryDesc, target: MemoryDesc) -> None:
+        self.source, self.target = source, target
+        self._known: dict[int, tuple[weakref.ref[np.ndarray], int, np.ndarray]] = {}
+
+    def address(self, array: np.ndarray) -> int:
+        """Address of a constant array's packed form."""
+        entry = self._known.get(id(array))
+        if entry is None or entry[0]() is not array:
+            packed = PACKED.get(array, self.source, self.target)
+            self._known = {k: e for k, e in self._known.items() if e[0]() is not None}
+            entry = self._known[id(array)] = (weakref.ref(array), address(packed), packed)
+        return entry[1]

@@ -1,0 +1,175 @@
+"""Plans: primitives in a row, built once for some shapes and run with new addresses each time.
+
+Every Python thread has its own plans, stream and scratch memory, so plans are never shared; oneDNN caches compiled
+primitives for all of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from ctypes import addressof, byref, c_void_p
+from typing import Any
+
+import numpy as np
+
+from oprack_onednn import _c
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, Primitive, PrimitiveDesc
+
+_PLANS = 1024
+_ALIGN = 64
+
+
+class OneDNNError(RuntimeError):
+    """A primitive failed while it ran."""
+
+
+class Plan:
+    """Primitives in a row.
+
+    external: memory objects whose addresses `run` takes, in that order. All other memory is scratch, which plans of a
+    thread share: nothing in it outlives a run.
+    """
+
+    def __init__(self) -> None:
+        self.external: list[Memory] = []
+        self._calls: list[tuple[int, int, int]] = []
+        self._scratch: list[tuple[Memory, int]] = []
+        self._size = 0
+        self._owned: list[Any] = []
+        self._arena = 0
+        self._pointers: list[int] = []
+
+    def input(self, desc: MemoryDesc) -> Memory:
+        """Memory whose address is the next argument of `run`."""
+        memory = Memory(desc)
+        self.external.append(memory)
+        self._pointers.append(memory.pointer)
+        return memory
+
+    output = input
+
+    def temporary(self, desc: MemoryDesc) -> Memory:
+        """Scratch memory."""
+        memory = Memory(desc)
+        self._scratch.append((memory, self._size))
+        self._size += -(-desc.nbytes // _ALIGN) * _ALIGN
+        return memory
+
+    def alias(self, memory: Memory, desc: MemoryDesc) -> Memory:
+        """Scratch memory once more, seen as another shape of the same size."""
+        offset = next(o for m, o in self._scratch if m is memory)
+        twin = Memory(desc)
+        self._scratch.append((twin, offset))
+        return twin
+
+    def add(self, desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
+        """Append a primitive, which was created with scratch memory from the caller."""
+        primitive = Primitive(desc)
+        scratch = desc.desc(_c.QUERY_SCRATCHPAD_MD)
+        if scratch.nbytes:
+            arguments = {**arguments, _c.SCRATCHPAD: self.temporary(scratch)}
+        array = (_c.ExecArg * len(arguments))(*((k, m.pointer) for k, m in arguments.items()))
+        self._owned += [primitive, array, list(arguments.values())]
+        self._calls.append((primitive.pointer, len(arguments), addressof(array)))
+
+    def reorder(self, source: Memory, target: MemoryDesc | Memory) -> Memory:
+        """Append a copy into another layout: of a descriptor, in scratch memory."""
+        memory = target if isinstance(target, Memory) else self.temporary(target)
+        self.add(reorder_desc(source.desc, memory.desc), {_c.SRC: source, _c.DST: memory})
+        return memory
+
+    def run(self, thread: Thread, *addresses: int) -> None:
+        """Run with the addresses of the external memory. Raises OneDNNError."""
+        set_handle, execute, stream = thread.set_handle, thread.execute, thread.stream
+        for pointer, address in zip(self._pointers, addresses, strict=True):
+            set_handle(pointer, address)
+        if self._size:
+            arena = thread.arena(self._size)
+            if arena != self._arena:
+                for memory, offset in self._scratch:
+                    set_handle(memory.pointer, arena + offset)
+                self._arena = arena
+        for primitive, count, arguments in self._calls:
+            status = execute(primitive, stream, count, arguments)
+            if status:
+                raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")
+
+
+def reorder_desc(source: MemoryDesc, target: MemoryDesc) -> PrimitiveDesc:
+    """A copy between layouts; slow implementations are taken, too: packing weights has no other way."""
+    engine = LIBRARY.engine
+    return PrimitiveDesc("reorder", source, engine, target, engine, Attributes(), any_speed=True)
+
+
+class Thread(threading.local):
+    """What one Python thread needs to run plans."""
+
+    def __init__(self) -> None:
+        self.plans: OrderedDict[Hashable, Plan | None] = OrderedDict()
+        self._memory = np.empty(0, np.uint8)
+        self._arena = 0
+        self._capacity = 0
+        self._revision = -1
+        self.stream = 0
+
+    def _open(self) -> None:
+        if not self.stream:
+            lib = LIBRARY.lib
+            assert lib is not None
+            stream = c_void_p()
+            if lib.dnnl_stream_create(byref(stream), LIBRARY.engine, _c.DEFAULT_STREAM) or stream.value is None:
+                raise OneDNNError("oneDNN: no stream could be made")
+            self.stream = stream.value
+            self.set_handle, self.execute = lib.dnnl_memory_set_data_handle, lib.dnnl_primitive_execute
+        LIBRARY.apply_threads()
+        self.plans.clear()  # implementations were chosen for the number of threads
+        self._revision = LIBRARY.threads_revision
+        LIBRARY.ran = True
+
+    def plan(self, key: Hashable, build: Callable[..., Any], *args: Any) -> Any:
+        """The plan for `key`, made by `build(*args)` when it is new; None when oneDNN does not serve it."""
+        if self._revision != LIBRARY.threads_revision:
+            self._open()
+        plans = self.plans
+        try:
+            plan = plans[key]
+        except KeyError:
+            try:
+                plan = build(*args)
+            except NotServedError:
+                plan = None
+            plans[key] = plan
+            if len(plans) > _PLANS:
+                plans.popitem(last=False)
+            return plan
+        plans.move_to_end(key)
+        return plan
+
+    def arena(self, size: int) -> int:
+        """Address of at least `size` bytes of scratch memory."""
+        if size > self._capacity:
+            self._memory = np.empty(size + 4096, np.uint8)
+            start = self._memory.ctypes.data
+            self._arena = -(-start // 4096) * 4096
+            self._capacity = size
+        return self._arena
+
+
+THREAD = Thread()
+
+
+def pack(source: MemoryDesc, target: MemoryDesc, address: int) -> np.ndarray:
+    """The tensor at `address` in another layout, as bytes that start at a multiple of 64."""
+    raw = np.empty(target.nbytes + _ALIGN, np.uint8)
+    start = -raw.ctypes.data % _ALIGN
+    packed = raw[start : start + target.nbytes]
+    plan = Plan()
+    plan.reorder(plan.input(source), plan.output(target))
+    plan.run(THREAD, address, packed.ctypes.data)
+    return packed
+
+
+__all__ = ["THREAD", "OneDNNError", "Plan", "pack", "reorder_desc"]

@@ -1,0 +1,268 @@
+"""The library itself: where it is missing, after a fork, threads, memory that is used again, weights that change."""
+
+from __future__ import annotations
+
+import gc
+import importlib.metadata
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import oprack
+import oprack_onednn
+import pytest
+from oprack.errors import InvalidArgumentError, KernelNotFoundError
+from oprack.kernel import KernelQuery
+from oprack_onednn import library as library_module
+from oprack_onednn import served
+from oprack_onednn.kernels.conv import conv2d
+from oprack_onednn.library import LIBRARY, Library, usable
+from oprack_onednn.memory import BUFFERS, PACKED, Buffers, is_constant, memory_order
+from oprack_onednn.native import NotServedError, PrimitiveDesc
+from oprack_onednn.plan import THREAD, Plan
+
+ATTRS = dict(
+    strides=[1, 1], paddings=[1, 1], dilations=[1, 1], groups=1, padding_algorithm="EXPLICIT", data_format="NCHW"
+)
+
+
+class Context:
+    op_type, attrs = "conv2d", ATTRS
+
+
+def convolve(x, w):
+    return conv2d(x, w, **ATTRS, ctx=Context())
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+def program_of_conv():
+    """A program with one convolution of x by w, and a scope that holds w."""
+    program, startup = oprack.Program(), oprack.Program()
+    with oprack.program_guard(program, startup):
+        x = oprack.layers.data("x", [None, 4, 12, 12])
+        oprack.layers.conv2d(x, 8, 3, padding=1, bias_attr=False, param_attr=oprack.ParamAttr(name="w"))
+    scope = oprack.Scope()
+    scope.var("w").set(oprack.LoDTensor(normal(8, 4, 3, 3)))
+    return program, program.global_block().ops[-1].outputs["Output"][0], scope
+
+
+# Not there ------------------------------------------------------------------------------------------------------------
+def missing(monkeypatch, error):
+    def distribution(name):
+        raise error
+
+    monkeypatch.setattr(importlib.metadata, "distribution", distribution)
+    return Library()
+
+
+def test_without_the_wheel_it_says_what_to_install(monkeypatch):
+    absent = missing(monkeypatch, importlib.metadata.PackageNotFoundError())
+    assert not absent.usable()
+    assert "pip install 'onednn-cpu-gomp==2023.2.0'" in absent.status()
+
+
+def test_a_wheel_without_its_file(monkeypatch):
+    class Distribution:
+        files = ()
+
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Distribution)
+    assert "install it into a virtual environment" in Library().status()
+
+
+def test_without_libgomp(monkeypatch):
+    def cdll(name):
+        raise OSError("libgomp.so.1: cannot open shared object file")
+
+    monkeypatch.setattr(library_module, "CDLL", cdll)
+    assert "install your system's libgomp" in Library().status()
+
+
+def test_another_machine(monkeypatch):
+    monkeypatch.setattr(library_module.platform, "machine", lambda: "aarch64")
+    assert "no wheel" in Library().status()
+
+
+def test_where_it_does_not_serve_numpy_runs(monkeypatch):
+    program, out, scope = program_of_conv()
+    feed = {"x": normal(2, 4, 12, 12)}
+    (want,) = oprack.Executor(excluded_libraries=("onednn",)).run(program, feed, [out], scope)
+    monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
+    executor = oprack.Executor()
+    monkeypatch.setattr(LIBRARY, "ready", False)
+    monkeypatch.setattr(LIBRARY, "problem", "as a test wants it")
+    assert not usable(KernelQuery("conv2d"))
+    for _ in range(2):
+        np.testing.assert_array_equal(executor.run(program, feed, [out], scope)[0], want)
+
+
+def test_kernels_are_chosen_and_can_be_switched_off():
+    kernels = oprack.default_manager().kernel_map("conv2d", "cpu")
+    query = KernelQuery("conv2d", {}, {"Input": "float32"}, {"Input": "LoDTensor"})
+    expected = oprack.kernel.OpKernelType("cpu", "float32")
+    assert kernels.choose(expected, query).spec.library == "onednn"
+    assert kernels.choose(expected, query, ("onednn",)).spec.library == "plain"
+    assert kernels.choose(oprack.kernel.OpKernelType("cpu", "float64"), query).spec.library == "plain"
+    with pytest.raises(KernelNotFoundError, match="library onednn is switched off"):
+        kernels.choose(oprack.kernel.OpKernelType("cpu", "float32", library="onednn"), query, ("onednn",))
+
+
+# Fork -----------------------------------------------------------------------------------------------------------------
+FORKED = """
+import os, sys
+import numpy as np
+import oprack_onednn
+from oprack_onednn.kernels.activation import relu
+class Context:
+    op_type, attrs = "relu", {}
+x = np.linspace(-1, 1, 100_000, dtype=np.float32)
+before = relu(x, ctx=Context())
+child = os.fork()
+if not child:
+    same = np.array_equal(relu(x, ctx=Context()), before)
+    os._exit(0 if same and "forked" in oprack_onednn.status() else 1)
+_, status = os.waitpid(child, 0)
+assert np.array_equal(relu(x, ctx=Context()), before) and "forked" not in oprack_onednn.status()
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def test_a_forked_process_computes_with_numpy():
+    """Without the guard the child would wait for ever for threads that it does not have."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], timeout=60, check=False)
+    assert done.returncode == 0
+
+
+# Threads --------------------------------------------------------------------------------------------------------------
+def test_threads():
+    x, w = normal(1, 4, 12, 12), normal(8, 4, 3, 3)
+    want = convolve(x, w)
+    try:
+        oprack_onednn.set_num_threads(1)
+        assert oprack_onednn.num_threads() == 1 and "1 threads" in oprack_onednn.status()
+        np.testing.assert_allclose(convolve(x, w), want, rtol=1e-5, atol=1e-5)
+    finally:
+        oprack_onednn.set_num_threads(0)
+    assert oprack_onednn.num_threads() >= 1
+    with pytest.raises(InvalidArgumentError, match="number of threads"):
+        oprack_onednn.set_num_threads(-1)
+
+
+def test_many_python_threads_at_once():
+    """Each has plans and scratch memory of its own; packed weights are shared."""
+    weights = [normal(8, 4, 3, 3, seed=i) for i in range(3)]
+    for w in weights:
+        w.flags.writeable = False
+    inputs = [normal(1, 4, 12 + i, 12, seed=i) for i in range(4)]
+    wants = {(i, j): convolve(x, w).copy() for i, x in enumerate(inputs) for j, w in enumerate(weights)}
+    failures = []
+
+    def work(start):
+        for k in range(60):
+            i, j = (start + k) % 4, (start * 7 + k) % 3
+            if not np.allclose(convolve(inputs[i], weights[j]), wants[i, j], rtol=1e-5, atol=1e-5):
+                failures.append((i, j))
+
+    threads = [threading.Thread(target=work, args=(t,)) for t in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures
+
+
+# Weights --------------------------------------------------------------------------------------------------------------
+def test_weights_that_are_trained_are_read_anew():
+    x, w = normal(1, 4, 12, 12), normal(8, 4, 3, 3)
+    first = convolve(x, w).copy()
+    w *= 2
+    np.testing.assert_allclose(convolve(x, w), 2 * first, rtol=1e-5, atol=1e-5)
+
+
+def test_only_read_only_memory_of_its_own_is_constant():
+    array = normal(4, 4)
+    assert not is_constant(array)
+    view = array[:2]
+    view.flags.writeable = False
+    assert not is_constant(view)
+    array.flags.writeable = False
+    assert is_constant(array)
+
+
+def test_packed_weights_live_as_long_as_the_array():
+    x = normal(1, 4, 12, 12)
+    before = len(PACKED._entries)
+    for seed in range(5):
+        w = normal(8, 4, 3, 3, seed=seed)
+        fresh = convolve(x, w).copy()
+        w.flags.writeable = False
+        np.testing.assert_allclose(convolve(x, w), fresh, rtol=1e-6, atol=1e-6)
+        assert len(PACKED._entries) == before + 1
+        del w
+        gc.collect()
+    assert len(PACKED._entries) == before
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+def test_a_buffer_is_used_again_only_when_no_array_is_left():
+    buffers = Buffers(smallest=1)
+    first = buffers.take((10, 10))
+    address, view = first.ctypes.data, first.transpose()[3:]
+    first[...] = 7
+    assert buffers.take((10, 10)).ctypes.data != address
+    del first
+    buffers.take((10, 10))[...] = 0
+    assert view.ctypes.data == address + 12 and (view == 7).all()
+    del view
+    taken = {buffers.take((10, 10)).ctypes.data, *(a.ctypes.data for a in [buffers.take((10, 10))])}
+    assert address in taken
+
+
+def test_buffers_are_bounded():
+    buffers = Buffers(smallest=1, most=10_000)
+    held = [buffers.take((1000,)) for _ in range(8)]
+    assert buffers._total <= 10_000
+    del held
+    for n in range(100, 2000, 100):
+        buffers.take((n,))
+    assert buffers._total <= 10_000
+    BUFFERS.clear()
+
+
+def test_results_do_not_share_memory():
+    x, w = normal(4, 4, 60, 60), normal(8, 4, 3, 3)
+    results = [convolve(x * i, w) for i in range(4)]
+    for i, r in enumerate(results):
+        np.testing.assert_allclose(r, i * results[1], rtol=1e-4, atol=1e-4)
+
+
+def test_memory_order():
+    assert memory_order((2, 3, 4), (48, 16, 4)) == (0, 1, 2)
+    assert memory_order((2, 3, 4), (48, 4, 12)) == (0, 2, 1)
+    assert memory_order((2, 1, 4), (16, 999, 4)) == (0, 2)
+    assert memory_order((2, 3, 4), (96, 16, 4)) is None
+    assert memory_order((2, 3), (0, 4)) is None
+
+
+def test_plans_are_bounded(monkeypatch):
+    monkeypatch.setattr("oprack_onednn.plan._PLANS", 5)
+    THREAD.plans.clear()
+    for n in range(1, 10):
+        convolve(normal(1, 4, n, 3), normal(8, 4, 3, 3))
+    assert len(THREAD.plans) == 5
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+def test_a_slow_implementation_is_refused(monkeypatch):
+    monkeypatch.setattr(PrimitiveDesc, "slow", property(lambda self: True))
+    monkeypatch.setattr(served, "plain", lambda *a: "NumPy")
+    assert convolve(normal(1, 4, 13, 17), normal(8, 4, 3, 3)) == "NumPy"
+
+
+def test_what_onednn_refuses_goes_to_numpy():
+    with pytest.raises(NotServedError, match="invalid arguments"):
+        PrimitiveDesc("matmul", LIBRARY.engine, None, None, None, None, None)
+    assert convolve(np.zeros((0, 4, 12, 12), np.float32), normal(8, 4, 3, 3)).shape == (0, 8, 12, 12)
