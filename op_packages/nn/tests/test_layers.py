@@ -331,6 +331,27 @@ def test_losses():
         np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-5)
 
 
+# Groups of layers -----------------------------------------------------------------------------------------------------
+def test_nets():
+    x, q, k = normal(2, 3, 8, 8), normal(2, 5, 4), normal(2, 6, 4)
+
+    def build(x, q, k):
+        return [
+            oprack.nets.simple_img_conv_pool(x, 4, 3, pool_size=2, pool_stride=2, act="relu"),
+            oprack.nets.img_conv_group(x, [4, 5], 2, conv_with_batchnorm=[True, False], conv_act="relu", pool_stride=2),
+            oprack.nets.glu(x, dim=3),
+            oprack.nets.scaled_dot_product_attention(q, k, k),
+            oprack.nets.scaled_dot_product_attention(q, k, k, num_heads=2, dropout_rate=0.1),
+        ]
+
+    net = Built(build, x=x, q=q, k=k)
+    assert [a.shape for a in net.arrays] == [(2, 4, 3, 3), (2, 5, 4, 4), (2, 3, 8, 4), (2, 5, 4), (2, 5, 4)]
+    np.testing.assert_allclose(net.arrays[2], x[..., :4] * sigmoid(x[..., 4:]), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(net.arrays[3], softmax(q @ k.transpose(0, 2, 1) / 2) @ k, rtol=1e-4, atol=1e-5)
+    with oprack.program_guard(net.main), pytest.raises(InvalidArgumentError, match="conv_padding has 1 entries"):
+        oprack.nets.img_conv_group(net.outputs[0], [4, 5], 2, conv_padding=[1])
+
+
 # Errors ---------------------------------------------------------------------------------------------------------------
 BAD_CALLS = [
     (lambda x: layers.fc(layers.data("y", [None, None]), 3), r"fc: input 'y' has shape \[-1, -1\]; dims from 1 on"),

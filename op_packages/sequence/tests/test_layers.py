@@ -316,6 +316,17 @@ def test_beam_search_over_two_steps():
     assert net.arrays[3].ravel().tolist() == [0, 1, 0, 2] and net.values[3].lod == [[0, 2], [0, 2, 4]]
 
 
+def test_sequence_conv_pool():
+    x = rows(3)
+
+    def build(x):
+        conv = layers.sequence_conv(x, 4, param_attr="w", bias_attr=False, act="sigmoid")
+        return [oprack.nets.sequence_conv_pool(x, 4, 3, "w", bias_attr=False), layers.sequence_pool(conv, "max")]
+
+    net = Built(build, x=x)
+    close(net.arrays[0], net.arrays[1])
+
+
 BAD_CALLS = [
     (lambda x: layers.dynamic_lstm(x, 10), "dynamic_lstm: size is 10; expected 4 times the width"),
     (lambda x: layers.dynamic_gru(x, 5), "Input has 12 columns; expected three times the 5 rows of Weight, 15"),

@@ -31,6 +31,9 @@ LAYERS = {
     """,
 }
 
+# Functions of layers/nets.py, found as oprack.nets.<name>.
+NETS = ("glu", "img_conv_group", "scaled_dot_product_attention", "simple_img_conv_pool")
+
 
 @hookimpl
 def oprack_ops(register):
@@ -43,6 +46,7 @@ def oprack_layers(register):
     """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
+    register.layers(f"{__package__}.layers.nets", *NETS, namespace="nets")
 
 
 @hookimpl

@@ -21,6 +21,9 @@ LAYERS = {
     """,
 }
 
+# Functions of layers/nets.py, found as oprack.nets.<name>.
+NETS = ("sequence_conv_pool",)
+
 
 @hookimpl
 def oprack_ops(register):
@@ -33,3 +36,4 @@ def oprack_layers(register):
     """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
+    register.layers(f"{__package__}.layers.nets", *NETS, namespace="nets")

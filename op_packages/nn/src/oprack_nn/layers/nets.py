@@ -1,0 +1,129 @@
+"""Groups of layers that many networks have in common, as oprack.nets."""
+
+from __future__ import annotations
+
+from oprack import layers
+from oprack.errors import InvalidArgumentError
+from oprack.layers import check_variable
+
+
+def simple_img_conv_pool(
+    input,
+    num_filters,
+    filter_size,
+    pool_size,
+    pool_stride,
+    pool_padding=0,
+    pool_type="max",
+    global_pooling=False,
+    conv_stride=1,
+    conv_padding=0,
+    conv_dilation=1,
+    conv_groups=1,
+    param_attr=None,
+    bias_attr=None,
+    act=None,
+):
+    """layers.conv2d, then layers.pool2d; arguments and errors are theirs."""
+    out = layers.conv2d(
+        input,
+        num_filters,
+        filter_size,
+        stride=conv_stride,
+        padding=conv_padding,
+        dilation=conv_dilation,
+        groups=conv_groups,
+        param_attr=param_attr,
+        bias_attr=bias_attr,
+        act=act,
+    )
+    return layers.pool2d(out, pool_size, pool_type, pool_stride, pool_padding, global_pooling)
+
+
+def img_conv_group(
+    input,
+    conv_num_filter,
+    pool_size,
+    conv_padding=1,
+    conv_filter_size=3,
+    conv_act=None,
+    param_attr=None,
+    conv_with_batchnorm=False,
+    conv_batchnorm_drop_rate=0.0,
+    pool_stride=1,
+    pool_type="max",
+):
+    """A convolution for each entry of conv_num_filter, each with batch_norm and dropout on demand, then one pooling.
+
+    Arguments from conv_padding to conv_batchnorm_drop_rate: for all convolutions, or a list with one for each.
+    Raises InvalidArgumentError for a list of another length.
+    """
+    count = len(conv_num_filter)
+
+    def each(value, argument):
+        values = list(value) if isinstance(value, list | tuple) else [value] * count
+        if len(values) != count:
+            raise InvalidArgumentError(
+                f"img_conv_group: {argument} has {len(values)} entries; expected {count}, as conv_num_filter has"
+            )
+        return values
+
+    rows = zip(
+        conv_num_filter,
+        each(conv_filter_size, "conv_filter_size"),
+        each(conv_padding, "conv_padding"),
+        each(param_attr, "param_attr"),
+        each(conv_with_batchnorm, "conv_with_batchnorm"),
+        each(conv_batchnorm_drop_rate, "conv_batchnorm_drop_rate"),
+        strict=True,
+    )
+    out = input
+    for filters, size, padding, attr, normed, drop_rate in rows:
+        act = None if normed else conv_act
+        out = layers.conv2d(out, filters, size, padding=padding, param_attr=attr, act=act)
+        if normed:
+            out = layers.batch_norm(out, act=conv_act)
+            if drop_rate > 0:
+                out = layers.dropout(out, drop_rate)
+    return layers.pool2d(out, pool_size, pool_type, pool_stride)
+
+
+def glu(input, dim=-1):
+    """The first half of input along `dim`, times the sigmoid of the second (gated linear unit)."""
+    a, b = layers.split(input, 2, dim=dim)
+    return a * layers.sigmoid(b)
+
+
+def scaled_dot_product_attention(queries, keys, values, num_heads=1, dropout_rate=0.0):
+    r"""$$softmax(Q K^T / \sqrt{d}) V$$ by heads; [N, T_q, D] and [N, T_k, D] give [N, T_q, D_v].
+
+    With several heads Q, K and V are projected first. dropout_rate: of the weights. Raises InvalidArgumentError.
+    """
+    given = {"queries": queries, "keys": keys, "values": values}
+    for argument, value in given.items():
+        if len(check_variable(value, argument, "scaled_dot_product_attention").shape) != 3:
+            raise InvalidArgumentError(
+                f"scaled_dot_product_attention: {argument} has shape {list(value.shape)}; expected [N, T, D]"
+            )
+    width, out_width = queries.shape[-1], values.shape[-1]
+    if keys.shape[-1] != width or width % num_heads or out_width % num_heads:
+        raise InvalidArgumentError(
+            f"scaled_dot_product_attention: queries, keys and values have widths {width}, {keys.shape[-1]} and "
+            f"{out_width}; expected the first two equal, and multiples of num_heads {num_heads}"
+        )
+
+    def by_heads(x):
+        if num_heads == 1:
+            return x
+        size = x.shape[-1]
+        x = layers.fc(x, size, num_flatten_dims=2, bias_attr=False)
+        return layers.transpose(layers.reshape(x, [0, 0, num_heads, size // num_heads]), [0, 2, 1, 3])
+
+    q, k, v = by_heads(queries), by_heads(keys), by_heads(values)
+    weights = layers.softmax(layers.matmul(q * (width // num_heads) ** -0.5, k, transpose_y=True))
+    if dropout_rate:
+        weights = layers.dropout(weights, dropout_rate)
+    out = layers.matmul(weights, v)
+    if num_heads == 1:
+        return out
+    return layers.reshape(layers.transpose(out, [0, 2, 1, 3]), [0, 0, out_width])
