@@ -7,6 +7,7 @@ from oprack.ir import fusion
 from oprack.types import FLOATS, HALF_FLOATS, VarType
 
 REAL = FLOATS | HALF_FLOATS
+LARGEST = float(np.finfo(np.float32).max)
 
 
 def is_real_tensor(node):
@@ -19,7 +20,7 @@ def as_attr(value, dtype):
     if value.size != 1 or value.dtype.name != dtype or value.dtype.kind != "f":
         return None
     number = value.item()
-    return number if np.float32(number) == number else None
+    return number if abs(number) <= LARGEST and float(np.float32(number)) == number else None
 
 
 @fusion("scalar_to_scale")
@@ -79,7 +80,7 @@ def merge_scales(p):
             return None
         (a, b), (c, d) = _affine(m, first), _affine(m, m.root)
         factor, shift = a * c, b * c + d
-        if not (np.isfinite(np.float32(factor)) and np.isfinite(np.float32(shift))):
+        if not (abs(factor) <= LARGEST and abs(shift) <= LARGEST):
             return None
         return m.op("scale", X=m["x"], attrs={"scale": factor, "bias": shift})
 

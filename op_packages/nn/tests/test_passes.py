@@ -1,0 +1,193 @@
+"""Affine ops folded into convolutions and products: the same numbers from fewer ops."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from oprack.testing import PassCase, check_passes
+from oprack.testing.passes import op_types
+
+RNG = np.random.default_rng(0)
+CLOSE = {"rtol": 1e-12, "atol": 1e-12}
+
+
+def normal(*shape):
+    return RNG.standard_normal(shape)
+
+
+def stats(channels):
+    """Parameters of a batch_norm."""
+    return {
+        "scale": normal(channels),
+        "shift": normal(channels),
+        "mean": normal(channels),
+        "variance": RNG.random(channels) + 0.5,
+    }
+
+
+def batch_norm(x, y, **attrs):
+    return (
+        "batch_norm",
+        {"X": x, "Scale": "scale", "Bias": "shift", "Mean": "mean", "Variance": "variance"},
+        {"Y": y, "MeanOut": "mean", "VarianceOut": "variance", "SavedMean": "m", "SavedVariance": "v"},
+        {"is_test": True} | attrs,
+    )
+
+
+def convolution(kind, layout, groups, padding):
+    """(feeds, params, op) of a convolution of 4 channels to 6, or to 4 where it is transposed."""
+    filters = normal(4, 6 // groups, 3, 3) if "transpose" in kind else normal(6, 4 // groups, 3, 3)
+    x = normal(2, 4, 5, 6)
+    if layout == "NHWC":
+        x = x.transpose(0, 2, 3, 1).copy()
+    attrs = {"groups": groups, "paddings": [padding, padding], "data_format": layout, "strides": [2, 1]}
+    return {"x": x}, {"w": filters}, (kind, {"Input": "x", "Filter": "w"}, {"Output": "conv"}, attrs)
+
+
+CONVS = [
+    ("conv2d", "NCHW", 1, 1),
+    ("conv2d", "NCHW", 2, 0),
+    ("conv2d", "NHWC", 1, 1),
+    ("depthwise_conv2d", "NCHW", 2, 1),
+    ("conv2d_transpose", "NCHW", 1, 1),
+    ("conv2d_transpose", "NCHW", 2, 0),
+]
+
+
+def chain(start, *ops):
+    """Ops after each other, each from the last one's output; (type, constant or None, attributes)."""
+    last, found = start, []
+    for i, (kind, constant, attrs) in enumerate(ops):
+        inputs = {"X": last} if constant is None else {"X": last, "Y": constant}
+        found.append((kind, inputs, {"Out": f"t{i}"}, attrs))
+        last = f"t{i}"
+    return found
+
+
+@pytest.mark.parametrize("kind,layout,groups,padding", CONVS)
+@pytest.mark.parametrize("bias", [False, True])
+def test_batch_norm_after_a_convolution(kind, layout, groups, padding, bias):
+    feeds, params, conv = convolution(kind, layout, groups, padding)
+    ops, last = [conv], "conv"
+    if bias:
+        params["b"] = normal(6)
+        ops += chain("conv", ("elementwise_add", "b", {"axis": 1 if layout == "NCHW" else 3}))
+        last = "t0"
+    case = PassCase(feeds, params | stats(6), [*ops, batch_norm(last, "y", data_layout=layout)])
+    done = check_passes(case, "fold_affine_into_conv", **CLOSE)
+    assert op_types(done) == [kind, "elementwise_add"] and done.reports[0].matches == 1
+    assert {"w", "scale", "shift", "mean", "variance"} <= set(done.unused)
+
+
+@pytest.mark.parametrize("kind,layout,groups,padding", CONVS)
+def test_learnable_affine_blocks_after_a_convolution(kind, layout, groups, padding):
+    """A convolution, its bias, and factors and shifts of one element and of one per channel in turn."""
+    feeds, params, conv = convolution(kind, layout, groups, padding)
+    axis = 1 if layout == "NCHW" else 3
+    params |= {"b": normal(6), "one": normal(1), "two": normal(1), "c": normal(6), "d": normal(6)}
+    ops = chain(
+        "conv",
+        ("elementwise_add", "b", {"axis": axis}),
+        ("elementwise_mul", "one", {}),
+        ("elementwise_add", "two", {}),
+        ("elementwise_mul", "c", {"axis": axis}),
+        ("elementwise_sub", "d", {"axis": axis}),
+        ("scale", None, {"scale": 0.5, "bias": 3.0, "bias_after_scale": False}),
+        ("elementwise_div", "two", {}),
+    )
+    done = check_passes(PassCase(feeds, params, [conv, *ops]), "fold_affine_into_conv", rtol=1e-10, atol=1e-10)
+    assert op_types(done) == [kind, "elementwise_add"]
+
+
+@pytest.mark.parametrize("groups,padding", list(itertools.product([1, 2], [0, 1])))
+def test_factors_before_a_convolution(groups, padding):
+    """A factor moves into the weights; a shift does so only where padding adds no zeros after it."""
+    feeds, params, conv = convolution("conv2d", "NCHW", groups, padding)
+    params |= {"a": normal(4), "one": normal(1)}
+    conv[1]["Input"] = "t1"
+    factors = chain("x", ("elementwise_mul", "a", {"axis": 1}), ("elementwise_mul", "one", {}))
+    done = check_passes(PassCase(feeds, params, [*factors, conv]), "fold_affine_into_conv", **CLOSE)
+    assert op_types(done) == ["conv2d"]
+    shifted = chain("x", ("elementwise_mul", "one", {}), ("elementwise_add", "a", {"axis": 1}))
+    done = check_passes(PassCase(feeds, params, [*shifted, conv]), "fold_affine_into_conv", **CLOSE)
+    assert op_types(done) == (["elementwise_mul", ADD, "conv2d"] if padding else ["conv2d", ADD])
+    params["two"] = normal(1)
+    scalars = chain("x", ("elementwise_mul", "one", {}), ("elementwise_add", "two", {}))
+    done = check_passes(PassCase(feeds, params, [*scalars, conv]), "fold_affine_into_conv", **CLOSE)
+    assert op_types(done) == ([ADD, "conv2d"] if padding else ["conv2d", ADD])
+
+
+ADD = "elementwise_add"
+
+
+@pytest.mark.parametrize(
+    "what,ops",
+    [
+        ("training statistics", [batch_norm("conv", "y", is_test=False)]),
+        ("a constant along another dim", chain("conv", ("elementwise_mul", "rows", {}))),
+        ("a constant that is computed", [("scale", {"X": "one"}, {"Out": "s"}, {"scale": 2.0}),
+                                         ("elementwise_mul", {"X": "conv", "Y": "s"}, {"Out": "y"})]),
+        ("a bias alone", chain("conv", ("elementwise_add", "b", {"axis": 1}))),
+        ("two readers", [*chain("conv", ("elementwise_mul", "one", {})),
+                         ("elementwise_add", {"X": "t0", "Y": "conv"}, {"Out": "y"})]),
+    ],
+)  # fmt: skip
+def test_what_is_left_alone(what, ops):
+    feeds, params, conv = convolution("conv2d", "NCHW", 1, 1)
+    params |= stats(6) | {"rows": normal(6), "one": normal(1), "b": normal(6)}
+    done = check_passes(PassCase(feeds, params, [conv, *ops]), "fold_affine_into_conv")
+    assert done.reports[0].matches == 0, what
+
+
+def test_a_fetched_intermediate_is_left_alone():
+    feeds, params, conv = convolution("conv2d", "NCHW", 1, 1)
+    case = PassCase(feeds, params | {"one": normal(1)}, [conv, *chain("conv", ("elementwise_mul", "one", {}))])
+    case.fetch = ["conv", "t0"]
+    assert check_passes(case, "fold_affine_into_conv").reports[0].matches == 0
+    case.fetch = ["t0"]
+    assert check_passes(case, "fold_affine_into_conv", **CLOSE).reports[0].matches == 1
+
+
+def test_running_statistics_can_still_be_read():
+    """batch_norm gives back its statistics; who reads them afterwards reads the parameters."""
+    feeds, params, conv = convolution("conv2d", "NCHW", 1, 1)
+    after = ("scale", {"X": "mean"}, {"Out": "twice"}, {"scale": 2.0})
+    case = PassCase(feeds, params | stats(6), [conv, batch_norm("conv", "y"), after], ["y", "twice"])
+    done = check_passes(case, "fold_affine_into_conv", **CLOSE)
+    assert op_types(done) == ["conv2d", ADD, "scale"] and "mean" not in done.unused
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("kind", ["mul", "matmul", "matmul_v2"])
+def test_batch_norm_after_a_product(kind, bias):
+    params = {"w": normal(5, 6), "b": normal(6)} | stats(6)
+    ops = [(kind, {"X": "x", "Y": "w"}, {"Out": "product"}), *chain("product", (ADD, "b", {"axis": 1}))]
+    ops = [*ops, batch_norm("t0", "y")] if bias else [ops[0], batch_norm("product", "y")]
+    done = check_passes(PassCase({"x": normal(3, 5)}, params, ops), "fold_affine_into_matmul", **CLOSE)
+    assert op_types(done) == [kind, ADD]
+
+
+def test_a_product_with_a_transposed_weight_is_left_alone():
+    ops = [
+        ("matmul_v2", {"X": "x", "Y": "w"}, {"Out": "product"}, {"trans_y": True}),
+        *chain("product", ("elementwise_mul", "c", {})),
+    ]
+    case = PassCase({"x": normal(3, 5)}, {"w": normal(6, 5), "c": normal(6)}, ops)
+    assert check_passes(case, "fold_affine_into_matmul").reports[0].matches == 0
+
+
+@pytest.mark.parametrize(
+    "attrs,identity",
+    [
+        ({"is_test": True, "dropout_implementation": "upscale_in_train"}, True),
+        ({"is_test": True, "dropout_implementation": "downgrade_in_infer"}, False),
+        ({"is_test": True, "dropout_prob": 0.0}, True),
+        ({"is_test": False, "dropout_implementation": "upscale_in_train", "dropout_prob": 0.0}, False),
+    ],
+)
+def test_dropout_that_drops_nothing(attrs, identity):
+    ops = [("dropout", {"X": "x"}, {"Out": "d", "Mask": "mask"}, attrs), ("relu", {"X": "d"}, {"Out": "y"}, {})]
+    done = check_passes(PassCase({"x": normal(3, 4)}, {}, ops), "remove_identities")
+    assert op_types(done) == (["relu"] if identity else ["dropout", "relu"])
