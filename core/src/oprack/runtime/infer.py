@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oprack.errors import InvalidArgumentError
+from oprack.errors import PreconditionNotMetError
 from oprack.op.infer import Dims, InferShapeContext
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.types import VarType
@@ -62,9 +62,9 @@ class RuntimeInferShapeContext(InferShapeContext):
         if i >= len(values) or values[i] is None:
             names = self._input_names.get(slot, ())
             name = f" (variable {names[i]!r})" if i < len(names) else ""
-            raise InvalidArgumentError(
+            raise PreconditionNotMetError(
                 f"op {self.op_type}: input {slot}[{i}]{name} holds no value, but the op's shape rule reads it; "
-                "feed it or run the op that writes it"
+                "feed it or run the op that writes it first: for a parameter, run the startup program or load its file"
             )
         return values[i]
 
