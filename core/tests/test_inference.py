@@ -258,9 +258,17 @@ def test_a_clone_shares_parameters_and_nothing_else(predictor: Predictor) -> Non
     twin.run()
     assert (read(predictor)[0] == 2 * X).all() and (read(twin)[0] == 6 * X).all()
     assert twin._parameters is predictor._parameters and twin._prepared is predictor._prepared
-    twin._parameters.find_var("w").get().array[2] = 0
+    w = twin._parameters.find_var("w").get().array.copy()
+    w[2] = 0
+    twin._parameters.find_var("w").set(w)
     predictor.run()
     assert (read(predictor)[1][0] == 0).all()
+
+
+def test_parameters_are_read_only(predictor: Predictor) -> None:
+    """Kernel libraries keep what they derive from such arrays."""
+    flags = predictor._parameters.find_var("w").get().array.flags
+    assert flags.owndata and not flags.writeable
 
 
 def test_a_dropped_clone_leaves_nothing_behind(predictor: Predictor) -> None:

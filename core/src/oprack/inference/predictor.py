@@ -40,6 +40,15 @@ def _load(config: Config, scope: Scope) -> InferenceModel:
     return load_inference_model(config.model_dir(), scope)
 
 
+def _freeze(scope: Scope) -> None:
+    """Make parameters read-only: kernel libraries may then keep what they derive from them, such as packed weights."""
+    for name in scope.local_var_names():
+        value = scope.var(name).value
+        if isinstance(value, LoDTensor) and isinstance(value.array, np.ndarray) and value.array.flags.owndata:
+            value.shared = True  # an op in place makes memory of its own first
+            value.array.flags.writeable = False
+
+
 class _OutputHook:
     """Observer that shows each op's outputs to a client's hook."""
 
@@ -70,6 +79,8 @@ class Predictor:
         self._parameters: Scope = shared._parameters if shared else Scope()
         self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
         self._model: InferenceModel = shared._model if shared else self._load()
+        if shared is None:
+            _freeze(self._parameters)
         self._scope = self._parameters.new_scope()
         weakref.finalize(self, self._parameters.delete_scope, self._scope)
         self._prepared = self._executor.prepare(self._model.program.desc).complete()
