@@ -9,7 +9,7 @@ import numpy as np
 from oprack.desc import BlockDesc
 from oprack.errors import InvalidArgumentError
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
-from oprack.types import EMPTY_VAR, GRAD_SUFFIX
+from oprack.types import EMPTY_VAR, GRAD_SUFFIX, VarType
 
 
 def host_array(tensor: LoDTensor) -> np.ndarray:
@@ -62,6 +62,27 @@ def reference(tensor: LoDTensor) -> LoDTensor:
     return LoDTensor(tensor.array, tensor.lod, place=tensor.place, layout=tensor.layout, check=False, shared=True)
 
 
+def reads_last(block: BlockDesc, index: int, scopes: Collection[str]) -> bool:
+    """Whether op `index` of a block is the last of its type that reads step scopes: later passes need them as well."""
+    op_type = block.ops[index].type
+    readers = (
+        (b.idx, i)
+        for b in block.program.blocks
+        for i, op in enumerate(b.ops)
+        if op.type == op_type and not set(scopes).isdisjoint(op.input_arg_names())
+    )
+    return max(readers) == (block.idx, index)
+
+
+def zero_gradient(block: BlockDesc, gradient: str, value: Any) -> Any:
+    """Zeros like the value of a variable, without rows where the program declares its gradient as SelectedRows."""
+    var = block.find_var_recursive(gradient)
+    if var is not None and var.type is VarType.SELECTED_ROWS and isinstance(value, LoDTensor):
+        rows = np.zeros((0, *value.shape[1:]), value.array.dtype)
+        return SelectedRows(np.zeros(0, np.int64), rows, value.shape[0], place=value.place)
+    return zeros_like(value)
+
+
 def changeable(gradient: Any) -> Any:
     """A gradient for a block: tensors are marked as shared, arrays are copied, since blocks change them in place."""
     return LoDTensorArray(gradient) if isinstance(gradient, LoDTensorArray) else shared(gradient)
@@ -96,6 +117,19 @@ def added(total: Any, part: Any) -> Any:
 def grad_names(names: Sequence[str]) -> list[str]:
     """Names of the gradients of variables, as gradient blocks spell them."""
     return [n + GRAD_SUFFIX for n in names]
+
+
+def release(scopes: Sequence[Scope]) -> None:
+    """Drop the scopes of steps."""
+    for scope in scopes:
+        if scope.parent is not None:
+            scope.parent.delete_scope(scope)
+
+
+def scope_value(scope: Scope, name: str) -> Any:
+    """Value of a variable as seen from a scope; None when it holds none or nobody has it."""
+    var = scope.find_var(name)
+    return None if var is None else var.value
 
 
 def own(scope: Scope, name: str, value: Any) -> None:

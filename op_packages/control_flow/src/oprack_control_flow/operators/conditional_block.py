@@ -8,7 +8,18 @@ from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX
 
-from oprack_control_flow.steps import changeable, grad_names, is_read_by, own, scalar, shared, zeros_like
+from oprack_control_flow.steps import (
+    changeable,
+    grad_names,
+    is_read_by,
+    own,
+    reads_last,
+    release,
+    scalar,
+    scope_value,
+    shared,
+    zero_gradient,
+)
 
 
 class _Conditional(OperatorBase):
@@ -66,6 +77,10 @@ class ConditionalBlockGradOp(_Conditional):
 
     op_type = "conditional_block_grad"
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._is_last = reads_last(self.block, self.index, self.inputs["Scope"])
+
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         kept = scope.get_var(self.input("Scope")).value or []
         pairs = list(zip(self.inputs.get("Input", ()), self.outputs.get("Input@GRAD", ()), strict=True))
@@ -75,7 +90,7 @@ class ConditionalBlockGradOp(_Conditional):
             for x, grad in wanted:  # what the block would have replaced keeps its gradient
                 self._put(scope, x, grad, flowing.get(x + GRAD_SUFFIX))
             return
-        inner = kept.pop()
+        grads = kept[0].new_scope()
 
         def link(local: Scope) -> None:
             for x, _ in wanted:
@@ -83,23 +98,24 @@ class ConditionalBlockGradOp(_Conditional):
             for name, value in flowing.items():
                 own(local, name, changeable(value))
 
-        run.run_block(self.attrs["sub_block"], inner, before=link)
+        run.run_block(self.attrs["sub_block"], grads, before=link)
         for x, grad in wanted:
-            self._put(scope, x, grad, inner.var(x + GRAD_SUFFIX).value)
-        if inner.parent is not None:
-            inner.parent.delete_scope(inner)
+            self._put(scope, x, grad, grads.var(x + GRAD_SUFFIX).value)
+        kept[0].delete_scope(grads)
+        if self._is_last:
+            release(kept)
+            kept.clear()
 
     def _flowing(self, scope: Scope) -> dict[str, Any]:
         """Gradients of Out by the names that the gradient block knows."""
         outs, grads = self.inputs.get("Out", ()), self.inputs.get("Out@GRAD", ())
         # Paddle leaves out those without a gradient; then the names are the same inside
         inside = grad_names(outs) if len(outs) == len(grads) else grads
-        found = {i: scope.find_var(g) for i, g in zip(inside, grads, strict=True) if g != EMPTY_VAR}
-        return {name: var.value for name, var in found.items() if var is not None and var.value is not None}
+        found = {i: scope_value(scope, g) for i, g in zip(inside, grads, strict=True) if g != EMPTY_VAR}
+        return {name: value for name, value in found.items() if value is not None}
 
     def _put(self, scope: Scope, x: str, grad: str, value: Any) -> None:
         """Set the gradient of x. It is 0 unless given; x may be missing when neither it nor the block was needed."""
-        var = scope.find_var(x)
-        if value is None and var is not None:
-            value = zeros_like(var.value)
+        if value is None:
+            value = zero_gradient(self.block, grad, scope_value(scope, x))
         self.set_output(scope, grad, shared(value))

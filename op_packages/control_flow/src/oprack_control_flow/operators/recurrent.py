@@ -10,7 +10,19 @@ from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX
 
-from oprack_control_flow.steps import added, grad_names, is_read_by, own, reference, shared, zeros_like
+from oprack_control_flow.steps import (
+    added,
+    grad_names,
+    is_read_by,
+    own,
+    reads_last,
+    reference,
+    release,
+    scope_value,
+    shared,
+    zero_gradient,
+    zeros_like,
+)
 
 
 def _place(tensor: LoDTensor, t: int) -> LoDTensor:
@@ -75,6 +87,10 @@ class RecurrentOp(_Steps):
 class RecurrentGradOp(_Steps):
     op_type = "recurrent_grad"
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._is_last = reads_last(self.block, self.index, self.inputs["step_scopes"])
+
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         kept = scope.get_var(self.input("step_scopes")).value or []
         steps = self.length(scope)
@@ -93,22 +109,28 @@ class RecurrentGradOp(_Steps):
                 for name, outer in self._output_grads(scope):
                     own(local, name + GRAD_SUFFIX, _place(outer, t))
 
-            self._run_block(run, step, link, dict(zip(grad_names(states), flow, strict=True)))
-            flow = [step.var(n).value for n in grad_names(ex_states)]
+            grads = step.new_scope()
+            self._run_block(run, grads, link, dict(zip(grad_names(states), flow, strict=True)))
+            flow = [grads.var(n).value for n in grad_names(ex_states)]
             for name in inputs:
-                value = step.var(name + GRAD_SUFFIX).value
+                value = grads.var(name + GRAD_SUFFIX).value
                 parts[name][t] = zeros_like(step.var(name).value) if value is None else value
             for name in parameters:
-                totals[name] = added(totals.get(name), step.var(name + GRAD_SUFFIX).value)
-            scope.delete_scope(step)
-        kept.clear()
+                totals[name] = added(totals.get(name), grads.var(name + GRAD_SUFFIX).value)
+            step.delete_scope(grads)
+            if self._is_last:
+                release([step])
+        if self._is_last:
+            kept.clear()
         for name, grad in inputs.items():
             stacked = run.device.xp.stack([parts[name][t].array for t in range(steps)])
             self.set_output(scope, grad, LoDTensor(stacked, place=run.place))
         first = dict(zip(self.inputs.get("initial_states", ()), flow, strict=True))
         for name, grad in (*parameters.items(), *self._wanted("initial_states")):
             value = totals.get(name) if name in totals else first.get(name)
-            self.set_output(scope, grad, zeros_like(self.get_input(scope, name)) if value is None else value)
+            if value is None:
+                value = zero_gradient(self.block, grad, self.get_input(scope, name))
+            self.set_output(scope, grad, value)
 
     def _wanted(self, slot: str) -> Iterator[tuple[str, str]]:
         """Variables of a slot whose gradient is asked for, with its name."""
@@ -141,5 +163,5 @@ class RecurrentGradOp(_Steps):
             done = max(done, ends[name])
             total = added(step.var(name).value, shared(flow[name]))
             # nothing flows into the last step
-            own(step, name, zeros_like(step.var(name.removesuffix(GRAD_SUFFIX)).value) if total is None else total)
+            own(step, name, zeros_like(scope_value(step, name.removesuffix(GRAD_SUFFIX))) if total is None else total)
         run.run_operators(block.operators[done:], step)

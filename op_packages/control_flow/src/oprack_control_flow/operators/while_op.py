@@ -15,9 +15,13 @@ from oprack_control_flow.steps import (
     grad_names,
     is_read_by,
     own,
+    reads_last,
+    release,
     scalar,
+    scope_value,
     shared,
     written_names,
+    zero_gradient,
     zeros_like,
 )
 
@@ -94,33 +98,39 @@ class WhileGradOp(OperatorBase):
         pairs = zip(self.inputs.get("X", ()), self.outputs.get("X@GRAD", ()), strict=True)
         self._wanted = [(x, g) for x, g in pairs if g != EMPTY_VAR]
         self._carried = set(grad_names(self.inputs.get("Out", ())))
+        self._is_last = reads_last(self.block, self.index, self.inputs["StepScopes"])
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         outside = self.inputs.get("Out@GRAD", ())
         inside = self.attrs["original_output_grad"] or list(outside)
-        flowing = {i: changeable(_value(scope, o)) for i, o in zip(inside, outside, strict=True)}
+        flowing = {i: changeable(scope_value(scope, o)) for i, o in zip(inside, outside, strict=True)}
         totals: dict[str, Any] = {}
         rounds = scope.get_var(self.input("StepScopes")).value or []
-        while rounds:
-            step = rounds.pop()
-            run.run_block(self.attrs["sub_block"], step, before=lambda local: self._link(local, flowing))
+        for step in reversed(rounds):
+            grads = step.new_scope()
+            run.run_block(self.attrs["sub_block"], grads, before=lambda local: self._link(local, flowing))
             for name in grad_names([x for x, _ in self._wanted]):
                 if name not in self._carried:
-                    totals[name] = added(totals.get(name), step.var(name).value)
+                    totals[name] = added(totals.get(name), grads.var(name).value)
                 else:
-                    flowing[name] = step.var(name).value
+                    flowing[name] = grads.var(name).value
             for name, value in flowing.items():
                 if name in self._written:
-                    flowing[name] = step.var(name).value
+                    flowing[name] = grads.var(name).value
                 # a round that replaces a tensor without reading it hides what earlier rounds left there
                 elif isinstance(value, LoDTensor):
                     flowing[name] = zeros_like(value)
-            if step.parent is not None:
-                step.parent.delete_scope(step)
+            step.delete_scope(grads)
+            if self._is_last:
+                release([step])
+        if self._is_last:
+            rounds.clear()
         for x, grad in self._wanted:
             name = x + GRAD_SUFFIX
             value = flowing.get(name) if name in self._carried else totals.get(name)
-            self.set_output(scope, grad, zeros_like(_value(scope, x)) if value is None else value)
+            self.set_output(
+                scope, grad, zero_gradient(self.block, grad, scope_value(scope, x)) if value is None else value
+            )
 
     def _link(self, step: Scope, flowing: Mapping[str, Any]) -> None:
         """Gradients of the round: those that flow in, and room for those that the block computes."""
@@ -128,8 +138,3 @@ class WhileGradOp(OperatorBase):
             own(step, name, None)
         for name, value in flowing.items():
             own(step, name, shared(value))
-
-
-def _value(scope: Scope, name: str) -> Any:
-    var = scope.find_var(name)
-    return var.value if var is not None else None

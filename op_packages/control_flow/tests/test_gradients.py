@@ -1,0 +1,384 @@
+"""Gradients through blocks and tensor arrays, against central differences of the forward program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oprack import Executor, LoDTensor, Program, layers
+from oprack.autodiff import gradients
+from oprack.layers import program_guard
+
+A = np.array([[0.3, -0.7, 0.2], [0.5, 0.1, -0.4]])
+B = np.array([[-0.2, 0.6, 0.9], [0.8, -0.3, 0.4]])
+W = np.array([[0.4, -0.5, 0.3], [0.7, 0.2, -0.6], [-0.1, 0.8, 0.5]])
+SEQUENCES = LoDTensor(np.linspace(-1, 1, 18).reshape(6, 3) ** 3, [[0, 3, 4, 6]])
+
+
+def number(value, dtype="int64"):
+    return layers.fill_constant([1], dtype, value)
+
+
+def loop(rounds):
+    """(the While, counter, limit); the body has to end with `count`."""
+    i, n = number(0), number(rounds)
+    return layers.While(layers.less_than(i, n)), i, n
+
+
+def count(while_, i, n):
+    layers.increment(i)
+    layers.less_than(i, n, cond=while_.cond)
+
+
+# Programs: variables in, a variable out -------------------------------------------------------------------------------
+def array_of_steps(x, w):
+    """Reads the step before from an array, which is read as a whole afterwards, too."""
+    while_, i, n = loop(4)
+    steps = layers.array_write(x, i)
+    with while_.block():
+        h = layers.tanh(layers.mul(layers.array_read(steps, i), w))
+        layers.increment(i)
+        layers.array_write(h, i, steps)
+        layers.less_than(i, n, cond=while_.cond)
+    return layers.tensor_array_to_tensor(steps)[0]
+
+
+def same_place(x, w):
+    """One place of an array is read twice and overwritten in each round."""
+    while_, i, n = loop(3)
+    zero = number(0)
+    memory = layers.array_write(x, zero)
+    with while_.block():
+        once, twice = layers.array_read(memory, zero), layers.array_read(memory, zero)
+        layers.array_write(layers.elementwise_mul(layers.mul(once, w), layers.tanh(twice)), zero, memory)
+        count(while_, i, n)
+    return layers.array_read(memory, zero)
+
+
+def places(x, y):
+    """Several writes: place 0 is overwritten, place 1 is read twice, place 2 never."""
+    zero, one, two = number(0), number(1), number(2)
+    array = layers.array_write(x, zero)
+    layers.array_write(layers.elementwise_mul(x, y), one, array)
+    layers.array_write(layers.tanh(y), two, array)
+    first = layers.array_read(array, zero)
+    layers.array_write(layers.tanh(layers.array_read(array, one)), zero, array)
+    again = layers.array_read(array, zero)
+    return layers.elementwise_mul(layers.elementwise_mul(first, again), layers.array_read(array, one))
+
+
+def counted_places(x, y):
+    """The counter goes on in place after each write."""
+    i = number(0)
+    array = layers.array_write(layers.tanh(x), i)
+    layers.increment(i)
+    layers.array_write(layers.elementwise_mul(x, y), i, array)
+    layers.increment(i)
+    layers.array_write(y, i, array)
+    return layers.tensor_array_to_tensor(array, axis=1)[0]
+
+
+def overwritten_by_constant(x, y):
+    """What a constant overwrites has no gradient from there on."""
+    zero = number(0)
+    h = layers.tanh(x)
+    first = layers.elementwise_mul(h, y)
+    array = layers.array_write(first, zero)
+    seen = layers.array_read(array, zero)
+    layers.array_write(layers.fill_constant([2, 3], "float64", 2.0), zero, array)
+    return layers.elementwise_mul(seen, layers.array_read(array, zero))
+
+
+def rounds(count_of_rounds):
+    def loop_with_state(x, w):
+        """h = tanh(h w), acc += h, and a product that only the last round decides."""
+
+        def body(i, h, acc, last):
+            h = layers.tanh(layers.mul(h, w))
+            return [layers.elementwise_add(i, number(1)), h, layers.elementwise_add(acc, h), layers.scale(h, 2.0)]
+
+        start = [number(0), x, layers.scale(x, 0.5), layers.scale(w, 1.0)]
+        start[3] = layers.scale(x, 3.0)
+        n = number(count_of_rounds)
+        _, h, acc, last = layers.while_loop(lambda i, *_: layers.less_than(i, n), body, start)
+        return layers.concat([h, acc, last])
+
+    loop_with_state.__name__ = f"loop_of_{count_of_rounds}_rounds"
+    return loop_with_state
+
+
+def result_of_last_round(count_of_rounds):
+    def last_round(x, w):
+        """A variable that the loop only writes, and reads after writing: earlier rounds, or what was before, vanish."""
+        while_, i, n = loop(count_of_rounds)
+        last = layers.assign(layers.tanh(x))
+        total = layers.assign(x)
+        with while_.block():
+            layers.assign(layers.mul(total, w), last)
+            layers.assign(layers.elementwise_add(total, layers.scale(last, 0.3)), total)
+            count(while_, i, n)
+        return layers.elementwise_mul(last, total)
+
+    last_round.__name__ = f"last_of_{count_of_rounds}_rounds"
+    return last_round
+
+
+def in_place_sum(x, w):
+    """acc += mul(acc, w) in place, as Fluid's sums(..., out=acc)."""
+    while_, i, n = loop(3)
+    acc, step = layers.assign(x), layers.assign(x)
+    with while_.block():
+        layers.assign(layers.tanh(layers.mul(step, w)), step)
+        layers.sums([acc, step], out=acc)
+        count(while_, i, n)
+    return acc
+
+
+def carried_but_not_wanted(x, w):
+    """h goes from round to round; only the sum of its squares is used."""
+    while_, i, n = loop(3)
+    h, total = layers.assign(x), layers.scale(x, 0.0)
+    with while_.block():
+        layers.assign(layers.elementwise_add(total, layers.elementwise_mul(h, h)), total)
+        layers.assign(layers.mul(h, w), h)
+        count(while_, i, n)
+    return total
+
+
+def while_in_while(x, w):
+    """The inner loop starts anew in each round of the outer one; both read the weight and count in place."""
+    outer, i, n = loop(2)
+    h = layers.assign(x)
+    with outer.block():
+        before = layers.tanh(h)
+        j, m = number(0), number(3)
+        inner = layers.While(layers.less_than(j, m))
+        with inner.block():
+            layers.assign(layers.tanh(layers.mul(h, w)), h)
+            count(inner, j, m)
+        after = layers.assign(h)
+        layers.assign(layers.elementwise_mul(layers.elementwise_add(after, before), after), h)
+        count(outer, i, n)
+    return h
+
+
+def counted_by_inner(x, w):
+    """The inner loop counts on a counter of the outer one, which is the place in an array."""
+    outer, i, n = loop(2)
+    place = number(0)
+    steps = layers.array_write(x, place)
+    with outer.block():
+        j, m = number(0), number(2)
+        inner = layers.While(layers.less_than(j, m))
+        with inner.block():
+            h = layers.tanh(layers.mul(layers.array_read(steps, place), w))
+            layers.increment(place)
+            layers.array_write(h, place, steps)
+            count(inner, j, m)
+        h = layers.scale(layers.array_read(steps, place), 1.5)
+        layers.increment(place)
+        layers.array_write(h, place, steps)
+        count(outer, i, n)
+    return layers.tensor_array_to_tensor(steps)[0]
+
+
+def cond_in_while(x, w):
+    """Rounds 0 and 2 take one branch, round 1 the other; only one of them uses the weight."""
+    while_, i, n = loop(3)
+    h, one = layers.assign(x), number(1)
+    with while_.block():
+        odd = layers.equal(i, one)
+        new = layers.cond(odd, lambda: layers.mul(h, w), lambda: layers.elementwise_mul(layers.tanh(h), x))
+        layers.assign(new, h)
+        count(while_, i, n)
+    return h
+
+
+def while_in_cond(x, w):
+    def repeated():
+        def body(i, h):
+            return [layers.elementwise_add(i, number(1)), layers.tanh(layers.mul(h, w))]
+
+        return layers.while_loop(lambda i, h: layers.less_than(i, number(3)), body, [number(0), x])[1]
+
+    return layers.cond(layers.less_than(number(0), number(1)), repeated, lambda: layers.scale(x, 2.0))
+
+
+def branch(taken, depth=1):
+    def branches(x, y):
+        """x in both branches, y in one of them, and both again outside."""
+        yes = layers.less_than(number(0 if taken else 2), number(1))
+
+        def one():
+            if depth == 1:
+                return layers.elementwise_mul(layers.tanh(x), y)
+            return layers.cond(yes, lambda: layers.elementwise_mul(x, y), lambda: layers.tanh(y))
+
+        made = layers.cond(yes, one, lambda: layers.scale(x, 3.0))
+        return layers.elementwise_add(made, layers.scale(x, 0.1))
+
+    branches.__name__ = f"branch_{'taken' if taken else 'not_taken'}_depth_{depth}"
+    return branches
+
+
+def overwriting_branch(taken):
+    def overwriting(x, y):
+        """The branch overwrites h without reading it, and adds to g."""
+        h, g = layers.assign(layers.tanh(x)), layers.assign(layers.scale(x, 2.0))
+        with layers.ConditionalBlock(layers.less_than(number(0 if taken else 2), number(1))).block():
+            layers.assign(layers.scale(y, 5.0), h)
+            layers.assign(layers.elementwise_add(g, h), g)
+        return layers.elementwise_mul(h, g)
+
+    overwriting.__name__ = f"overwritten_in_branch_{'taken' if taken else 'not_taken'}"
+    return overwriting
+
+
+def several_results(x, y):
+    """Of three results of a branch one goes on, one is an integer, and one is not used."""
+
+    def one():
+        return layers.elementwise_mul(x, y), layers.fill_constant([1], "int64", 3), layers.tanh(y)
+
+    def two():
+        return layers.scale(x, 2.0), layers.fill_constant([1], "int64", 4), layers.scale(y, 2.0)
+
+    return layers.cond(layers.less_than(number(0), number(1)), one, two)[0]
+
+
+def weight_inside_and_outside(x, w):
+    """The weight before, in and after the loop."""
+    while_, i, n = loop(2)
+    h = layers.assign(layers.mul(x, w))
+    with while_.block():
+        layers.assign(layers.tanh(layers.mul(h, w)), h)
+        count(while_, i, n)
+    return layers.mul(h, w)
+
+
+def overwritten_outside(x, y):
+    """What an op overwrites without reading it depends on its inputs alone."""
+    h = layers.assign(layers.tanh(x))
+    first = layers.scale(h, 2.0)
+    layers.assign(y, h)
+    return layers.elementwise_mul(first, layers.scale(h, 3.0))
+
+
+def float_counter(x, y):
+    """A float counter has a gradient, too: d(t + 1)/dt = 1."""
+    t = layers.reduce_sum(x, keep_dim=True)
+    t = layers.reshape(t, [1])
+    layers.increment(t, 0.5)
+    while_, i, n = loop(2)
+    with while_.block():
+        layers.increment(t, 2.0)
+        count(while_, i, n)
+    return layers.elementwise_mul(y, t)
+
+
+def dynamic_rnn(sequences, w):
+    rnn = layers.DynamicRNN()
+    with rnn.block():
+        word = rnn.step_input(sequences)
+        before = rnn.memory(shape=[3], dtype="float64", value=0.1)
+        hidden = layers.tanh(layers.elementwise_add(layers.mul(word, w), before))
+        rnn.update_memory(before, hidden)
+        rnn.output(hidden)
+    return rnn()
+
+
+def shrinking_rnn(sequences, w):
+    """The states in an array, as Fluid's DynamicRNN keeps them."""
+    table = layers.lod_rank_table(sequences)
+    words, n, i = layers.lod_tensor_to_array(sequences, table), layers.max_sequence_len(table), number(0)
+    start = layers.array_read(words, i)
+    states, outputs = layers.array_write(layers.scale(start, 0.5), i), layers.create_array("float64")
+    while_ = layers.While(layers.less_than(i, n))
+    with while_.block():
+        word = layers.array_read(words, i)
+        before = layers.shrink_memory(layers.array_read(states, i), i, table)
+        hidden = layers.tanh(layers.elementwise_add(layers.mul(word, w), before))
+        layers.array_write(hidden, i, outputs)
+        layers.increment(i)
+        layers.array_write(hidden, i, states)
+        layers.less_than(i, n, cond=while_.cond)
+    return layers.array_to_lod_tensor(outputs, table)
+
+
+def static_rnn(x, w):
+    """x [2, 3] as two steps of [3, 1]."""
+    rnn, start = layers.StaticRNN(), layers.fill_constant([1, 3], "float64", 0.2)
+    with rnn.step():
+        word = layers.reshape(rnn.step_input(x), [1, 3])
+        before = rnn.memory(init=start)
+        hidden = layers.tanh(layers.elementwise_add(layers.mul(word, w), before))
+        rnn.update_memory(before, hidden)
+        rnn.step_output(hidden)
+    return rnn()
+
+
+PAIR, RNN, SEQ = {"x": A, "y": B}, {"x": A, "w": W}, {"sequences": SEQUENCES, "w": W}
+PROGRAMS = [
+    *((f, RNN) for f in (array_of_steps, same_place, rounds(0), rounds(1), rounds(3), in_place_sum)),
+    *((f, RNN) for f in (result_of_last_round(0), result_of_last_round(1), result_of_last_round(3))),
+    *((f, RNN) for f in (carried_but_not_wanted, while_in_while, counted_by_inner, cond_in_while, while_in_cond)),
+    *((f, RNN) for f in (weight_inside_and_outside, static_rnn)),
+    *((f, PAIR) for f in (places, counted_places, overwritten_by_constant, overwritten_outside, float_counter)),
+    *((f, PAIR) for f in (branch(True), branch(False), branch(True, 2), branch(False, 2), several_results)),
+    *((f, PAIR) for f in (overwriting_branch(True), overwriting_branch(False))),
+    *((f, SEQ) for f in (dynamic_rnn, shrinking_rnn)),
+]
+
+
+class Differentiated:
+    """A program with the gradients of sum(out * cotangent)."""
+
+    def __init__(self, function, values, **options):
+        self.feed = dict(values)
+        self.program = Program()
+        with program_guard(self.program, Program()):
+            given = []
+            for name, value in values.items():
+                array = np.asarray(value)
+                lod = len(getattr(value, "lod", []))
+                var = layers.data(name, [-1, *array.shape[1:]] if lod else array.shape, array.dtype, lod)
+                var.stop_gradient = False
+                given.append(var)
+            self.out = function(*given)
+        self.forward = self.program.clone()
+        self.shape = self.run_forward(self.feed).shape
+        self.cotangent = np.linspace(0.5, 1.5, int(np.prod(self.shape))).reshape(self.shape)
+        with program_guard(self.program, Program()):
+            seed = layers.data("cotangent", self.shape, "float64")
+        self.names = gradients(self.out, given, seed, **options)
+
+    def run_forward(self, feed):
+        return np.asarray(Executor().run(self.forward, feed, [self.out.name], return_numpy=False)[0])
+
+    def run(self, prepared=True):
+        """Gradients by input, None where nothing flows."""
+        feed = {**self.feed, "cotangent": self.cotangent}
+        names = [n for n in self.names if n is not None]
+        values = Executor(prepared=prepared).run(self.program, feed, names, return_numpy=False)
+        found = {n: np.asarray(value) for n, value in zip(names, values, strict=True)}
+        return [found.get(n) for n in self.names]
+
+    def slope(self, name, direction):
+        """Central difference of the loss along a direction."""
+        losses = []
+        for sign in (1e-6, -1e-6):
+            value = self.feed[name]
+            moved = np.asarray(value) + sign * direction
+            moved = LoDTensor(moved, value.lod) if isinstance(value, LoDTensor) else moved
+            losses.append((self.run_forward({**self.feed, name: moved}) * self.cotangent).sum())
+        return (losses[0] - losses[1]) / 2e-6
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+@pytest.mark.parametrize("function, values", [pytest.param(f, v, id=f.__name__) for f, v in PROGRAMS])
+def test_gradient_is_the_slope(function, values, prepared):
+    made = Differentiated(function, values)
+    rng = np.random.default_rng(1)
+    for name, grad in zip(values, made.run(prepared), strict=True):
+        direction = rng.standard_normal(np.asarray(values[name]).shape)
+        slope = made.slope(name, direction)
+        assert (grad is None and slope == 0) or np.isclose((grad * direction).sum(), slope, rtol=1e-6, atol=1e-8), name
