@@ -188,3 +188,29 @@ def test_a_variable_of_the_program_named_feed():
     program.global_block().create_var("feed", dtype="float32", shape=[1])
     with pytest.raises(InvalidArgumentError, match="variable 'feed' is a LOD_TENSOR of the program"):
         inference_program(program, ["x"], ["y"])
+
+
+def test_what_runs_do_not_need_is_left_out(manager):
+    class WithExtra(OpDef, type="with_extra"):
+        """An op with attributes that runs do not need."""
+
+        X = Input("x")
+        Out = Output("out")
+        axis = Attr(-1, "kept, although it has its default")
+        use_mkldnn = Attr(False, "extra, at its default", extra=True)
+        scale = Attr(1.0, "extra, set to something else", extra=True)
+
+        def infer_shape(ctx):
+            ctx.set_dim("Out", ctx.dim("X"))
+
+    manager.register_op(WithExtra)
+    program = Program()
+    block = program.global_block()
+    for name in ("x", "y"):
+        block.create_var(name, dtype="float32", shape=[-1, 2])
+    attrs = {"axis": -1, "use_mkldnn": False, "scale": 2.0}
+    block.append_op("with_extra", {"X": "x"}, {"Out": "y"}, attrs)
+    block.ops[0].set_attr("op_callstack", ['File "train.py", line 3, in net'])
+    assert set(inference_program(program, ["x"], ["y"]).global_block().ops[1].attrs) == {"axis", "scale"}
+    whole = inference_program(program, ["x"], ["y"], clip_extra=False).global_block().ops[1]
+    assert set(whole.attrs) == {"axis", "use_mkldnn", "scale", "op_callstack"}

@@ -36,13 +36,15 @@ def save_inference_model(
     feed_names: Sequence[str],
     fetch_names: Sequence[str],
     scope: Scope,
+    *,
+    clip_extra: bool = True,
 ) -> None:
     """Write `<path_prefix>.pdmodel` and, when the program has parameters, `<path_prefix>.pdiparams`; both or none.
 
-    `program` is not changed. Raises FeedNameError and FetchNameError for names that block 0 does not have,
+    `program` is not changed. clip_extra: leave out what runs do not need, see inference_program. Raises FeedNameError and FetchNameError for names that block 0 does not have,
     MissingParameterError for parameters without a value, InvalidArgumentError for those that do not fit their VarDesc.
     """
-    exported = inference_program(program, feed_names, fetch_names)
+    exported = inference_program(program, feed_names, fetch_names, clip_extra=clip_extra)
     values = collect_values(scope, persistable_vars(exported))
     prefix = os.fspath(path_prefix)
     with AtomicSave() as save:
@@ -56,10 +58,13 @@ def save_inference_model(
         Path(prefix + ".pdiparams").unlink(missing_ok=True)  # of a model that was here before
 
 
-def inference_program(program: Program, feed_names: Sequence[str], fetch_names: Sequence[str]) -> Program:
+def inference_program(
+    program: Program, feed_names: Sequence[str], fetch_names: Sequence[str], *, clip_extra: bool = True
+) -> Program:
     """A copy with only what `fetch_names` need, attributes `is_test` set, feed and fetch ops for these names.
 
-    A program that was built here gets the version of the format and those of the ops from the installed packs; one that
+    clip_extra: drop the Python lines that created the ops, and extra attributes that hold their defaults (one that was
+    set stays: Paddle's gru needs its is_test). A program that was built here gets the version of the format and those of the ops from the installed packs; one that
     was loaded keeps its own.
     """
     desc = program.desc.clone()
@@ -71,12 +76,15 @@ def inference_program(program: Program, feed_names: Sequence[str], fetch_names: 
     feeds = {name: op for op in block.ops if op.type == "feed" for name in op.output("Out")}
     fetches = {name: op for op in block.ops if op.type == "fetch" for name in op.input("X")}
     prune(desc, feed_names, fetch_names)
-    infos = {} if desc.version else _installed({op.type for other in desc.blocks for op in other.ops})
+    infos = _installed({op.type for other in desc.blocks for op in other.ops})
+    built_here = not desc.version
     for other in desc.blocks:
         for op in other.ops:
             info = infos.get(op.type)
-            if "is_test" in op.attrs or (info is not None and "is_test" in info.proto.attrs):
+            if "is_test" in op.attrs or (built_here and info is not None and "is_test" in info.proto.attrs):
                 op.set_attr("is_test", True)
+            if clip_extra:
+                _clip_extra(op, info)
     feed_ops, fetch_ops = [], []
     for col, name in enumerate(feed_names):
         feed_ops.append(_column_op(feeds.get(name), OpDesc("feed", {"X": "feed"}, {"Out": name}), col))
@@ -84,10 +92,18 @@ def inference_program(program: Program, feed_names: Sequence[str], fetch_names: 
         fetch_ops.append(_column_op(fetches.get(name), OpDesc("fetch", {"X": name}, {"Out": "fetch"}), col))
     block.ops = [*feed_ops, *block.ops, *fetch_ops]
     _add_holders(block, program.desc.blocks[0], feed_ops, fetch_ops)
-    if not desc.version:
+    if built_here:
         desc.version = PROGRAM_VERSION
         desc.op_version_map |= {op_type: info.version for op_type, info in sorted(infos.items()) if info.version}
     return Program(desc)
+
+
+def _clip_extra(op: OpDesc, info: OpInfo | None) -> None:
+    op.remove_attr("op_callstack")
+    for name, proto in info.proto.attrs.items() if info is not None else ():
+        default = list(proto.default) if isinstance(proto.default, tuple) else proto.default
+        if proto.extra and name in op.attrs and op.attrs[name] == default:
+            op.remove_attr(name)
 
 
 def _check_names(block: BlockDesc, names: Sequence[str], what: str, error: type[Exception]) -> None:
