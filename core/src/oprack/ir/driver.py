@@ -144,11 +144,12 @@ def _replace(match: Match, result: Mapping[str, Value]) -> bool:
     exempt = {slot for pattern, op in match.found.ops.items() if op is root for slot in pattern.unchanged}
     if not _inner(match, root, exempt.union(result)):
         return False
+    name = root.outputs[next(iter(result))][0].name
     for slot, value in result.items():
         if isinstance(value, VarNode) and not graph.replace_var(root.outputs[slot][0], value):
             return False
     _redirect_unchanged(match)
-    _make(match, result)
+    _make(match, result, name)
     waiting = list(dict.fromkeys(match.found.ops.values()))
     while waiting:
         free = [op for op in waiting if not any(n.consumers for n in op.writes() if n.producer is op)]
@@ -168,11 +169,13 @@ def _redirect_unchanged(match: Match) -> None:
                         match.graph.replace_input(reader, node, source)
 
 
-def _make(match: Match, result: Mapping[str, Value]) -> None:
-    """Add the new ops before the root; what stands for an output of the root is written to its variable."""
+def _make(match: Match, result: Mapping[str, Value], name: str) -> None:
+    """Add the new ops before the root; what stands for an output of the root is written to its variable.
+
+    name: what other names are made from.
+    """
     graph, root = match.graph, match.root
     targets = {(id(v.op), v.slot): root.outputs[s][0] for s, v in result.items() if isinstance(v, NewVar)}
-    base = root.outputs[next(iter(result))][0].name
     params: dict[int, VarNode] = {}
     outputs: dict[tuple[int, str], VarNode] = {}
 
@@ -191,6 +194,6 @@ def _make(match: Match, result: Mapping[str, Value]) -> None:
         for slot, proto in graph.manager.op_info(new.type).proto.outputs.items():
             target = targets.get((id(new), slot))
             if target is not None or slot in new.wanted or not (proto.dispensable or proto.extra):
-                outs[slot] = [target or graph.new_var(base)]
+                outs[slot] = [target or graph.new_var(name)]
                 outputs[id(new), slot] = outs[slot][0]
         graph.add_op(new.type, inputs, outs, new.attrs, before=root)

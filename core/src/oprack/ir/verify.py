@@ -50,7 +50,8 @@ def _check_edges(graph: Graph) -> None:
 
 def _check_inputs(graph: Graph, inputs: set[str]) -> None:
     for node in graph.vars():
-        if graph.is_external(node) and node.name not in inputs and graph.constant(node) is None:
+        known = node.persistable and (graph.scope is None or node.name in graph.scope)
+        if graph.is_external(node) and node.name not in inputs and not known:
             raise GraphError(f"{node.consumers[0]!r} reads {node.name!r}, which no op writes before it")
 
 
