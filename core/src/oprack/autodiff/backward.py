@@ -129,7 +129,7 @@ def gradients(
     walk = Backward(where, no_grad, manager or default_manager())
     for i, name in enumerate(target_names):
         if given:
-            walk.give(name, given[i], own=False)
+            walk.give(name, given[i])
             continue
         seed = walk.name_of(name)
         ones = OpDesc("fill_any_like", {"X": [name]}, {"Out": [seed]})

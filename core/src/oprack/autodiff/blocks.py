@@ -84,7 +84,7 @@ class _BlockGradient:
         self._bind_inputs(desc, starts)
         self._bind_outputs(desc, found, grad_block)
         self._require_values(desc, walk, grad_block)
-        outer.emit(desc, self._with_kept(), {})
+        outer.emit(desc, self._with_kept())
 
     def _with_kept(self) -> OpDesc:
         """The forward op as if it read the variables that may keep their values."""
@@ -140,7 +140,7 @@ class _BlockGradient:
         own = set(self.inner.vars)
         if self.rules.own:
             own |= {*self.given, *self.taken, *(n for pair in self.rules.carried for n in pair)}
-        shared = {n for n in walk.versions.writers if n not in own and not walk.can_undo(n)}
+        shared = {n for n in walk.versions.writers if n not in own and not walk.versions.can_undo(n)}
         taken = _names(self.op, self.rules.taken)
         arrays = {n for n in shared if _kind(self.inner, n) is VarType.LOD_TENSOR_ARRAY}
         walk.versions.repeats(shared, shared.intersection(taken) - arrays)
@@ -152,7 +152,7 @@ class _BlockGradient:
         for name in sorted({n for op in walk.ops for n in _read_outside(op, grad_block)} - own - kept):
             written = name in walk.versions.writers
             why = f"{desc.type} reads variable {name!r}"
-            self.outer.require(self.op, self.index, name, written, why)
+            self.outer.versions.require(self.index, name, written, why)
         for name, wholly in walk.versions.undone().items():
             if name in own:
                 continue

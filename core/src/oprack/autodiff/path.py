@@ -59,7 +59,7 @@ def path_to(
         if not any(n in relevant for n in outputs_of(op)):
             continue
         met = [n for n in inputs_of(op) if n in through]
-        if met or any(n in through for n in keeps(op)):
+        if met or (any(n in through for n in outputs_of(op)) and any(n in through for n in keeps(op))):
             path.append(op)
             relevant.update(met)
     return path[::-1], relevant

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
-from oprack.autodiff.path import outputs_of
+from oprack.autodiff.path import inputs_of, outputs_of
 from oprack.desc import BlockDesc, OpDesc
+from oprack.errors import InvalidArgumentError
+from oprack.op import GradOp
+from oprack.op.grad_desc import grad_op_desc, make_grad_ops
+from oprack.packs.manager import PackManager
 
 
 def written_by(op: OpDesc, block: BlockDesc) -> set[str]:
@@ -19,16 +23,17 @@ def written_by(op: OpDesc, block: BlockDesc) -> set[str]:
 
 
 class Versions:
-    """What variables hold as the backward pass of a block goes on.
+    """What variables hold as the backward pass over a block goes on.
 
     At its start they hold what the forward pass left, that is, the last version. A gradient op that restores a variable
-    takes one write back.
+    takes one write back. emitted: receives such gradient ops.
     """
 
-    def __init__(self, block: BlockDesc, ops: Sequence[OpDesc]) -> None:
-        self.ops = ops
+    def __init__(self, block: BlockDesc, manager: PackManager, emitted: list[OpDesc]) -> None:
+        self.block, self.manager, self.emitted = block, manager, emitted
+        self.ops = list(block.ops)
         self.writers: dict[str, list[int]] = {}
-        for i, op in enumerate(ops):
+        for i, op in enumerate(self.ops):
             for name in written_by(op, block):
                 self.writers.setdefault(name, []).append(i)
         self._left = {n: list(writers) for n, writers in self.writers.items()}
@@ -40,11 +45,32 @@ class Versions:
         """The block runs in rounds. outer: variables that all rounds share, so that later ones overwrite them."""
         self.from_start, self._outer = set(from_start), set(outer) - set(from_start)
 
-    def overwriter(self, name: str, index: int, after: bool) -> int | None:
-        """Index of the last op that keeps a gradient op of op `index` from finding its value of a variable, or None.
+    # What gradient ops find -------------------------------------------------------------------------------------------
+    def check(self, index: int, grad: GradOp, desc: OpDesc) -> None:
+        """See that gradient op `desc` of op `index` finds the forward values that it reads.
 
-        after: the value that the op wrote is asked for, rather than the one that it read.
+        Raises InvalidArgumentError when an op that overwrote one can't be undone.
         """
+        unread = self.manager.op_info(desc.type).no_need_buffer_vars
+        for slot, ref in grad.inputs.items():
+            if ref.role in ("input", "output") and slot not in unread:
+                for name in desc.inputs.get(slot, ()):
+                    self.require(index, name, ref.role == "output", f"{desc.type} needs {slot}, variable {name!r}")
+
+    def require(self, index: int, name: str, after: bool, why: str) -> None:
+        """Undo what later ops did to a variable, so that a gradient op of op `index` finds the value that it had then.
+
+        after: the value that op `index` wrote, rather than the one that it read. Raises as `check`.
+        """
+        while (j := self._overwriter(name, index, after)) is not None:
+            if not self._undo(j, name):
+                raise InvalidArgumentError(
+                    f"op {self.ops[index].type}: its gradient {why}, but op {self.ops[j].type} (number {j} of block "
+                    f"{self.block.idx}) overwrites it{' in place afterwards' * (j != index)}; let that op write to a "
+                    "variable of its own, for example through layers.assign"
+                )
+
+    def _overwriter(self, name: str, index: int, after: bool) -> int | None:
         first = index + after
         if name in self.from_start:
             return next((i for i in reversed(self.writers[name]) if i < first), None)
@@ -53,9 +79,42 @@ class Versions:
             return left[-1]
         return None
 
-    def is_last(self, name: str, index: int) -> bool:
-        """Whether a variable holds what op `index` wrote."""
-        return self._left.get(name, [])[-1:] == [index]
+    # Undoing ----------------------------------------------------------------------------------------------------------
+    def undo_in_step(self, index: int) -> None:
+        """A gradient block undoes all that its block did in place to outer variables: earlier rounds rely on it."""
+        for name in outputs_of(self.ops[index]):
+            if name not in self.block.vars and self.can_undo(name):
+                self._undo(index, name)
+
+    def can_undo(self, name: str) -> bool:
+        """Whether gradient ops can take back everything that the block did to a variable."""
+        return all(self._can_undo(self.ops[i], name) for i in self.writers.get(name, ()))
+
+    def _can_undo(self, op: OpDesc, name: str) -> bool:
+        if self._restoring(op, name) is not None:
+            return True
+        inner = [Versions(self.block.program.blocks[i], self.manager, []) for i in op.sub_blocks()]
+        return bool(inner) and all(versions.can_undo(name) for versions in inner)
+
+    def _undo(self, index: int, name: str) -> bool:
+        """Take back what op `index` wrote to a variable; False when that can't be done."""
+        op = self.ops[index]
+        grad = self._restoring(op, name)
+        if grad is None or self._left.get(name, [])[-1:] != [index]:
+            return False
+        self.emitted.append(grad_op_desc(grad, self.manager.op_info(op.type), op))
+        self.restored(name, index)
+        return True
+
+    def _restoring(self, op: OpDesc, name: str) -> GradOp | None:
+        """The gradient op that brings back what `name` held before `op`, or None."""
+        info = self.manager.op_info(op.type)
+        if name not in inputs_of(op) or name not in outputs_of(op) or info.grad_op_maker is None:
+            return None
+        for grad in make_grad_ops(info, op):
+            if grad.restores and any(name in op.inputs.get(ref.slot, ()) for ref in grad.outputs.values()):
+                return grad
+        return None
 
     def restored(self, name: str, index: int) -> None:
         """Op `index` is undone for this variable, and so are all later ones."""

@@ -11,7 +11,7 @@ from oprack.autodiff.path import influenced, inputs_of, outputs_of, path_to, rou
 from oprack.autodiff.roles import OpRole
 from oprack.autodiff.versions import Versions
 from oprack.desc import BlockDesc, OpDesc, VarDesc
-from oprack.errors import InvalidArgumentError, NotDifferentiableError
+from oprack.errors import NotDifferentiableError
 from oprack.op import GradOp
 from oprack.op.desc_infer import infer_op
 from oprack.op.grad_desc import grad_name, grad_op_desc, make_grad_ops
@@ -34,8 +34,8 @@ class Backward:
         self.is_inner = target is not None
         self.no_grad = set(no_grad)
         self.forward = list(block.ops)
-        self.versions = Versions(block, self.forward)
         self.ops: list[OpDesc] = []
+        self.versions = Versions(block, manager, self.ops)
         self.needed: set[str] = set()
         self.wanted: set[str] = set()
         self.kinds: list[tuple[OpDesc, str, int, VarDesc]] = []
@@ -44,8 +44,7 @@ class Backward:
         self._names: dict[str, str] = {}
         self._vars: dict[str, str] = {}
         self._taken = set() if self.is_inner else set(self.target.vars)
-        self._own: set[str] = set()
-        self._first: dict[str, str] = {}
+        self._passed: dict[str, str] = {}
 
     # Names ------------------------------------------------------------------------------------------------------------
     def name_of(self, var: str) -> str:
@@ -56,10 +55,6 @@ class Backward:
             self._vars[found] = var
         return found
 
-    def var_of(self, gradient: str) -> str | None:
-        """The variable whose gradient `name_of` calls so."""
-        return self._vars.get(gradient)
-
     def _free(self, name: str) -> str:
         """`name`, or with a number when an earlier pass has it."""
         found, n = name, 0
@@ -68,11 +63,9 @@ class Backward:
             found = f"{name}_{n}"
         return found
 
-    def give(self, var: str, name: str, own: bool = True) -> None:
-        """Start from gradient `name` of `var`. own: gradient ops may change it in place."""
+    def give(self, var: str, name: str) -> None:
+        """Start from gradient `name` of `var`."""
         self._partials.give(var, name)
-        if own:
-            self._own.add(name)
 
     def inside(self, block: BlockDesc, target: BlockDesc) -> Backward:
         """The pass over a sub-block, whose gradient ops go to block `target`."""
@@ -99,10 +92,10 @@ class Backward:
                         self._arrived(var, False)
                     self._partials.drop(var)
             if self.is_inner:
-                self._undo_in_step(op, index)
+                self.versions.undo_in_step(index)
         found = {}
         for var in wanted:
-            name = self.left(var) or self._first.get(var)
+            name = self.left(var) or self._passed.get(var)
             if name is not None:
                 found[var] = name
         return found
@@ -126,13 +119,12 @@ class Backward:
         name, add = self._partials.take(var, self.name_of(var))
         if add is not None:
             self.ops.append(add)
-            self._own.add(add.outputs["Out"][0])
         return name
 
     def _own_total(self, var: str) -> str | None:
-        """As _total, but a gradient that may be changed in place."""
+        """As _total, but of this pass, so that it may be changed in place."""
         name = self._total(var)
-        if name is None or name == self.name_of(var) or name in self._own:
+        if name is None or name == self.name_of(var):
             return name
         self.ops.append(OpDesc("assign", {"X": [name]}, {"Out": [self.name_of(var)]}))
         return self.name_of(var)
@@ -155,38 +147,37 @@ class Backward:
         slots = [s for s, names in op.inputs.items() if len(names) == 1 and self._partials.has(names[0])]
         grads = [g for g in make_grad_ops(info, op, slots) if not g.restores]
         shared = {ref.slot for g in grads for ref in g.inputs.values() if ref.role == "input_grad"}
-        totals = {n: t for s in shared for n in op.inputs[s] if (t := self._own_total(n)) is not None}
-        number = len(self.ops)
-        for grad, desc in self._descs(grads, op, f"{index}_{number}"):
+        totals = [n for slot in shared for n in op.inputs[slot] if self._own_total(n) is not None]
+        for grad, desc in self._descs(grads, op, index):
             if grad.block is not None:
                 differentiate_block(self, op, index, grad, desc, arrived)
             else:
-                self.check_values(op, index, grad, desc)
-                self._bind(desc, op, arrived, totals)
+                self.versions.check(index, grad, desc)
+                self._bind(desc, op, arrived)
                 self.emit(desc, op, totals)
-        for var, name in totals.items():
-            self.give(var, name)
+        for var in totals:
+            self.give(var, self.name_of(var))
         for var in changed & arrived.keys():
             self.give(var, arrived[var])
 
     def _arrived(self, var: str, changes: bool) -> str | None:
         """The gradient of an output of the op in turn. changes: its gradient op changes it in place."""
         name = self._own_total(var) if changes else self._total(var)
-        # of a wanted variable that ops write, the last value counts; blocks want the gradient of the first
-        if name is not None and var in self.wanted and var not in self._first and not self.is_inner:
-            self._first[var] = name
-            if changes:
-                self._first[var] = self._free(f"{name}@COPY")
-                self.ops.append(OpDesc("assign", {"X": [name]}, {"Out": [self._first[var]]}))
+        if name is not None and var in self.wanted and not self.is_inner:  # asked for although an op writes it
+            if not changes:
+                self._passed[var] = name
+            elif var not in self._passed:
+                self._passed[var] = self._free(f"{name}@COPY")
+                self.ops.append(OpDesc("assign", {"X": [name]}, {"Out": [self._passed[var]]}))
         return name
 
-    def _descs(self, grads: Sequence[GradOp], op: OpDesc, label: str) -> list[tuple[GradOp, OpDesc]]:
+    def _descs(self, grads: Sequence[GradOp], op: OpDesc, index: int) -> list[tuple[GradOp, OpDesc]]:
         """The gradient ops with names, without those that compute nothing that anybody asks for."""
         info = self.manager.op_info(op.type)
         unneeded = {n for n in inputs_of(op) if n not in self.needed}
 
         def temporary(name: str) -> str:
-            return self._free(f"{outputs_of(op)[0]}@{name}@block{self.target.idx}@{label}")
+            return self._free(f"{outputs_of(op)[0]}@{name}@block{self.target.idx}@{index}")
 
         found = []
         read: set[str] = set()
@@ -199,68 +190,12 @@ class Backward:
                 read.update(desc.input_arg_names())
         return found[::-1]
 
-    # Forward values ---------------------------------------------------------------------------------------------------
-    def check_values(self, op: OpDesc, index: int, grad: GradOp, desc: OpDesc) -> None:
-        """See that gradient op `desc` of op `index` finds the forward values that it reads."""
-        unread = self.manager.op_info(desc.type).no_need_buffer_vars
-        for slot, ref in grad.inputs.items():
-            if ref.role in ("input", "output") and slot not in unread and grad.block is None:
-                for name in desc.inputs.get(slot, ()):
-                    self.require(op, index, name, ref.role == "output", f"{desc.type} needs {slot}, variable {name!r}")
-
-    def require(self, op: OpDesc, index: int, name: str, after: bool, why: str) -> None:
-        """Undo what later ops did to a variable, so that a gradient op of op `index` finds the value that it had then.
-
-        Raises InvalidArgumentError when an op on the way can't be undone.
-        """
-        while (j := self.versions.overwriter(name, index, after)) is not None:
-            later = self.forward[j]
-            if not self._undo(later, j, name):
-                what = "overwrites it in place" if j != index else "overwrites it"
-                raise InvalidArgumentError(
-                    f"op {op.type}: its gradient {why}, but op {later.type} (number {j} of block {self.block.idx}) "
-                    f"{what}; let that op write to a variable of its own, for example through layers.assign"
-                )
-
-    def _restoring(self, op: OpDesc, name: str) -> GradOp | None:
-        """The gradient op of `op` that brings back what `name` held before, or None."""
-        info = self.manager.op_info(op.type)
-        for grad in make_grad_ops(info, op) if info.grad_op_maker is not None else ():
-            if grad.restores and any(name in op.inputs.get(r.slot, ()) for r in grad.outputs.values()):
-                return grad
-        return None
-
-    def _undo(self, op: OpDesc, index: int, name: str) -> bool:
-        grad = self._restoring(op, name) if name in outputs_of(op) else None
-        if grad is None or not self.versions.is_last(name, index):
-            return False
-        desc = grad_op_desc(grad, self.manager.op_info(op.type), op)
-        self.ops.append(desc)
-        self.versions.restored(name, index)
-        return True
-
-    def _undo_in_step(self, op: OpDesc, index: int) -> None:
-        """A gradient block undoes all that the block did in place to outer variables: earlier rounds rely on it."""
-        for name in outputs_of(op):
-            if name not in self.block.vars and self.can_undo(name) and self.versions.is_last(name, index):
-                self._undo(op, index, name)
-
-    def can_undo(self, name: str) -> bool:
-        """Whether the gradient ops of this block can take back everything that its ops did to a variable."""
-        return all(self._can_undo(self.forward[i], name) for i in self.versions.writers.get(name, ()))
-
-    def _can_undo(self, op: OpDesc, name: str) -> bool:
-        if self._restoring(op, name) is not None:
-            return True
-        inner = [Backward(self.block.program.blocks[i], (), self.manager) for i in op.sub_blocks()]
-        return bool(inner) and all(walk.can_undo(name) for walk in inner)
-
     # Gradients in and out ---------------------------------------------------------------------------------------------
-    def _bind(self, desc: OpDesc, op: OpDesc, arrived: Mapping[str, str], totals: Mapping[str, str]) -> None:
+    def _bind(self, desc: OpDesc, op: OpDesc, arrived: Mapping[str, str]) -> None:
         """Gradients that go by another name are renamed; those that did not arrive are zeros, or left out."""
         proto = self.manager.op_info(desc.type).proto
         absent = {self.name_of(v): v for v in outputs_of(op) if v not in arrived}
-        found = {self.name_of(v): n for v, n in (*arrived.items(), *totals.items())}
+        found = {self.name_of(v): n for v, n in arrived.items()}
         for slot, names in list(desc.inputs.items()):
             names = [found.get(n, n) for n in names]
             missing = [n for n in names if n in absent]
@@ -275,18 +210,14 @@ class Backward:
         """Let the gradient of a variable be zero."""
         self.ops.append(OpDesc("fill_zeros_like", {"X": [var]}, {"Out": [gradient]}))
 
-    def emit(self, desc: OpDesc, op: OpDesc, totals: Mapping[str, str]) -> None:
-        """Add a gradient op of `op`; what it computes waits to be summed, unless it is changed in place (totals)."""
+    def emit(self, desc: OpDesc, op: OpDesc, changed: Collection[str] = ()) -> None:
+        """Add a gradient op of `op`. What it computes waits to be summed, unless it changes it (of these variables)."""
         self.ops.append(desc)
         sources = set(inputs_of(op))
         for slot, names in desc.outputs.items():
             for i, name in enumerate(names):
                 var = self._vars.get(name)
-                if name == EMPTY_VAR or var not in sources:
-                    continue
-                if var in totals:
-                    names[i] = totals[var]
-                else:
+                if name != EMPTY_VAR and var in sources and var not in changed:
                     self._partials.add(var, desc, slot, i)
 
     # Adding the ops ---------------------------------------------------------------------------------------------------
