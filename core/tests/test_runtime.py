@@ -290,9 +290,20 @@ def test_profiler_has_every_step_a_table_and_a_trace(build: Build, tmp_path: Pat
     assert profiler.table().splitlines()[1].startswith("double ")
     profiler.chrome_trace(tmp_path / "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert len(events) == 14 and {e["ph"] for e in events} == {"X"} and all(e["dur"] >= 0 for e in events)
+    timed = [e for e in events if e["ph"] == "X"]
+    assert len(timed) == 14 and all(e["dur"] >= 0 for e in timed)
     exe.run(double_twice(build), {"x": X}, ["z"], Scope())
     assert len(profiler.events) == 14, "nothing is recorded outside the with block"
+
+
+def test_a_trace_keeps_threads_apart_with_ids_of_32_bits() -> None:
+    profiler = Profiler()
+    profiler.events += [("a", "op", 0, 10, 1 << 47), ("b", "op", 5, 15, (1 << 47) + 1), ("c", "op", 20, 30, 1 << 47)]
+    events = profiler.chrome_trace()["traceEvents"]
+    threads = {e["name"]: e["tid"] for e in events if e["ph"] == "X"}
+    assert threads["a"] == threads["c"] != threads["b"] and max(threads.values()) < 1 << 32
+    named = {e["tid"] for e in events if e["name"] == "thread_name"}
+    assert named == set(threads.values())
 
 
 def test_shares_are_of_the_time_of_outer_ops() -> None:

@@ -91,19 +91,28 @@ class Profiler:
     def chrome_trace(self, path: str | Path | None = None) -> dict[str, Any]:
         """The events in Chrome's trace format, which Perfetto and chrome://tracing open; written to `path` if given."""
         origin = min((start for _, _, start, _, _ in self.events), default=0)
-        trace = {
+        # Perfetto reads a thread's id as 32 bits, and Python's are longer
+        threads = {ident: i for i, ident in enumerate(dict.fromkeys(e[4] for e in self.events), 1)}
+        trace: dict[str, Any] = {
             "displayTimeUnit": "ms",
             "traceEvents": [
-                {
-                    "name": name,
-                    "cat": category,
-                    "ph": "X",
-                    "ts": (start - origin) / 1000,
-                    "dur": (end - start) / 1000,
-                    "pid": 1,
-                    "tid": thread,
-                }
-                for name, category, start, end, thread in self.events
+                {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "oprack"}},
+                *(
+                    {"name": "thread_name", "ph": "M", "pid": 1, "tid": i, "args": {"name": f"thread {i}"}}
+                    for i in threads.values()
+                ),
+                *(
+                    {
+                        "name": name,
+                        "cat": category,
+                        "ph": "X",
+                        "ts": (start - origin) / 1000,
+                        "dur": (end - start) / 1000,
+                        "pid": 1,
+                        "tid": threads[thread],
+                    }
+                    for name, category, start, end, thread in self.events
+                ),
             ],
         }
         if path is not None:
