@@ -56,7 +56,8 @@ def unknown_pack(where: str, name: str, found: Iterable[FoundPack]) -> str:
 
 def _close(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, list(known), n=3)
-    return f" (did you mean {' or '.join(near)}?)" if near else ""
+    choice = " or ".join(part for part in (", ".join(near[:-1]), *near[-1:]) if part)
+    return f" (did you mean {choice}?)" if near else ""
 
 
 def _label(pack: Pack) -> str:
