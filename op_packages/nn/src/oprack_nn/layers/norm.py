@@ -80,7 +80,12 @@ def batch_norm(
         "batch_norm",
         {"X": input, **inputs, "Mean": mean, "Variance": variance},
         attrs,
-        outs={"MeanOut": mean, "VarianceOut": variance},
+        # Paddle refuses to train a batch_norm without a place for its scratch
+        outs={
+            "MeanOut": mean,
+            "VarianceOut": variance,
+            "ReserveSpace": helper.create_variable_for_type_inference(input.dtype, stop_gradient=True),
+        },
     )
     return helper.append_activation(y)
 
