@@ -27,6 +27,15 @@ class Plus(OpDef, type="plus"):
     infer_shape = like_x
 
 
+class Twice(OpDef, type="twice"):
+    """Out = 2 X."""
+
+    X = Input("Any tensor.")
+    Out = Output("As X.")
+    inplace = {"X": "Out"}
+    infer_shape = like_x
+
+
 class Times(OpDef, type="times"):
     """Out = X * Y * by."""
 
@@ -109,6 +118,11 @@ def plus(X: Any, Y: Any) -> Any:
     return {"Out": X + Y}
 
 
+@kernel("twice")
+def twice(X: Any) -> Any:
+    return X + X
+
+
 @kernel("times")
 def times(X: Any, Y: Any, Z: Any = None, *, by: float) -> Any:
     return X * Y * (1 if Z is None else Z) * X.dtype.type(by)
@@ -136,8 +150,8 @@ def grow(X: Any, *, n: int) -> Any:
 
 def register(manager: PackManager) -> None:
     """Bring these ops in this process."""
-    for definition in (Plus, Times, Copy, State, Draw, Grow, Repeat):
+    for definition in (Plus, Twice, Times, Copy, State, Draw, Grow, Repeat):
         manager.register_op(definition)
     manager.register_operator("repeat", RepeatOp)
-    for function in (plus, times, copy, state, draw, grow):
+    for function in (plus, twice, times, copy, state, draw, grow):
         manager.register_kernel(function)

@@ -151,8 +151,10 @@ class Graph:
 
     def is_kept(self, node: VarNode) -> bool:
         """Whether something outside of the block's slots may read the value by its name."""
+        if node.pinned or self.is_overwritten(node):
+            return node.pinned
         outer = self.block.idx != 0 and node.name not in self.block.vars  # the next round of a loop may read it
-        return outer or node.pinned or node.persistable or node.name in self.keep
+        return outer or node.persistable or node.name in self.keep
 
     def is_external(self, node: VarNode) -> bool:
         """Whether the value comes from outside of the block."""
