@@ -9,3 +9,21 @@ from oprack import hookimpl
 def oprack_ops(register):
     """Kernels for ops of other packs, by the strings in ops.toml."""
     register.manifest(__package__)
+
+
+@hookimpl
+def oprack_passes(register):
+    """Rewrites of graphs for primitives that do several ops at once; they run last, when the generic ones are done."""
+    after = [
+        *("fold_constants", "fold_affine_into_conv", "fold_affine_into_matmul", "merge_affine", "scalars_to_scales"),
+        *("fold_transpose_into_matmul", "fold_scale_into_alpha"),
+    ]
+    for name in ("fuse_conv2d", "fuse_matmul"):
+        register.pass_(
+            f"onednn_{name}",
+            f"{__package__}.passes.fuse:{name}",
+            place="cpu",
+            library="onednn",
+            after=after,
+            reorders_sums=True,
+        )

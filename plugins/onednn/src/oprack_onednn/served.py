@@ -44,6 +44,7 @@ def served(*op_types: str, view: bool = False) -> Callable[[Callable[..., Any]],
             return plain(names, args, named) if result is NotImplemented else result
 
         for op_type in op_types:
+            _served[op_type] = run
             kernel(
                 op_type, place="cpu", dtypes={"float32"}, library="onednn", when=usable, priority=PRIORITY, view=view
             )(run)
@@ -52,6 +53,7 @@ def served(*op_types: str, view: bool = False) -> Callable[[Callable[..., Any]],
     return declare
 
 
+_served: dict[str, Callable[..., Any]] = {}
 PlainKernel = Callable[[dict[str, Any], Any], Any]
 _plain: dict[str, PlainKernel] = {}
 
@@ -63,6 +65,21 @@ def plain(names: list[str], args: tuple[Any, ...], named: dict[str, Any]) -> Any
     if call is None:
         call = _plain[ctx.op_type] = plain_kernel(ctx.op_type)
     return call({**dict(zip(names, args, strict=False)), **named}, ctx)
+
+
+def plain_step(op_type: str, arrays: dict[str, Any], ctx: Any) -> Any:
+    """Run the NumPy kernel of an op on arrays by parameter name."""
+    return plain([], (), {**arrays, "ctx": ctx})
+
+
+def step(op_type: str, arrays: dict[str, Any], ctx: Any) -> Any:
+    """Run this library's kernel of an op on arrays by parameter name; NumPy's when its module was not imported."""
+    function = _served.get(op_type)
+    if function is None:
+        return plain_step(op_type, arrays, ctx)
+    parameters = inspect.signature(function).parameters
+    attrs = {name: ctx.attrs[name] for name in parameters if name in ctx.attrs}
+    return function(**arrays, **attrs, ctx=ctx)
 
 
 def plain_kernel(op_type: str) -> PlainKernel:

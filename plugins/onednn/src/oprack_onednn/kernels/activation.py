@@ -6,7 +6,7 @@ from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import address, empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.plan import THREAD, OneDNNError, Plan
 from oprack_onednn.served import Limits, served
 
 
@@ -20,6 +20,14 @@ def build(size, algorithm, alpha, beta):
     plan = Plan()
     plan.add(desc, {_c.SRC: plan.input(row), _c.DST: plan.output(row)})
     return plan
+
+
+def run_in_place(y, algorithm, alpha, beta):
+    """Replace what is in a row-major array by its activation."""
+    plan = THREAD.plan(("eltwise", y.size, algorithm, alpha, beta), build, y.size, algorithm, alpha, beta)
+    if plan is None:
+        raise OneDNNError(f"oneDNN: no implementation of {algorithm}")
+    plan.run(THREAD, address(y), address(y))
 
 
 def apply(x, out, algorithm, alpha=0.0, beta=0.0):
@@ -79,3 +87,15 @@ def hard_swish(X, *, threshold, scale, offset, ctx):
 @served("hard_sigmoid")
 def hard_sigmoid(X, *, slope, offset, out=None, ctx):
     return apply(X, out, "hardsigmoid", slope, offset)
+
+
+@served("silu")
+def silu(X, *, ctx):
+    return apply(X, None, "swish", 1.0)
+
+
+@served("scale")
+def scale(X, ScaleTensor=None, *, scale, bias, bias_after_scale, out=None, ctx):
+    if ScaleTensor is not None:
+        return NotImplemented
+    return apply(X, out, "linear", scale, bias if bias_after_scale else scale * bias)

@@ -1,27 +1,21 @@
-"""conv2d and depthwise_conv2d."""
+"""conv2d and depthwise_conv2d, and onednn_conv2d: a convolution with what follows it."""
 
 from __future__ import annotations
 
 import numpy as np
+from oprack.kernel import kernel
+from oprack.types import FLOATS
 
 from oprack_onednn import _c
+from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of a fused convolution)
+from oprack_onednn.kernels._steps import Step, after
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, address, channels_last_desc, empty_image, image_desc, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims, element_strides
+from oprack_onednn.ops._shapes import conv_out, pads_of
+from oprack_onednn.ops.post_ops import RESIDUAL, algorithm
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import served
-
-
-def pads_of(algorithm, paddings, spatial, ksize, strides):
-    """(before, after) per dim of `conv2d` and the like."""
-    if algorithm == "VALID":
-        return [(0, 0)] * len(spatial)
-    if algorithm == "SAME":
-        total = [max((-(-x // s) - 1) * s + k - x, 0) for x, k, s in zip(spatial, ksize, strides, strict=True)]
-        return [(t // 2, t - t // 2) for t in total]
-    if len(paddings) == len(spatial):
-        return [(p, p) for p in paddings]
-    return [(paddings[2 * i], paddings[2 * i + 1]) for i in range(len(spatial))]
+from oprack_onednn.served import plain_step, served, step
 
 
 def grouped(shape, groups):
@@ -30,67 +24,76 @@ def grouped(shape, groups):
     return (groups, k // groups, *rest) if groups > 1 else tuple(shape)
 
 
+def chain(post_ops, residual):
+    """(attributes of the primitive, index of the residual among the post-ops or None)."""
+    parts, at = [], None
+    for i, text in enumerate(post_ops):
+        if text == RESIDUAL:
+            parts.append(("binary", _c.BINARY_ADD, residual))
+            at = i
+        else:
+            name, alpha, beta = algorithm(text)
+            parts.append(("eltwise", _c.ELTWISE[name], alpha, beta))
+    return Attributes(parts), at
+
+
 class ConvPlan:
     """A convolution of one shape: source and result in channels-last memory, weights as the primitive likes them."""
 
-    def __init__(self, x, w, strides, paddings, dilations, groups, algorithm, constant):
+    def __init__(self, x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops):
         n, _, *spatial = x.shape
         k, _, *ksize = w.shape
-        if algorithm == "SAME":
-            dilations = [1] * len(spatial)
-        pads = pads_of(algorithm, paddings, spatial, ksize, strides)
+        if padding == "SAME":
+            dilations = (1, 1)
+        pads = pads_of(padding, paddings, spatial, ksize, strides)
         if min(p for pair in pads for p in pair) < 0 or 0 in x.shape or 0 in w.shape or not w.flags.c_contiguous:
             raise NotServedError("negative padding, an empty tensor or a filter that is a view")
-        out = [
-            (s + a + b - d * (q - 1) - 1) // t + 1
-            for s, (a, b), d, q, t in zip(spatial, pads, dilations, ksize, strides, strict=True)
-        ]
+        out = [conv_out(*s) for s in zip(spatial, ksize, pads, strides, dilations, strict=True)]
         if min(out) < 1:
             raise NotServedError("an empty result")
         # oneDNN wants the size of the result to follow from the paddings exactly
-        after = [
+        behind = [
             (o - 1) * t + d * (q - 1) + 1 - s - a
             for s, (a, _), o, d, q, t in zip(spatial, pads, out, dilations, ksize, strides, strict=True)
         ]
         self.shape = (n, k, *out)
-        source = channels_last_desc(x.shape)
+        if residual is not None and residual.shape != self.shape:
+            raise NotServedError("a residual of another shape")
+        source, result = channels_last_desc(x.shape), channels_last_desc(self.shape)
         wshape = grouped(w.shape, groups)
         wsource = MemoryDesc.strided(wshape, element_strides(w.reshape(wshape)))
-        desc = PrimitiveDesc(
-            "convolution_forward",
-            LIBRARY.engine,
-            _c.FORWARD_INFERENCE,
-            _c.CONVOLUTION_DIRECT,
-            source,
-            MemoryDesc.any(wshape),
-            None,
-            channels_last_desc(self.shape),
-            dims(strides),
-            dims(d - 1 for d in dilations),
-            dims(a for a, _ in pads),
-            dims(after),
-            Attributes(),
+        row = MemoryDesc.strided((k,)) if bias else None
+        attributes, at = chain(post_ops, result)
+        arguments = (
+            *(LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT),
+            *(source, MemoryDesc.any(wshape), row, result),
+            *(dims(strides), dims(d - 1 for d in dilations), dims(a for a, _ in pads), dims(behind), attributes),
         )
-        if groups == x.shape[1] and "brg" in desc.impl:
-            prefer_second(desc)
+        desc = PrimitiveDesc("convolution_forward", *arguments)
+        if groups == x.shape[1] and "brg" in desc.impl and (not desc.next_impl() or desc.slow):
+            # jit_dw, which comes behind brgemm's depthwise convolution, is the faster one; here it is not to be had
+            desc = PrimitiveDesc("convolution_forward", *arguments)
         plan = self.plan = Plan()
         given = plan.input(image_desc(x))
-        inner = given if given.desc == source else plan.reorder(given, source)
         wdesc = desc.desc(_c.QUERY_WEIGHTS_MD)
-        if constant:
-            self.weights = Weights(wsource, wdesc)
-            weights = plan.input(wdesc)
-        else:
-            self.weights = None
-            raw = plan.input(wsource)
-            weights = raw if wsource == wdesc else plan.reorder(raw, wdesc)
-        result = plan.output(desc.desc(_c.QUERY_DST_MD))
-        plan.add(desc, {_c.SRC: inner, _c.WEIGHTS: weights, _c.DST: result})
+        self.weights = Weights(wsource, wdesc) if constant else None
+        weights = plan.input(wdesc if constant else wsource)
+        memory = {}
+        if bias:
+            memory[_c.BIAS] = plan.input(row)
+        if at is not None:
+            added = plan.input(image_desc(residual))
+            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if added.desc == result else plan.reorder(added, result)
+        memory[_c.DST] = plan.output(result)
+        memory[_c.SRC] = given if given.desc == source else plan.reorder(given, source)
+        memory[_c.WEIGHTS] = weights if constant or wsource == wdesc else plan.reorder(weights, wdesc)
+        plan.add(desc, memory)
 
-    def run(self, x, w):
+    def run(self, x, w, *others):
+        """others: bias and residual, those that the plan has."""
         y = empty_image(self.shape)
         weights = self.weights.address(w) if self.weights is not None else address(w)
-        self.plan.run(THREAD, address(x), weights, address(y))
+        self.plan.run(THREAD, address(x), weights, *map(address, others), address(y))
         return y
 
 
@@ -101,10 +104,9 @@ class RowPlan:
     c is taken in parts, which are then added.
     """
 
-    def __init__(self, x, w, constant):
+    def __init__(self, x, w, constant, bias, post_ops):
         n, c, *_ = x.shape
         k = w.shape[0]
-        self.shape = (n, k, 1, 1)
         parts = next(p for p in (16, 8, 4, 2, 1) if c % p == 0 and c // p >= 16)
         width = c // parts
         source = MemoryDesc.strided((parts, n, width), (width, c, 1))
@@ -114,39 +116,72 @@ class RowPlan:
         desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, None, result, Attributes())
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         self.weights = Weights(view, chosen) if constant else None
+        self.bias, self.post_ops, self.shape = bias, post_ops, (parts, n, k, 1, 1)
         plan = self.plan = Plan()
-        self._partial = (parts, n, k, 1, 1)
         plan.add(desc, {_c.SRC: plan.input(source), _c.WEIGHTS: plan.input(chosen), _c.DST: plan.output(result)})
 
-    def run(self, x, w):
-        partial = np.empty(self._partial, x.dtype)
+    def run(self, x, w, *others):
+        """others: bias and residual, those that the plan has."""
+        partial = np.empty(self.shape, x.dtype)
         weights = self.weights.address(w) if self.weights is not None else address(w)
         self.plan.run(THREAD, address(x), weights, address(partial))
-        return partial.sum(axis=0)
+        y = partial.sum(axis=0)
+        if self.bias:
+            y += others[0].reshape(1, -1, 1, 1)
+        for text in self.post_ops:
+            if text == RESIDUAL:
+                y += others[-1]
+            else:
+                activation.run_in_place(y, *algorithm(text))
+        return y
 
 
-def build(x, w, strides, paddings, dilations, groups, algorithm, constant):
+def build(x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops):
     """The plan that suits the shapes."""
     single = x.shape[2:] == (1, 1) == w.shape[2:] and groups == 1 and w.flags.c_contiguous and x.flags.c_contiguous
-    if single and x.size and w.shape[1] >= 32 and (algorithm != "EXPLICIT" or not any(paddings)):
-        return RowPlan(x, w, constant)
-    return ConvPlan(x, w, strides, paddings, dilations, groups, algorithm, constant)
+    if single and x.size and w.shape[1] >= 32 and (padding != "EXPLICIT" or not any(paddings)):
+        return RowPlan(x, w, constant, bias, post_ops)
+    return ConvPlan(x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops)
 
 
-def prefer_second(desc):
-    """jit_dw, which comes behind brgemm's depthwise convolution, is the faster one for float32."""
-    if not desc.next_impl() or desc.slow:
-        raise NotServedError(f"convolution: the second implementation is {desc.impl}")
+def find_plan(x, w, residual, strides, paddings, dilations, groups, padding, bias=False, post_ops=()):
+    """The plan for these shapes and attributes; None when there is none."""
+    attrs = (tuple(strides), tuple(paddings), tuple(dilations), groups, padding, is_constant(w), bias, tuple(post_ops))
+    second = None if residual is None else (residual.shape, residual.strides)
+    key = ("conv2d", x.shape, x.strides, w.shape, w.strides, second, attrs)
+    return THREAD.plan(key, build, x, w, residual, *attrs)
 
 
 @served("conv2d", "depthwise_conv2d")
 def conv2d(Input, Filter, *, strides, paddings, dilations, groups, padding_algorithm, data_format, ctx):
     x = Input.transpose(0, 3, 1, 2) if data_format == "NHWC" else Input
-    constant = is_constant(Filter)
-    attrs = (tuple(strides), tuple(paddings), tuple(dilations), groups, padding_algorithm, constant)
-    key = ("conv2d", x.shape, x.strides, Filter.shape, Filter.strides, attrs)
-    plan = THREAD.plan(key, build, x, Filter, *attrs)
+    plan = find_plan(x, Filter, None, strides, paddings, dilations, groups, padding_algorithm)
     if plan is None:
         return NotImplemented
     y = plan.run(x, Filter)
     return y.transpose(0, 2, 3, 1) if data_format == "NHWC" else y
+
+
+@served("onednn_conv2d")
+def onednn_conv2d(
+    Input, Filter, Bias=None, Residual=None, *, strides, paddings, dilations, groups, padding_algorithm, post_ops, ctx
+):
+    others = [a for a in (Bias, Residual) if a is not None]
+    if Bias is None or Bias.flags.c_contiguous:
+        attrs = (strides, paddings, dilations, groups, padding_algorithm)
+        plan = find_plan(Input, Filter, Residual, *attrs, Bias is not None, post_ops)
+        if plan is not None:
+            return plan.run(Input, Filter, *others)
+    return by_steps(Input, Filter, Bias, Residual, ctx.attrs, step)
+
+
+@kernel("onednn_conv2d", place="cpu", dtypes=FLOATS)
+def plain_conv2d(Input, Filter, Bias=None, Residual=None, *, ctx):
+    return by_steps(Input, Filter, Bias, Residual, ctx.attrs, plain_step)
+
+
+def by_steps(x, w, bias, residual, attrs, run):
+    """The convolution, then what follows it."""
+    own = {name: attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")}
+    y = run("conv2d", {"Input": x, "Filter": w}, Step.of("conv2d", **own))
+    return after(y, 1, bias, residual, attrs["post_ops"], run)

@@ -1,15 +1,21 @@
-"""matmul_v2, matmul, bmm and mul: products of matrices and of batches of them."""
+"""matmul_v2, matmul, bmm and mul, and onednn_matmul: a product with a weight and what follows it."""
 
 from __future__ import annotations
 
 import math
 
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
 from oprack_onednn import _c
+from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of a fused product)
+from oprack_onednn.kernels._steps import Step, after
+from oprack_onednn.kernels.conv import chain
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, Weights, address, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, served
+from oprack_onednn.served import Limits, plain_step, served, step
 
 
 class ProductPlan:
@@ -116,3 +122,57 @@ def mul(X, Y, *, x_num_col_dims, y_num_col_dims, ctx):
     if out is None:
         return NotImplemented
     return out.reshape(*X.shape[:x_num_col_dims], *Y.shape[y_num_col_dims:])
+
+
+class FusedPlan:
+    """x [m, k] times y [k, n], with bias [n], residual [m, n] and post-ops."""
+
+    def __init__(self, m, y_shape, y_strides, constant, bias, residual, post_ops):
+        k, n = y_shape
+        source, result = MemoryDesc.strided((m, k)), MemoryDesc.strided((m, n))
+        weights = MemoryDesc.strided(y_shape, y_strides)
+        row = MemoryDesc.strided((1, n)) if bias else None
+        attributes, at = chain(post_ops, result)
+        wanted = MemoryDesc.any(y_shape) if constant else weights
+        desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
+        chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
+        self.weights = Weights(weights, chosen) if constant else None
+        plan = self.plan = Plan()
+        memory = {_c.SRC: plan.input(source), _c.WEIGHTS: plan.input(chosen)}
+        if bias:
+            memory[_c.BIAS] = plan.input(row)
+        if at is not None:
+            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = plan.input(result)
+        memory[_c.DST] = plan.output(result)
+        plan.add(desc, memory)
+
+
+@served("onednn_matmul")
+def onednn_matmul(X, Y, Bias=None, Residual=None, *, x_num_col_dims, post_ops, ctx):
+    rows = x_num_col_dims if x_num_col_dims > 0 else X.ndim - 1
+    shape = (*X.shape[:rows], Y.shape[1])
+    m = math.prod(X.shape[:rows])
+    others = [a for a in (Bias, Residual) if a is not None]
+    simple = X.flags.c_contiguous and Y.flags.c_contiguous and all(a.flags.c_contiguous for a in others)
+    if simple and m * Y.size >= Limits.product and X.size and (Residual is None or Residual.shape == shape):
+        constant = is_constant(Y)
+        key = (m, Y.shape, element_strides(Y), constant, Bias is not None, Residual is not None, tuple(post_ops))
+        found = THREAD.plan(("fused", *key), FusedPlan, *key)
+        if found is not None:
+            out = BUFFERS.take(shape)
+            weights = address(Y) if found.weights is None else found.weights.address(Y)
+            found.plan.run(THREAD, address(X), weights, *map(address, others), address(out))
+            return out
+    return by_steps(X, Y, Bias, Residual, ctx.attrs, step)
+
+
+@kernel("onednn_matmul", place="cpu", dtypes=FLOATS)
+def plain_matmul(X, Y, Bias=None, Residual=None, *, ctx):
+    return by_steps(X, Y, Bias, Residual, ctx.attrs, plain_step)
+
+
+def by_steps(x, y, bias, residual, attrs, run):
+    """The product, then what follows it."""
+    rows = attrs["x_num_col_dims"] if attrs["x_num_col_dims"] > 0 else x.ndim - 1
+    out = run("mul", {"X": x, "Y": y}, Step.of("mul", x_num_col_dims=rows, y_num_col_dims=1))
+    return after(out, -1, bias, residual, attrs["post_ops"], run)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from oprack_onednn import _c
-from oprack_onednn.kernels.conv import pads_of
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import address, channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc, dims
+from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import Limits, served
 

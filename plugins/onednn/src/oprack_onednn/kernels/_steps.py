@@ -1,0 +1,40 @@
+"""A fused op step by step, with the kernels of the ops that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from oprack.packs.manager import default_manager
+
+from oprack_onednn.ops.post_ops import RESIDUAL, attributes
+
+
+class Step:
+    """A KernelContext's op_type and attrs for one step."""
+
+    def __init__(self, op_type: str, attrs: dict[str, Any]) -> None:
+        self.op_type, self.attrs = op_type, attrs
+
+    @classmethod
+    def of(cls, op_type: str, **attrs: Any) -> Step:
+        """With the defaults of the op."""
+        proto = default_manager().op_info(op_type).proto
+        return cls(op_type, {a.name: a.default for a in proto.attrs.values()} | attrs)
+
+
+Run = Callable[[str, dict[str, Any], Step], Any]
+"""run(op type, arrays by parameter, step): computes one step."""
+
+
+def after(y: Any, axis: int, bias: Any, residual: Any, post_ops: list[str], run: Run) -> Any:
+    """What follows the main step: the bias along an axis, and the post-ops."""
+    if bias is not None:
+        y = run("elementwise_add", {"X": y, "Y": bias}, Step.of("elementwise_add", axis=axis))
+    for text in post_ops:
+        if text == RESIDUAL:
+            y = run("elementwise_add", {"X": y, "Y": residual}, Step.of("elementwise_add", axis=-1))
+        else:
+            op_type, attrs = attributes(text)
+            y = run(op_type, {"X": y}, Step.of(op_type, **attrs))
+    return y

@@ -1,0 +1,40 @@
+"""onednn_conv2d: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack import op
+from oprack.op import Attr, OpDef, empty_grad
+
+from oprack_onednn.ops._shapes import conv_out, pads_of
+from oprack_onednn.ops.post_ops import post_ops_attr
+
+
+class OneDNNConv2D(OpDef, type="onednn_conv2d"):
+    r"""$$Output = p_n(... p_1(conv2d(Input, Filter) + Bias))$$ with the post-ops p; made by passes, for inference."""
+
+    Input = op.Input("Images [N, C, H, W].")
+    Filter = op.Input("Weights [K, C / groups, kh, kw].")
+    Bias = op.Input("[K].", dispensable=True)
+    Residual = op.Input('What the post-op "residual" adds; the shape of Output.', dispensable=True)
+    Output = op.Output("Feature maps [N, K, H', W'].")
+    strides = Attr([1, 1], "Step along H and W.").size(2)
+    paddings = Attr([0, 0], "One number per dim, or before and after each dim.").size(2, 4)
+    dilations = Attr([1, 1], "Distance of the taps along H and W.").size(2)
+    groups = Attr(1, "Channel groups.").at_least(1)
+    padding_algorithm = Attr("EXPLICIT", "As of conv2d.").in_set(("EXPLICIT", "SAME", "VALID"))
+    post_ops = post_ops_attr()
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        n, c, *spatial = ctx.require_rank("Input", 4)
+        k, c_group, *ksize = ctx.require_rank("Filter", 4)
+        ctx.require(
+            c < 0 or c == c_group * ctx.attr("groups"),
+            f"Input has {c} channels, but Filter takes {c_group} x groups {ctx.attr('groups')}",
+        )
+        algorithm, strides = ctx.attr("padding_algorithm"), ctx.attr("strides")
+        dilations = [1, 1] if algorithm == "SAME" else ctx.attr("dilations")
+        pads = pads_of(algorithm, ctx.attr("paddings"), spatial, ksize, strides)
+        out = [conv_out(*s) for s in zip(spatial, ksize, pads, strides, dilations, strict=True)]
+        ctx.require(all(o == -1 or o > 0 for o in out), f"the kernel {ksize} is larger than the padded Input")
+        ctx.set_dim("Output", (n, k, *out))

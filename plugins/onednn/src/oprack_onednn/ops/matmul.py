@@ -1,0 +1,28 @@
+"""onednn_matmul: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack import op
+from oprack.op import Attr, OpDef, empty_grad
+
+from oprack_onednn.ops.post_ops import post_ops_attr
+
+
+class OneDNNMatmul(OpDef, type="onednn_matmul"):
+    r"""$$Out = p_n(... p_1(X Y + Bias))$$ with the post-ops p; made by passes, for inference."""
+
+    X = op.Input("[*, K]; its first x_num_col_dims dims are rows.")
+    Y = op.Input("Weights [K, N].")
+    Bias = op.Input("[N].", dispensable=True)
+    Residual = op.Input('What the post-op "residual" adds; the shape of Out.', dispensable=True)
+    Out = op.Output("[*, N], LoD of X.")
+    x_num_col_dims = Attr(-1, "How many dims of X are rows; -1 = all but the last.")
+    post_ops = post_ops_attr()
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        x = ctx.dim("X")
+        rows, width = ctx.attr("x_num_col_dims"), ctx.require_rank("Y", 2)
+        ctx.require(len(x) > 1, f"X {list(x)} is no matrix")
+        ctx.set_dim("Out", (*x[: rows if rows > 0 else len(x) - 1], width[1]))
+        ctx.share_lod("X", "Out")

@@ -1,0 +1,154 @@
+"""A convolution, or a product with a weight, takes in what follows it: bias, activations, scales, a residual."""
+
+from __future__ import annotations
+
+from oprack.ir import fusion
+
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.ops.post_ops import ACTIVATIONS, RESIDUAL, encode
+
+CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
+CONV_ATTRS = ("strides", "paddings", "dilations", "groups", "padding_algorithm")
+PRODUCTS = ("mul", "matmul", "matmul_v2")
+
+
+def _convolutions(p):
+    """Patterns of a convolution, fused or not."""
+    return (
+        p.op(CONVOLUTIONS, Input="x", Filter=p.param("w"), where=lambda op: op.attr("data_format", "NCHW") != "NHWC"),
+        *(p.op("onednn_conv2d", Input="x", Filter=p.param("w"), **more) for more in _extras(p)),
+    )
+
+
+def _products(p):
+    return (
+        p.op(PRODUCTS, X="x", Y=p.param("w"), where=_plain_product),
+        *(p.op("onednn_matmul", X="x", Y=p.param("w"), **more) for more in _extras(p)),
+    )
+
+
+def _extras(p):
+    """Slots that a fused op may have; a pattern's slots are exact."""
+    bias, residual = {"Bias": p.param("bias")}, {"Residual": "residual"}
+    return {}, bias, residual, bias | residual
+
+
+def _plain_product(op):
+    """Whether a product is that of the last dims of X with a matrix as it is."""
+    flags = ("transpose_X", "transpose_Y", "trans_x", "trans_y")
+    if any(op.attr(f, False) for f in flags) or op.attr("alpha", 1.0) != 1 or op.attr("head_number", 1) != 1:
+        return False
+    w, x = op.input("Y"), op.input("X")
+    return w.shape is not None and len(w.shape) == 2 and x.shape is not None and len(x.shape) > 1
+
+
+def _found(m, patterns):
+    return next(pattern for pattern in patterns if m.has(pattern))
+
+
+def _rebuilt(m, main, *, bias=None, post_op=None, residual=None):
+    """The fused op with one thing more."""
+    op = m.op_of(main)
+    post_ops = [*op.attr("post_ops", []), *([] if post_op is None else [post_op])]
+    bias = m["bias"] if bias is None and op.input("Bias") is not None else bias
+    residual = m["residual"] if residual is None and op.input("Residual") is not None else residual
+    more = {k: v for k, v in (("Bias", bias), ("Residual", residual)) if v is not None}
+    if op.type in (*CONVOLUTIONS, "onednn_conv2d"):
+        attrs = {name: m.attr(op, name) for name in CONV_ATTRS} | {"post_ops": post_ops}
+        return m.op("onednn_conv2d", Input=m["x"], Filter=m["w"], attrs=attrs, **more)
+    rows = op.attr("x_num_col_dims", 1 if op.type == "mul" else -1)
+    return m.op("onednn_matmul", X=m["x"], Y=m["w"], attrs={"x_num_col_dims": rows, "post_ops": post_ops}, **more)
+
+
+def _bias_row(mains, convolution):
+    def row(p):
+        main = mains(p)
+        add = p.op("elementwise_add", X=p.either(*main), Y=p.param("b"), commutative=True)
+
+        def build(m):
+            found = _found(m, main)
+            op, b = m.op_of(found), m.value("b")
+            if op.input("Bias") is not None or op.attr("post_ops", []):
+                return None
+            w = m.value("w")
+            outputs, rank = (w.shape[0], 4) if convolution else (w.shape[1], None)
+            if not _is_row(b, m.attr(m.root, "axis"), outputs, rank, m):
+                return None
+            bias = m["b"] if b.ndim == 1 else m.new_param(b.reshape(-1), like="b")
+            return _rebuilt(m, found, bias=bias)
+
+        return add, build
+
+    return row
+
+
+def _is_row(b, axis, outputs, rank, m):
+    """Whether an operand has one number per output channel, at the channel's dim."""
+    if b.size != outputs or b.dtype.kind != "f":
+        return False
+    if rank == 4:
+        start = 4 - b.ndim if axis == -1 or b.ndim == 4 else axis
+        dims = (1,) * start + b.shape
+        return len(dims) > 1 and dims[1] == outputs
+    return b.shape[-1] == outputs and (axis == -1 or b.ndim == 1 or b.ndim == len(m["x"].shape)) and _last(b, axis, m)
+
+
+def _last(b, axis, m):
+    out = m.root.output("Out").shape
+    return out is not None and (axis == -1 or axis + b.ndim == len(out))
+
+
+def _activation_row(mains):
+    def row(p):
+        main = mains(p)
+        roots = [p.op(op_type, X=p.either(*main)) for op_type in ACTIVATIONS]
+
+        def build(m):
+            names = ACTIVATIONS[m.root.type][0]
+            text = encode(m.root.type, [m.attr(m.root, name) for name in names])
+            return None if text is None else _rebuilt(m, _found(m, main), post_op=text)
+
+        return p.either(*roots), build
+
+    return row
+
+
+def _residual_row(mains):
+    def row(p):
+        main = mains(p)
+        add = p.op("elementwise_add", X=p.either(*main), Y="r", commutative=True)
+
+        def build(m):
+            found = _found(m, main)
+            op, r = m.op_of(found), m["r"]
+            out = next(iter(op.writes()))
+            same = r.shape is not None and r.shape == out.shape and r.dtype == out.dtype == "float32"
+            if op.input("Residual") is not None or not same or r.persistable or len(r.shape) < 2:
+                return None
+            return _rebuilt(m, found, residual=r, post_op=RESIDUAL)
+
+        return add, build
+
+    return row
+
+
+def _rows(mains, convolution):
+    kind = "conv2d" if convolution else "matmul"
+    return (
+        fusion(f"onednn_{kind}_bias")(_bias_row(mains, convolution))
+        + fusion(f"onednn_{kind}_activation")(_activation_row(mains))
+        + fusion(f"onednn_{kind}_residual")(_residual_row(mains))
+    )
+
+
+_CONV, _MATMUL = _rows(_convolutions, True), _rows(_products, False)
+
+
+def fuse_conv2d(graph):
+    """Convolutions with what follows them, where oneDNN serves this process."""
+    return _CONV(graph) if LIBRARY.usable() else 0
+
+
+def fuse_matmul(graph):
+    """Products with a weight and what follows them, where oneDNN serves this process."""
+    return _MATMUL(graph) if LIBRARY.usable() else 0
