@@ -1,10 +1,13 @@
-"""Small programs, written op by op; the fixture `builder` gives the class that writes them."""
+"""Small programs: written op by op (fixture `builder`), or with layers, and differentiated (`differentiated`)."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from oprack import Executor
+from oprack import Executor, LoDTensor, layers
+from oprack.autodiff import gradients
 from oprack.desc import OpDesc
+from oprack.layers import program_guard
 from oprack.packs.manager import default_manager
 from oprack.program import Program
 from oprack.types import AttrType, VarType
@@ -81,3 +84,64 @@ class BlockScope:
 def builder() -> type[Builder]:
     """The class Builder."""
     return Builder
+
+
+class Differentiated:
+    """A program with the gradients of sum(out * cotangent).
+
+    function: from Variables to a Variable. values: what to feed. options: of `gradients`.
+    """
+
+    def __init__(self, function, values, **options):
+        self.values = dict(values)
+        self.program = Program()
+        with program_guard(self.program, Program()):
+            given = []
+            for name, value in values.items():
+                array = np.asarray(value)
+                lod = len(getattr(value, "lod", []))
+                var = layers.data(name, [-1, *array.shape[1:]] if lod else array.shape, array.dtype, lod)
+                var.stop_gradient = False
+                given.append(var)
+            self.out = function(*given)
+        self.forward = self.program.clone()
+        self.shape = self.run_forward(self.values).shape
+        self.cotangent = np.linspace(0.5, 1.5, int(np.prod(self.shape))).reshape(self.shape)
+        with program_guard(self.program, Program()):
+            seed = layers.data("cotangent", self.shape, "float64")
+        self.names = gradients(self.out, given, seed, **options)
+
+    def run_forward(self, feed):
+        return np.asarray(Executor().run(self.forward, feed, [self.out.name], return_numpy=False)[0])
+
+    def run(self, prepared=True):
+        """Gradients by input, None where nothing flows."""
+        feed = {**self.values, "cotangent": self.cotangent}
+        names = [n for n in self.names if n is not None]
+        values = Executor(prepared=prepared).run(self.program, feed, names, return_numpy=False)
+        found = {n: np.asarray(value) for n, value in zip(names, values, strict=True)}
+        return [found.get(n) for n in self.names]
+
+    def slope(self, name, direction):
+        """Central difference of the loss along a direction."""
+        losses = []
+        for sign in (1e-6, -1e-6):
+            value = self.values[name]
+            moved = np.asarray(value) + sign * direction
+            moved = LoDTensor(moved, value.lod) if isinstance(value, LoDTensor) else moved
+            losses.append((self.run_forward({**self.values, name: moved}) * self.cotangent).sum())
+        return (losses[0] - losses[1]) / 2e-6
+
+    def check(self, prepared=True):
+        """Compare each gradient with the slope in a random direction; None stands for 0."""
+        rng = np.random.default_rng(1)
+        for name, grad in zip(self.values, self.run(prepared), strict=True):
+            direction = rng.standard_normal(np.asarray(self.values[name]).shape)
+            along = 0 if grad is None else (grad * direction).sum()
+            assert np.isclose(along, self.slope(name, direction), rtol=1e-6, atol=1e-8), name
+
+
+@pytest.fixture(scope="session")
+def differentiated() -> type[Differentiated]:
+    """The class Differentiated."""
+    return Differentiated

@@ -45,6 +45,7 @@ class Backward:
         self._vars: dict[str, str] = {}
         self._taken = set() if self.is_inner else set(self.target.vars)
         self._passed: dict[str, str] = {}
+        self._copies: dict[str, str] = {}
 
     # Names ------------------------------------------------------------------------------------------------------------
     def name_of(self, var: str) -> str:
@@ -95,7 +96,7 @@ class Backward:
                 self.versions.undo_in_step(index)
         found = {}
         for var in wanted:
-            name = self.left(var) or self._passed.get(var)
+            name = self._copies.get(var) or self.left(var) or self._passed.get(var)
             if name is not None:
                 found[var] = name
         return found
@@ -166,9 +167,9 @@ class Backward:
         if name is not None and var in self.wanted and not self.is_inner:  # asked for although an op writes it
             if not changes:
                 self._passed[var] = name
-            elif var not in self._passed:
-                self._passed[var] = self._free(f"{name}@COPY")
-                self.ops.append(OpDesc("assign", {"X": [name]}, {"Out": [self._passed[var]]}))
+            elif var not in self._copies:
+                self._copies[var] = self._free(f"{name}@COPY")
+                self.ops.append(OpDesc("assign", {"X": [name]}, {"Out": [self._copies[var]]}))
         return name
 
     def _descs(self, grads: Sequence[GradOp], op: OpDesc, index: int) -> list[tuple[GradOp, OpDesc]]:
