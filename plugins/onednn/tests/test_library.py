@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib.metadata
 import subprocess
 import sys
+import tempfile
 import threading
+import warnings
 
 import numpy as np
 import oprack
 import oprack_onednn
 import pytest
+from oprack import inference
 from oprack.errors import InvalidArgumentError, KernelNotFoundError
-from oprack.kernel import KernelQuery
+from oprack.io import save_inference_model
+from oprack.kernel import KernelQuery, OpKernelType
 from oprack_onednn import library as library_module
 from oprack_onednn import served
 from oprack_onednn.kernels.conv import conv2d
@@ -102,12 +107,12 @@ def test_where_it_does_not_serve_numpy_runs(monkeypatch):
 def test_kernels_are_chosen_and_can_be_switched_off():
     kernels = oprack.default_manager().kernel_map("conv2d", "cpu")
     query = KernelQuery("conv2d", {}, {"Input": "float32"}, {"Input": "LoDTensor"})
-    expected = oprack.kernel.OpKernelType("cpu", "float32")
+    expected = OpKernelType("cpu", "float32")
     assert kernels.choose(expected, query).spec.library == "onednn"
     assert kernels.choose(expected, query, ("onednn",)).spec.library == "plain"
-    assert kernels.choose(oprack.kernel.OpKernelType("cpu", "float64"), query).spec.library == "plain"
+    assert kernels.choose(OpKernelType("cpu", "float64"), query).spec.library == "plain"
     with pytest.raises(KernelNotFoundError, match="library onednn is switched off"):
-        kernels.choose(oprack.kernel.OpKernelType("cpu", "float32", library="onednn"), query, ("onednn",))
+        kernels.choose(OpKernelType("cpu", "float32", library="onednn"), query, ("onednn",))
 
 
 # Fork -----------------------------------------------------------------------------------------------------------------
@@ -142,13 +147,48 @@ def test_threads():
     want = convolve(x, w)
     try:
         oprack_onednn.set_num_threads(1)
-        assert oprack_onednn.num_threads() == 1 and "1 threads" in oprack_onednn.status()
+        assert oprack_onednn.num_threads() == 1 and "threads: 1" in oprack_onednn.status()
         np.testing.assert_allclose(convolve(x, w), want, rtol=1e-5, atol=1e-5)
     finally:
         oprack_onednn.set_num_threads(0)
     assert oprack_onednn.num_threads() >= 1
     with pytest.raises(InvalidArgumentError, match="number of threads"):
         oprack_onednn.set_num_threads(-1)
+
+
+def test_a_limit_holds_for_one_python_thread():
+    x, w = normal(1, 4, 12, 12), normal(8, 4, 3, 3)
+    want = convolve(x, w)
+    plans = THREAD.plans
+    with LIBRARY.limit_threads(1):
+        np.testing.assert_allclose(convolve(x, w), want, rtol=1e-5, atol=1e-5)
+        assert THREAD.plans is not plans or oprack_onednn.num_threads() == 1
+        assert LIBRARY._gomp.omp_get_max_threads() == 1
+    np.testing.assert_array_equal(convolve(x, w), want)
+    assert THREAD.plans is plans and LIBRARY._gomp.omp_get_max_threads() == oprack_onednn.num_threads()
+
+
+def test_config_limits_the_threads(monkeypatch):
+    """Config.set_cpu_math_library_num_threads reaches the library through its hook."""
+    assert oprack.default_manager().libraries()["onednn"] is LIBRARY
+    asked = []
+    monkeypatch.setattr(LIBRARY, "limit_threads", lambda n: asked.append(n) or contextlib.nullcontext())
+    program, out, scope = program_of_conv()
+    with tempfile.TemporaryDirectory() as folder:
+        save_inference_model(f"{folder}/m", program, ["x"], [out], scope)
+        config = inference.Config(f"{folder}/m.pdmodel", f"{folder}/m.pdiparams")
+        config.set_cpu_math_library_num_threads(3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            inference.create_predictor(config).run([normal(2, 4, 12, 12)])
+    assert asked == [3]
+
+
+def test_doctor_says_what_serves(capsys):
+    from oprack.cli.main import main
+
+    main(["doctor"])
+    assert "library onednn: oneDNN 3.2.0" in capsys.readouterr().out
 
 
 def test_many_python_threads_at_once():

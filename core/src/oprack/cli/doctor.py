@@ -38,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
         "versions": _versions(),
         "cache": manager.cache_state,
         "places": _places(manager),
+        "libraries": _libraries(manager),
         "packs": [{**p.to_dict(), "traceback": _traceback(p)} for p in packs],
         "problems": [
             *(str(w.message) for w in caught if issubclass(w.category, PackWarning)),
@@ -78,6 +79,14 @@ def _places(manager: PackManager) -> dict[str, str]:
         except OprackError as e:
             found[kind] = f"broken: {type(e).__name__}: {e}"
     return found
+
+
+def _libraries(manager: PackManager) -> dict[str, str]:
+    """What each kernel library says of itself, or why it can't be imported."""
+    return {
+        name: f"broken: {type(library).__name__}: {library}" if isinstance(library, Exception) else library.status()
+        for name, library in manager.libraries().items()
+    }
 
 
 def _problem(pack: PackInfo, manager: PackManager) -> str:
@@ -136,6 +145,8 @@ def _print(facts: dict[str, Any]) -> None:
     print(f"python {facts['python']} on {facts['platform']}\n{versions}\ncache of discovery: {facts['cache']}")
     for kind, state in facts["places"].items():
         print(f"place {kind}: {state}")
+    for name, state in facts["libraries"].items():
+        print(f"library {name}: {state}")
     for pack in facts["packs"]:
         count = f"{len(pack['ops'])} ops" + (f", {len(pack['layers'])} layers" if pack["layers"] else "")
         print(f"pack {pack['name']} ({pack['distribution']} {pack['version']}): {pack['status']}, {count}")

@@ -193,18 +193,22 @@ class Predictor:
 
     @contextlib.contextmanager
     def _threads(self) -> Iterator[None]:
-        """The math library limited to the threads that the Config asks for."""
+        """NumPy's math library and kernel libraries limited to the threads that the Config asks for."""
         threads = self._config.cpu_math_library_num_threads() if self._config.has_thread_limit() else None
         if threads is None:
             yield
             return
-        try:
-            import threadpoolctl
-        except ImportError:
-            say_once("Config.set_cpu_math_library_num_threads", "it needs the package threadpoolctl (pip install it)")
-            yield
-            return
-        with threadpoolctl.threadpool_limits(threads):
+        with contextlib.ExitStack() as limits:
+            for library in self._executor.manager.libraries().values():
+                if not isinstance(library, Exception):
+                    limits.enter_context(library.limit_threads(threads))
+            try:
+                import threadpoolctl
+            except ImportError:
+                reason = "for NumPy, it needs the package threadpoolctl (pip install it)"
+                say_once("Config.set_cpu_math_library_num_threads", reason)
+            else:
+                limits.enter_context(threadpoolctl.threadpool_limits(threads))
             yield
 
     def register_output_hook(self, hook: Callable[[str, str, Tensor], None]) -> None:

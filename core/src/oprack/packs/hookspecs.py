@@ -56,6 +56,14 @@ def oprack_places(register: Register) -> None:
 
 
 @hookspec
+def oprack_libraries(register: Register) -> None:
+    """Bring the library that kernels with `library="onednn"` call: `register.library("onednn", "my_pack.lib:LIBRARY")`,
+    imported when it is asked for. The object has `status()`, one line for `oprack doctor`, and `limit_threads(n)`, a
+    context manager that lets kernels of the calling thread use n threads.
+    """
+
+
+@hookspec
 def oprack_op_versions(register: Register) -> None:
     """Bring the history of ops whose definition says none: `register.op_version(OpVersion("op").checkpoint(...))`."""
 
@@ -71,6 +79,7 @@ HOOKS = (
     "oprack_layers",
     "oprack_passes",
     "oprack_places",
+    "oprack_libraries",
     "oprack_op_versions",
     "oprack_observers",
 )

@@ -293,7 +293,7 @@ class PackManager:
         """All kernels of the op at all places, each with its owner; imports them. Raises as `kernel_map`."""
         return [spec for place in self.place_kinds(op_type) for spec in self.kernel_map(op_type, place)]
 
-    # Places and observers ---------------------------------------------------------------------------------------------
+    # Places, libraries and observers ----------------------------------------------------------------------------------
     def targets(self, kind: str) -> list[tuple[str, str, Any]]:
         """What packs registered under a kind ("place", "observer"): (owner, key, object or "module:name")."""
         return [(pack.owner, key, target) for pack, key, target in self._loaded().targets.get(kind, ())]
@@ -312,6 +312,16 @@ class PackManager:
         for owner, target in found:
             return import_object(target, f"place {kind} of {owner}") if isinstance(target, str) else target
         return None
+
+    def libraries(self) -> dict[str, Any]:
+        """Kernel libraries by name, imported now; in place of one that can't be imported, the error."""
+        found: dict[str, Any] = {}
+        for owner, name, target in self.targets("library"):
+            try:
+                found[name] = import_object(target, f"library {name} of {owner}")
+            except OprackError as e:
+                found[name] = e
+        return found
 
     def observers(self) -> list[Any]:
         """Observers of runs of all packs, imported once; one that can't be imported is reported and left out."""

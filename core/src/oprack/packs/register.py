@@ -144,6 +144,10 @@ class Register:
         """A kind of place, and "module:name" of what opens its device context: called with the Place."""
         self._target("place", kind, factory)
 
+    def library(self, name: str, target: str) -> None:
+        """A kernel library, and "module:name" of the object that speaks for it (see the hook oprack_libraries)."""
+        self._target("library", name, target)
+
     def layer(self, name: str, target: str, namespace: str = "layers") -> None:
         """`oprack.<namespace>.<name>` is "module:function", imported on first use.
 

@@ -11,6 +11,7 @@ import os
 import platform
 import sys
 import threading
+from contextlib import AbstractContextManager
 from ctypes import CDLL, POINTER, c_int, c_void_p, cast
 
 from oprack.errors import InvalidArgumentError
@@ -101,10 +102,18 @@ class Library:
             self._threads = count
             self.threads_revision += 1
 
-    def apply_threads(self) -> None:
-        """Tell OpenMP, which keeps the number for each thread that starts parallel regions."""
+    def apply_threads(self, limit: int = 0) -> int:
+        """Tell OpenMP, which keeps the number for each thread that starts parallel regions; returns the number."""
+        count = limit or self.num_threads()
         if self._gomp is not None:
-            self._gomp.omp_set_num_threads(self.num_threads())
+            self._gomp.omp_set_num_threads(count)
+        return count
+
+    def limit_threads(self, count: int) -> AbstractContextManager[None]:
+        """Let primitives that the calling Python thread runs use `count` threads, for the length of a with block."""
+        from oprack_onednn.plan import THREAD
+
+        return THREAD.limited(count)
 
     # What doctor says -------------------------------------------------------------------------------------------------
     def status(self) -> str:
@@ -114,7 +123,7 @@ class Library:
         assert self.lib is not None
         v = cast(self.lib.dnnl_version(), POINTER(_c.Version)).contents
         isa = _ISAS.get(self.lib.dnnl_get_effective_cpu_isa(), "an ISA of its own name")
-        return f"oneDNN {v.major}.{v.minor}.{v.patch}, {isa}, {self.num_threads()} threads"
+        return f"oneDNN {v.major}.{v.minor}.{v.patch}, {isa}, threads: {self.num_threads()}"
 
 
 _ISAS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_void_p
 from typing import Any
 
@@ -40,9 +40,9 @@ class Native:
         self.pointer = pointer
         self._as_parameter_ = c_void_p(pointer)
 
-    def __del__(self) -> None:
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         # at exit the library may be gone before its objects, and the process ends anyway
-        if hasattr(self, "pointer") and not sys.is_finalizing():
+        if hasattr(self, "pointer") and not finalizing():
             getattr(LIBRARY.lib, f"dnnl_{self.destroy}")(self.pointer)
 
 

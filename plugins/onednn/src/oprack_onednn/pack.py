@@ -12,6 +12,12 @@ def oprack_ops(register):
 
 
 @hookimpl
+def oprack_libraries(register):
+    """What speaks for the library: whether it serves, and how many threads it uses."""
+    register.library("onednn", f"{__package__}.library:LIBRARY")
+
+
+@hookimpl
 def oprack_passes(register):
     """Rewrites of graphs for primitives that do several ops at once; they run last, when the generic ones are done."""
     after = [

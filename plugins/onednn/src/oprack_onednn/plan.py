@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from ctypes import addressof, byref, c_void_p
 from typing import Any
 
@@ -105,10 +106,12 @@ def reorder_desc(source: MemoryDesc, target: MemoryDesc) -> PrimitiveDesc:
 
 
 class Thread(threading.local):
-    """What one Python thread needs to run plans."""
+    """What one Python thread needs to run plans. limit: threads that its primitives use; 0 = as the library says."""
 
     def __init__(self) -> None:
-        self.plans: OrderedDict[Hashable, Plan | None] = OrderedDict()
+        self.plans: OrderedDict[Hashable, Any] = OrderedDict()
+        self.limit = 0
+        self._by_threads: dict[int, OrderedDict[Hashable, Any]] = {}
         self._memory = np.empty(0, np.uint8)
         self._arena = 0
         self._capacity = 0
@@ -124,10 +127,19 @@ class Thread(threading.local):
                 raise OneDNNError("oneDNN: no stream could be made")
             self.stream = stream.value
             self.set_handle, self.execute = lib.dnnl_memory_set_data_handle, lib.dnnl_primitive_execute
-        LIBRARY.apply_threads()
-        self.plans.clear()  # implementations were chosen for the number of threads
+        # implementations are chosen for the number of threads
+        self.plans = self._by_threads.setdefault(LIBRARY.apply_threads(self.limit), OrderedDict())
         self._revision = LIBRARY.threads_revision
         LIBRARY.ran = True
+
+    @contextmanager
+    def limited(self, count: int) -> Iterator[None]:
+        """Let primitives of this Python thread use `count` threads, for the length of a with block."""
+        before, self.limit, self._revision = self.limit, count, -1
+        try:
+            yield
+        finally:
+            self.limit, self._revision = before, -1
 
     def plan(self, key: Hashable, build: Callable[..., Any], *args: Any) -> Any:
         """The plan for `key`, made by `build(*args)` when it is new; None when oneDNN does not serve it."""
