@@ -77,7 +77,7 @@ def feed(tmp_path: Path) -> str:
 # show -----------------------------------------------------------------------------------------------------------------
 def test_show_table(oprack: Command, model: Path) -> None:
     lines = oprack("show", model).splitlines()
-    assert lines[0] == "6 ops in 1 block, 1 parameters of 0.0 MB, saved by version 2.6.2"
+    assert lines[0] == "6 ops in 1 block, 1 parameter of 8 bytes, saved by version 2.6.2"
     assert [re.split(r"  +", line) for line in lines[2:6]] == [
         ["", "VARIABLE", "DTYPE", "SHAPE", "LOD LEVELS"],
         ["input", "x", "float32", "[-1, 2]", "1"],
@@ -107,12 +107,24 @@ def test_show_lists_every_op_of_every_block(oprack: Command) -> None:
 
 def test_show_draws_a_graph(oprack: Command, tmp_path: Path) -> None:
     picture = tmp_path / "new" / "gru.svg"
-    assert oprack("show", GRU, "--graph", picture).endswith(f"\ngraph of block 0: {picture}\n")
+    assert oprack("show", GRU, "--graph", picture).endswith(f"\ngraph: {picture}\n")
     root = ET.parse(picture).getroot()
     names = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
-    ops = oprack.json("show", GRU)["op_types"]
-    assert sorted(names) == sorted(o["op"] for o in ops for _ in range(o["count"]) if o["op"] not in ("feed", "fetch"))
-    assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) > len(names)
+    report = oprack.json("show", GRU)
+    ops = [o["op"] for o in report["op_types"] for _ in range(o["count"]) if o["op"] not in ("feed", "fetch")]
+    variables = [v["name"] for v in report["inputs"] + report["outputs"]]
+    assert sorted(names) == sorted(ops + [n if len(n) <= 22 else n[:21] + "…" for n in variables])
+    lines = [p for p in root.iter("{http://www.w3.org/2000/svg}path") if p.get("marker-end")]
+    assert len(lines) >= len(names) - 1, "every box is reached"
+
+
+def test_a_graph_has_every_block_and_what_goes_in_and_out(oprack: Command, tmp_path: Path) -> None:
+    oprack("show", PROGRAMS / "while_loop", "--graph", tmp_path / "w.svg")
+    names = [t.text for t in ET.parse(tmp_path / "w.svg").getroot().iter("{http://www.w3.org/2000/svg}text")]
+    outer, inner = names.index("block 0"), names.index("block 1, inside block 0")
+    assert outer < names.index("while (block 1)") < inner
+    assert names[inner:].count("x") == 2, "block 1 reads x and writes it"
+    assert "create_parameter_0.w_0" not in names, "parameters are not drawn"
 
 
 def test_names_that_would_steer_a_terminal_or_break_xml(oprack: Command, tmp_path: Path) -> None:

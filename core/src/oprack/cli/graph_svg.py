@@ -1,60 +1,43 @@
-"""A block drawn as SVG: ops in layers from inputs down to outputs, and an arrow per variable between two ops."""
+"""A program drawn as SVG: per block, ops from inputs down to outputs, and a line per variable between two ops."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from oprack.cli.graph_layout import Edge, Layout, lay_out
+
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc
+    from oprack.program import Program
 
-WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 150, 34, 26, 44, 20
+WIDTH, HEIGHT, GAP_Y, MARGIN, TITLE = 150, 34, 44, 20, 24
 _SKIPPED = ("feed", "fetch")
 _PALETTE = ("#dbeafe", "#dcfce7", "#fef9c3", "#fee2e2", "#ede9fe", "#ffedd5", "#cffafe", "#fce7f3")
 
 
-def _edges(block: BlockDesc) -> tuple[list[int], list[tuple[int, int, str]]]:
-    """Indices of the ops that are drawn, and (from, to, variable) between them."""
-    drawn = [i for i, op in enumerate(block.ops) if op.type not in _SKIPPED]
-    writer: dict[str, int] = {}
-    edges = []
-    for i in drawn:
-        op = block.ops[i]
-        edges += [(writer[n], i, n) for n in dict.fromkeys(op.input_arg_names()) if n in writer]
-        writer.update(dict.fromkeys(op.output_arg_names(), i))
-    return drawn, edges
+@dataclass
+class _Node:
+    """A box: an op, or a variable that comes from or goes to the outside."""
+
+    label: str
+    title: str
+    color: str
+    rounding: int = 5
+    dash: str = ""
 
 
-def _layers(drawn: list[int], edges: list[tuple[int, int, str]]) -> list[list[int]]:
-    """Ops by the longest path from an input; within a layer, near the ops that they read from."""
-    depth = dict.fromkeys(drawn, 0)
-    sources: dict[int, list[int]] = {i: [] for i in drawn}
-    for a, b, _ in edges:  # in the order of b, so depth[a] is final
-        depth[b] = max(depth[b], depth[a] + 1)
-        sources[b].append(a)
-    layers: list[list[int]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
-    for i in drawn:
-        layers[depth[i]].append(i)
-    column = {i: float(k) for k, i in enumerate(layers[0])} if layers else {}
-    for layer in layers[1:]:
-        layer.sort(key=lambda i: sum(column[a] for a in sources[i]) / len(sources[i]) if sources[i] else 0.0)
-        column.update({i: float(k) for k, i in enumerate(layer)})
-    return layers
+def draw_program(program: Program) -> str:
+    """The SVG document: the blocks one below the other.
 
-
-def draw_block(block: BlockDesc) -> str:
-    """The SVG document. Each box is an op; its title lists the op's slots and attributes."""
-    drawn, edges = _edges(block)
-    layers = _layers(drawn, edges)
-    columns = max((len(layer) for layer in layers), default=1)
-    width = 2 * MARGIN + columns * WIDTH + (columns - 1) * GAP_X
-    height = 2 * MARGIN + max(1, len(layers)) * HEIGHT + max(0, len(layers) - 1) * GAP_Y
-    at: dict[int, tuple[float, float]] = {}
-    for row, layer in enumerate(layers):
-        left = (width - len(layer) * WIDTH - (len(layer) - 1) * GAP_X) / 2
-        at.update({i: (left + k * (WIDTH + GAP_X), MARGIN + row * (HEIGHT + GAP_Y)) for k, i in enumerate(layer)})
-    types = sorted({block.ops[i].type for i in drawn})
-    color = {t: _PALETTE[k % len(_PALETTE)] for k, t in enumerate(types)}
+    Boxes are ops; their titles list slots and attributes. Round boxes are variables that enter or leave the block.
+    """
+    types = sorted({op.type for block in program.blocks for op in block.ops if op.type not in _SKIPPED})
+    colors = {t: _PALETTE[k % len(_PALETTE)] for k, t in enumerate(types)}
+    drawings = [_draw_block(block, colors, titled=len(program.blocks) > 1) for block in program.blocks]
+    width = max(w for w, _, _ in drawings)
+    height = sum(h for _, h, _ in drawings)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" font-size="12">',
@@ -62,23 +45,106 @@ def draw_block(block: BlockDesc) -> str:
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#64748b"/></marker></defs>',
     ]
-    for a, b, name in edges:
-        x1, y1, x2, y2 = at[a][0] + WIDTH / 2, at[a][1] + HEIGHT, at[b][0] + WIDTH / 2, at[b][1]
-        bend = (y2 - y1) / 2
-        parts.append(
-            f'<path d="M{x1:.1f} {y1:.1f}C{x1:.1f} {y1 + bend:.1f} {x2:.1f} {y2 - bend:.1f} {x2:.1f} {y2:.1f}" '
-            f'fill="none" stroke="#64748b" marker-end="url(#tip)"><title>{_text(name)}</title></path>'
-        )
-    for i in drawn:
-        op = block.ops[i]
-        x, y = at[i]
-        parts.append(
-            f'<g><title>{_text(str(op))}</title><rect x="{x:.1f}" y="{y:.1f}" width="{WIDTH}" height="{HEIGHT}" '
-            f'rx="5" fill="{color[op.type]}" stroke="#475569"/>'
-            f'<text x="{x + WIDTH / 2:.1f}" y="{y + HEIGHT / 2 + 4:.1f}" text-anchor="middle">'
-            f"{_text(_short(op.type))}</text></g>"
-        )
+    top = 0.0
+    for _, h, drawn in drawings:
+        parts += [f'<g transform="translate(0 {top:.1f})">', *drawn, "</g>"]
+        top += h
     return "\n".join([*parts, "</svg>\n"])
+
+
+def _graph(block: BlockDesc, colors: dict[str, str]) -> tuple[list[_Node], dict[Edge, str]]:
+    """Nodes of a block, and the variable of each edge; sources of an edge come before its target."""
+    nodes: list[_Node] = []
+    edges: dict[Edge, str] = {}
+    writer: dict[str, int] = {}
+
+    def enters(name: str) -> bool:
+        var = block.find_var_recursive(name)
+        return var is None or not var.persistable
+
+    fetched = {name for op in block.ops if op.type == "fetch" for name in op.input_arg_names()}
+    for op in block.ops:
+        if op.type in _SKIPPED:
+            continue
+        for name in dict.fromkeys(op.input_arg_names()):
+            if name not in writer and enters(name):
+                writer[name] = len(nodes)
+                nodes.append(_variable(block, name))
+        index = len(nodes)
+        inside = ", ".join(f"block {i}" for i in op.sub_blocks())
+        label = f"{op.type} ({inside})" if inside else op.type
+        nodes.append(_Node(label, str(op), colors[op.type], dash="4 3" if inside else ""))
+        for name in op.input_arg_names():
+            if name in writer:
+                edges.setdefault((writer[name], index), name)
+        writer.update(dict.fromkeys(op.output_arg_names(), index))
+    for name, index in list(writer.items()):
+        leaves = name in fetched or (block.idx > 0 and name not in block.vars and enters(name))
+        if leaves and nodes[index].rounding < HEIGHT // 2:
+            edges[index, len(nodes)] = name
+            nodes.append(_variable(block, name))
+    return nodes, edges
+
+
+def _variable(block: BlockDesc, name: str) -> _Node:
+    var = block.find_var_recursive(name)
+    return _Node(name, str(var) if var is not None else name, "white", rounding=HEIGHT // 2)
+
+
+def _draw_block(block: BlockDesc, colors: dict[str, str], titled: bool) -> tuple[float, float, list[str]]:
+    """Width, height and elements of one block."""
+    nodes, edges = _graph(block, colors)
+    layout = lay_out([float(WIDTH)] * len(nodes), list(edges))
+    start = MARGIN + (TITLE if titled else 0)
+    tops = [start + row * (HEIGHT + GAP_Y) for row in range(len(layout.layers))]
+    row_of = {n: row for row, layer in enumerate(layout.layers) for n in layer}
+    parts = []
+    if titled:
+        text = f"block {block.idx}" + (f", inside block {block.parent_idx}" if block.parent_idx >= 0 else "")
+        parts.append(f'<text x="{MARGIN}" y="{MARGIN + 4}" font-weight="bold">{text}</text>')
+    for (a, b), name in edges.items():
+        if (a, b) in layout.bends:
+            parts.append(_line(layout, a, b, tops, row_of, name))
+    for a, b in layout.cut:
+        parts.append(_note(layout, b, tops[row_of[b]] + 14, f"← {edges[a, b]}", f"from {nodes[a].label}"))
+        parts.append(_note(layout, a, tops[row_of[a]] + 27, f"→ {edges[a, b]}", f"to {nodes[b].label}"))
+    for n, node in enumerate(nodes):
+        x, y = MARGIN + layout.x[n] - WIDTH / 2, tops[row_of[n]]
+        dash = f' stroke-dasharray="{node.dash}"' if node.dash else ""
+        parts.append(
+            f'<g><title>{_text(node.title)}</title><rect x="{x:.1f}" y="{y:.1f}" width="{WIDTH}" height="{HEIGHT}" '
+            f'rx="{node.rounding}" fill="{node.color}" stroke="#475569"{dash}/>'
+            f'<text x="{x + WIDTH / 2:.1f}" y="{y + HEIGHT / 2 + 4:.1f}" text-anchor="middle">'
+            f"{_text(_short(node.label, 22))}</text></g>"
+        )
+    labels = 160 if layout.cut else 0
+    bottom = (tops[-1] + HEIGHT if tops else start) + MARGIN
+    return 2 * MARGIN + max(layout.width, WIDTH) + labels, bottom, parts
+
+
+def _note(layout: Layout, node: int, y: float, text: str, title: str) -> str:
+    """Beside a box: the variable of an edge that is too long to be drawn."""
+    return (
+        f'<text x="{MARGIN + layout.x[node] + WIDTH / 2 + 4:.1f}" y="{y:.1f}" font-size="9" fill="#64748b">'
+        f"{_text(_short(text, 30))}<title>{_text(title)}</title></text>"
+    )
+
+
+def _line(layout: Layout, a: int, b: int, tops: list[float], row_of: dict[int, int], name: str) -> str:
+    """The path of an edge: from below `a`, straight through the layers that it passes, to the top of `b`."""
+    x, y = MARGIN + layout.x[a], tops[row_of[a]] + HEIGHT
+    path = [f"M{x:.1f} {y:.1f}"]
+    for row, at in [*layout.bends[a, b], (row_of[b], layout.x[b])]:
+        px, top = MARGIN + at, tops[row]
+        middle = (y + top) / 2
+        path.append(f"C{x:.1f} {middle:.1f} {px:.1f} {middle:.1f} {px:.1f} {top:.1f}")
+        x, y = px, top + HEIGHT
+        if row != row_of[b]:
+            path.append(f"V{y:.1f}")
+    return (
+        f'<path d="{"".join(path)}" fill="none" stroke="#64748b" marker-end="url(#tip)">'
+        f"<title>{_text(name)}</title></path>"
+    )
 
 
 def _text(text: str) -> str:
@@ -86,5 +152,5 @@ def _text(text: str) -> str:
     return escape("".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text))
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 22 else text[:21] + "…"
+def _short(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

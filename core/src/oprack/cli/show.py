@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument("--graph", metavar="OUT.svg", help="draw the ops of block 0 and their variables")
+    parser.add_argument("--graph", metavar="OUT.svg", help="draw the ops of every block and the variables between them")
     parser.add_argument("--ops", action="store_true", help="list every op, block by block")
     add_json(parser)
     add_block(parser)
@@ -33,10 +33,10 @@ def run(args: argparse.Namespace) -> int:
     program, feeds, fetches = load_program(path, model_filename=model_filename)
     report = _report(program, feeds, fetches, manager_of(args))
     if args.graph:
-        from oprack.cli.graph_svg import draw_block
+        from oprack.cli.graph_svg import draw_program
         from oprack.io.atomic import write_atomic
 
-        write_atomic(Path(args.graph), draw_block(program.global_block()).encode())
+        write_atomic(Path(args.graph), draw_program(program).encode())
     if args.json:
         if args.ops:
             report["listing"] = [[str(op) for op in block.ops] for block in program.blocks]
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         if args.ops:
             _print_ops(program)
         if args.graph:
-            print(f"\ngraph of block 0: {args.graph}")
+            print(f"\ngraph: {args.graph}")
         _print_findings(report)
     return FINDING if report["missing_ops"] else OK
 
@@ -104,9 +104,8 @@ def _print(report: dict[str, Any]) -> None:
     version = report["version"]
     numbers = f"{version // 1_000_000}.{version // 1000 % 1000}.{version % 1000}"
     saved = f"saved by version {numbers}" if version else "no version"
-    blocks = "1 block" if report["blocks"] == 1 else f"{report['blocks']} blocks"
-    size = f"{report['parameters']} parameters of {report['parameter_bytes'] / 1e6:.1f} MB"
-    print(f"{report['ops']} ops in {blocks}, {size}, {saved}\n")
+    size = f"{_number(report['parameters'], 'parameter')} of {_size(report['parameter_bytes'])}"
+    print(f"{_number(report['ops'], 'op')} in {_number(report['blocks'], 'block')}, {size}, {saved}\n")
     rows = [
         (what, v["name"], v.get("dtype") or "?", v.get("shape", "?"), v.get("lod_level", "?"))
         for what, found in (("input", report["inputs"]), ("output", report["outputs"]))
@@ -118,6 +117,17 @@ def _print(report: dict[str, Any]) -> None:
         print("no inputs and no outputs: the program has neither feed nor fetch ops")
     print()
     print_table(("OP", "COUNT", "PACK"), [(r["op"], r["count"], r["pack"] or "MISSING") for r in report["op_types"]])
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def _size(count: int) -> str:
+    for unit, size in (("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return _number(count, "byte")
 
 
 def _print_ops(program: Program) -> None:
