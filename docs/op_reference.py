@@ -39,15 +39,22 @@ def attributes(entries: list[dict[str, Any]]) -> list[str]:
     return ["**Attributes**", "", *lines, ""] if lines else []
 
 
+def kernel_line(kernel: dict[str, Any], pack: str) -> str:
+    """Place and dtypes of a kernel; its library and pack where they are not the plain ones."""
+    library = "" if kernel["library"] == "plain" else f", {kernel['library']}"
+    owner = "" if kernel["owner"] == pack else f" ({kernel['owner']})"
+    return f"{kernel['place']}{library}{owner}: {', '.join(kernel['dtypes'])}"
+
+
 def section(facts: dict[str, Any]) -> list[str]:
     """One op as Markdown."""
     lines = [f"## {facts['op']}", ""]
     if facts["doc"]:
         lines += [facts["doc"], ""]
     lines += slots("Inputs", facts["inputs"]) + slots("Outputs", facts["outputs"]) + attributes(facts["attrs"])
-    kernels = sorted({f"{kernel['place']}: {', '.join(kernel['dtypes'])}" for kernel in facts["kernels"]})
-    if kernels:
-        lines += ["**Kernels**", "", *(f"- {kernel}" for kernel in kernels), ""]
+    found = sorted({kernel_line(kernel, facts["pack"]) for kernel in facts["kernels"]})
+    if found:
+        lines += ["**Kernels**", "", *(f"- {line}" for line in found), ""]
     if facts["gradient"]["ops"]:
         lines += ["**Gradient**: " + ", ".join(f"`{op}`" for op in facts["gradient"]["ops"]), ""]
     return lines
