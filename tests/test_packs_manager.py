@@ -176,6 +176,21 @@ def test_hook_oprack_places(pack):
         manager_of(c).place_factory("fpga")
 
 
+def test_hook_oprack_passes(pack):
+    from oprack.ir import find_pass, registered_passes
+
+    a = pack("a", oprack_passes=lambda register: register.pass_("shrink", "collections:Counter", after=["grow"]))
+    b = pack("b", oprack_passes=lambda register: register.pass_("grow", "os:getcwd", place="cpu", reorders_sums=True))
+    manager = manager_of(a, b)
+    assert [p.name for p in registered_passes(manager)][-2:] == ["grow", "shrink"]
+    grow = find_pass("grow", manager)
+    assert (grow.owner, grow.place, grow.library) == ("oprack-b", "cpu", None)
+    assert grow.reorders_sums and grow.inference_only
+    from collections import Counter
+
+    assert find_pass("shrink", manager).load() is Counter
+
+
 def test_hook_oprack_op_versions(pack):
     version = OpVersion("plain").checkpoint("add offset", ("new_attr", "offset", 0.0))
     a = pack("a", oprack_ops=lambda register: register.op(Plain))
@@ -198,6 +213,10 @@ def test_hook_oprack_observers(pack):
 
 
 BAD_CALLS = [
+    (lambda r: r.pass_("a", len), "DefinitionError", r"pass_('a', <built-in function len>); expected a string"),
+    (lambda r: r.pass_("a", "m:f", after="b"), "DefinitionError", "after='b', before=()); expected a name, and lists"),
+    (lambda r: r.pass_("a", "nothing"), "DefinitionError", "pass 'nothing'; expected a string such as"),
+    (lambda r: [r.pass_("a", "m:f"), r.pass_("a", "m:g")], "DefinitionError", "pass 'a' is registered twice"),
     (lambda r: r.op(PlainMaker), "DefinitionError", "is no op; expected class Name"),
     (lambda r: [r.op(Plain), r.op(Plain)], "DefinitionError", "registered twice by this pack"),
     (lambda r: r.operator("plain", 3), "DefinitionError", "got 3; expected classes derived from OpMaker"),

@@ -11,6 +11,7 @@ import pytest
 from oprack.desc import ProgramDesc
 from oprack.errors import GraphError
 from oprack.ir import Graph, OpNode, verify
+from oprack.ir.verify import Facts
 from oprack.packs.manager import PackManager
 from oprack.runtime import Executor
 from oprack.tensor import Scope
@@ -109,12 +110,13 @@ def test_new_parameters_get_fresh_names_and_originals_stay() -> None:
 # Changes --------------------------------------------------------------------------------------------------------------
 def test_ops_are_added_where_they_are_wanted() -> None:
     graph = graph_of([op("double", "x", "y"), op("double", "y", "z")])
+    facts = verify(graph)
     first, second = graph.ops
     out = graph.new_var("y")
     new = graph.add_op("plus", {"X": first.outputs["Out"], "Y": first.inputs["X"]}, {"Out": [out]}, before=second)
     graph.replace_input(second, first.outputs["Out"][0], out)
     assert graph.ops == [first, new, second] and out.shape == (-1,) and len(graph) == 3
-    verify(graph, {"x"})
+    assert verify(graph, facts) == facts
     last = graph.add_op("double", {"X": [out]}, {"Out": [graph.new_var("last")]})
     assert graph.ops[-1] is last and repr(graph) == "<Graph of block 0: 4 ops>"
     assert (run(graph.to_program(), None, "z")[0] == 6 * X).all()
@@ -139,7 +141,7 @@ def test_a_kept_name_goes_to_the_variable_that_stands_for_it() -> None:
     double, copy, last = graph.ops
     assert graph.replace_var(copy.outputs["Out"][0], double.outputs["Out"][0])
     graph.remove_op(copy)
-    verify(graph, {"x"})
+    verify(graph)
     assert double.output("Out").name == "c" and last.input("X").name == "c" and not graph.versions("y")
     c, z = run(graph.to_program(), None, "c", "z")
     assert (c == 2 * X).all() and (z == 4 * X).all()
@@ -205,7 +207,7 @@ def test_what_a_sub_block_reaches_is_pinned() -> None:
     assert first.pinned and second.pinned and second.producer is repeat and last.input("X") is second
     assert {n.name for n in repeat.hidden_reads} == {"c", "y"} and repeat in double.output("Out").consumers
     assert graph.is_kept(first) and not graph.replace_var(first, double.outputs["Out"][0])
-    verify(graph, {"x"})
+    assert verify(graph).inputs == {"x"}
     (z,) = run(graph.to_program(), None, "z")
     assert (z == 2 * (2 * X + 2 * X + 2 * X)).all()
 
@@ -228,12 +230,13 @@ def test_a_name_in_an_attribute_is_read() -> None:
 
 
 # The verifier ---------------------------------------------------------------------------------------------------------
-def broken(change: Any) -> Graph:
+def broken(change: Any) -> tuple[Graph, Facts]:
     ops = [op("double", "x", "y"), op("plus", "y", "z", "w"), op("double", "z", "u")]
     graph = graph_of(ops, {"w": W}, keep=["u"])
-    verify(graph, {"x"})
+    facts = verify(graph)
+    assert facts == Facts(frozenset({"x", "w"}), {"u": ("float64", 1)})
     change(graph, *graph.ops)
-    return graph
+    return graph, facts
 
 
 def removed(graph: Graph, *ops: OpNode) -> None:
@@ -265,10 +268,10 @@ def foreign(graph: Graph, first: OpNode, *_: OpNode) -> None:
         (lambda g, a, b, c: c.desc.set_attr("factor", -1.0), "attribute 'factor' is -1.0; expected a value greater"),
         (lambda g, a, b, c: setattr(c.desc, "type", "nothing"), "op 'nothing' is unknown"),
         (lambda g, a, b, c: g.block.remove_var("z"), "names 'z', which no block declares"),
-        (lambda g, a, b, c: setattr(c.output("Out").desc, "shape", (2, 2)), "'u' was float64 of rank 2 and would be"),
+        (lambda g, a, b, c: setattr(g.block.vars["x"], "shape", (2, 2)), "'u' was float64 of rank 1 and would be"),
     ],
 )
 def test_the_verifier_names_what_is_wrong(change: Any, message: str) -> None:
-    graph = broken(change)
+    graph, facts = broken(change)
     with pytest.raises(GraphError, match=message):
-        verify(graph, {"x"})
+        verify(graph, facts)

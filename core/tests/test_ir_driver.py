@@ -35,10 +35,9 @@ def apply(row: Any, ops: list[tuple[Any, ...]], fetch: list[str], params: dict[s
     case = PassCase({"x": X}, {"w": W, "v": V} if params is None else params, ops, fetch)
     program, scope = case.build()
     graph = Graph(program.desc, scope=scope, keep=fetch)
-    verify(graph)
-    graph_inputs = {"x"}
+    facts = verify(graph)
     count = row(graph)
-    verify(graph, graph_inputs)
+    verify(graph, facts)
     after: ProgramDesc = graph.to_program()
     plain = Executor().run(program, {"x": X}, fetch, case.build()[1])
     for want, got in zip(plain, Executor().run(after, {"x": X}, fetch, scope), strict=True):

@@ -176,7 +176,7 @@ def test_debugging_finds_the_pass_that_breaks_a_program(
 ) -> None:
     packs(bad=lambda register: register.pass_("bad", f"{HERE}:breaks"))
     program, scope = two_ops()
-    with pytest.raises(GraphError, match="pass bad of oprack-bad: .*which does not count it"):
+    with pytest.raises(GraphError, match=r"pass bad of oprack-bad: .*which does not count it"):
         optimize(program.desc, scope, keep=["z"], debug=True)
     monkeypatch.setenv("OPRACK_IR_DEBUG", "1")
     with pytest.raises(GraphError, match="pass bad of oprack-bad"):

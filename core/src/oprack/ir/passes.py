@@ -14,7 +14,7 @@ from oprack.desc import ProgramDesc
 from oprack.errors import GraphError, InvalidArgumentError, NotFoundError, PackError
 from oprack.ir.graph import Graph
 from oprack.ir.names import names_of
-from oprack.ir.verify import inputs_of, verify
+from oprack.ir.verify import verify
 from oprack.packs.info import BrokenPackWarning
 from oprack.packs.manager import PackManager, default_manager
 from oprack.packs.resolve import import_object
@@ -224,9 +224,7 @@ class _Runner:
         return Optimized(program, reports, sorted(persistable & gone))
 
     def _run_block(self, graph: Graph, passes: Sequence[Pass], reports: Sequence[PassReport]) -> None:
-        known = inputs_of(graph)
-        if self.verifying:
-            verify(graph)
+        facts = verify(graph) if self.verifying else None
         for one, report in zip(passes, reports, strict=True):
             if report.error:
                 continue
@@ -236,7 +234,7 @@ class _Runner:
                 if not isinstance(matches, int):
                     raise PackError(f"{one.target!r} returned {matches!r}; expected how often it rewrote the graph")
                 if matches and self.verifying:
-                    verify(graph, known)
+                    verify(graph, facts)
             except Exception as error:
                 raise _Failed(one, error) from error
             report.matches += matches

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.desc import ProgramDesc
+from collections.abc import Collection
+from dataclasses import dataclass
+
 from oprack.errors import GraphError, OprackError
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode, VarNode
@@ -10,23 +12,32 @@ from oprack.op.desc_infer import infer_op
 from oprack.types import EMPTY_VAR, VarType
 
 
-def verify(graph: Graph, inputs: set[str] | None = None) -> None:
+@dataclass(frozen=True)
+class Facts:
+    """What a pass may not change. inputs: names whose values come from outside. kept: dtype and rank of what is read
+    after a run, as inferred."""
+
+    inputs: frozenset[str]
+    kept: dict[str, tuple[str | None, int]]
+
+
+def verify(graph: Graph, before: Facts | None = None) -> Facts:
     """Check edges, names, signatures, attributes and shapes of a graph.
 
-    inputs: names that may come from outside besides parameters; None = any. Raises GraphError that names the op.
+    before: what an earlier call returned, to be compared. Raises GraphError that names the op.
     """
     _check_edges(graph)
-    if inputs is not None:
-        _check_inputs(graph, inputs)
+    if before is not None:
+        _check_inputs(graph, before.inputs)
     _check_names(graph)
     for op in graph.ops:
         _check_signature(graph, op)
-    _check_shapes(graph)
-
-
-def inputs_of(graph: Graph) -> set[str]:
-    """Names whose values come from outside the block."""
-    return {n.name for n in graph.vars() if graph.is_external(n)}
+    kept = _inferred(graph)
+    for name, was in before.kept.items() if before is not None else ():
+        if kept.get(name) != was:
+            now = kept.get(name, ("nothing", 0))
+            raise GraphError(f"variable {name!r} was {was[0]} of rank {was[1]} and would be {now[0]} of rank {now[1]}")
+    return Facts(frozenset(n.name for n in graph.vars() if graph.is_external(n)), kept)
 
 
 def _check_edges(graph: Graph) -> None:
@@ -48,7 +59,7 @@ def _check_edges(graph: Graph) -> None:
             raise GraphError(f"{node!r} hangs on {stray[0]!r}, which was removed")
 
 
-def _check_inputs(graph: Graph, inputs: set[str]) -> None:
+def _check_inputs(graph: Graph, inputs: Collection[str]) -> None:
     for node in graph.vars():
         known = node.persistable and (graph.scope is None or node.name in graph.scope)
         if graph.is_external(node) and node.name not in inputs and not known:
@@ -93,8 +104,8 @@ def _check_signature(graph: Graph, op: OpNode) -> None:
         raise GraphError(f"{op!r}: {error}") from error
 
 
-def _check_shapes(graph: Graph) -> None:
-    """Infer all shapes anew on a copy; what is kept must have the dtype and rank that it had."""
+def _inferred(graph: Graph) -> dict[str, tuple[str | None, int]]:
+    """dtype and rank of what is kept, with all shapes inferred anew on a copy."""
     program = graph.program.clone()
     block = program.block(graph.block.idx)
     for op in graph.ops:
@@ -110,17 +121,9 @@ def _check_shapes(graph: Graph) -> None:
             infer_op(desc, block, graph.manager.op_info(op.type))
         except OprackError as error:
             raise GraphError(f"{op!r}: shapes can't be inferred: {error}") from error
-    _compare_kept(graph, program)
-
-
-def _compare_kept(graph: Graph, program: ProgramDesc) -> None:
-    block = program.block(graph.block.idx)
-    for name in graph.keep:
-        was, now = graph.block.find_var_recursive(name), block.find_var_recursive(name)
-        if was is None or now is None or was.type != VarType.LOD_TENSOR or not graph.versions(name):
-            continue
-        if was.dtype != now.dtype or len(was.shape or ()) != len(now.shape or ()):
-            raise GraphError(
-                f"variable {name!r} was {was.dtype_name()} of rank {len(was.shape or ())} and would be "
-                f"{now.dtype_name()} of rank {len(now.shape or ())}"
-            )
+    found = {name: block.find_var_recursive(name) for name in graph.keep if graph.versions(name)}
+    return {
+        name: (var.dtype_name(), len(var.shape or ()))
+        for name, var in found.items()
+        if var is not None and var.type == VarType.LOD_TENSOR
+    }

@@ -200,6 +200,11 @@ class Register:
                 f"{self!r}: pass_({name!r}, {target!r}); expected a string such as 'my_pack.passes.relu:fuse_relu', "
                 "which is imported on first use"
             )
+        if not isinstance(name, str) or isinstance(after, str) or isinstance(before, str):
+            raise DefinitionError(
+                f"{self!r}: pass_({name!r}, ..., after={after!r}, before={before!r}); expected a name, and lists of "
+                "names"
+            )
         options = {
             "name": name,
             "place": place,

