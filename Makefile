@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 PEERS ?= .venv-peers
 WORKERS ?= 2
+# uv trusts the machine's certificates where it has some, as pip does: a proxy may have added its own
+export UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),true,false)
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
