@@ -130,7 +130,7 @@ def _note(layout: Layout, node: int, y: float, text: str, title: str) -> str:
     )
 
 
-def _line(layout: Layout, a: int, b: int, tops: list[float], row_of: dict[int, int], name: str) -> str:
+def _line(layout: Layout, a: int, b: int, tops: list[int], row_of: dict[int, int], name: str) -> str:
     """The path of an edge: from below `a`, straight through the layers that it passes, to the top of `b`."""
     x, y = MARGIN + layout.x[a], tops[row_of[a]] + HEIGHT
     path = [f"M{x:.1f} {y:.1f}"]
