@@ -16,6 +16,7 @@ from oprack.io import save_inference_model
 from oprack.tensor import Scope
 
 PROGRAMS = Path(__file__).parent / "data" / "programs"
+SMALL = Path(__file__).parent / "data" / "small_models"
 GRU = PROGRAMS / "gru_cls" / "model.pdmodel"
 X = np.array([[1, -2], [-3, 4], [5, 6]], np.float32)
 
@@ -103,6 +104,29 @@ def test_show_lists_every_op_of_every_block(oprack: Command) -> None:
     text = oprack("show", PROGRAMS / "while_loop", "--ops")
     assert re.search(r"^block 0:\n +0  ", text, re.M) and re.search(r"^block 1, inside block 0:\n +0  ", text, re.M)
     assert oprack.json("show", PROGRAMS / "while_loop")["blocks"] == len(re.findall(r"^block \d", text, re.M))
+
+
+def test_show_passes(oprack: Command, model: Path) -> None:
+    text = oprack("show", SMALL / "resnet.pdmodel", "--passes", "--block", "onednn")
+    table = text[text.index("\nPASS ") :]
+    rows = {line.split()[0]: line.split() for line in table.splitlines() if " oprack" in line}
+    assert rows["fold_affine_into_conv"][1:6] == ["oprack-nn", "9", "35", "35", "no"]
+    assert rows["remove_identities"][1:6] == ["oprack", "1", "36", "35", "yes"]
+    assert text.endswith("\n36 ops became 35. Passes that are not strict may change the order of sums and rounding\n")
+    report = oprack.json("show", SMALL / "resnet.pdmodel", "--passes", "--block", "onednn")["passes"]
+    assert [r["pass"] for r in report] == [*rows] and {r["matches"] for r in report} == {0, 1, 9}
+    assert set(report[0]) == {
+        "pass", "pack", "matches", "ops_before", "ops_after", "strict", "milliseconds", "error"
+    }  # fmt: skip
+    assert "passes" not in oprack.json("show", model)
+
+
+def test_show_plan_is_the_code_that_runs(oprack: Command, model: Path, feed: str) -> None:
+    text = oprack("show", model, "--plan", "--feed", feed, "--lod", "x=0,1,3", "--block", "onednn")
+    assert "def segment(" in text and "elementwise_add" in text
+    assert "def segment(" in oprack.json("show", model, "--plan", "--feed", feed, "--lod", "x=0,1,3")["plan"]
+    oprack("show", model, "--plan", code=3)
+    assert "'x' was not fed" in oprack.err
 
 
 def test_show_draws_a_graph(oprack: Command, tmp_path: Path) -> None:

@@ -13,6 +13,24 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--params", metavar="FILE", help="combined parameter file, where it has another name")
 
 
+def add_feeds(parser: argparse.ArgumentParser) -> None:
+    """Options that oprack.cli.feeds.read_feeds takes."""
+    parser.add_argument(
+        "--feed",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="an input as .npy, or several as .npz with one array per input; NAME may be left out for a single input",
+    )
+    parser.add_argument(
+        "--lod",
+        action="append",
+        default=[],
+        metavar="[NAME=]OFFSETS",
+        help="offsets of an input's sequences, levels separated by ';': --lod words=0,3,7",
+    )
+
+
 def model_arguments(args: argparse.Namespace) -> tuple[Path, str | None, str | None]:
     """path, model_filename and params_filename for oprack.io.load_inference_model."""
     path = Path(args.model)

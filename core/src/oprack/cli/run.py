@@ -9,26 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from oprack.cli.main import OK
-from oprack.cli.models import add_model, model_arguments
+from oprack.cli.models import add_feeds, add_model, model_arguments
 from oprack.cli.output import add_block, add_json, manager_of, print_json, print_table
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument(
-        "--feed",
-        action="append",
-        default=[],
-        metavar="[NAME=]FILE",
-        help="an input as .npy, or several as .npz with one array per input; NAME may be left out for a single input",
-    )
-    parser.add_argument(
-        "--lod",
-        action="append",
-        default=[],
-        metavar="[NAME=]OFFSETS",
-        help="offsets of an input's sequences, levels separated by ';': --lod words=0,3,7",
-    )
+    add_feeds(parser)
     parser.add_argument("--out", metavar="FILE.npz", help="write the outputs, LoD as <output>.lod.<level>")
     parser.add_argument("--repeat", type=_count, default=1, metavar="N", help="run N times, and print the times")
     parser.add_argument("--reference", action="store_true", help="take the reference path instead of the prepared one")

@@ -1,4 +1,4 @@
-"""oprack show MODEL [--json] [--ops] [--graph OUT.svg]"""
+"""oprack show MODEL [--json] [--ops] [--graph OUT.svg] [--passes] [--plan --feed NAME=FILE.npy]"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
-from oprack.cli.models import add_model, model_arguments
+from oprack.cli.models import add_feeds, add_model, model_arguments
 from oprack.cli.output import add_block, add_json, manager_of, print_json, print_table, printable
 
 if TYPE_CHECKING:
@@ -22,6 +22,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("--graph", metavar="OUT.svg", help="draw the ops of every block and the variables between them")
     parser.add_argument("--ops", action="store_true", help="list every op, block by block")
+    parser.add_argument("--passes", action="store_true", help="run the passes for inference, and say what each did")
+    parser.add_argument(
+        "--plan",
+        action="store_true",
+        help="run once with the --feed files, passes applied, and print the code that the program runs as",
+    )
+    add_feeds(parser)
     add_json(parser)
     add_block(parser)
 
@@ -37,6 +44,12 @@ def run(args: argparse.Namespace) -> int:
         from oprack.io.atomic import write_atomic
 
         write_atomic(Path(args.graph), draw_program(program).encode())
+    if (args.passes or args.plan) and not report["missing_ops"]:
+        from oprack.cli.show_passes import Rewritten
+
+        rewritten = Rewritten(args)
+        report |= {"passes": rewritten.report()} if args.passes else {}
+        report |= {"plan": rewritten.plan()} if args.plan else {}
     if args.json:
         if args.ops:
             report["listing"] = [[str(op) for op in block.ops] for block in program.blocks]
@@ -47,6 +60,12 @@ def run(args: argparse.Namespace) -> int:
             _print_ops(program)
         if args.graph:
             print(f"\ngraph: {args.graph}")
+        if "passes" in report:
+            from oprack.cli.show_passes import print_passes
+
+            print_passes(report["passes"])
+        if "plan" in report:
+            print(f"\n{printable(report['plan'])}")
         _print_findings(report)
     return FINDING if report["missing_ops"] else OK
 

@@ -121,15 +121,13 @@ def select_passes(
 
     strict: without those that change the order of sums. inference: with those that take parameters for constants.
     """
+    manager = manager or default_manager()
     kind = (place or CPUPlace()).kind
-    return [
-        p
-        for p in registered_passes(manager)
-        if p.place in (None, kind)
-        and p.library not in excluded_libraries
-        and not (strict and p.reorders_sums)
-        and (inference or not p.inference_only)
-    ]
+    passes = [p for p in registered_passes(manager) if p.place in (None, kind) and p.library not in excluded_libraries]
+    if any(p.library for p in passes):
+        broken = {name for name, library in manager.libraries().items() if isinstance(library, Exception)}
+        passes = [p for p in passes if p.library not in broken]
+    return [p for p in passes if not (strict and p.reorders_sums) and (inference or not p.inference_only)]
 
 
 def find_pass(name: str, manager: PackManager | None = None) -> Pass:
