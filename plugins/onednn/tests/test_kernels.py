@@ -16,6 +16,7 @@ from oprack_onednn.kernels import (
     conv,
     conv_transpose,
     elementwise,
+    gru,
     interp,
     layer_norm,
     matmul,
@@ -28,8 +29,11 @@ from oprack_onednn.memory import is_channels_last
 class Context:
     """What a kernel asks of its KernelContext."""
 
-    def __init__(self, op_type, attrs):
-        self.op_type, self.attrs = op_type, attrs
+    def __init__(self, op_type, attrs, offsets=()):
+        self.op_type, self.attrs, self.offsets = op_type, attrs, list(offsets)
+
+    def lod(self, slot, i=0):
+        return [self.offsets] if self.offsets else []
 
     def wants(self, slot, i=0):
         return True
@@ -58,11 +62,11 @@ def constant(array):
     return array
 
 
-def both(monkeypatch, function, op, *args, **given):
+def both(monkeypatch, function, op, *args, offsets=(), **given):
     """(what the kernel of this library gives, what NumPy's gives); it is an error when the first leaves it to NumPy."""
     proto = default_manager().op_info(op).proto
     attrs = {a.name: a.default for a in proto.attrs.values() if a.default is not REQUIRED} | given
-    ctx = Context(op, attrs)
+    ctx = Context(op, attrs, offsets)
     parameters = inspect.signature(function).parameters.values()
     named = {p.name: attrs[p.name] for p in parameters if p.kind is p.KEYWORD_ONLY and p.name in attrs}
     names = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
@@ -275,3 +279,22 @@ def test_concat(monkeypatch, axis):
     got, want = both(monkeypatch, concat.concat, "concat", parts, axis=axis)
     np.testing.assert_array_equal(got, want)
     assert is_channels_last(got)
+
+
+@pytest.mark.parametrize("lengths", [[7], [3, 0, 9, 1, 0], [0, 0, 5], [4] * 40, list(range(60))], ids=str)
+@pytest.mark.parametrize("attrs", [{}, dict(is_reverse=True), dict(origin_mode=True, activation="relu")], ids=str)
+@pytest.mark.parametrize("more", [False, True])
+def test_gru(monkeypatch, lengths, attrs, more):
+    size, offsets = 32, np.cumsum([0, *lengths]).tolist()
+    x, w = normal(offsets[-1], 3 * size), constant(normal(size, 3 * size) * 0.2)
+    others = (normal(len(lengths), size), normal(1, 3 * size)) if more else ()
+    got, want = both(monkeypatch, gru.gru, "gru", x, w, *others, offsets=offsets, **attrs)
+    agree(got["Hidden"], want[3])
+
+
+def test_gru_whose_weight_is_trained_keeps_what_its_gradient_reads():
+    size, ctx = 32, Context("gru", {}, [0, 5])
+    ctx.attrs = {a.name: a.default for a in default_manager().op_info("gru").proto.attrs.values()}
+    names = ("activation", "gate_activation", "is_reverse", "origin_mode")
+    got = gru.gru(normal(5, 96), normal(size, 96), **{n: ctx.attrs[n] for n in names}, ctx=ctx)
+    assert [g.shape for g in got] == [(5, 96), (5, 32), (5, 32), (5, 32)]

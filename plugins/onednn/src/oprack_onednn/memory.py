@@ -162,25 +162,28 @@ def is_constant(array: np.ndarray) -> bool:
     return flags.owndata and not flags.writeable
 
 
+_Form = tuple[int, MemoryDesc, MemoryDesc]
+
+
 class PackedParameters:
     """Constant arrays in the layouts that primitives chose, shared by all threads, for as long as the arrays live."""
 
     def __init__(self) -> None:
-        self._entries: dict[int, tuple[weakref.ref[np.ndarray], list[tuple[MemoryDesc, np.ndarray]]]] = {}
+        self._entries: dict[int, tuple[weakref.ref[np.ndarray], list[tuple[_Form, np.ndarray]]]] = {}
         self._lock = threading.Lock()
 
-    def get(self, array: np.ndarray, source: MemoryDesc, target: MemoryDesc) -> np.ndarray:
-        """`array`, of layout `source`, in layout `target`."""
-        key = id(array)
+    def get(self, array: np.ndarray, source: MemoryDesc, target: MemoryDesc, offset: int = 0) -> np.ndarray:
+        """What `array` holds from element `offset` on in layout `source`, in layout `target`."""
+        key, form = id(array), (offset, source, target)
         with self._lock:
             entry = self._entries.get(key)
             if entry is None or entry[0]() is not array:
                 entry = self._entries[key] = (weakref.ref(array, lambda _: self._entries.pop(key, None)), [])
-            for desc, packed in entry[1]:
-                if desc == target:
+            for known, packed in entry[1]:
+                if known == form:
                     return packed
-            packed = pack(source, target, address(array))
-            entry[1].append((target, packed))
+            packed = pack(source, target, address(array) + FLOAT.itemsize * offset)
+            entry[1].append((form, packed))
             return packed
 
 
@@ -188,20 +191,20 @@ PACKED = PackedParameters()
 
 
 class Weights:
-    """Where a plan finds its weights: the array itself, or packed once per constant array.
+    """A constant array as a primitive likes it, packed once.
 
-    source, target: layouts of the array and of the primitive.
+    source: layout in which the array is read, from element `offset` on. target: the primitive's.
     """
 
-    def __init__(self, source: MemoryDesc, target: MemoryDesc) -> None:
-        self.source, self.target = source, target
+    def __init__(self, source: MemoryDesc, target: MemoryDesc, offset: int = 0) -> None:
+        self.source, self.target, self.offset = source, target, offset
         self._known: dict[int, tuple[weakref.ref[np.ndarray], int, np.ndarray]] = {}
 
     def address(self, array: np.ndarray) -> int:
         """Address of a constant array's packed form."""
         entry = self._known.get(id(array))
         if entry is None or entry[0]() is not array:
-            packed = PACKED.get(array, self.source, self.target)
+            packed = PACKED.get(array, self.source, self.target, self.offset)
             self._known = {k: e for k, e in self._known.items() if e[0]() is not None}
             entry = self._known[id(array)] = (weakref.ref(array), address(packed), packed)
         return entry[1]

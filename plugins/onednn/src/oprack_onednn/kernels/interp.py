@@ -55,12 +55,12 @@ def interp(
 ):  # fmt: skip
     if OutSize is not None or SizeTensor or Scale is not None or align_corners or X.ndim != 4:
         return NotImplemented
-    if X.size < Limits.moved or (interp_method == "bilinear" and align_mode != 0):
+    if interp_method == "bilinear" and align_mode != 0:
         return NotImplemented
     last = data_layout != "NCHW"
     x = X.transpose(0, 3, 1, 2) if last else X
     size = target_size(x.shape[2:], out_h, out_w, scale)
-    if size is None or tuple(size) == x.shape[2:]:
+    if size is None or tuple(size) == x.shape[2:] or x.shape[0] * x.shape[1] * size[0] * size[1] < Limits.moved:
         return NotImplemented
     found = THREAD.plan(("interp", x.shape, x.strides, size, interp_method), InterpPlan, x, *size, interp_method)
     if found is None:
