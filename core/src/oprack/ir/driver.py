@@ -118,9 +118,8 @@ def _root_patterns(pattern: Pattern, name: str) -> list[OpPattern]:
 def _may_go(match: Match, root: OpPattern) -> bool:
     """The guard: all inputs still hold their values at the root, and nobody else reads what lies between."""
     graph, ops = match.graph, match.found.ops
-    for node in match.captured():
-        if graph.is_overwritten(node, [op for pattern, op in ops.items() if pattern.returns(op, node.name)]):
-            return False
+    if any(graph.is_overwritten(n, match.found.returning(graph, n)) for n in match.captured()):
+        return False
     for pattern, op in ops.items():
         if op.hidden_writes or (pattern is not root and not _inner(match, op, pattern.unchanged)):
             return False

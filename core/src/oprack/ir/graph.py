@@ -143,11 +143,10 @@ class Graph:
 
         unchanged: ops that are known to write back what they read.
         """
-        return any(later.producer not in unchanged for later in self._after(node))
-
-    def _after(self, node: VarNode) -> list[VarNode]:
         versions = self._versions[node.name]
-        return versions[versions.index(node) + 1 :]
+        if not versions or versions[-1] is node:
+            return False
+        return any(later.producer not in unchanged for later in versions[versions.index(node) + 1 :])
 
     def is_kept(self, node: VarNode) -> bool:
         """Whether something outside of the block's slots may read the value by its name."""

@@ -97,8 +97,7 @@ class Match:
         node = self.found.vars.get(name)
         if node is None:
             return None
-        unchanged = [op for pattern, op in self.found.ops.items() if pattern.returns(op, node.name)]
-        return self.graph.constant_array(node, unchanged)
+        return self.graph.constant_array(node, self.found.returning(self.graph, node))
 
     def new_param(self, value: Any, like: str) -> NewParam:
         """A new parameter. like: the parameter of the pattern whose dtype it takes, and whose name its own begins with.

@@ -35,6 +35,12 @@ class Found:
     def with_op(self, pattern: OpPattern, op: OpNode) -> Found:
         return Found({**self.ops, pattern: op}, self.vars)
 
+    def returning(self, graph: Graph, node: VarNode) -> Sequence[OpNode]:
+        """The ops found that write a variable again, but give back what it holds."""
+        if not graph.is_overwritten(node):
+            return ()
+        return [op for pattern, op in self.ops.items() if pattern.returns(op, node.name)]
+
     def with_var(self, name: str, node: VarNode | None) -> Found:
         return Found(self.ops, {**self.vars, name: node})
 
@@ -71,8 +77,7 @@ class ParamPattern(VarPattern):
         self.optional = optional
 
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
-        unchanged = [op for pattern, op in found.ops.items() if pattern.returns(op, node.name)]
-        if graph.constant(node, unchanged) is not None:
+        if graph.constant(node, found.returning(graph, node)) is not None:
             yield from super().match(graph, node, found)
 
 
