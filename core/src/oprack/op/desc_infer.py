@@ -17,17 +17,25 @@ if TYPE_CHECKING:
 
 class _DescContext(InferContext):
     def __init__(self, op: OpDesc, block: BlockDesc, info: OpInfo) -> None:
-        self.op_type = op.type
+        self.op_type, self.proto = op.type, info.proto
         self._op, self._block = op, block
         given = {k: v for k, v in op.attrs.items() if k not in COMMON_ATTRS}
         tensors = [k for k, t in op.attr_types.items() if t in (AttrType.VAR, AttrType.VARS)]
         self.attrs = info.checker.check(given, tensors) if info.checker else given
 
     def input_names(self, slot: str) -> Sequence[str]:
-        return [n for n in self._op.inputs.get(slot, ()) if n != EMPTY_VAR]
+        names = self._op.inputs.get(slot)
+        if names is None:
+            self.require_declared(slot, self.proto.inputs, "input")
+            return ()
+        return [n for n in names if n != EMPTY_VAR]
 
     def output_names(self, slot: str) -> Sequence[str]:
-        return self._op.outputs.get(slot, ())
+        names = self._op.outputs.get(slot)
+        if names is None:
+            self.require_declared(slot, self.proto.outputs, "output")
+            return ()
+        return names
 
     def _in(self, slot: str, i: int) -> VarDesc:
         names = self.input_names(slot)
@@ -72,8 +80,8 @@ class DescInferShapeContext(_DescContext, InferShapeContext):
         return self._in(slot, i).lod_level
 
     def share_lod(self, source: str, target: str, i: int = 0, j: int = 0) -> None:
-        var = self._out(target, j)
-        if var is not None and self.has_input(source):
+        var, shared = self._out(target, j), self.has_input(source)
+        if var is not None and shared:
             var.lod_level = self._in(source, i).lod_level
 
     def set_lod_level(self, slot: str, level: int, i: int = 0) -> None:

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from oprack.errors import InvalidArgumentError
+from oprack.errors import DefinitionError, InvalidArgumentError
+from oprack.op.proto import OpProto
 from oprack.types import VarType, dtype_name
 
 Dims = tuple[int, ...]
@@ -17,6 +18,15 @@ class InferContext(ABC):
 
     op_type: str
     attrs: Mapping[str, Any]
+    proto: OpProto
+
+    def require_declared(self, slot: str, declared: Mapping[str, Any], what: str) -> None:
+        """Raise DefinitionError when a rule asks for a slot that its op does not have."""
+        if slot not in declared:
+            raise DefinitionError(
+                f"op {self.op_type}: its rule names {what} {slot!r}, which the op does not declare; expected one of "
+                f"{', '.join(declared) or 'none'}"
+            )
 
     def attr(self, name: str) -> Any:
         """Value of an attribute, default filled in."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from oprack.errors import PreconditionNotMetError
 from oprack.op.infer import Dims, InferShapeContext
+from oprack.op.proto import OpProto
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.types import VarType
 
@@ -36,13 +37,13 @@ class RuntimeInferShapeContext(InferShapeContext):
 
     def __init__(
         self,
-        op_type: str,
+        proto: OpProto,
         attrs: Mapping[str, Any],
         values: Mapping[str, Sequence[Any]],
         input_names: Mapping[str, Sequence[str]],
         output_names: Mapping[str, Sequence[str]],
     ) -> None:
-        self.op_type = op_type
+        self.op_type, self.proto = proto.type, proto
         self.attrs = attrs
         self._values = values
         self._input_names = input_names
@@ -52,10 +53,17 @@ class RuntimeInferShapeContext(InferShapeContext):
         self.read_values = False
 
     def input_names(self, slot: str) -> Sequence[str]:
-        return self._input_names.get(slot, ()) if slot in self._values else ()
+        if slot in self._values:
+            return self._input_names.get(slot, ())
+        self.require_declared(slot, self.proto.inputs, "input")
+        return ()
 
     def output_names(self, slot: str) -> Sequence[str]:
-        return self._output_names.get(slot, ())
+        names = self._output_names.get(slot)
+        if names is None:
+            self.require_declared(slot, self.proto.outputs, "output")
+            return ()
+        return names
 
     def _value(self, slot: str, i: int) -> Any:
         values = self._values.get(slot, ())
@@ -79,7 +87,7 @@ class RuntimeInferShapeContext(InferShapeContext):
         return tuple(value.shape)
 
     def set_dim(self, slot: str, dims: Sequence[int], i: int = 0) -> None:
-        if i < len(self._output_names.get(slot, ())):
+        if i < len(self.output_names(slot)):
             self.dims_set[slot, i] = tuple(int(d) for d in dims)
 
     def lod_level(self, slot: str, i: int = 0) -> int:
@@ -92,7 +100,8 @@ class RuntimeInferShapeContext(InferShapeContext):
         return value.lod if isinstance(value, LoDTensor) else []
 
     def share_lod(self, source: str, target: str, i: int = 0, j: int = 0) -> None:
-        if self.has_input(source) and j < len(self._output_names.get(target, ())):
+        present, targets = self.has_input(source), self.output_names(target)
+        if present and j < len(targets):
             self.shares.append(((source, i), (target, j)))
 
     def set_lod_level(self, slot: str, level: int, i: int = 0) -> None:

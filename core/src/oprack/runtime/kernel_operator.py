@@ -185,7 +185,7 @@ class OperatorWithKernel(OperatorBase):
             found = self._inferred.get(key)
             if found is not None:
                 return found
-        context = RuntimeInferShapeContext(self.type, attrs, values, self.inputs, self.outputs)
+        context = RuntimeInferShapeContext(self.info.proto, attrs, values, self.inputs, self.outputs)
         rule(context)
         inferred = _Inferred(context.dims_set, context.shares)
         if key is not None and not context.read_values:
