@@ -286,7 +286,7 @@ def test_profiler_has_every_step_a_table_and_a_trace(build: Build, tmp_path: Pat
         "double",
     ]
     (row,) = profiler.by_op()
-    assert row["op"] == "double" and row["calls"] == 2 and row["share"] == 1.0
+    assert row["op"] == "double" and row["calls"] == 2 and row["share"] == pytest.approx(1)
     assert profiler.table().splitlines()[1].startswith("double ")
     profiler.chrome_trace(tmp_path / "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
