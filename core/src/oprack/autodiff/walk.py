@@ -44,6 +44,7 @@ class Backward:
         self._names: dict[str, str] = {}
         self._vars: dict[str, str] = {}
         self._taken = set() if self.is_inner else set(self.target.vars)
+        self._from_outside: set[str] = set()
         self._passed: dict[str, str] = {}
         self._copies: dict[str, str] = {}
 
@@ -74,12 +75,15 @@ class Backward:
 
     def may_hold_older(self, var: str, index: int) -> bool:
         """Whether `var` may hold a value of interest before op `index`."""
-        return var in self.needed and (var in self.wanted or self.versions.writers.get(var, [index])[0] < index)
+        if var not in self.needed:
+            return False
+        return var in self._from_outside or self.versions.writers.get(var, [index])[0] < index
 
     # The walk ---------------------------------------------------------------------------------------------------------
     def run(self, targets: Sequence[str], wanted: Collection[str]) -> dict[str, str]:
         """Walk back from `targets`, whose gradients were given; returns variable -> gradient of those of `wanted`."""
         self.wanted = set(wanted)
+        self._from_outside = self.wanted | (set(targets) if self.is_inner else set())
         self.needed = influenced(self.block, self.forward, wanted, self.no_grad)
         path, _ = path_to(self.forward, targets, self.needed, self.keeps)
         on_path = {id(op) for op in path}
@@ -109,7 +113,7 @@ class Backward:
         """Outputs that hold a part of what they held before the op, or all of it when its block does not run."""
         info = self.manager.op_info(op.type)
         kept: set[str] = set()
-        for grad in make_grad_ops(info, op) if info.grad_op_maker is not None else ():
+        for grad in make_grad_ops(info, op, (), op.outputs) if info.grad_op_maker is not None else ():
             slots = [ref.slot for ref in grad.outputs.values() if ref.role == "output_grad"]
             if grad.block is not None and grad.block.keeps:
                 slots.append(grad.block.given)
@@ -140,13 +144,15 @@ class Backward:
                 f"{route(self.forward, op, targets)}; give it a make_grad (`empty_grad` if nothing should flow back), "
                 f"or name its inputs {', '.join(inputs_of(op))} in no_grad_set"
             )
-        parts = [ref.slot for g in make_grad_ops(info, op) for ref in g.outputs.values() if ref.role == "output_grad"]
-        changed = {n for slot in parts for n in op.outputs.get(slot, ())}
+        held = [s for s, names in op.outputs.items() if any(self.may_hold_older(n, index) for n in names)]
+        made = make_grad_ops(info, op, (), held)
+        changed = {n for g in made for r in g.outputs.values() if r.role == "output_grad" for n in op.outputs[r.slot]}
         arrived = {var: n for var in dict.fromkeys(outputs_of(op)) if (n := self._arrived(var, var in changed))}
         if not arrived:
             return
         slots = [s for s, names in op.inputs.items() if len(names) == 1 and self._partials.has(names[0])]
-        grads = [g for g in make_grad_ops(info, op, slots) if not g.restores]
+        made = make_grad_ops(info, op, slots, held)
+        grads = [g for g in made if not g.restores]
         shared = {ref.slot for g in grads for ref in g.inputs.values() if ref.role == "input_grad"}
         totals = [n for slot in shared for n in op.inputs[slot] if self._own_total(n) is not None]
         for grad, desc in self._descs(grads, op, index):
@@ -156,10 +162,22 @@ class Backward:
                 self.versions.check(index, grad, desc)
                 self._bind(desc, op, arrived)
                 self.emit(desc, op, totals)
+        for x, out in ((x, out) for g in made for x, out in g.same.items()):
+            self._pass_on(op, dict(zip(op.inputs[x], op.outputs[out], strict=True)), arrived)
         for var in totals:
             self.give(var, self.name_of(var))
         for var in changed & arrived.keys():
             self.give(var, arrived[var])
+
+    def _pass_on(self, op: OpDesc, pairs: Mapping[str, str], arrived: Mapping[str, str]) -> None:
+        """Inputs (of `pairs`, input -> output) whose gradient is that of an output."""
+        for var, out in pairs.items():
+            if var not in self.needed or out not in arrived:
+                continue
+            if arrived[out] == self.name_of(var):
+                self.give(var, arrived[out])
+            else:
+                self.emit(OpDesc("assign", {"X": [arrived[out]]}, {"Out": [self.name_of(var)]}), op)
 
     def _arrived(self, var: str, changes: bool) -> str | None:
         """The gradient of an output of the op in turn. changes: its gradient op changes it in place."""

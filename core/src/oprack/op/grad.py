@@ -65,15 +65,17 @@ class ForwardOp:
         inputs: Collection[str],
         outputs: Collection[str],
         accumulated: Collection[str] = (),
+        held: Collection[str] = (),
     ) -> None:
         """inputs, outputs: the slots that are present (hold at least one variable); a mapping also says how many.
 
-        accumulated: input slots whose variable has got a gradient from later ops.
+        accumulated: input slots whose variable has got a gradient from later ops. held: output slots whose variable
+        held something before the op whose gradient may be of interest.
         """
         self.type = proto.type
         self.proto = proto
         self.attrs = dict(attrs)
-        self._inputs, self._outputs, self._accumulated = inputs, outputs, accumulated
+        self._inputs, self._outputs, self._accumulated, self._held = inputs, outputs, accumulated, held
 
     def has_input(self, slot: str) -> bool:
         return slot in self._inputs
@@ -96,6 +98,10 @@ class ForwardOp:
     def has_grad(self, slot: str) -> bool:
         """Whether input `slot` has got a gradient from later ops, which a gradient op may read and change."""
         return slot in self._accumulated
+
+    def held_before(self, slot: str) -> bool:
+        """Whether the variable of output `slot` may have held something before whose gradient is of interest."""
+        return slot in self._held
 
     def output_grad(self, slot: str) -> SlotRef:
         """Gradient that flows in: of output `slot`."""
@@ -124,11 +130,12 @@ class GradOp:
     Keywords are slots (`Out_grad` = `Out@GRAD`); those bound to `fwd.input_grad(...)` are outputs, all others inputs.
     slots: the same for slots that Python can't spell. A slot bound to None is absent.
     outputs: outputs that are bound to something else: `fwd.input(...)`, a forward input that the op restores, so that
-        gradients of earlier ops find the value they need; `fwd.temporary(...)`; `fwd.output_grad(...)`, when the
-        forward op changed only a part of what the variable held: the gradient, less that part, flows on to the ops
-        that wrote the variable before.
+        gradients of earlier ops find the value they need; `fwd.temporary(...)`; `fwd.output_grad(...)`, when
+        `fwd.held_before(...)` and the forward op changed only a part of what the variable held: the gradient, less that
+        part, flows on to the ops that wrote the variable before.
     inputs: inputs bound to `fwd.input_grad(...)`, when `fwd.has_grad(...)`: the gradient so far. Where it is an output
         as well, it is changed in place instead of being added up.
+    same: input slot -> output slot that has the same gradient, so that no op has to compute it.
     block: for an op with a block.
     """
 
@@ -140,11 +147,13 @@ class GradOp:
         slots: Mapping[str, SlotRef | None] | None = None,
         inputs: Mapping[str, SlotRef] | None = None,
         outputs: Mapping[str, SlotRef] | None = None,
+        same: Mapping[str, str] | None = None,
         block: GradBlock | None = None,
         **spelled: SlotRef | None,
     ) -> None:
         self.type = type
         self.attrs = dict(attrs or {})
+        self.same = dict(same or {})
         self.block = block
         self.inputs: dict[str, SlotRef] = dict(inputs or {})
         self.outputs: dict[str, SlotRef] = dict(outputs or {})

@@ -19,10 +19,12 @@ def grad_name(name: str) -> str:
     return name + GRAD_SUFFIX
 
 
-def make_grad_ops(info: OpInfo, op: OpDesc, accumulated: Collection[str] = ()) -> list[GradOp]:
+def make_grad_ops(
+    info: OpInfo, op: OpDesc, accumulated: Collection[str] = (), held: Collection[str] = ()
+) -> list[GradOp]:
     """The gradient ops of a forward op, in symbols.
 
-    accumulated: input slots whose variable has got a gradient from later ops.
+    accumulated, held: as of ForwardOp; by default nothing comes before or after the op.
     Raises NotDifferentiableError when the op has no grad maker.
     """
     maker = info.require_grad_op_maker()
@@ -31,7 +33,7 @@ def make_grad_ops(info: OpInfo, op: OpDesc, accumulated: Collection[str] = ()) -
         attrs = info.checker.check(attrs)
     inputs = {s: len(names) for s, names in op.inputs.items() if names}
     outputs = {s: len(names) for s, names in op.outputs.items() if names}
-    made = maker(ForwardOp(info.proto, attrs, inputs, outputs, accumulated))
+    made = maker(ForwardOp(info.proto, attrs, inputs, outputs, accumulated, held))
     return [made] if isinstance(made, GradOp) else list(made)
 
 

@@ -94,7 +94,11 @@ class WhileGradOp(OperatorBase):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._written = written_names(self.block.program.blocks[self.attrs["sub_block"]])
+        grad_block = self.block.program.blocks[self.attrs["sub_block"]]
+        self._written = written_names(grad_block)
+        body = grad_block.forward_block
+        in_place = {n for op in body.ops for n in op.input_arg_names() if n in op.output_arg_names()} if body else ()
+        self._passed_on = set(grad_names(list(in_place)))
         pairs = zip(self.inputs.get("X", ()), self.outputs.get("X@GRAD", ()), strict=True)
         self._wanted = [(x, g) for x, g in pairs if g != EMPTY_VAR]
         self._carried = set(grad_names(self.inputs.get("Out", ())))
@@ -118,7 +122,7 @@ class WhileGradOp(OperatorBase):
                 if name in self._written:
                     flowing[name] = grads.var(name).value
                 # a round that replaces a tensor without reading it hides what earlier rounds left there
-                elif isinstance(value, LoDTensor):
+                elif name not in self._passed_on and isinstance(value, LoDTensor):
                     flowing[name] = zeros_like(value)
             step.delete_scope(grads)
             if self._is_last:

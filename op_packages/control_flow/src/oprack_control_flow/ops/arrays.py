@@ -25,8 +25,11 @@ class WriteToArray(OpDef, type="write_to_array"):
     def make_grad(fwd):
         """X@GRAD is read from its place of Out@GRAD, which is then 0: what was there before is no longer seen."""
         place, flow, zeros = fwd.input("I"), fwd.output_grad("Out"), fwd.temporary("zeros")
+        read = GradOp("read_from_array", X=flow, I=place, X_W=fwd.input("X"), Out=fwd.input_grad("X"))
+        if not fwd.held_before("Out"):
+            return read
         return [
-            GradOp("read_from_array", X=flow, I=place, X_W=fwd.input("X"), Out=fwd.input_grad("X")),
+            read,
             GradOp("fill_zeros_like", X=fwd.input("X"), outputs={"Out": zeros}),
             GradOp("write_to_array", X=zeros, I=place, outputs={"Out": flow}),
         ]

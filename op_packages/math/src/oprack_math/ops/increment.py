@@ -21,8 +21,10 @@ class Increment(OpDef, type="increment"):
         ctx.share_lod("X", "Out")
 
     def make_grad(fwd):
-        step = -fwd.attrs["step"]
-        return [
-            GradOp("increment", X=fwd.output("Out"), outputs={"Out": fwd.input("X")}, attrs=fwd.attrs | {"step": step}),
-            GradOp("assign", X=fwd.output_grad("Out"), Out=fwd.input_grad("X")),
-        ]
+        return GradOp(
+            "increment",
+            X=fwd.output("Out"),
+            outputs={"Out": fwd.input("X")},
+            same={"X": "Out"},
+            attrs=fwd.attrs | {"step": -fwd.attrs["step"]},
+        )
