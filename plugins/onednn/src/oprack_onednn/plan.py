@@ -36,6 +36,7 @@ class Plan:
 
     def __init__(self) -> None:
         self.external: list[Memory] = []
+        self._twins: list[tuple[int, Memory]] = []
         self._calls: list[tuple[int, int, int]] = []
         self._scratch: list[tuple[Memory, int]] = []
         self._size = 0
@@ -58,6 +59,12 @@ class Plan:
         self._scratch.append((memory, self._size))
         self._size += -(-desc.nbytes // _ALIGN) * _ALIGN
         return memory
+
+    def same(self, memory: Memory, desc: MemoryDesc) -> Memory:
+        """External memory once more, seen as another shape of the same size."""
+        twin = Memory(desc)
+        self._twins.append((self.external.index(memory), twin))
+        return twin
 
     def alias(self, memory: Memory, desc: MemoryDesc) -> Memory:
         """Scratch memory once more, seen as another shape of the same size."""
@@ -87,6 +94,8 @@ class Plan:
         set_handle, execute, stream = thread.set_handle, thread.execute, thread.stream
         for pointer, address in zip(self._pointers, addresses, strict=True):
             set_handle(pointer, address)
+        for i, twin in self._twins:
+            set_handle(twin.pointer, addresses[i])
         if self._size:
             arena = thread.arena(self._size)
             if arena != self._arena:

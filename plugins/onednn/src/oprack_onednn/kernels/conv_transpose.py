@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, address, channels_last_desc, empty_image, image_desc, is_constant
@@ -20,7 +22,7 @@ def filter_view(w, groups):
 
 
 class ConvTransposePlan:
-    """A transposed convolution of one shape, all of it in channels-last memory."""
+    """A transposed convolution of one shape, all of it in channels-last memory. copies: of the bias in its memory."""
 
     def __init__(
         self, x, w, strides, paddings, dilations, groups, algorithm, output_size, output_padding, bias, constant
@@ -40,7 +42,7 @@ class ConvTransposePlan:
         after = [r - a - o for r, a, o in zip(reach, before, out, strict=True)]
         if 0 in x.shape or 0 in w.shape or min(before) < 0 or min(out) < 1 or not w.flags.c_contiguous:
             raise NotServedError("negative padding, an empty tensor or a filter that is a view")
-        self.shape = (n, w.shape[1] * groups, *out)
+        self.shape, self.copies = (n, w.shape[1] * groups, *out), 1
         source = channels_last_desc(x.shape)
         view = filter_view(w, groups)
         wsource = MemoryDesc.strided(view.shape, element_strides(view))
@@ -74,6 +76,51 @@ class ConvTransposePlan:
         plan.add(desc, arguments)
 
 
+class TilePlan:
+    """A transposed convolution whose taps do not overlap: each pixel becomes a tile, which is one product.
+
+    Filter [C, K, kh, kw] is read as [C, kh, kw, K], so that the product's rows are tiles in channels-last memory.
+    """
+
+    def __init__(self, x, w, bias, constant):
+        n, c, height, width = x.shape
+        _, k, kh, kw = w.shape
+        self.shape = (n, k, height * kh, width * kw)
+        self.copies = kh * kw
+        tile = kh * kw * k
+        view = MemoryDesc.strided((c, kh, kw, k), (tile, kw, 1, kh * kw))
+        dense, matrix = MemoryDesc.strided((c, kh, kw, k)), MemoryDesc.strided((c, tile))
+        source, rows = channels_last_desc(x.shape), MemoryDesc.strided((n * height * width, tile))
+        row = MemoryDesc.strided((1, tile)) if bias else None
+        pixels = MemoryDesc.strided((n * height * width, c))
+        desc = PrimitiveDesc("matmul", LIBRARY.engine, pixels, matrix, row, rows, Attributes())
+        plan = self.plan = Plan()
+        given = plan.input(image_desc(x))
+        self.weights = Weights(view, dense) if constant else None
+        weights = plan.input(matrix if constant else view)
+        target = plan.output(MemoryDesc.strided((n, height, kh, width, kw, k)))
+        arguments = {_c.BIAS: plan.input(row)} if bias else {}
+        inner = plan.same(given, pixels) if given.desc == source else plan.alias(plan.reorder(given, source), pixels)
+        if not constant:
+            weights = plan.alias(plan.reorder(weights, dense), matrix)
+        product = plan.temporary(rows)
+        plan.add(desc, {_c.SRC: inner, _c.WEIGHTS: weights, _c.DST: product, **arguments})
+        strides = (height * width * tile, width * tile, kw * k, tile, k, 1)
+        tiles = MemoryDesc.strided((n, height, kh, width, kw, k), strides)
+        plan.reorder(plan.alias(product, tiles), target)
+
+
+def build(x, w, *attrs):
+    """The plan that suits the shapes."""
+    strides, paddings, dilations, groups, padding, output_size, output_padding, bias, constant = attrs
+    size = tuple(s * t for s, t in zip(x.shape[2:], strides, strict=True))
+    simple = groups == 1 and set(dilations) == {1} and padding != "SAME" and not any(output_padding)
+    if simple and not any(paddings) and tuple(strides) == w.shape[2:] and output_size in ((), size):
+        if x.size and w.size and w.flags.c_contiguous:
+            return TilePlan(x, w, bias, constant)
+    return ConvTransposePlan(x, w, *attrs)
+
+
 @served("conv2d_transpose", "depthwise_conv2d_transpose")
 def conv2d_transpose(
     Input, Filter, Bias=None, *, strides, paddings, dilations, groups, padding_algorithm, output_size, output_padding,
@@ -88,11 +135,14 @@ def conv2d_transpose(
         tuple(output_padding), Bias is not None, constant,
     )  # fmt: skip
     key = ("conv2d_transpose", x.shape, x.strides, Filter.shape, Filter.strides, attrs)
-    found = THREAD.plan(key, ConvTransposePlan, x, Filter, *attrs)
+    found = THREAD.plan(key, build, x, Filter, *attrs)
     if found is None:
         return NotImplemented
     y = empty_image(found.shape)
     weights = address(Filter) if found.weights is None else found.weights.address(Filter)
-    bias = () if Bias is None else (address(Bias),)
-    found.plan.run(THREAD, address(x), weights, address(y), *bias)
+    if Bias is None:
+        found.plan.run(THREAD, address(x), weights, address(y))
+    else:
+        bias = Bias if found.copies == 1 else np.tile(Bias.reshape(-1), found.copies)
+        found.plan.run(THREAD, address(x), weights, address(y), address(bias))
     return y.transpose(0, 2, 3, 1) if data_format == "NHWC" else y
