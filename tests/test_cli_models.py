@@ -178,7 +178,7 @@ def test_show_of_missing_and_newer_ops(oprack: Command, tmp_path: Path) -> None:
     (tmp_path / "m.pdmodel").write_bytes(program.serialize())
     text = oprack("show", tmp_path / "m.pdmodel", code=1)
     assert re.search(r"^no_such_op +2  MISSING$", text, re.M) and "no inputs and no outputs" in text
-    assert "no installed pack brings no_such_op, nor_this; install one" in text and "no version" in text
+    assert "\n2 op type(s) of the program are missing:\n  no_such_op" in text and "no version" in text
     assert re.search(r"^op relu: saved with version 99, its pack knows \d+; upgrade the pack$", text, re.M)
     report = oprack.json("show", tmp_path / "m.pdmodel", code=1)
     assert report["missing_ops"] == ["no_such_op", "nor_this"] and report["newer_ops"][0]["saved_with"] == 99

@@ -38,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
 
     path, model_filename, _ = model_arguments(args)
     program, feeds, fetches = load_program(path, model_filename=model_filename)
-    report = _report(program, feeds, fetches, manager_of(args))
+    manager = manager_of(args)
+    report = _report(program, feeds, fetches, manager)
     if args.graph:
         from oprack.cli.graph_svg import draw_program
         from oprack.io.atomic import write_atomic
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
             print_passes(report["passes"])
         if "plan" in report:
             print(f"\n{printable(report['plan'])}")
-        _print_findings(report)
+        _print_findings(report, manager)
     return FINDING if report["missing_ops"] else OK
 
 
@@ -157,10 +158,13 @@ def _print_ops(program: Program) -> None:
             print(f"  {i:>{width}}  {printable(str(op))}")
 
 
-def _print_findings(report: dict[str, Any]) -> None:
+def _print_findings(report: dict[str, Any], manager: PackManager) -> None:
+    from oprack.errors import MissingPackError
+
     for r in report["newer_ops"]:
         versions = f"saved with version {r['saved_with']}, its pack knows {r['installed']}"
         print(f"\nop {printable(r['op'])}: {versions}; upgrade the pack")
-    if report["missing_ops"]:
-        missing = printable(", ".join(report["missing_ops"]))
-        print(f"\nno installed pack brings {missing}; install one that does, or see `oprack packs` for what is broken")
+    try:
+        manager.require_ops(report["missing_ops"])
+    except MissingPackError as e:
+        print(f"\n{printable(str(e))}")
