@@ -121,7 +121,7 @@ def _inferred(graph: Graph) -> dict[str, tuple[str | None, int]]:
             infer_op(desc, block, graph.manager.op_info(op.type))
         except OprackError as error:
             raise GraphError(f"{op!r}: shapes can't be inferred: {error}") from error
-    found = {name: block.find_var_recursive(name) for name in graph.keep if graph.versions(name)}
+    found = {name: block.find_var_recursive(name) for name in graph.keep}
     return {
         name: (var.dtype_name(), len(var.shape or ()))
         for name, var in found.items()
