@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from oprack.io import load_inference_model
 from oprack.ir import optimize, select_passes
+from oprack.program import Program
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, Scope
 
@@ -124,3 +126,49 @@ def test_small_models_give_what_paddle_gives(name: str) -> None:
             outputs = predictor.run([data[f"in/{n}"] for n in predictor.get_input_names()])
             for i, got in enumerate(outputs):
                 np.testing.assert_allclose(got, data[f"out{i}"], rtol=1e-4, atol=1e-5, err_msg=f"ir_optim {optim}")
+
+
+PROGRAMS = Path(__file__).parent / "data" / "programs"
+
+
+@pytest.mark.parametrize("name", ["gru_cls", "lod_seqops", "while_loop"])
+def test_programs_with_sequences_and_loops(name: str) -> None:
+    folder, scope = PROGRAMS / name, Scope()
+    meta = json.loads((folder / "meta.json").read_text())
+    loaded = load_inference_model(folder, scope)
+    feed = {f["name"]: LoDTensor(np.load(folder / f["file"]), f.get("lod")) for f in meta["feed"]}
+    model = Model(loaded.program, scope, feed, loaded.fetch_names)
+    plain = model.outputs(model.program)
+    passes = select_passes(excluded_libraries=PLAIN)
+    done = optimize(model.program.desc, scope, keep=model.fetch, passes=passes, debug=True)
+    for want, got in zip(plain, model.outputs(done.program), strict=True):
+        assert got.lod == want.lod
+        np.testing.assert_allclose(got.array, want.array, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in PROGRAMS.glob("train_*")))
+def test_passes_that_are_not_for_inference_alone_leave_training_as_it_is(name: str) -> None:
+    folder = PROGRAMS / name
+    meta = json.loads((folder / "meta.json").read_text())
+    program = Program.parse((folder / "main.pdmodel").read_bytes())
+
+    def losses(desc: Any) -> list[Any]:
+        scope, executor, found = scope_of(folder), Executor(excluded_libraries=PLAIN), []
+        with np.load(folder / "feeds.npz") as feeds:
+            for step in range(2):
+                keys = [k for k in feeds if k.startswith(f"{step}/")]
+                feed = {k.split("/", 1)[1]: LoDTensor(feeds[k], meta["lod"].get(k)) for k in keys}
+                found += executor.run(desc, feed, [meta["loss"]], scope)
+        return found
+
+    passes = select_passes(excluded_libraries=PLAIN, inference=False)
+    done = optimize(program.desc, scope_of(folder), keep=[meta["loss"]], passes=passes, debug=True)
+    np.testing.assert_array_equal(losses(done.program), losses(program))
+
+
+def scope_of(folder: Path) -> Scope:
+    scope = Scope()
+    with np.load(folder / "init.npz", allow_pickle=False) as values:
+        for name in values:
+            scope.var(name).set(values[name])
+    return scope
