@@ -47,7 +47,7 @@ def crowd(tmp_path_factory):
 def test_packs_lists_good_and_broken_ones_without_failing(crowd):
     done = crowd("packs")
     rows = {line.split()[0]: line.split() for line in done.stdout.splitlines()[1:] if line}
-    assert rows["good"][1:5] == ["oprack-fixture-good", "1.2.3", "ok", "2"]
+    assert rows["good"][1:6] == ["oprack-fixture-good", "1.2.3", "ok", "2", "ops"]
     assert rows["missing_module"][3] == "broken" and "PackImportError:" in rows["missing_module"]
     assert done.stdout.endswith("Run `oprack doctor` for the whole reasons.\n") and done.stderr == ""
 

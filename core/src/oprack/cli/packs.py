@@ -27,8 +27,9 @@ def run(args: argparse.Namespace) -> int:
         notes = pack.error.partition("\n")[0]
         if conflicts := [*pack.conflicts, *pack.layer_conflicts]:
             notes = "conflicts with another pack: " + ", ".join(conflicts)
-        rows.append((pack.name, pack.distribution, pack.version, pack.status, len(pack.op_types), notes))
-    print_table(("PACK", "DISTRIBUTION", "VERSION", "STATUS", "OPS", ""), rows)
+        brings = " ".join(hook.removeprefix("oprack_") for hook in pack.hooks)
+        rows.append((pack.name, pack.distribution, pack.version, pack.status, len(pack.op_types), brings, notes))
+    print_table(("PACK", "DISTRIBUTION", "VERSION", "STATUS", "OPS", "BRINGS", ""), rows)
     if any(pack.status == "broken" or pack.conflicts or pack.layer_conflicts for pack in packs):
         print("\nRun `oprack doctor` for the whole reasons.")
     return OK
