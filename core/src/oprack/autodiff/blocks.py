@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from oprack.autodiff.path import differentiable, influenced, inputs_of, path_to
+from oprack.autodiff.path import differentiable, influenced, path_to
 from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import InvalidArgumentError, NotDifferentiableError
 from oprack.op import GradBlock, GradOp
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 class _BlockGradient:
     """Differentiates op number `index` of the block that `outer` walks over."""
 
-    def __init__(self, outer: Backward, op: OpDesc, index: int, grad: GradOp, arrived: Mapping[str, str]) -> None:
-        if grad.block is None:
-            raise TypeError("expected a GradOp with a GradBlock")
+    def __init__(
+        self, outer: Backward, op: OpDesc, index: int, grad: GradOp, rules: GradBlock, arrived: Mapping[str, str]
+    ) -> None:
         self.outer, self.op, self.index, self.grad, self.arrived = outer, op, index, grad, arrived
-        self.rules: GradBlock = grad.block
+        self.rules = rules
         blocks = op.block_attrs()
         if len(blocks) != 1 or any(len(indices) != 1 for indices in blocks.values()):
             raise NotDifferentiableError(f"op {op.type} has blocks {blocks}; only ops with one block have gradients")
@@ -149,7 +149,7 @@ class _BlockGradient:
         """The gradient block reads outer variables when the outer backward pass has come to this op."""
         kept = walk.versions.from_start
         own = {*self.inner.vars, *grad_block.vars}
-        for name in sorted({n for op in walk.ops for n in _read_outside(op, grad_block)} - own - kept):
+        for name in sorted({n for op in walk.ops for n in self._read_outside(op, grad_block)} - own - kept):
             written = name in walk.versions.writers
             why = f"{desc.type} reads variable {name!r}"
             self.outer.versions.require(self.index, name, written, why)
@@ -163,15 +163,27 @@ class _BlockGradient:
                 )
             self.outer.versions.restored(name, self.index)
 
+    def _read_outside(self, op: OpDesc, block: BlockDesc) -> set[str]:
+        """Variables of `block` or outer ones whose values an op reads, by its sub-blocks as well."""
+        unread = self.outer.manager.op_info(op.type).no_need_buffer_vars
+        names = {n for slot, given in op.inputs.items() if slot not in unread for n in given if n != EMPTY_VAR}
+        for index in op.sub_blocks():
+            inner = block.program.blocks[index]
+            names |= {n for o in inner.ops for n in self._read_outside(o, inner)} - inner.vars.keys()
+        return names
+
 
 def differentiate_block(
     outer: Backward, op: OpDesc, index: int, grad: GradOp, desc: OpDesc, arrived: Mapping[str, str]
-) -> None:
+) -> bool:
     """Add gradient op `desc` of an op with a block, number `index` of the block that `outer` walks over.
 
-    grad: the same in symbols. arrived: gradients of its outputs.
+    grad: the same in symbols. arrived: gradients of its outputs. False, and nothing is done, when it has no block.
     """
-    _BlockGradient(outer, op, index, grad, arrived).run(desc)
+    if grad.block is None:
+        return False
+    _BlockGradient(outer, op, index, grad, grad.block, arrived).run(desc)
+    return True
 
 
 def _names(op: OpDesc, slots: Sequence[str]) -> list[str]:
@@ -181,12 +193,3 @@ def _names(op: OpDesc, slots: Sequence[str]) -> list[str]:
 def _kind(block: BlockDesc, name: str) -> VarType | None:
     var = block.find_var_recursive(name)
     return None if var is None else var.type
-
-
-def _read_outside(op: OpDesc, block: BlockDesc) -> set[str]:
-    """Variables of `block` or outer ones that an op reads, by its sub-blocks as well."""
-    names = set(inputs_of(op))
-    for index in op.sub_blocks():
-        inner = block.program.blocks[index]
-        names |= {n for o in inner.ops for n in _read_outside(o, inner)} - inner.vars.keys()
-    return names

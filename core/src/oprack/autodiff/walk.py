@@ -156,9 +156,7 @@ class Backward:
         shared = {ref.slot for g in grads for ref in g.inputs.values() if ref.role == "input_grad"}
         totals = [n for slot in shared for n in op.inputs[slot] if self._own_total(n) is not None]
         for grad, desc in self._descs(grads, op, index):
-            if grad.block is not None:
-                differentiate_block(self, op, index, grad, desc, arrived)
-            else:
+            if not differentiate_block(self, op, index, grad, desc, arrived):
                 self.versions.check(index, grad, desc)
                 self._bind(desc, op, arrived)
                 self.emit(desc, op, totals)
