@@ -1,0 +1,55 @@
+"""The code in README.md works as it stands there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oprack import Executor, PackManager, Program, Scope, inference
+from oprack.cli.main import COMMANDS
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text("utf-8")
+SNIPPETS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+
+
+def test_the_operator_runs(pack_manager: PackManager) -> None:
+    ops, kernels = (next(s for s in SNIPPETS if s.startswith(f"# {room}/scale.py")) for room in ("ops", "kernels"))
+    names: dict[str, object] = {"__name__": "readme"}
+    exec(ops + kernels, names)
+    pack_manager.register_op(names["Scale"])
+    pack_manager.register_kernel(names["scale"])
+    program = Program()
+    block = program.global_block()
+    for name in ("x", "y"):
+        block.create_var(name, dtype="float32", shape=[-1])
+    block.append_op("scale", {"X": "x"}, {"Out": "y"}, {"scale": 3.0, "bias": 1.0})
+    (y,) = Executor().run(program, {"x": np.float32([1, -2])}, ["y"], Scope())
+    assert y.tolist() == [4.0, -5.0] and y.dtype == np.float32
+
+
+def test_the_predictor_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    (snippet,) = [s for s in SNIPPETS if "create_predictor" in s]
+    folder = ROOT / "tests" / "data" / "programs" / "gru_cls"
+    config = inference.Config
+    monkeypatch.setattr(inference, "Config", lambda *files: config(*(str(folder / f) for f in files)))
+    code = snippet.replace("inference.pd", "model.pd").replace(".run()", ".run(feed_rest(predictor))")
+
+    def feed_rest(predictor: inference.Predictor) -> None:
+        """The model has a second input, which the snippet does not know."""
+        for i, name in enumerate(predictor.get_input_names()):
+            predictor.get_input_handle(name).copy_from_cpu(np.load(folder / f"in_{i}.npy"))
+
+    names = {"image": np.load(folder / "in_0.npy"), "feed_rest": feed_rest}
+    exec(code, names)
+    assert np.isfinite(names["answer"]).all() and names["answer"].size
+
+
+def test_the_commands_exist() -> None:
+    used = set(re.findall(r"(?:bin/oprack|`oprack) ([a-z-]+)", TEXT))
+    assert used >= {"packs", "op", "show", "run", "manifest", "new-pack"} and used <= set(COMMANDS)
+    targets = re.findall(r"make (\w+)", TEXT)
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert [t for t in targets if t != "a" and not re.search(rf"^{t}:", makefile, re.MULTILINE)] == []
