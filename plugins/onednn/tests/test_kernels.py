@@ -14,12 +14,14 @@ from oprack_onednn.kernels import (
     batch_norm,
     concat,
     conv,
+    conv_grad,
     conv_transpose,
     elementwise,
     gru,
     interp,
     layer_norm,
     matmul,
+    matmul_grad,
     pool,
     softmax,
 )
@@ -110,6 +112,19 @@ def test_conv2d(monkeypatch, case, fixed, layout):
     assert is_channels_last(got)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("case", CONVOLUTIONS[:-1], ids=str)
+def test_conv2d_grad(monkeypatch, case, layout):
+    x, w, attrs = case
+    x, w = LAYOUTS[layout](normal(*x)), normal(*w)
+    ctx = Context("conv2d", {a.name: a.default for a in default_manager().op_info("conv2d").proto.attrs.values()})
+    ctx.attrs |= attrs
+    y = served.plain_kernel("conv2d")({"Input": x, "Filter": w}, ctx)
+    got, want = both(monkeypatch, conv_grad.conv2d_grad, "conv2d_grad", x, w, normal(*y.shape, seed=3), **attrs)
+    for slot in ("Input_grad", "Filter_grad"):
+        agree(got[slot], want[slot], rtol=1e-4, atol=2e-5)
+
+
 @pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize(
     "case",
@@ -151,6 +166,29 @@ POOLS = [
 @pytest.mark.parametrize("attrs", POOLS, ids=lambda a: "-".join(map(str, a.values())))
 def test_pool2d(monkeypatch, attrs, layout):
     agree(*both(monkeypatch, pool.pool, "pool2d", LAYOUTS[layout](normal(2, 19, 21, 27)), **attrs))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("attrs", POOLS, ids=lambda a: "-".join(map(str, a.values())))
+def test_pool2d_grad(monkeypatch, attrs, layout):
+    x = LAYOUTS[layout](normal(2, 19, 21, 27))
+    y, _ = both(monkeypatch, pool.pool, "pool2d", x, **attrs)
+    agree(*both(monkeypatch, pool.pool_grad, "pool2d_grad", x, normal(*y.shape, seed=4), **attrs))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_batch_norm_in_training(monkeypatch, layout):
+    x = LAYOUTS[layout](normal(3, 20, 17, 19))
+    scale, bias, mean = (normal(20, seed=i) for i in range(3))
+    args = (x, scale, bias, mean, np.abs(normal(20, seed=9)) + 0.1)
+    got, want = both(monkeypatch, batch_norm.batch_norm, "batch_norm", *args, momentum=0.8)
+    for g, w in zip(got, want, strict=True):
+        agree(g, w)
+    saved = (want[3], want[4])
+    grads = (x, scale, mean, args[4], *saved, normal(*x.shape, seed=5))
+    got, want = both(monkeypatch, batch_norm.batch_norm_grad, "batch_norm_grad", *grads)
+    for slot in ("X_grad", "Scale_grad", "Bias_grad"):
+        agree(got[slot], want[slot], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -247,6 +285,35 @@ def test_matmul_v2(monkeypatch, case, fixed):
     x, y, attrs = case
     y = constant(normal(*y)) if fixed else normal(*y)
     agree(*both(monkeypatch, matmul.matmul_v2, "matmul_v2", normal(*x), y, **attrs))
+
+
+GRADIENTS = [
+    ((50, 60), (60, 70), {}),
+    ((60, 50), (60, 70), dict(trans_x=True)),
+    ((50, 60), (70, 60), dict(trans_y=True)),
+    ((60, 50), (70, 60), dict(trans_x=True, trans_y=True)),
+    ((4, 50, 60), (60, 70), {}),
+    ((4, 50, 60), (70, 60), dict(trans_y=True)),
+    ((4, 3, 50, 60), (4, 3, 70, 60), dict(trans_y=True)),
+]
+
+
+@pytest.mark.parametrize("case", GRADIENTS, ids=str)
+def test_matmul_v2_grad(monkeypatch, case):
+    x, y, attrs = case
+    x, y = normal(*x), normal(*y)
+    ctx = Context("matmul_v2", {"trans_x": False, "trans_y": False} | attrs)
+    out = served.plain_kernel("matmul_v2")({"X": x, "Y": y}, ctx)
+    got, want = both(monkeypatch, matmul_grad.matmul_v2_grad, "matmul_v2_grad", x, y, normal(*out.shape), **attrs)
+    for g, w in zip(got, want, strict=True):
+        agree(g, w)
+
+
+def test_mul_grad(monkeypatch):
+    args = (normal(6, 5, 40), normal(5, 8, 30), normal(6, 5, 30))
+    got, want = both(monkeypatch, matmul_grad.mul_grad, "mul_grad", *args, x_num_col_dims=2, y_num_col_dims=2)
+    for g, w in zip(got, want, strict=True):
+        agree(g, w)
 
 
 def test_matmul_of_views(monkeypatch):

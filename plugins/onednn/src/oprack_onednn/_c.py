@@ -13,7 +13,7 @@ F32 = 3
 ANY_TAG = 1
 SCRATCHPAD_USER = 1
 
-FORWARD_TRAINING, FORWARD_INFERENCE = 64, 96
+FORWARD_TRAINING, FORWARD_INFERENCE, BACKWARD = 64, 96, 128
 CONVOLUTION_DIRECT, DECONVOLUTION_DIRECT = 0x1, 0xA
 POOLING_MAX, POOLING_AVG_INCLUDE_PADDING, POOLING_AVG_EXCLUDE_PADDING = 0x1FF, 0x2FF, 0x3FF
 SOFTMAX_ACCURATE, SOFTMAX_LOG = 0x30000, 0x30001
@@ -38,7 +38,7 @@ SRC, SRC_1, SRC_2, DST, DST_1 = 1, 2, 3, 17, 18
 WEIGHTS, WEIGHTS_1, BIAS = 33, 34, 41
 MEAN, VARIANCE, SCALE, SHIFT = 49, 50, 51, 52
 WORKSPACE, SCRATCHPAD = 64, 80
-DIFF_SRC, DIFF_DST, DIFF_WEIGHTS, DIFF_BIAS = 129, 145, 161, 169
+DIFF_SRC, DIFF_DST, DIFF_WEIGHTS, DIFF_SCALE, DIFF_SHIFT = 129, 145, 161, 255, 256
 MULTIPLE_SRC = 1024
 POST_OP = 32768
 
@@ -105,6 +105,7 @@ _ARGUMENTS: dict[str, tuple] = {
     "pooling_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, _P, _P, *_CONV_TAIL, Dims, _P),
     "pooling_backward_primitive_desc_create": (_OUT, _P, c_int, _P, _P, *_CONV_TAIL, Dims, _P, _P),
     "batch_normalization_forward_primitive_desc_create": (_OUT, _P, c_int, _P, _P, c_float, c_uint, _P),
+    "batch_normalization_backward_primitive_desc_create": (_OUT, _P, c_int, *(_P,) * 3, c_float, c_uint, _P, _P),
     "layer_normalization_forward_primitive_desc_create": (_OUT, _P, c_int, _P, _P, _P, c_float, c_uint, _P),
     "matmul_primitive_desc_create": (_OUT, _P, _P, _P, _P, _P, _P),
     "resampling_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, POINTER(c_float), _P, _P, _P),

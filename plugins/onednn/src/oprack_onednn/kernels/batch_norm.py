@@ -1,4 +1,4 @@
-"""batch_norm with the running statistics; with those of the batch it is left to NumPy."""
+"""batch_norm, with the running statistics and with those of the batch, and its gradient."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import Limits, served
 
 
-def build(x, epsilon):
-    """Plan for [N, C, *spatial]."""
+def forward(image, epsilon, fixed):
+    """The primitive descriptor; fixed: mean and variance are given."""
+    kind = _c.FORWARD_INFERENCE if fixed else _c.FORWARD_TRAINING
+    flags = _c.USE_SCALE | _c.USE_SHIFT | (_c.USE_GLOBAL_STATS if fixed else 0)
+    arguments = (LIBRARY.engine, kind, image, image, epsilon, flags, Attributes())
+    return PrimitiveDesc("batch_normalization_forward", *arguments)
+
+
+def build(x, epsilon, fixed):
+    """Plan for [N, C, *spatial]: x, mean, variance, scale, shift, y; not fixed, mean and variance are results."""
     if 0 in x.shape:
         raise NotServedError("an empty tensor")
     image = channels_last_desc(x.shape)
-    flags = _c.USE_GLOBAL_STATS | _c.USE_SCALE | _c.USE_SHIFT
-    attributes = Attributes()
-    desc = PrimitiveDesc(
-        "batch_normalization_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, image, image, epsilon, flags, attributes
-    )
+    desc = forward(image, epsilon, fixed)
     plan = Plan()
     given = plan.input(image_desc(x))
     row = MemoryDesc.strided((x.shape[1],))
@@ -31,24 +35,80 @@ def build(x, epsilon):
     return plan
 
 
+def build_grad(x, dy, epsilon):
+    """Plan: x, dy, mean, variance, scale, dx, dscale, dshift."""
+    if 0 in x.shape or x.shape != dy.shape:
+        raise NotServedError("an empty tensor, or a gradient of another shape")
+    image, row = channels_last_desc(x.shape), MemoryDesc.strided((x.shape[1],))
+    flags, hint = _c.USE_SCALE | _c.USE_SHIFT, forward(image, epsilon, False)
+    arguments = (LIBRARY.engine, _c.BACKWARD, image, image, image, epsilon, flags, hint, Attributes())
+    desc = PrimitiveDesc("batch_normalization_backward", *arguments)
+    plan = Plan()
+    given = [plan.input(image_desc(a)) for a in (x, dy)]
+    memory = {a: plan.input(row) for a in (_c.MEAN, _c.VARIANCE, _c.SCALE)}
+    memory[_c.DIFF_SRC] = plan.output(image)
+    memory |= {a: plan.output(row) for a in (_c.DIFF_SCALE, _c.DIFF_SHIFT)}
+    for argument, a in zip((_c.SRC, _c.DIFF_DST), given, strict=True):
+        memory[argument] = a if a.desc == image else plan.reorder(a, image)
+    plan.add(desc, memory)
+    return plan
+
+
+def _image(a, layout):
+    return a.transpose(0, 3, 1, 2) if layout == "NHWC" else a
+
+
+def _unimage(a, layout):
+    return a.transpose(0, 2, 3, 1) if layout == "NHWC" else a
+
+
+def _rows(*arrays):
+    """Whether all are row-major arrays of one dim."""
+    return all(a is not None and a.ndim == 1 and a.flags.c_contiguous for a in arrays)
+
+
+def _fixed(attrs):
+    return attrs["use_global_stats"] or (attrs["is_test"] and not attrs["trainable_statistics"])
+
+
 @served("batch_norm")
 def batch_norm(
-    X, Scale=None, Bias=None, Mean=None, Variance=None, MomentumTensor=None, *,
-    is_test, epsilon, data_layout, use_global_stats, trainable_statistics, ctx,
-):  # fmt: skip
-    fixed = use_global_stats or (is_test and not trainable_statistics)
-    parameters = (Mean, Variance, Scale, Bias)
-    if not fixed or X.ndim != 4 or X.size < Limits.eltwise or any(p is None or p.ndim != 1 for p in parameters):
+    X, Scale=None, Bias=None, Mean=None, Variance=None, MomentumTensor=None, *, momentum, epsilon, data_layout, ctx
+):
+    fixed = _fixed(ctx.attrs)
+    if X.ndim != 4 or X.size < Limits.eltwise or not _rows(Mean, Variance, Scale, Bias):
         return NotImplemented
-    if any(p.strides != (4,) and p.size > 1 for p in parameters):
+    if not fixed and (MomentumTensor is not None or X.size == Mean.size):
         return NotImplemented
-    last = data_layout == "NHWC"
-    x = X.transpose(0, 3, 1, 2) if last else X
-    plan = THREAD.plan(("batch_norm", x.shape, x.strides, epsilon), build, x, epsilon)
+    x = _image(X, data_layout)
+    plan = THREAD.plan(("batch_norm", x.shape, x.strides, epsilon, fixed), build, x, epsilon, fixed)
     if plan is None:
         return NotImplemented
-    y = empty_image(x.shape)
-    plan.run(THREAD, address(x), *map(address, parameters), address(y))
-    inverse_std = 1 / np.sqrt(Variance + Variance.dtype.type(epsilon))
-    y = y.transpose(0, 2, 3, 1) if last else y
-    return y, Mean.copy(), Variance.copy(), Mean.copy(), inverse_std
+    y, kind = empty_image(x.shape), X.dtype.type
+    mean, variance = (Mean, Variance) if fixed else (np.empty_like(Mean), np.empty_like(Variance))
+    plan.run(THREAD, address(x), *map(address, (mean, variance, Scale, Bias)), address(y))
+    inverse_std = 1 / np.sqrt(variance + kind(epsilon))
+    y = _unimage(y, data_layout)
+    if fixed:
+        return y, Mean.copy(), Variance.copy(), Mean.copy(), inverse_std
+    keep, new = kind(momentum), kind(1) - kind(momentum)
+    return y, Mean * keep + mean * new, Variance * keep + variance * new, mean, inverse_std
+
+
+@served("batch_norm_grad")
+def batch_norm_grad(
+    X, Scale=None, Mean=None, Variance=None, SavedMean=None, SavedVariance=None, Y_grad=None, *,
+    epsilon, data_layout, ctx,
+):  # fmt: skip
+    if _fixed(ctx.attrs) or X.ndim != 4 or X.size < Limits.eltwise or not _rows(Scale, SavedMean, SavedVariance):
+        return NotImplemented
+    x, dy = _image(X, data_layout), _image(Y_grad, data_layout)
+    key = ("batch_norm_grad", x.shape, x.strides, dy.strides, epsilon)
+    plan = None if X.size == SavedMean.size else THREAD.plan(key, build_grad, x, dy, epsilon)
+    if plan is None:
+        return NotImplemented
+    # the forward op saves 1 / sqrt(variance + epsilon)
+    variance = 1 / (SavedVariance * SavedVariance) - X.dtype.type(epsilon)
+    dx, dscale, dshift = empty_image(x.shape), np.empty_like(Scale), np.empty_like(Scale)
+    plan.run(THREAD, *map(address, (x, dy, SavedMean, variance, Scale, dx, dscale, dshift)))
+    return {"X_grad": _unimage(dx, data_layout), "Scale_grad": dscale, "Bias_grad": dshift}

@@ -11,7 +11,7 @@ from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps 
 from oprack_onednn.kernels._steps import Step, after
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, address, channels_last_desc, empty_image, image_desc, is_constant
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims, element_strides
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.ops._shapes import conv_out, pads_of
 from oprack_onednn.ops.post_ops import RESIDUAL, algorithm
 from oprack_onednn.plan import THREAD, Plan
@@ -37,16 +37,19 @@ def chain(post_ops, residual):
     return Attributes(parts), at
 
 
-class ConvPlan:
-    """A convolution of one shape: source and result in channels-last memory, weights as the primitive likes them."""
+class ConvShape:
+    """What a convolution's shapes and attributes come to: shape of the result, window and filter as oneDNN wants them.
 
-    def __init__(self, x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops):
-        n, _, *spatial = x.shape
+    Raises NotServedError for what it has no answer to.
+    """
+
+    def __init__(self, x_shape, w, strides, paddings, dilations, groups, padding):
+        n, _, *spatial = x_shape
         k, _, *ksize = w.shape
         if padding == "SAME":
             dilations = (1, 1)
         pads = pads_of(padding, paddings, spatial, ksize, strides)
-        if min(p for pair in pads for p in pair) < 0 or 0 in x.shape or 0 in w.shape or not w.flags.c_contiguous:
+        if min(p for pair in pads for p in pair) < 0 or 0 in x_shape or 0 in w.shape or not w.flags.c_contiguous:
             raise NotServedError("negative padding, an empty tensor or a filter that is a view")
         out = [conv_out(*s) for s in zip(spatial, ksize, pads, strides, dilations, strict=True)]
         if min(out) < 1:
@@ -57,27 +60,39 @@ class ConvPlan:
             for s, (a, _), o, d, q, t in zip(spatial, pads, out, dilations, ksize, strides, strict=True)
         ]
         self.shape = (n, k, *out)
+        self.window = (dims(strides), dims(d - 1 for d in dilations), dims(a for a, _ in pads), dims(behind))
+        self.filter_shape = grouped(w.shape, groups)
+        self.filter_desc = MemoryDesc.strided(self.filter_shape)
+        self.depthwise = groups == x_shape[1]
+
+    def forward(self, source, result, row, attributes):
+        """The primitive descriptor; row: layout of the bias, or None."""
+        arguments = (LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, source)
+        arguments = (*arguments, MemoryDesc.any(self.filter_shape), row, result, *self.window, attributes)
+        desc = PrimitiveDesc("convolution_forward", *arguments)
+        if self.depthwise and "brg" in desc.impl and (not desc.next_impl() or desc.slow):
+            # jit_dw, which comes behind brgemm's depthwise convolution, is the faster one; here it is not to be had
+            desc = PrimitiveDesc("convolution_forward", *arguments)
+        return desc
+
+
+class ConvPlan:
+    """A convolution of one shape: source and result in channels-last memory, weights as the primitive likes them."""
+
+    def __init__(self, x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops):
+        geo = ConvShape(x.shape, w, strides, paddings, dilations, groups, padding)
+        self.shape = geo.shape
         if residual is not None and residual.shape != self.shape:
             raise NotServedError("a residual of another shape")
         source, result = channels_last_desc(x.shape), channels_last_desc(self.shape)
-        wshape = grouped(w.shape, groups)
-        wsource = MemoryDesc.strided(wshape, element_strides(w.reshape(wshape)))
-        row = MemoryDesc.strided((k,)) if bias else None
+        row = MemoryDesc.strided((w.shape[0],)) if bias else None
         attributes, at = chain(post_ops, result)
-        arguments = (
-            *(LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT),
-            *(source, MemoryDesc.any(wshape), row, result),
-            *(dims(strides), dims(d - 1 for d in dilations), dims(a for a, _ in pads), dims(behind), attributes),
-        )
-        desc = PrimitiveDesc("convolution_forward", *arguments)
-        if groups == x.shape[1] and "brg" in desc.impl and (not desc.next_impl() or desc.slow):
-            # jit_dw, which comes behind brgemm's depthwise convolution, is the faster one; here it is not to be had
-            desc = PrimitiveDesc("convolution_forward", *arguments)
+        desc = geo.forward(source, result, row, attributes)
         plan = self.plan = Plan()
         given = plan.input(image_desc(x))
-        wdesc = desc.desc(_c.QUERY_WEIGHTS_MD)
-        self.weights = Weights(wsource, wdesc) if constant else None
-        weights = plan.input(wdesc if constant else wsource)
+        raw, wdesc = geo.filter_desc, desc.desc(_c.QUERY_WEIGHTS_MD)
+        self.weights = Weights(raw, wdesc) if constant else None
+        weights = plan.input(wdesc if constant else raw)
         memory = {}
         if bias:
             memory[_c.BIAS] = plan.input(row)
@@ -86,7 +101,7 @@ class ConvPlan:
             memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if added.desc == result else plan.reorder(added, result)
         memory[_c.DST] = plan.output(result)
         memory[_c.SRC] = given if given.desc == source else plan.reorder(given, source)
-        memory[_c.WEIGHTS] = weights if constant or wsource == wdesc else plan.reorder(weights, wdesc)
+        memory[_c.WEIGHTS] = weights if constant or raw == wdesc else plan.reorder(weights, wdesc)
         plan.add(desc, memory)
 
     def run(self, x, w, *others):

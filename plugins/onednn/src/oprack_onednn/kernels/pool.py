@@ -1,4 +1,4 @@
-"""pool2d: sliding windows, and adaptive ones that all have one size."""
+"""pool2d and its gradient: sliding windows, and adaptive ones that all have one size."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import Limits, served
 
 
-class PoolPlan:
-    """Pooling of one shape."""
+class PoolShape:
+    """What pooling of one shape comes to: shape of the result, algorithm, windows as oneDNN wants them.
 
-    def __init__(self, x, kind, ksize, strides, paddings, algorithm, is_global, ceil_mode, exclusive, adaptive):
-        n, c, *spatial = x.shape
-        if 0 in x.shape:
+    Raises NotServedError for windows that it counts or sees otherwise than Paddle.
+    """
+
+    def __init__(self, x_shape, kind, ksize, strides, paddings, algorithm, is_global, ceil_mode, exclusive, adaptive):
+        n, c, *spatial = x_shape
+        if 0 in x_shape:
             raise NotServedError("an empty tensor")
         pads = [(0, 0), (0, 0)]
         if is_global:
@@ -38,34 +41,55 @@ class PoolPlan:
         after = [(o - 1) * t + k - s - a for s, a, o, k, t in zip(spatial, before, out, ksize, strides, strict=True)]
         if min(before) < 0 or min(out) < 1 or any(e >= k for e, k in zip((*before, *after), ksize * 2, strict=True)):
             raise NotServedError("windows that see nothing")
-        algorithm = _c.POOLING_MAX
+        self.algorithm = _c.POOLING_MAX
         if kind == "avg":
-            algorithm = _c.POOLING_AVG_EXCLUDE_PADDING
+            self.algorithm = _c.POOLING_AVG_EXCLUDE_PADDING
             if not exclusive and not adaptive and any(before) | any(a > 0 for a in after):
                 # Paddle counts padding as wide behind as in front, and nothing beyond it
                 if after != before:
                     raise NotServedError("padding that differs between the sides counts")
-                algorithm = _c.POOLING_AVG_INCLUDE_PADDING
+                self.algorithm = _c.POOLING_AVG_INCLUDE_PADDING
         self.shape = (n, c, *out)
-        source = channels_last_desc(x.shape)
-        desc = PrimitiveDesc(
-            "pooling_forward",
-            LIBRARY.engine,
-            _c.FORWARD_INFERENCE,
-            algorithm,
-            source,
-            channels_last_desc(self.shape),
-            dims(strides),
-            dims(ksize),
-            dims((0, 0)),
-            dims(before),
-            dims(after),
-            Attributes(),
-        )
+        self.source, self.target = channels_last_desc(x_shape), channels_last_desc(self.shape)
+        self.window = (dims(strides), dims(ksize), dims((0, 0)), dims(before), dims(after))
+
+    def forward(self, kind):
+        """The primitive descriptor for inference or training."""
+        arguments = (LIBRARY.engine, kind, self.algorithm, self.source, self.target, *self.window, Attributes())
+        return PrimitiveDesc("pooling_forward", *arguments)
+
+
+class PoolPlan:
+    """Pooling of one shape."""
+
+    def __init__(self, x, *attrs):
+        geo = PoolShape(x.shape, *attrs)
+        self.shape = geo.shape
         plan = self.plan = Plan()
         given = plan.input(image_desc(x))
-        inner = given if given.desc == source else plan.reorder(given, source)
-        plan.add(desc, {_c.SRC: inner, _c.DST: plan.output(desc.desc(_c.QUERY_DST_MD))})
+        result = plan.output(geo.target)
+        inner = given if given.desc == geo.source else plan.reorder(given, geo.source)
+        plan.add(geo.forward(_c.FORWARD_INFERENCE), {_c.SRC: inner, _c.DST: result})
+
+
+def build_grad(x, dy, *attrs):
+    """Plan: x, dy, dx. Where the maxima were is found by pooling once more."""
+    geo = PoolShape(x.shape, *attrs)
+    if dy.shape != geo.shape:
+        raise NotServedError("a gradient of another shape")
+    hint = geo.forward(_c.FORWARD_TRAINING)
+    arguments = (LIBRARY.engine, geo.algorithm, geo.source, geo.target, *geo.window, hint, Attributes())
+    desc = PrimitiveDesc("pooling_backward", *arguments)
+    plan = Plan()
+    given, gradient, result = plan.input(image_desc(x)), plan.input(image_desc(dy)), plan.output(geo.source)
+    memory = {_c.DIFF_SRC: result}
+    memory[_c.DIFF_DST] = gradient if gradient.desc == geo.target else plan.reorder(gradient, geo.target)
+    if geo.algorithm == _c.POOLING_MAX:
+        inner = given if given.desc == geo.source else plan.reorder(given, geo.source)
+        memory[_c.WORKSPACE] = plan.temporary(hint.desc(_c.QUERY_WORKSPACE_MD))
+        plan.add(hint, {_c.SRC: inner, _c.DST: plan.temporary(geo.target), _c.WORKSPACE: memory[_c.WORKSPACE]})
+    plan.add(desc, memory)
+    return plan
 
 
 @served("pool2d")
@@ -87,3 +111,24 @@ def pool(
     y = empty_image(found.shape)
     found.plan.run(THREAD, address(x), address(y))
     return y.transpose(0, 2, 3, 1) if last else y
+
+
+@served("pool2d_grad")
+def pool_grad(
+    X, Out_grad, *, pooling_type, ksize, strides, paddings, padding_algorithm, global_pooling, ceil_mode, exclusive,
+    adaptive, data_format, ctx,
+):  # fmt: skip
+    if X.size < Limits.eltwise or X.ndim != 4:
+        return NotImplemented
+    last = data_format == "NHWC"
+    x, dy = (a.transpose(0, 3, 1, 2) if last else a for a in (X, Out_grad))
+    attrs = (
+        pooling_type, tuple(ksize), tuple(strides), tuple(paddings), padding_algorithm, global_pooling, ceil_mode,
+        exclusive, adaptive,
+    )  # fmt: skip
+    plan = THREAD.plan(("pool2d_grad", x.shape, x.strides, dy.shape, dy.strides, attrs), build_grad, x, dy, *attrs)
+    if plan is None:
+        return NotImplemented
+    dx = empty_image(x.shape)
+    plan.run(THREAD, address(x), address(dy), address(dx))
+    return dx.transpose(0, 2, 3, 1) if last else dx

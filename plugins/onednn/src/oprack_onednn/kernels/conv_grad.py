@@ -1,0 +1,84 @@
+"""conv2d_grad and depthwise_conv2d_grad."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oprack_onednn import _c
+from oprack_onednn.kernels.conv import ConvShape
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import address, channels_last_desc, empty_image, image_desc
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
+from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.served import served
+
+
+class GradPlan:
+    """Gradients of one convolution's input and filter; both plans take the operand, the gradient, and the result."""
+
+    def __init__(self, x_shape, x, w, dy, *attrs):
+        geo = ConvShape(x_shape, w, *attrs)
+        if geo.shape != dy.shape:
+            raise NotServedError("a gradient of another shape")
+        self.source, self.target = channels_last_desc(x_shape), channels_last_desc(dy.shape)
+        self.geo, forward = geo, geo.forward(self.source, self.target, None, Attributes())
+        self.by_input = self._by_input(geo, w, dy, forward)
+        self.by_filter = self._by_filter(geo, x, w, dy, forward)
+
+    def _by_input(self, geo, w, dy, forward):
+        tail = (*geo.window, forward, Attributes())
+        kind = (LIBRARY.engine, _c.CONVOLUTION_DIRECT)
+        weights = MemoryDesc.any(geo.filter_shape)
+        desc = PrimitiveDesc("convolution_backward_data", *kind, self.source, weights, self.target, *tail)
+        plan = Plan()
+        raw, given = plan.input(geo.filter_desc), plan.input(image_desc(dy))
+        chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
+        arguments = {
+            _c.WEIGHTS: raw if chosen == geo.filter_desc else plan.reorder(raw, chosen),
+            _c.DIFF_DST: given if given.desc == self.target else plan.reorder(given, self.target),
+            _c.DIFF_SRC: plan.output(self.source),
+        }
+        plan.add(desc, arguments)
+        return plan
+
+    def _by_filter(self, geo, x, w, dy, forward):
+        tail = (*geo.window, forward, Attributes())
+        kind = (LIBRARY.engine, _c.CONVOLUTION_DIRECT)
+        weights = MemoryDesc.any(geo.filter_shape)
+        desc = PrimitiveDesc("convolution_backward_weights", *kind, self.source, weights, None, self.target, *tail)
+        plan = Plan()
+        image, given = plan.input(image_desc(x)), plan.input(image_desc(dy))
+        result = plan.output(geo.filter_desc)
+        chosen = desc.desc(_c.QUERY_DIFF_WEIGHTS_MD)
+        inner = result if chosen == geo.filter_desc else plan.temporary(chosen)
+        arguments = {
+            _c.SRC: image if image.desc == self.source else plan.reorder(image, self.source),
+            _c.DIFF_DST: given if given.desc == self.target else plan.reorder(given, self.target),
+            _c.DIFF_WEIGHTS: inner,
+        }
+        plan.add(desc, arguments)
+        if inner is not result:
+            plan.reorder(inner, result)
+        return plan
+
+
+@served("conv2d_grad", "depthwise_conv2d_grad")
+def conv2d_grad(
+    Input, Filter, Output_grad, *, strides, paddings, dilations, groups, padding_algorithm, data_format, ctx
+):
+    last = data_format == "NHWC"
+    x, dy = (a.transpose(0, 3, 1, 2) if last else a for a in (Input, Output_grad))
+    attrs = (tuple(strides), tuple(paddings), tuple(dilations), groups, padding_algorithm)
+    key = (x.shape, x.strides, Filter.shape, Filter.strides, dy.shape, dy.strides, attrs)
+    found = THREAD.plan(("conv2d_grad", *key), GradPlan, x.shape, x, Filter, dy, *attrs)
+    if found is None:
+        return NotImplemented
+    grads = {}
+    if ctx.wants("Input@GRAD"):
+        dx = empty_image(x.shape)
+        found.by_input.run(THREAD, address(Filter), address(dy), address(dx))
+        grads["Input_grad"] = dx.transpose(0, 2, 3, 1) if last else dx
+    if ctx.wants("Filter@GRAD"):
+        grads["Filter_grad"] = dw = np.empty(Filter.shape, Filter.dtype)
+        found.by_filter.run(THREAD, address(x), address(dy), address(dw))
+    return grads

@@ -1,0 +1,49 @@
+"""matmul_v2_grad and mul_grad, where no dim is broadcast but the batch of X over one matrix Y."""
+
+from __future__ import annotations
+
+import math
+
+from oprack_onednn.kernels.matmul import product
+from oprack_onednn.served import Limits, served
+
+
+def _matrix(a, transposed):
+    return a.swapaxes(-1, -2) if transposed else a
+
+
+@served("matmul_v2_grad")
+def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx):
+    x, y, g = X, Y, Out_grad
+    if min(x.ndim, y.ndim) < 2 or g.size * x.shape[-1] < Limits.product:
+        return NotImplemented
+    if y.ndim == 2 and x.ndim > 2 and not trans_x and x.flags.c_contiguous and g.flags.c_contiguous:
+        x, g = x.reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1])
+    if x.shape[:-2] != y.shape[:-2]:
+        return NotImplemented
+    left, right = _matrix(x, trans_x), _matrix(y, trans_y)
+    dx = dy = None
+    if ctx.wants("X@GRAD"):
+        dx = product(right, _matrix(g, True), g) if trans_x else product(g, _matrix(right, True), g)
+        if dx is None:
+            return NotImplemented
+        dx = dx.reshape(X.shape)
+    if ctx.wants("Y@GRAD"):
+        dy = product(_matrix(g, True), left, g) if trans_y else product(_matrix(left, True), g, g)
+        if dy is None:
+            return NotImplemented
+    return dx, dy
+
+
+@served("mul_grad")
+def mul_grad(X, Y, Out_grad, *, x_num_col_dims, y_num_col_dims, ctx):
+    if not (X.size and Y.size and all(a.flags.c_contiguous for a in (X, Y, Out_grad))):
+        return NotImplemented
+    x = X.reshape(math.prod(X.shape[:x_num_col_dims]), -1)
+    y = Y.reshape(math.prod(Y.shape[:y_num_col_dims]), -1)
+    g = Out_grad.reshape(x.shape[0], y.shape[1])
+    dx = product(g, y.T, g) if ctx.wants("X@GRAD") else None
+    dy = product(x.T, g, g) if ctx.wants("Y@GRAD") else None
+    if (dx is None and ctx.wants("X@GRAD")) or (dy is None and ctx.wants("Y@GRAD")):
+        return NotImplemented
+    return dx if dx is None else dx.reshape(X.shape), dy if dy is None else dy.reshape(Y.shape)
