@@ -217,6 +217,17 @@ def test_ops_that_are_wanted_or_run_themselves_stay(packs: Callable[..., PackMan
     assert [len(b.ops) for b in done.program.blocks] == [3, 0], "t is local to the block, and nobody reads it"
 
 
+def test_ops_that_draw_draw_the_same_numbers(packs: Callable[..., PackManager]) -> None:
+    packs()
+    ops = [op("twice", "x", "dead"), op("copy", "x", "c"), op("draw", "c", "y")]
+    program, scope = PassCase({"x": X}, {}, ops).build()
+    done = optimize(program.desc, scope, keep=["y"], debug=True)
+    assert [o.type for o in done.program.blocks[0].ops] == ["draw"]
+    plain, changed = (Executor(seed=3).run(p, {"x": X}, ["y"], scope)[0] for p in (program, done.program))
+    again = optimize(done.program, scope, keep=["y"]).program
+    assert (plain == changed).all() and (plain == Executor(seed=3).run(again, {"x": X}, ["y"], scope)[0]).all()
+
+
 # Identities -----------------------------------------------------------------------------------------------------------
 def test_identities(packs: Callable[..., PackManager]) -> None:
     packs()

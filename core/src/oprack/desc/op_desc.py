@@ -17,7 +17,8 @@ class OpDesc:
 
     attrs: Python values; a BLOCK is the index of the block. attr_types: their types on the wire, filled by `set_attr`.
     is_target: the op is wanted for its effect when a program is pruned. edits: how often a method changed the op, by
-    which prepared programs notice.
+    which prepared programs notice. origin: the position that it had before passes moved it, by which random numbers are
+    drawn; None when none did.
     """
 
     __slots__ = (
@@ -29,6 +30,7 @@ class OpDesc:
         "edits",
         "inputs",
         "is_target",
+        "origin",
         "outputs",
         "type",
     )
@@ -48,6 +50,7 @@ class OpDesc:
         self.attrs: dict[str, Any] = {}
         self.attr_types: dict[str, AttrType] = {}
         self.is_target = False
+        self.origin: int | None = None
         self.edits = 0
         self._explicit = 0
         self._extra: dict[tuple[Any, ...], bytes] | None = None
@@ -127,6 +130,7 @@ class OpDesc:
         """An independent copy."""
         op = OpDesc.__new__(OpDesc)
         op.type, op.is_target, op.edits, op._explicit = self.type, self.is_target, 0, self._explicit
+        op.origin = self.origin
         op.inputs = {slot: list(names) for slot, names in self.inputs.items()}
         op.outputs = {slot: list(names) for slot, names in self.outputs.items()}
         op.attrs = {k: list(v) if isinstance(v, list) else v for k, v in self.attrs.items()}

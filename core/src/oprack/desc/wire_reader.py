@@ -129,7 +129,7 @@ def _read_var(msg: Any, exact: bool) -> VarDesc:
 
 def _read_op(msg: Any, exact: bool) -> OpDesc:
     op = OpDesc.__new__(OpDesc)
-    op.edits = 0
+    op.edits, op.origin = 0, None
     op.type = msg.type
     op.inputs = {slot.parameter: list(slot.arguments) for slot in msg.inputs}
     op.outputs = {slot.parameter: list(slot.arguments) for slot in msg.outputs}

@@ -54,7 +54,8 @@ class Graph:
         self._versions: dict[str, list[VarNode]] = {}
         self._elsewhere = used_by_blocks(b for b in self.program.blocks if b is not self.block)
         self._made: set[str] = set()
-        for desc in self.block.ops:
+        for i, desc in enumerate(self.block.ops):
+            desc.origin = i if desc.origin is None else desc.origin
             self._append(desc)
 
     # Construction -----------------------------------------------------------------------------------------------------

@@ -154,8 +154,7 @@ def optimize(
     scope: holds the parameters; folded ones are added under fresh names. keep: variables that are read after a run,
     besides those of fetch ops. passes: default: all for inference at `place`. debug: verify after every pass; default
     as the environment variable OPRACK_IR_DEBUG says. A pass that fails is reported and leaves no trace in the program.
-    Raises GraphError when verification fails. The random numbers of an op depend on its position, so an op that draws
-    without a seed of its own draws other numbers in the rewritten program.
+    Raises GraphError when verification fails.
     """
     manager = manager or default_manager()
     chosen = list(select_passes(place, manager=manager) if passes is None else passes)

@@ -43,7 +43,7 @@ class OperatorBase(CreatorFacet):
         self.attrs: dict[str, Any] = (
             info.checker.stored(info.checker.check(desc.attrs, self.tensor_attrs)) if info.checker else dict(desc.attrs)
         )
-        self.key = f"{block.idx}/{index}/{self.type}"
+        self.key = f"{block.idx}/{index if desc.origin is None else desc.origin}/{self.type}"
 
     def input(self, slot: str) -> str:
         """Name of the only variable of an input slot. Raises OpError when there is none."""
