@@ -72,7 +72,9 @@ class _BlockGradient:
         self._say_what_steps_keep(walk)
         for var in starts:
             walk.give(var, grad_name(var))
-            walk.declare(grad_name(var), var)
+            # a block that runs at most once finds what comes in under its name outside: Paddle's looks for it there
+            outside = not rules.repeats and not rules.own and outer.name_of(var) == grad_name(var)
+            (outer if outside else walk).declare(grad_name(var), var)
         found = walk.run(starts, sources)
         for var in starts:
             flows_on = not rules.own and (rules.repeats or var in self.taken)
