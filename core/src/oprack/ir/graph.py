@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -147,7 +148,8 @@ class Graph:
         versions = self._versions[node.name]
         if not versions or versions[-1] is node:
             return False
-        return any(later.producer not in unchanged for later in versions[versions.index(node) + 1 :])
+        place = bisect_right(versions, node.version, key=lambda v: v.version)
+        return any(versions[i].producer not in unchanged for i in range(place, len(versions)))
 
     def is_kept(self, node: VarNode) -> bool:
         """Whether something outside of the block's slots may read the value by its name."""
