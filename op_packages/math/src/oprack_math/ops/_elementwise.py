@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
 
-from oprack_math.ops._attrs import MKLDNN_DATA_TYPE, SCALE_OUT, SCALE_X, SCALE_Y, USE_MKLDNN, USE_QUANTIZER
+from oprack_math.ops._attrs import SCALE_OUT, SCALE_X, SCALE_Y
 
 
 def aligned(x, y, axis, op_type):
@@ -106,11 +107,3 @@ class BinaryGrad(GradOpDef):
         for slot in ("X", "Y"):
             ctx.set_dim(slot + "@GRAD", ctx.dim(slot))
             ctx.share_lod(slot, slot + "@GRAD")
-
-
-def like(ctx, pairs):
-    """Give each output the shape and LoD of an input: pairs of (output, input)."""
-    for out, source in pairs:
-        if ctx.has_input(source):
-            ctx.set_dim(out, ctx.dim(source))
-            ctx.share_lod(source, out)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
-
-from oprack_math.ops._attrs import USE_MKLDNN
+from oprack.op.families import USE_MKLDNN
 
 DIM = Attr([0], "Dims to reduce; none means all.", support_tensor=True)
 KEEP_DIM = Attr(False, "Keep reduced dims, with size 1.")

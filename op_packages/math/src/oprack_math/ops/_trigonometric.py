@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOp, GradOpDef, Input, Output
-
-from oprack_math.ops._attrs import USE_CUDNN, USE_MKLDNN
-from oprack_math.ops._elementwise import like
+from oprack.op.families import USE_CUDNN, USE_MKLDNN, like
 
 
 class TripleGrad(GradOpDef):

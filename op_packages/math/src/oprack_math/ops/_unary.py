@@ -1,22 +1,9 @@
-"""What element-wise functions of one input share: slots, gradients of first and higher order, their makers."""
+"""What the element-wise functions of this pack share beyond oprack.op.families."""
 
 from __future__ import annotations
 
-from oprack.op import GradOp, GradOpDef, Input, OpDef, Output
-
-from oprack_math.ops._attrs import USE_CUDNN, USE_MKLDNN
-from oprack_math.ops._elementwise import like
-
-
-class Unary(OpDef):
-    """An element-wise function of one input."""
-
-    X = Input("Tensor of any shape.")
-    Out = Output("Shape and LoD of X.")
-
-    def infer_shape(ctx):
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
+from oprack.op import GradOp, GradOpDef, Input, Output
+from oprack.op.families import USE_CUDNN, USE_MKLDNN, GradFromOut, GradFromX, Unary, like
 
 
 class Activation(Unary):
@@ -34,64 +21,23 @@ def float_of_integers(ctx):
     ctx.set_dtype("Out", "float32" if "int" in dtype else dtype)
 
 
-def grad_from_x(fwd):
-    """`<type>_grad` that reads X and Out@GRAD."""
-    return GradOp(
-        fwd.type + "_grad",
-        X=fwd.input("X"),
-        Out_grad=fwd.output_grad("Out"),
-        X_grad=fwd.input_grad("X"),
-        attrs=fwd.attrs,
-    )
-
-
-def grad_from_out(fwd):
-    """`<type>_grad` that reads Out and Out@GRAD."""
-    return GradOp(
-        fwd.type + "_grad",
-        Out=fwd.output("Out"),
-        Out_grad=fwd.output_grad("Out"),
-        X_grad=fwd.input_grad("X"),
-        attrs=fwd.attrs,
-    )
-
-
 def grad_of_constant(fwd):
     """`<type>_grad` that reads nothing but the shape of Out@GRAD."""
     return GradOp(fwd.type + "_grad", Out_grad=fwd.output_grad("Out"), X_grad=fwd.input_grad("X"), attrs=fwd.attrs)
 
 
-class GradFromX(GradOpDef):
-    """Gradient whose derivative is a function of X."""
+class ActivationGradFromOut(GradFromOut):
+    """GradFromOut with the attributes of oneDNN's and cuDNN's kernels."""
 
-    X = Input("Input of the forward op.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X, shape of X.")
-
-    def infer_shape(ctx):
-        like(ctx, [("X@GRAD", "X")])
-
-
-class GradFromOut(GradOpDef):
-    """Gradient whose derivative is a function of Out."""
-
-    Out = Input("Output of the forward op.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X, shape of Out.")
     use_cudnn = USE_CUDNN
     use_mkldnn = USE_MKLDNN
-    inplace = {"Out@GRAD": "X@GRAD"}
-
-    def infer_shape(ctx):
-        like(ctx, [("X@GRAD", "Out")])
 
 
-class ActivationGrad(GradFromX):
+class ActivationGradFromX(GradFromX):
     """GradFromX with the attributes of oneDNN's and cuDNN's kernels."""
 
     use_cudnn = USE_CUDNN
     use_mkldnn = USE_MKLDNN
-    inplace = {"Out@GRAD": "X@GRAD"}
 
 
 class ConstantGrad(GradOpDef):
@@ -105,37 +51,6 @@ class ConstantGrad(GradOpDef):
 
     def infer_shape(ctx):
         like(ctx, [("X@GRAD", "Out@GRAD")])
-
-
-class DoubleGradFromX(GradOpDef):
-    """Gradient of a GradFromX op."""
-
-    X = Input("Input of the forward op.")
-    grad_out = Input("Gradient of Out.")
-    grad_x_grad = Input("Gradient of X@GRAD.")
-    X_grad = Output("Gradient of X.")
-    grad_out_grad = Output("Gradient of Out@GRAD.")
-    inplace = {"grad_x@GRAD": "grad_out@GRAD"}
-
-    def infer_shape(ctx):
-        like(ctx, [("X@GRAD", "X"), ("grad_out@GRAD", "X")])
-
-
-def double_grad_from_x(type):
-    """make_grad of a GradFromX op whose gradient is the DoubleGradFromX of that type."""
-
-    def make_grad(fwd):
-        return GradOp(
-            type,
-            X=fwd.input("X"),
-            grad_out=fwd.input("Out@GRAD"),
-            grad_x_grad=fwd.output_grad("X@GRAD"),
-            X_grad=fwd.input_grad("X"),
-            grad_out_grad=fwd.input_grad("Out@GRAD"),
-            attrs=fwd.attrs,
-        )
-
-    return make_grad
 
 
 class DoubleGradFromOut(GradOpDef):

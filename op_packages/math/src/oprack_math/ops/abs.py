@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOp, GradOpDef, Input, OpDef, Output
-
-from oprack_math.ops._attrs import USE_MKLDNN
-from oprack_math.ops._elementwise import like
-from oprack_math.ops._unary import GradFromX, grad_from_x
+from oprack.op.families import USE_MKLDNN, GradFromX, grad_from_x, like
 
 
 class Abs(OpDef, type="abs"):
@@ -38,6 +35,7 @@ class AbsGrad(GradFromX, type="abs_grad"):
     r"""$$X@GRAD = Out@GRAD \cdot \operatorname{sign}(X)$$ for complex numbers $X/|X|$."""
 
     use_mkldnn = USE_MKLDNN
+    inplace = {}  # Out@GRAD of a complex X is real
     expected_kernel_type = _dtype_of_x("X")
 
     def make_grad(fwd):

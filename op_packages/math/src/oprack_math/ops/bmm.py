@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op.families import like
 
-from oprack_math.ops._elementwise import binary_grad, like
+from oprack_math.ops._elementwise import binary_grad
 from oprack_math.ops._matmul import product_dims
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, like
 from oprack.types import AttrType
-
-from oprack_math.ops._attrs import MKLDNN_DATA_TYPE, USE_MKLDNN
-from oprack_math.ops._elementwise import like
 
 _MIN_TENSOR = Input("One-element tensor that overrides `min`.", dispensable=True)
 _MAX_TENSOR = Input("One-element tensor that overrides `max`.", dispensable=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, Output, dtype_of
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER, like
 
-from oprack_math.ops._attrs import MKLDNN_DATA_TYPE, SCALE_OUT, SCALE_X, SCALE_Y, USE_MKLDNN, USE_QUANTIZER
-from oprack_math.ops._elementwise import like
+from oprack_math.ops._attrs import SCALE_OUT, SCALE_X, SCALE_Y
 
 _AXIS = Attr(-1, "As in the forward op.")
 

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, OpVersion, Output
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER, like
 
-from oprack_math.ops._attrs import (
-    FORCE_FP32_OUTPUT,
-    MKLDNN_DATA_TYPE,
-    SCALE_OUT,
-    SCALE_X,
-    SCALE_Y,
-    USE_MKLDNN,
-    USE_QUANTIZER,
-)
-from oprack_math.ops._elementwise import binary_grad, like
+from oprack_math.ops._attrs import FORCE_FP32_OUTPUT, SCALE_OUT, SCALE_X, SCALE_Y
+from oprack_math.ops._elementwise import binary_grad
 from oprack_math.ops._matmul import product_dims
 
 _TRANSPOSE_X = Attr(False, "Swap the last two dims of X; a 1-D X becomes a column.")

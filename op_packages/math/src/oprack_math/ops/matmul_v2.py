@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, like
 
-from oprack_math.ops._attrs import MKLDNN_DATA_TYPE, USE_MKLDNN
-from oprack_math.ops._elementwise import binary_grad, like
+from oprack_math.ops._elementwise import binary_grad
 from oprack_math.ops._matmul import product_dims
 
 _TRANS_X = Attr(False, "Swap the last two dims of X; a 1-D X stays.")

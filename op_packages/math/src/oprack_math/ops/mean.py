@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, Input, OpDef, Output
-
-from oprack_math.ops._elementwise import like
-from oprack_math.ops._unary import grad_from_x
+from oprack.op.families import grad_from_x, like
 
 
 class Mean(OpDef, type="mean"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op.families import USE_MKLDNN, like
 
-from oprack_math.ops._attrs import FORCE_FP32_OUTPUT, USE_MKLDNN
-from oprack_math.ops._elementwise import binary_grad, like
+from oprack_math.ops._attrs import FORCE_FP32_OUTPUT
+from oprack_math.ops._elementwise import binary_grad
 from oprack_math.ops.matmul import MatrixDoubleGrad, matrix_double_grad
 
 _X_COLS = Attr(1, "Dims of X that are the rows of its matrix; the others are the columns.").at_least(1)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output
+from oprack.op.families import grad_from_x, like
 
-from oprack_math.ops._elementwise import like
 from oprack_math.ops._reduce import Reduce, ReduceGradWithOut, grad_with_out, reduced_dims
-from oprack_math.ops._unary import grad_from_x
 
 _AXES = Attr([0], "Dims to reduce; none means all.")
 _AXIS = Attr(-1, "Dim to reduce.")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
-
-from oprack_math.ops._elementwise import like
+from oprack.op.families import like
 
 _FACTOR = Attr(1.0, "The exponent.")
 _FACTOR_TENSOR = Input("One-element tensor that overrides `factor`.", dispensable=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op.families import USE_MKLDNN, grad_from_x
 from oprack.types import AttrType
 
-from oprack_math.ops._attrs import USE_MKLDNN
 from oprack_math.ops._reduce import (
     IN_DTYPE,
     KEEP_DIM,
@@ -19,7 +19,6 @@ from oprack_math.ops._reduce import (
     linear_double_grad,
     reduced_dims,
 )
-from oprack_math.ops._unary import grad_from_x
 
 
 class ReduceSum(Reduce, type="reduce_sum"):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, Input, OpDef, Output, dtype_of
-
-from oprack_math.ops._attrs import USE_MKLDNN
+from oprack.op.families import USE_MKLDNN
 
 
 class Scale(OpDef, type="scale"):

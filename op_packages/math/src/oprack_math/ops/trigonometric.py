@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from oprack.op import GradOp, GradOpDef, Input, Output
-
-from oprack_math.ops._attrs import USE_CUDNN, USE_MKLDNN
-from oprack_math.ops._elementwise import like
-from oprack_math.ops._trigonometric import TripleGrad, TripleGradFromX, triple_grad_from_x
-from oprack_math.ops._unary import (
-    Activation,
-    ActivationGrad,
+from oprack.op.families import (
+    USE_CUDNN,
+    USE_MKLDNN,
     DoubleGradFromX,
-    GradFromOut,
     double_grad_from_x,
     grad_from_out,
     grad_from_x,
+    like,
 )
+
+from oprack_math.ops._trigonometric import TripleGrad, TripleGradFromX, triple_grad_from_x
+from oprack_math.ops._unary import Activation, ActivationGradFromOut, ActivationGradFromX
 
 
 class Sin(Activation, type="sin"):
@@ -24,7 +23,7 @@ class Sin(Activation, type="sin"):
     make_grad = grad_from_x
 
 
-class SinGrad(ActivationGrad, type="sin_grad"):
+class SinGrad(ActivationGradFromX, type="sin_grad"):
     r"""$$X@GRAD = Out@GRAD \cdot \cos X$$"""
 
     make_grad = double_grad_from_x("sin_double_grad")
@@ -51,7 +50,7 @@ class Cos(Activation, type="cos"):
     make_grad = grad_from_x
 
 
-class CosGrad(ActivationGrad, type="cos_grad"):
+class CosGrad(ActivationGradFromX, type="cos_grad"):
     r"""$$X@GRAD = -Out@GRAD \cdot \sin X$$"""
 
     make_grad = double_grad_from_x("cos_double_grad")
@@ -78,7 +77,7 @@ class Tanh(Activation, type="tanh"):
     make_grad = grad_from_out
 
 
-class TanhGrad(GradFromOut, type="tanh_grad"):
+class TanhGrad(ActivationGradFromOut, type="tanh_grad"):
     r"""$$X@GRAD = Out@GRAD (1 - Out^2)$$"""
 
     def make_grad(fwd):

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from oprack.op import GradOp
-
-from oprack_math.ops._attrs import USE_CUDNN, USE_MKLDNN
-from oprack_math.ops._unary import (
-    Activation,
-    ActivationGrad,
-    ConstantGrad,
-    DoubleGradFromOut,
+from oprack.op.families import (
+    USE_CUDNN,
+    USE_MKLDNN,
     DoubleGradFromX,
-    GradFromOut,
     GradFromX,
     Unary,
-    double_grad_from_out,
     double_grad_from_x,
-    float_of_integers,
     grad_from_out,
     grad_from_x,
+)
+
+from oprack_math.ops._unary import (
+    Activation,
+    ActivationGradFromOut,
+    ActivationGradFromX,
+    ConstantGrad,
+    DoubleGradFromOut,
+    double_grad_from_out,
+    float_of_integers,
     grad_of_constant,
 )
 
@@ -30,7 +33,7 @@ class Exp(Activation, type="exp"):
     make_grad = grad_from_out
 
 
-class ExpGrad(GradFromOut, type="exp_grad"):
+class ExpGrad(ActivationGradFromOut, type="exp_grad"):
     r"""$$X@GRAD = Out@GRAD \cdot Out$$"""
 
 
@@ -41,7 +44,7 @@ class Log(Activation, type="log"):
     make_grad = grad_from_x
 
 
-class LogGrad(ActivationGrad, type="log_grad"):
+class LogGrad(ActivationGradFromX, type="log_grad"):
     r"""$$X@GRAD = Out@GRAD / X$$"""
 
     make_grad = double_grad_from_x("log_grad_grad")
@@ -60,7 +63,7 @@ class Sqrt(Activation, type="sqrt"):
     make_grad = grad_from_out
 
 
-class SqrtGrad(GradFromOut, type="sqrt_grad"):
+class SqrtGrad(ActivationGradFromOut, type="sqrt_grad"):
     r"""$$X@GRAD = Out@GRAD / (2\,Out)$$"""
 
     make_grad = double_grad_from_out
@@ -76,7 +79,7 @@ class Rsqrt(Activation, type="rsqrt"):
     make_grad = grad_from_out
 
 
-class RsqrtGrad(GradFromOut, type="rsqrt_grad"):
+class RsqrtGrad(ActivationGradFromOut, type="rsqrt_grad"):
     r"""$$X@GRAD = -\tfrac12 Out@GRAD \cdot Out^3$$"""
 
     make_grad = double_grad_from_out
@@ -94,7 +97,7 @@ class Square(Unary, type="square"):
     make_grad = grad_from_x
 
 
-class SquareGrad(ActivationGrad, type="square_grad"):
+class SquareGrad(ActivationGradFromX, type="square_grad"):
     r"""$$X@GRAD = 2\,X \cdot Out@GRAD$$"""
 
     make_grad = double_grad_from_x("square_grad_grad")
@@ -113,7 +116,7 @@ class Reciprocal(Activation, type="reciprocal"):
     make_grad = grad_from_out
 
 
-class ReciprocalGrad(GradFromOut, type="reciprocal_grad"):
+class ReciprocalGrad(ActivationGradFromOut, type="reciprocal_grad"):
     r"""$$X@GRAD = -Out@GRAD \cdot Out^2$$"""
 
 
@@ -156,6 +159,8 @@ class Erf(Unary, type="erf"):
 
 class ErfGrad(GradFromX, type="erf_grad"):
     r"""$$X@GRAD = Out@GRAD \cdot \frac{2}{\sqrt\pi} e^{-X^2}$$"""
+
+    inplace = {}
 
 
 class Sign(Unary, type="sign"):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
-
-from oprack_nn.ops._activation import MKLDNN_DATA_TYPE, USE_MKLDNN
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 
 _IS_TEST = Attr(False, "Run for inference only.", extra=True)
 _LAYOUT = Attr("NCHW", "NCHW or NHWC: where the channels are.")

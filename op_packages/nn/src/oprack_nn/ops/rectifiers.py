@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, Input, OpVersion
-
-from oprack_nn.ops._activation import (
+from oprack.op.families import (
     USE_CUDNN,
     USE_MKLDNN,
-    Activation,
-    CurvedDoubleGrad,
+    DoubleGradFromX,
     GradFromOut,
     GradFromX,
-    LinearDoubleGrad,
-    curved_double_grad,
+    double_grad_from_x,
     grad_from_out,
     grad_from_x,
 )
+
+from oprack_nn.ops._activation import Activation, LinearDoubleGrad
 
 
 class Relu(Activation, type="relu"):
@@ -119,10 +118,10 @@ class EluGrad(GradFromX, type="elu_grad"):
     Out = Input("Output of elu.")
     alpha = Attr(1.0, "Size of the negative side.")
     use_mkldnn = USE_MKLDNN
-    make_grad = curved_double_grad("elu_grad_grad")
+    make_grad = double_grad_from_x("elu_grad_grad")
 
 
-class EluGradGrad(CurvedDoubleGrad, type="elu_grad_grad"):
+class EluGradGrad(DoubleGradFromX, type="elu_grad_grad"):
     r"""Where $$X > 0$$: X@GRAD = 0, grad_out@GRAD = grad_x@GRAD; else, with $$e = alpha \cdot e^X$$,
     $$X@GRAD = grad\_x@GRAD \cdot grad\_out \cdot e$$ and $$grad\_out@GRAD = grad\_x@GRAD \cdot e$$"""
 
@@ -156,10 +155,10 @@ class CeluGrad(GradFromX, type="celu_grad"):
     r"""$$X@GRAD = Out@GRAD$$ where $$X > 0$$, else $$Out@GRAD \cdot e^{X / alpha}$$"""
 
     alpha = Attr(1.0, "Size of the negative side; not 0.")
-    make_grad = curved_double_grad("celu_grad_grad")
+    make_grad = double_grad_from_x("celu_grad_grad")
 
 
-class CeluGradGrad(CurvedDoubleGrad, type="celu_grad_grad"):
+class CeluGradGrad(DoubleGradFromX, type="celu_grad_grad"):
     r"""Where $$X > 0$$: X@GRAD = 0, grad_out@GRAD = grad_x@GRAD; else, with $$e = e^{X / alpha}$$,
     $$X@GRAD = grad\_x@GRAD \cdot grad\_out \cdot e / alpha$$ and $$grad\_out@GRAD = grad\_x@GRAD \cdot e$$"""
 

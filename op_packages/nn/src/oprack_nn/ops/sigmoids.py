@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpVersion, Output
-
-from oprack_nn.ops._activation import (
+from oprack.op.families import (
     MKLDNN_DATA_TYPE,
     USE_CUDNN,
     USE_MKLDNN,
-    Activation,
-    CurvedDoubleGrad,
+    DoubleGradFromX,
     GradFromOut,
     GradFromX,
-    curved_double_grad,
+    double_grad_from_x,
     grad_from_out,
     grad_from_x,
 )
+
+from oprack_nn.ops._activation import Activation
 
 
 class Sigmoid(Activation, type="sigmoid"):
@@ -206,10 +206,10 @@ class SoftplusGrad(GradFromX, type="softplus_grad"):
     threshold = Attr(20.0, "From here on the op is the identity.")
     use_cudnn = USE_CUDNN
     use_mkldnn = USE_MKLDNN
-    make_grad = curved_double_grad("softplus_double_grad")
+    make_grad = double_grad_from_x("softplus_double_grad")
 
 
-class SoftplusDoubleGrad(CurvedDoubleGrad, type="softplus_double_grad"):
+class SoftplusDoubleGrad(DoubleGradFromX, type="softplus_double_grad"):
     r"""With $$s = 1 / (1 + e^{-beta X})$$: $$grad\_out@GRAD = s \cdot grad\_x@GRAD$$ and
     $$X@GRAD = beta \cdot s (1 - s) \cdot grad\_out \cdot grad\_x@GRAD$$; s is 1 where $$beta X > threshold$$"""
 

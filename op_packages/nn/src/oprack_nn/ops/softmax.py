@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from oprack.op import Attr
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_CUDNN, USE_MKLDNN, GradFromOut, grad_from_out
 
-from oprack_nn.ops._activation import (
-    MKLDNN_DATA_TYPE,
-    USE_CUDNN,
-    USE_MKLDNN,
-    Activation,
-    GradFromOut,
-    grad_from_out,
-)
+from oprack_nn.ops._activation import Activation
 
 _AXIS = "Dim whose elements compete; may be negative."
 _DATA_FORMAT = Attr("AnyLayout", "Layout of X for oneDNN's kernel.", extra=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
 
 from oprack_tensor.dims import normal_axis
-from oprack_tensor.ops._attrs import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
 
 
 class Concat(OpDef, type="concat"):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType
 
 from oprack_tensor.dims import broadcast_dims, given_ints
-from oprack_tensor.ops._attrs import MKLDNN_DATA_TYPE, USE_MKLDNN
 
 
 class ExpandV2(OpDef, type="expand_v2"):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from oprack.op import Attr, Input, OpDef, OpVersion, Output, dtype_of_attr, empty_grad
+from oprack.op.families import USE_MKLDNN
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints
-from oprack_tensor.ops._attrs import USE_MKLDNN
 
 
 class FillConstant(OpDef, type="fill_constant"):

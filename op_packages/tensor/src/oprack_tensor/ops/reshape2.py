@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, reshape_dims
-from oprack_tensor.ops._attrs import MKLDNN_DATA_TYPE, USE_MKLDNN
 
 
 def _infer_shape(ctx):

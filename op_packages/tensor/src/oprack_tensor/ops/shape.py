@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import VarType
-
-from oprack_tensor.ops._attrs import MKLDNN_DATA_TYPE, USE_MKLDNN
 
 
 class Shape(OpDef, type="shape"):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op.families import USE_MKLDNN
 
 from oprack_tensor.dims import normal_axis
-from oprack_tensor.ops._attrs import USE_MKLDNN
 
 
 class Stack(OpDef, type="stack"):

@@ -1,0 +1,119 @@
+"""Bases that definitions of element-wise ops share, in any pack: slots, shape rules, makers of their gradients.
+
+    class Relu(Unary, type="relu"):
+        make_grad = grad_from_out
+
+    class ReluGrad(GradFromOut, type="relu_grad"):
+        ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oprack.op.attrs import Attr
+from oprack.op.definition import GradOpDef, OpDef
+from oprack.op.grad import GradOp
+from oprack.op.proto import Input, Output
+
+# Attributes by which Paddle chooses a kernel library; programs carry them, oprack chooses by kernels' priorities.
+USE_CUDNN = Attr(False, "Paddle: prefer the cuDNN kernel.", extra=True)
+USE_MKLDNN = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
+USE_QUANTIZER = Attr(False, "Paddle: marked for quantisation.", extra=True)
+MKLDNN_DATA_TYPE = Attr("float32", "Paddle: dtype of the oneDNN kernel.", extra=True)
+
+
+def like(ctx: Any, pairs: Sequence[tuple[str, str]]) -> None:
+    """Part of an infer_shape: each output gets the shape and LoD of an input; pairs are (output, input)."""
+    for out, source in pairs:
+        if ctx.has_input(source):
+            ctx.set_dim(out, ctx.dim(source))
+            ctx.share_lod(source, out)
+
+
+class Unary(OpDef):
+    """An element-wise function of one input."""
+
+    X = Input("Tensor of any shape.")
+    Out = Output("Shape and LoD of X.")
+
+    def infer_shape(ctx):
+        like(ctx, [("Out", "X")])
+
+
+class GradFromX(GradOpDef):
+    """Gradient of a Unary whose derivative is a function of X."""
+
+    X = Input("Input of the forward op.")
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Gradient of X, shape of X.")
+    inplace = {"Out@GRAD": "X@GRAD"}
+
+    def infer_shape(ctx):
+        like(ctx, [("X@GRAD", "X")])
+
+
+class GradFromOut(GradOpDef):
+    """Gradient of a Unary whose derivative is a function of Out."""
+
+    Out = Input("Output of the forward op.")
+    Out_grad = Input("Gradient of Out.")
+    X_grad = Output("Gradient of X, shape of Out.")
+    inplace = {"Out@GRAD": "X@GRAD"}
+
+    def infer_shape(ctx):
+        like(ctx, [("X@GRAD", "Out")])
+
+
+class DoubleGradFromX(GradOpDef):
+    """Gradient of a GradFromX that depends on X and on Out@GRAD."""
+
+    X = Input("Input of the forward op.")
+    grad_out = Input("Gradient of Out.")
+    grad_x_grad = Input("Gradient of X@GRAD.")
+    X_grad = Output("Gradient of X, shape of X.")
+    grad_out_grad = Output("Gradient of Out@GRAD, shape of X.")
+    inplace = {"grad_x@GRAD": "grad_out@GRAD"}
+
+    def infer_shape(ctx):
+        like(ctx, [("X@GRAD", "X"), ("grad_out@GRAD", "X")])
+
+
+def grad_from_x(fwd):
+    """make_grad: `<type>_grad` that reads X and Out@GRAD."""
+    return GradOp(
+        fwd.type + "_grad",
+        X=fwd.input("X"),
+        Out_grad=fwd.output_grad("Out"),
+        X_grad=fwd.input_grad("X"),
+        attrs=fwd.attrs,
+    )
+
+
+def grad_from_out(fwd):
+    """make_grad: `<type>_grad` that reads Out and Out@GRAD."""
+    return GradOp(
+        fwd.type + "_grad",
+        Out=fwd.output("Out"),
+        Out_grad=fwd.output_grad("Out"),
+        X_grad=fwd.input_grad("X"),
+        attrs=fwd.attrs,
+    )
+
+
+def double_grad_from_x(type):
+    """make_grad of a GradFromX whose gradient is the DoubleGradFromX of that type."""
+
+    def make_grad(fwd):
+        return GradOp(
+            type,
+            X=fwd.input("X"),
+            grad_out=fwd.input("Out@GRAD"),
+            grad_x_grad=fwd.output_grad("X@GRAD"),
+            X_grad=fwd.input_grad("X"),
+            grad_out_grad=fwd.input_grad("Out@GRAD"),
+            attrs=fwd.attrs,
+        )
+
+    return make_grad
