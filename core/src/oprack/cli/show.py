@@ -97,7 +97,10 @@ def _report(program: Program, feeds: list[str], fetches: list[str], manager: Pac
             {"op": t, "count": n, "pack": manager.owner(t) if known[t] else None} for t, n in sorted(counts.items())
         ],
         "missing_ops": sorted(t for t in counts if not known[t]),
-        "newer_ops": _newer(program, manager, known),
+        "newer_ops": [
+            {"op": t, "saved_with": saved, "installed": installed}
+            for t, (saved, installed) in manager.newer_ops(counts, program.desc.op_version_map).items()
+        ],
     }
 
 
@@ -109,15 +112,6 @@ def _bytes(var: VarDesc) -> int:
     if var.shape is None or var.dtype not in DTYPE_NAMES or any(d < 0 for d in var.shape):
         return 0
     return math.prod(var.shape) * numpy_dtype(var.dtype).itemsize
-
-
-def _newer(program: Program, manager: PackManager, known: dict[str, bool]) -> list[dict[str, Any]]:
-    """Ops that the program was saved with in a newer version than the installed pack knows."""
-    return [
-        {"op": t, "saved_with": v, "installed": manager.op_version(t)}
-        for t, v in sorted(program.desc.op_version_map.items())
-        if known.get(t) and v > manager.op_version(t)
-    ]
 
 
 def _print(report: dict[str, Any]) -> None:

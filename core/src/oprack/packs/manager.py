@@ -139,12 +139,12 @@ class PackManager:
         self._index, self._packs = index, packs
         self.revision += 1
 
-    def _warn(self, text: str, *key: str) -> None:
+    def _warn(self, text: str, *key: str, category: type[PackWarning] = BrokenPackWarning) -> None:
         with self._lock:
             new = key not in self._warned
             self._warned.add(key)
         if new:
-            warn(text, BrokenPackWarning)
+            warn(text, category)
 
     # Packs ------------------------------------------------------------------------------------------------------------
     def packs(self) -> list[PackInfo]:
@@ -244,6 +244,18 @@ class PackManager:
             raise MissingPackError(report.missing(missing, self._packs or (), definers))
         for op_type in wanted:
             self._definer(op_type)
+
+    def newer_ops(self, op_types: Iterable[str], versions: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+        """Those of the ops that a program was saved with in a newer version than is installed: (saved, installed)."""
+        known = {t: self.op_version(t) for t in sorted(set(op_types)) if t in versions and self.has_op(t)}
+        return {t: (versions[t], v) for t, v in known.items() if versions[t] > v}
+
+    def warn_of_newer_ops(self, op_types: Iterable[str], versions: Mapping[str, int]) -> None:
+        """Warn (PackWarning), once an op, of what `newer_ops` finds."""
+        for op_type, (saved, installed) in self.newer_ops(op_types, versions).items():
+            pack = self._definer(op_type).pack
+            text = report.newer_op(op_type, saved, installed, pack)
+            self._warn(text, "newer op", op_type, str(saved), category=PackWarning)
 
     # Kernels ----------------------------------------------------------------------------------------------------------
     def kernel_map(self, op_type: str, place_kind: str) -> OpKernelMap:

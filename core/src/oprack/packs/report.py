@@ -78,6 +78,13 @@ def broken_kernel(op_type: str, place: str, pack: Pack, error: Exception) -> str
     )
 
 
+def newer_op(op_type: str, saved: int, installed: int, pack: Pack) -> str:
+    return (
+        f"op {op_type}: the program was saved with version {saved}, but pack {_label(pack)} knows version {installed}: "
+        "results may differ; upgrade the pack"
+    )
+
+
 def duplicate(name: str, packs: Sequence[Pack], what: str = "op") -> str:
     return (
         f"{what} {name!r} is defined by {' and by '.join(_label(p) for p in packs)}; expected one pack. Block one with "

@@ -72,7 +72,9 @@ class PreparedProgram:
         self._packs_revision = manager.revision
         self._blocks: dict[int, PreparedBlock] = {}
         check_nesting(desc)
-        manager.require_ops({op.type for block in desc.blocks for op in block.ops})
+        op_types = {op.type for block in desc.blocks for op in block.ops}
+        manager.require_ops(op_types)
+        manager.warn_of_newer_ops(op_types, desc.op_version_map)
 
     def is_current(self, manager: Any) -> bool:
         """Whether it was made from the packs as they are now."""
