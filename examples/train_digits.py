@@ -74,7 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     predictor = run.finish(test_program, [image], [probabilities])
     (answer,) = common.predict(predictor, {"image": images[held[:10]]})
-    print(f"the saved model reads {answer.array.argmax(axis=1).tolist()}; right is {labels[held[:10], 0].tolist()}")
+    print(f"the labels say        {' '.join(map(str, labels[held[:10], 0]))}")
+    print(f"the saved model reads {' '.join(map(str, answer.array.argmax(axis=1)))}")
     return 0
 
 
