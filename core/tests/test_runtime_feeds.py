@@ -13,6 +13,7 @@ from oprack.errors import (
     BlockDepthError,
     CorruptModelError,
     FeedError,
+    FeedNameError,
     FeedShapeError,
     FetchNameError,
 )
@@ -182,3 +183,11 @@ def test_one_variable_in_two_columns(program: Program) -> None:
     for prepared in (False, True):
         a, b = Executor(prepared=prepared).run(program, {"x": X}, scope=Scope())
         assert (a == 2 * X).all() and (b == 2 * X).all()
+
+
+def test_a_wrong_name_lists_what_was_made_to_be_fed(program: Program) -> None:
+    with pytest.raises(FeedNameError, match="'q' is no variable of the program. It has no feed ops."):
+        Executor().run(program, {"q": X}, ["y"], Scope())
+    program.global_block().vars["x"].need_check_feed = True  # as layers.data says
+    with pytest.raises(FeedNameError, match="'q' is no variable of the program. The program's inputs are 'x'."):
+        Executor().run(program, {"q": X}, ["y"], Scope())

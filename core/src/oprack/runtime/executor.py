@@ -168,10 +168,11 @@ class Executor(NaiveExecutor):
         missing = [n for n in inputs if n not in feed]
         unknown = [n for n in feed if block.find_var_recursive(n) is None]
         if missing or unknown:
+            known = inputs or [v.name for v in block.vars.values() if v.need_check_feed]
             raise FeedNameError(
                 (f"feed: {', '.join(map(repr, unknown))} is no variable of the program. " if unknown else "")
                 + (f"feed: input {', '.join(map(repr, missing))} was not fed. " if missing else "")
-                + (f"The program's inputs are {', '.join(map(repr, inputs))}." if inputs else "It has no feed ops.")
+                + (f"The program's inputs are {', '.join(map(repr, known))}." if known else "It has no feed ops.")
             )
         values = {n: as_fed_value(n, v, block.find_var_recursive(n)) for n, v in feed.items()}
         set_feeds(block, values, local)
