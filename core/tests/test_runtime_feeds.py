@@ -186,8 +186,8 @@ def test_one_variable_in_two_columns(program: Program) -> None:
 
 
 def test_a_wrong_name_lists_what_was_made_to_be_fed(program: Program) -> None:
-    with pytest.raises(FeedNameError, match="'q' is no variable of the program. It has no feed ops."):
+    with pytest.raises(FeedNameError, match=r"'q' is no variable of the program. It has no feed ops."):
         Executor().run(program, {"q": X}, ["y"], Scope())
     program.global_block().vars["x"].need_check_feed = True  # as layers.data says
-    with pytest.raises(FeedNameError, match="'q' is no variable of the program. The program's inputs are 'x'."):
+    with pytest.raises(FeedNameError, match=r"'q' is no variable of the program. The program's inputs are 'x'."):
         Executor().run(program, {"q": X}, ["y"], Scope())
