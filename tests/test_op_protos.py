@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,33 @@ def test_version(op_type: str) -> None:
     info = default_manager().op_info(op_type)
     assert info.version == want
     assert default_manager().op_version(op_type) == want, "the manifest says another version; run `oprack manifest`"
+
+
+DTYPES = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint", "c": "complex"}
+# Paddle's kernel -> why ours takes other dtypes
+OTHER_DTYPES = {
+    "beam_search": "scores are floats; Paddle's list also holds the dtypes of its ids",
+    "edit_distance": "chosen by the dtype of the tokens, in Paddle by that of the result",
+    "hard_swish": "complex numbers have no minimum",
+    "roi_align": "the weights between integer pixels are no integers",
+    "roi_pool": "regions in integer arithmetic would lose their scale",
+}
+
+
+def _paddles_dtypes(op_type: str) -> set[str]:
+    """Names of the dtypes of Paddle's plain CPU kernels."""
+    short = (reference()["ops"][op_type].get("kernels") or {}).get("cpu", "").split()
+    return {re.sub(r"^([a-z]+)(\d+)$", lambda m: DTYPES[m[1]] + m[2], name) for name in short}
+
+
+@pytest.mark.parametrize("op_type", [t for t in OP_TYPES if t in reference()["ops"]])
+def test_kernels_take_every_dtype_that_paddles_do(op_type: str) -> None:
+    manager = default_manager()
+    if manager.operator_class(op_type) is not None:
+        return  # it runs itself, on any dtype
+    ours = {d for spec in manager.kernel_map(op_type, "cpu") if spec.library == "plain" for d in spec.dtypes}
+    missing = _paddles_dtypes(op_type) - ours
+    assert bool(missing) == (op_type in OTHER_DTYPES), f"no kernel for {sorted(missing)}"
 
 
 def test_every_op_of_the_inference_list_is_there() -> None:
