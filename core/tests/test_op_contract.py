@@ -13,6 +13,7 @@ from oprack.op import (
     DefaultGradOpMaker,
     GradOp,
     GradOpMaker,
+    IdentityFacet,
     InferShapeFacet,
     InplaceFacet,
     Input,
@@ -139,15 +140,20 @@ class Grad(GradOpMaker):
         return GradOp("g", Out_grad=fwd.output_grad("Out"), X_grad=fwd.input_grad("X"))
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0), (2, 0, 4, 1, 3)])
+class Identity(IdentityFacet):
+    def __call__(self, ctx: Any) -> bool:
+        return ctx.attr("scale") == 1
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4, 5), (5, 4, 3, 2, 1, 0), (2, 0, 4, 1, 5, 3)])
 def test_facets_are_told_by_their_base_class_in_any_order(order: tuple[int, ...]) -> None:
-    facets = (Maker, Shape, Inplace, NoNeed, Grad())
+    facets = (Maker, Shape, Inplace, NoNeed, Grad(), Identity)
     info = OpInfo("thing")
     set_facets(info, [facets[i] for i in order], "pack-a")
     assert info.proto.doc == "Documentation." and [*info.proto.attrs] == ["scale"]
     assert info.inplace == {"X": "Out"} and info.no_need_buffer_vars == ("X",)
     assert isinstance(info.infer_shape, Shape) and isinstance(info.grad_op_maker, Grad)
-    assert set(info.owners.values()) == {"pack-a"}
+    assert isinstance(info.identity, Identity) and set(info.owners.values()) == {"pack-a"}
 
 
 def test_a_second_setter_is_an_error_that_names_both() -> None:
