@@ -19,5 +19,5 @@ def any_size(monkeypatch):
     """Small tensors go to oneDNN, too."""
     from oprack_onednn.served import Limits
 
-    for name in ("eltwise", "binary", "moved", "product"):
+    for name in ("eltwise", "binary", "moved", "product", "together"):
         monkeypatch.setattr(Limits, name, 0)

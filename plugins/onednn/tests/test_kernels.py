@@ -281,7 +281,7 @@ PRODUCTS = [
 
 @pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("case", PRODUCTS, ids=str)
-def test_matmul_v2(monkeypatch, case, fixed):
+def test_matmul_v2(any_size, monkeypatch, case, fixed):
     x, y, attrs = case
     y = constant(normal(*y)) if fixed else normal(*y)
     agree(*both(monkeypatch, matmul.matmul_v2, "matmul_v2", normal(*x), y, **attrs))
@@ -299,7 +299,7 @@ GRADIENTS = [
 
 
 @pytest.mark.parametrize("case", GRADIENTS, ids=str)
-def test_matmul_v2_grad(monkeypatch, case):
+def test_matmul_v2_grad(any_size, monkeypatch, case):
     x, y, attrs = case
     x, y = normal(*x), normal(*y)
     ctx = Context("matmul_v2", {"trans_x": False, "trans_y": False} | attrs)
@@ -309,21 +309,21 @@ def test_matmul_v2_grad(monkeypatch, case):
         agree(g, w)
 
 
-def test_mul_grad(monkeypatch):
+def test_mul_grad(any_size, monkeypatch):
     args = (normal(6, 5, 40), normal(5, 8, 30), normal(6, 5, 30))
     got, want = both(monkeypatch, matmul_grad.mul_grad, "mul_grad", *args, x_num_col_dims=2, y_num_col_dims=2)
     for g, w in zip(got, want, strict=True):
         agree(g, w)
 
 
-def test_matmul_of_views(monkeypatch):
+def test_matmul_of_views(any_size, monkeypatch):
     """Heads of an attention: batch dims in another order than the memory's."""
     q, k = (normal(2, 30, 4, 16, seed=i).transpose(0, 2, 1, 3) for i in range(2))
     agree(*both(monkeypatch, matmul.matmul_v2, "matmul_v2", q, k, trans_y=True))
     agree(*both(monkeypatch, matmul.matmul, "matmul", q, k, transpose_Y=True, alpha=0.25))
 
 
-def test_mul_and_bmm(monkeypatch):
+def test_mul_and_bmm(any_size, monkeypatch):
     args = (normal(6, 5, 40), normal(5, 8, 30))
     agree(*both(monkeypatch, matmul.mul, "mul", *args, x_num_col_dims=2, y_num_col_dims=2))
     agree(*both(monkeypatch, matmul.bmm, "bmm", normal(6, 30, 40), normal(6, 40, 50)))
@@ -351,7 +351,7 @@ def test_concat(monkeypatch, axis):
 @pytest.mark.parametrize("lengths", [[7], [3, 0, 9, 1, 0], [0, 0, 5], [4] * 40, list(range(60))], ids=str)
 @pytest.mark.parametrize("attrs", [{}, dict(is_reverse=True), dict(origin_mode=True, activation="relu")], ids=str)
 @pytest.mark.parametrize("more", [False, True])
-def test_gru(monkeypatch, lengths, attrs, more):
+def test_gru(any_size, monkeypatch, lengths, attrs, more):
     size, offsets = 32, np.cumsum([0, *lengths]).tolist()
     x, w = normal(offsets[-1], 3 * size), constant(normal(size, 3 * size) * 0.2)
     others = (normal(len(lengths), size), normal(1, 3 * size)) if more else ()

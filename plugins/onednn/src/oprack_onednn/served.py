@@ -18,12 +18,16 @@ PRIORITY = 10
 
 
 class Limits:
-    """Below these sizes NumPy is faster than a primitive's call. eltwise, binary, moved: elements. product: m n k."""
+    """Below these sizes NumPy is faster than a primitive's call.
+
+    eltwise, binary, moved: elements. product: m n k. together: sequences per step of a recurrence.
+    """
 
     eltwise = 1 << 12
     binary = 1 << 14
     moved = 1 << 14
-    product = 1 << 15
+    product = 1 << 18
+    together = 4
 
 
 def served(*op_types: str, view: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

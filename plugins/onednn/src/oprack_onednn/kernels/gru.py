@@ -13,7 +13,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, Weights, address, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import served
+from oprack_onednn.served import Limits, served
 
 _ROWS = 16
 _GATES = {"sigmoid": "logistic", "tanh": "tanh", "relu": "relu"}
@@ -88,6 +88,8 @@ def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_re
         return NotImplemented
     order = Order(lod[-1], is_reverse)
     count, rows = len(order.order), len(order.rows)
+    if rows < Limits.together * len(order.ends):
+        return NotImplemented
     key = (size, gate_activation, activation, origin_mode)
     if THREAD.plan(("gru", rounded(1), *key), StepPlan, rounded(1), *key) is None:
         return NotImplemented
