@@ -148,19 +148,21 @@ DTYPES = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint", "c": "complex"}
 OTHER_DTYPES = {
     "beam_search": "scores are floats; Paddle's list also holds the dtypes of its ids",
     "edit_distance": "chosen by the dtype of the tokens, in Paddle by that of the result",
-    "hard_swish": "complex numbers have no minimum",
-    "roi_align": "the weights between integer pixels are no integers",
-    "roi_pool": "regions in integer arithmetic would lose their scale",
+    **dict.fromkeys(("hard_swish", "hard_swish_grad"), "complex numbers have no minimum"),
+    **dict.fromkeys(("roi_align", "roi_align_grad"), "the weights between integer pixels are no integers"),
+    **dict.fromkeys(("roi_pool", "roi_pool_grad"), "regions in integer arithmetic would lose their scale"),
+    "elementwise_div_grad_grad": "truth values have no quotient",
 }
 
 
 def _paddles_dtypes(op_type: str) -> set[str]:
     """Names of the dtypes of Paddle's plain CPU kernels."""
-    short = (reference()["ops"][op_type].get("kernels") or {}).get("cpu", "").split()
+    entry = reference()["ops"].get(op_type) or reference()["noproto"][op_type]
+    short = (entry.get("kernels") or {}).get("cpu", "").split()
     return {re.sub(r"^([a-z]+)(\d+)$", lambda m: DTYPES[m[1]] + m[2], name) for name in short}
 
 
-@pytest.mark.parametrize("op_type", [t for t in OP_TYPES if t in reference()["ops"]])
+@pytest.mark.parametrize("op_type", [t for t in OP_TYPES if t in reference()["ops"] or t in reference()["noproto"]])
 def test_kernels_take_every_dtype_that_paddles_do(op_type: str) -> None:
     manager = default_manager()
     if manager.operator_class(op_type) is not None:
