@@ -36,23 +36,23 @@ def powers(b1pow, b2pow, beta1, beta2, use_global):
     return b1pow * b1pow.dtype.type(beta1), b2pow * b2pow.dtype.type(beta2)
 
 
-def _lazy(p, grad, m1, m2, lr, b1, b2, rates):
-    """As `step`, in the rows that the gradient holds."""
+def _lazy(p, grad, m1, m2, lr, b1, b2, rates, out):
+    """As `step`, in the rows that the gradient holds. out: the memory of p when it may be overwritten, else None."""
     merged = grad.merged()
     rows = merged.rows
-    new = p.copy(), m1.copy(), m2.copy()
+    new = p.copy() if out is None else out, m1.copy(), m2.copy()
     found = step(p[rows], merged.value, m1[rows], m2[rows], lr, b1, b2, *rates, np)
     for target, value in zip(new, found, strict=True):
         target[rows] = value
     return new
 
 
-def _update(param, grad, lr, m1, m2, b1pow, b2pow, master, rates, lazy, multi_precision, use_global, xp):
+def _update(param, grad, lr, m1, m2, b1pow, b2pow, master, rates, lazy, multi_precision, use_global, xp, out=None):
     p = working(param, master, multi_precision)
     scalars = scalar(lr, p.dtype), scalar(b1pow, p.dtype), scalar(b2pow, p.dtype)
     if isinstance(grad, SelectedRows):
         if lazy:
-            new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates)
+            new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates, out if p is param else None)
         else:
             new, new1, new2 = step(p, dense(grad, p.dtype), m1, m2, *scalars, *rates, xp)
     else:
@@ -112,13 +112,14 @@ def adam_rows(
     lazy_mode,
     multi_precision,
     use_global_beta_pow,
+    out=None,
 ):
     same = skipped(SkipUpdate, Param, Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam)
     if same is not None:
         return same
     rates = number(Beta1Tensor, beta1), number(Beta2Tensor, beta2), number(EpsilonTensor, epsilon)
     state = Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam
-    return _update(Param, Grad, LearningRate, *state, rates, lazy_mode, multi_precision, use_global_beta_pow, np)
+    return _update(Param, Grad, LearningRate, *state, rates, lazy_mode, multi_precision, use_global_beta_pow, np, out)
 
 
 @kernel("merged_adam", place=BOTH, dtypes=REALS)
