@@ -34,7 +34,7 @@ def attributes(entries: list[dict[str, Any]]) -> list[str]:
         if "extra" in entry["flags"]:
             continue
         default = "required" if "required" in entry["flags"] else f"default `{entry['default']!r}`"
-        checks = "".join(f" Expected: {check}." for check in entry["checks"])
+        checks = f" Expected: {', and '.join(entry['checks'])}." if entry["checks"] else ""
         lines.append(f"- `{entry['name']}` ({entry['type']}, {default}): {entry['doc']}{checks}")
     return ["**Attributes**", "", *lines, ""] if lines else []
 

@@ -118,9 +118,9 @@ def _print(facts: dict[str, Any]) -> None:
         for slot in facts[title]:
             _entry(slot["name"], slot["flags"], slot["doc"])
     print("\nAttributes:" + ("" if facts["attrs"] else " none"))
-    for a in facts["attrs"]:
+    for a in sorted(facts["attrs"], key=lambda a: "extra" in a["flags"]):
         default = "" if "required" in a["flags"] else f" = {a['default']!r}"
-        checks = "".join(f" Expected: {c}." for c in a["checks"])
+        checks = f" Expected: {', and '.join(a['checks'])}." if a["checks"] else ""
         _entry(f"{a['name']}: {a['type']}{default}", a["flags"], a["doc"] + checks)
     gradient = facts["gradient"]
     words = {"none": "none: not differentiable", "empty": "none on purpose: nothing flows back"}
