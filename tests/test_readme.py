@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oprack import Executor, PackManager, Program, Scope, inference
+from oprack import Executor, PackManager, Program, Scope, inference, unique_name
 from oprack.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[1]
@@ -45,6 +45,18 @@ def test_the_predictor_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"image": np.load(folder / "in_0.npy"), "feed_rest": feed_rest}
     exec(code, names)
     assert np.isfinite(names["answer"]).all() and names["answer"].size
+
+
+def test_the_training_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (snippet,) = [s for s in SNIPPETS if "minimize" in s]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    with unique_name.guard():
+        exec(snippet, names)
+    assert names["cost"] < 0.3 and names["step"] == 50
+    predictor = inference.create_predictor(inference.Config("model.pdmodel", "model.pdiparams"))
+    (classes,) = predictor.run([np.float32([[1, 1, 1, 1], [-1, -1, -1, 0]])])
+    assert classes.argmax(axis=1).tolist() == [1, 0]
 
 
 def test_the_commands_exist() -> None:
