@@ -68,6 +68,31 @@ def test_a_depthwise_convolution():
     assert op_types(check_passes(case, "onednn_fuse_conv2d", **CLOSE)) == ["onednn_conv2d"]
 
 
+@pytest.mark.parametrize(
+    "w, attrs",
+    [
+        ((6, 5, 2, 2), {"strides": [2, 2]}),
+        ((6, 5, 3, 3), {"strides": [2, 2], "paddings": [1, 1], "output_padding": [1, 0]}),
+        ((6, 2, 3, 3), {"groups": 2, "dilations": [2, 1]}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("excluded", [(), ("onednn",)])
+def test_a_transposed_convolution(w, attrs, excluded):
+    outputs = w[1] * attrs.get("groups", 1)
+    conv = ("conv2d_transpose", {"Input": "x", "Filter": "w"}, {"Output": "y0"}, attrs)
+    ops = [conv, after("elementwise_add", 0, {"axis": 1}, Y="b"), after("sigmoid", 1)]
+    case = PassCase({"x": normal(2, 6, 9, 10)}, {"w": normal(*w), "b": normal(outputs)}, ops)
+    optimized = check_passes(case, "onednn_fuse_conv2d", **CLOSE)
+    assert op_types(optimized) == ["onednn_conv2d_transpose"]
+    program, scope = case.build()
+    passes = [p for p in select_passes() if p.name == "onednn_fuse_conv2d"]
+    fused = optimize(program.desc, scope, keep=case.fetches(), passes=passes).program
+    executor = oprack.Executor(excluded_libraries=excluded)
+    (want,), (got,) = (executor.run(p, case.feeds, case.fetches(), scope) for p in (program, fused))
+    np.testing.assert_allclose(got, want, **CLOSE)
+
+
 def test_channels_last_programs_are_left_alone():
     conv = ("conv2d", {"Input": "x", "Filter": "w"}, {"Output": "y0"}, {"data_format": "NHWC"})
     case = PassCase({"x": normal(1, 8, 8, 3)}, {"w": normal(4, 3, 3, 3)}, [conv, after("relu", 0)])

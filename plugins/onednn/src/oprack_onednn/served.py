@@ -91,7 +91,7 @@ def plain_kernel(op_type: str) -> PlainKernel:
     manager = default_manager()
     proto = manager.op_info(op_type).proto
     for spec in manager.kernel_map(op_type, "cpu"):
-        if spec.library != "plain" or "float32" not in spec.dtypes or spec.when is not None:
+        if spec.library != "plain" or "float32" not in spec.dtypes or spec.when is not None or spec.view:
             continue
         signature = bind_signature(spec.function, proto)
         if any(container not in ("", "LoDTensor") for _, _, container in signature.inputs):

@@ -24,7 +24,7 @@ def grouped(shape, groups):
     return (groups, k // groups, *rest) if groups > 1 else tuple(shape)
 
 
-def chain(post_ops, residual):
+def chain(post_ops, residual=None):
     """(attributes of the primitive, index of the residual among the post-ops or None)."""
     parts, at = [], None
     for i, text in enumerate(post_ops):

@@ -1,16 +1,20 @@
-"""conv2d_transpose and depthwise_conv2d_transpose."""
+"""conv2d_transpose and depthwise_conv2d_transpose, and onednn_conv2d_transpose: with what follows."""
 
 from __future__ import annotations
 
 import numpy as np
+from oprack.kernel import kernel
+from oprack.types import FLOATS
 
 from oprack_onednn import _c
+from oprack_onednn.kernels._steps import Step, after
+from oprack_onednn.kernels.conv import chain
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, address, channels_last_desc, empty_image, image_desc, is_constant
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims, element_strides
+from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, dims, element_strides
 from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import served
+from oprack_onednn.served import plain_step, served, step
 
 
 def filter_view(w, groups):
@@ -25,7 +29,19 @@ class ConvTransposePlan:
     """A transposed convolution of one shape, all of it in channels-last memory. copies: of the bias in its memory."""
 
     def __init__(
-        self, x, w, strides, paddings, dilations, groups, algorithm, output_size, output_padding, bias, constant
+        self,
+        x,
+        w,
+        strides,
+        paddings,
+        dilations,
+        groups,
+        algorithm,
+        output_size,
+        output_padding,
+        bias,
+        constant,
+        post_ops,
     ):
         n, _, *spatial = x.shape
         ksize = w.shape[2:]
@@ -39,7 +55,7 @@ class ConvTransposePlan:
         elif output_padding:
             out = [o + e for o, e in zip(out, output_padding, strict=True)]
         before = [a for a, _ in pads]
-        after = [r - a - o for r, a, o in zip(reach, before, out, strict=True)]
+        behind = [r - a - o for r, a, o in zip(reach, before, out, strict=True)]
         if 0 in x.shape or 0 in w.shape or min(before) < 0 or min(out) < 1 or not w.flags.c_contiguous:
             raise NotServedError("negative padding, an empty tensor or a filter that is a view")
         self.shape, self.copies = (n, w.shape[1] * groups, *out), 1
@@ -59,8 +75,8 @@ class ConvTransposePlan:
             dims(strides),
             dims(d - 1 for d in dilations),
             dims(before),
-            dims(after),
-            Attributes(),
+            dims(behind),
+            chain(post_ops)[0],
         )
         plan = self.plan = Plan()
         given = plan.input(image_desc(x))
@@ -82,7 +98,7 @@ class TilePlan:
     Filter [C, K, kh, kw] is read as [C, kh, kw, K], so that the product's rows are tiles in channels-last memory.
     """
 
-    def __init__(self, x, w, bias, constant):
+    def __init__(self, x, w, bias, constant, post_ops):
         n, c, height, width = x.shape
         _, k, kh, kw = w.shape
         self.shape = (n, k, height * kh, width * kw)
@@ -93,7 +109,7 @@ class TilePlan:
         source, rows = channels_last_desc(x.shape), MemoryDesc.strided((n * height * width, tile))
         row = MemoryDesc.strided((1, tile)) if bias else None
         pixels = MemoryDesc.strided((n * height * width, c))
-        desc = PrimitiveDesc("matmul", LIBRARY.engine, pixels, matrix, row, rows, Attributes())
+        desc = PrimitiveDesc("matmul", LIBRARY.engine, pixels, matrix, row, rows, chain(post_ops)[0])
         plan = self.plan = Plan()
         given = plan.input(image_desc(x))
         self.weights = Weights(view, dense) if constant else None
@@ -112,13 +128,35 @@ class TilePlan:
 
 def build(x, w, *attrs):
     """The plan that suits the shapes."""
-    strides, paddings, dilations, groups, padding, output_size, output_padding, bias, constant = attrs
+    strides, paddings, dilations, groups, padding, output_size, output_padding, bias, constant, post_ops = attrs
     size = tuple(s * t for s, t in zip(x.shape[2:], strides, strict=True))
     simple = groups == 1 and set(dilations) == {1} and padding != "SAME" and not any(output_padding)
     if simple and not any(paddings) and tuple(strides) == w.shape[2:] and output_size in ((), size):
         if x.size and w.size and w.flags.c_contiguous:
-            return TilePlan(x, w, bias, constant)
+            return TilePlan(x, w, bias, constant, post_ops)
     return ConvTransposePlan(x, w, *attrs)
+
+
+def compute(x, w, bias, strides, paddings, dilations, groups, padding, output_size, output_padding, post_ops=()):
+    """The result for [N, C, H, W]; None when there is no plan."""
+    if bias is not None and not bias.flags.c_contiguous:
+        return None
+    attrs = (
+        *(tuple(strides), tuple(paddings), tuple(dilations), groups, padding),
+        *(tuple(output_size), tuple(output_padding), bias is not None, is_constant(w), tuple(post_ops)),
+    )
+    key = ("conv2d_transpose", x.shape, x.strides, w.shape, w.strides, attrs)
+    found = THREAD.plan(key, build, x, w, *attrs)
+    if found is None:
+        return None
+    y = empty_image(found.shape)
+    weights = address(w) if found.weights is None else found.weights.address(w)
+    if bias is None:
+        found.plan.run(THREAD, address(x), weights, address(y))
+    else:
+        row = bias if found.copies == 1 else np.tile(bias.reshape(-1), found.copies)
+        found.plan.run(THREAD, address(x), weights, address(y), address(row))
+    return y
 
 
 @served("conv2d_transpose", "depthwise_conv2d_transpose")
@@ -126,23 +164,31 @@ def conv2d_transpose(
     Input, Filter, Bias=None, *, strides, paddings, dilations, groups, padding_algorithm, output_size, output_padding,
     data_format, ctx,
 ):  # fmt: skip
-    if Bias is not None and not Bias.flags.c_contiguous:
-        return NotImplemented
     x = Input.transpose(0, 3, 1, 2) if data_format == "NHWC" else Input
-    constant = is_constant(Filter)
-    attrs = (
-        tuple(strides), tuple(paddings), tuple(dilations), groups, padding_algorithm, tuple(output_size),
-        tuple(output_padding), Bias is not None, constant,
-    )  # fmt: skip
-    key = ("conv2d_transpose", x.shape, x.strides, Filter.shape, Filter.strides, attrs)
-    found = THREAD.plan(key, build, x, Filter, *attrs)
-    if found is None:
+    attrs = (strides, paddings, dilations, groups, padding_algorithm, output_size, output_padding)
+    y = compute(x, Filter, Bias, *attrs)
+    if y is None:
         return NotImplemented
-    y = empty_image(found.shape)
-    weights = address(Filter) if found.weights is None else found.weights.address(Filter)
-    if Bias is None:
-        found.plan.run(THREAD, address(x), weights, address(y))
-    else:
-        bias = Bias if found.copies == 1 else np.tile(Bias.reshape(-1), found.copies)
-        found.plan.run(THREAD, address(x), weights, address(y), address(bias))
     return y.transpose(0, 2, 3, 1) if data_format == "NHWC" else y
+
+
+@served("onednn_conv2d_transpose")
+def onednn_conv2d_transpose(
+    Input, Filter, Bias=None, *, strides, paddings, dilations, groups, padding_algorithm, output_padding, post_ops, ctx
+):
+    attrs = (strides, paddings, dilations, groups, padding_algorithm, (), output_padding)
+    y = compute(Input, Filter, Bias, *attrs, post_ops)
+    return by_steps(Input, Filter, Bias, ctx.attrs, step) if y is None else y
+
+
+@kernel("onednn_conv2d_transpose", place="cpu", dtypes=FLOATS)
+def plain_conv2d_transpose(Input, Filter, Bias=None, *, ctx):
+    return by_steps(Input, Filter, Bias, ctx.attrs, plain_step)
+
+
+def by_steps(x, w, bias, attrs, run):
+    """The transposed convolution, then what follows it."""
+    names = ("strides", "paddings", "dilations", "groups", "padding_algorithm", "output_padding")
+    own = {name: attrs[name] for name in names}
+    y = run("conv2d_transpose", {"Input": x, "Filter": w}, Step.of("conv2d_transpose", **own))
+    return after(y, 1, bias, None, attrs["post_ops"], run)

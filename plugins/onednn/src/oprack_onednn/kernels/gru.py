@@ -13,7 +13,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, Weights, address, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, served
+from oprack_onednn.served import Limits, plain_step, served
 
 _ROWS = 16
 _GATES = {"sigmoid": "logistic", "tanh": "tanh", "relu": "relu"}
@@ -81,39 +81,48 @@ class Order:
 
 @served("gru")
 def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_reverse, origin_mode, ctx):
-    if not is_constant(Weight) or activation not in _GATES or gate_activation not in _GATES or not len(Input):
+    if not is_constant(Weight):
         return NotImplemented
-    lod, size = ctx.lod("Input"), Weight.shape[0]
-    if not lod or size < 16:
-        return NotImplemented
+    key = (Weight.shape[0], gate_activation, activation, origin_mode)
+    hidden = walk(Input, Weight, H0, Bias, is_reverse, ctx.lod("Input"), key)
+    if hidden is None:
+        arrays = {"Input": Input, "Weight": Weight, "H0": H0, "Bias": Bias}
+        hidden = plain_step("gru", arrays, ctx)[3]
+    # always the same: plans of programs count on which outputs there are
+    return None, None, None, hidden
+
+
+def walk(x, weight, h0, bias, is_reverse, lod, key):
+    """States of all rows; None when NumPy should walk."""
+    size, gate_activation, activation, _ = key
+    if activation not in _GATES or gate_activation not in _GATES or not len(x) or not lod or size < 16:
+        return None
     order = Order(lod[-1], is_reverse)
     count, rows = len(order.order), len(order.rows)
     if rows < Limits.together * len(order.ends):
-        return NotImplemented
-    key = (size, gate_activation, activation, origin_mode)
+        return None
     if THREAD.plan(("gru", rounded(1), *key), StepPlan, rounded(1), *key) is None:
-        return NotImplemented
+        return None
     # steps are rounded up, so the last ones reach behind the end
     gates, hidden = np.split(BUFFERS.take((4, rows + _ROWS, size)), [3])
-    parts, hidden = np.ascontiguousarray(Input).reshape(-1, size), hidden[0]
+    parts, hidden = np.ascontiguousarray(x).reshape(-1, size), hidden[0]
     for i, g in enumerate(gates):
         np.take(parts, 3 * order.rows + i, axis=0, out=g[:rows], mode="clip")
         g[rows:] = 0
-        if Bias is not None:
-            g[:rows] += Bias.reshape(-1)[i * size : (i + 1) * size]
-    before = np.zeros((count + _ROWS, size), Input.dtype)
-    if H0 is not None:
-        before[:count] = H0[order.order]
-    x, base, start = [address(g) for g in gates], address(hidden), 0
+        if bias is not None:
+            g[:rows] += bias.reshape(-1)[i * size : (i + 1) * size]
+    before = np.zeros((count + _ROWS, size), x.dtype)
+    if h0 is not None:
+        before[:count] = h0[order.order]
+    starts, base, start = [address(g) for g in gates], address(hidden), 0
     previous = address(before)
     for end in order.ends.tolist():
         n = rounded(end - start)
         found = THREAD.plan(("gru", n, *key), StepPlan, n, *key)
         offset = 4 * start * size
-        weights = [w.address(Weight) for w in found.weights]
-        found.plan.run(THREAD, previous, *weights, *(a + offset for a in x), base + offset)
+        weights = [w.address(weight) for w in found.weights]
+        found.plan.run(THREAD, previous, *weights, *(a + offset for a in starts), base + offset)
         previous, start = base + offset, end
     inverse = np.empty(rows, np.intp)
     inverse[order.rows] = np.arange(rows)
-    result = np.take(hidden, inverse, axis=0, out=BUFFERS.take((rows, size)), mode="clip")
-    return {"Hidden": result}
+    return np.take(hidden, inverse, axis=0, out=BUFFERS.take((rows, size)), mode="clip")

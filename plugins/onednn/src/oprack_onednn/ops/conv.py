@@ -1,9 +1,10 @@
-"""onednn_conv2d: all of the op but its kernels."""
+"""onednn_conv2d and onednn_conv2d_transpose: all of the ops but their kernels."""
 
 from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, OpDef, empty_grad
+from oprack.types import AttrType
 
 from oprack_onednn.ops._shapes import conv_out, pads_of
 from oprack_onednn.ops.post_ops import post_ops_attr
@@ -38,3 +39,32 @@ class OneDNNConv2D(OpDef, type="onednn_conv2d"):
         out = [conv_out(*s) for s in zip(spatial, ksize, pads, strides, dilations, strict=True)]
         ctx.require(all(o == -1 or o > 0 for o in out), f"the kernel {ksize} is larger than the padded Input")
         ctx.set_dim("Output", (n, k, *out))
+
+
+class OneDNNConv2DTranspose(OpDef, type="onednn_conv2d_transpose"):
+    r"""$$Output = p_n(... p_1(conv2d\_transpose(Input, Filter) + Bias))$$ with the post-ops p; made by passes."""
+
+    Input = op.Input("Images [N, C, H, W].")
+    Filter = op.Input("Weights [C, K / groups, kh, kw].")
+    Bias = op.Input("[K].", dispensable=True)
+    Output = op.Output("Feature maps [N, K, H', W'].")
+    strides = Attr([1, 1], "Distance of neighbours of Input in Output.").size(2)
+    paddings = Attr([0, 0], "What is cut off: one number per dim, or before and after each dim.").size(2, 4)
+    dilations = Attr([1, 1], "Distance of the taps along H and W.").size(2)
+    groups = Attr(1, "Channel groups.").at_least(1)
+    padding_algorithm = Attr("EXPLICIT", "As of conv2d_transpose.").in_set(("EXPLICIT", "SAME", "VALID"))
+    output_padding = Attr([], "Rows and columns added at the end.", type=AttrType.INTS).size(0, 2)
+    post_ops = post_ops_attr()
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        n, c, *spatial = ctx.require_rank("Input", 4)
+        inputs, outputs, *ksize = ctx.require_rank("Filter", 4)
+        ctx.require(c < 0 or c == inputs, f"Input has {c} channels, but Filter takes {inputs}")
+        algorithm, strides = ctx.attr("padding_algorithm"), ctx.attr("strides")
+        dilations = [1, 1] if algorithm == "SAME" else ctx.attr("dilations")
+        pads = pads_of(algorithm, ctx.attr("paddings"), spatial, ksize, strides)
+        more = ctx.attr("output_padding") or [0, 0]
+        sizes = zip(spatial, ksize, pads, strides, dilations, more, strict=True)
+        out = [-1 if s < 0 else (s - 1) * t - a - b + d * (k - 1) + 1 + e for s, k, (a, b), t, d, e in sizes]
+        ctx.set_dim("Output", (n, outputs * ctx.attr("groups"), *out))

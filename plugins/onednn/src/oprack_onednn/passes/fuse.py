@@ -9,6 +9,7 @@ from oprack_onednn.ops.post_ops import ACTIVATIONS, RESIDUAL, encode
 
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
 CONV_ATTRS = ("strides", "paddings", "dilations", "groups", "padding_algorithm")
+TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose")
 PRODUCTS = ("mul", "matmul", "matmul_v2")
 
 
@@ -18,6 +19,17 @@ def _convolutions(p):
         p.op(CONVOLUTIONS, Input="x", Filter=p.param("w"), where=lambda op: op.attr("data_format", "NCHW") != "NHWC"),
         *(p.op("onednn_conv2d", Input="x", Filter=p.param("w"), **more) for more in _extras(p)),
     )
+
+
+def _transposed(p):
+    """Patterns of a transposed convolution, fused or not."""
+    known = p.op(TRANSPOSED, Input="x", Filter=p.param("w"), where=_plain_transposed)
+    slots = ({}, {"Bias": p.param("bias")})
+    return known, *(p.op("onednn_conv2d_transpose", Input="x", Filter=p.param("w"), **more) for more in slots)
+
+
+def _plain_transposed(op):
+    return op.attr("data_format", "NCHW") != "NHWC" and not op.attr("output_size", [])
 
 
 def _products(p):
@@ -56,11 +68,21 @@ def _rebuilt(m, main, *, bias=None, post_op=None, residual=None):
     if op.type in (*CONVOLUTIONS, "onednn_conv2d"):
         attrs = {name: m.attr(op, name) for name in CONV_ATTRS} | {"post_ops": post_ops}
         return m.op("onednn_conv2d", Input=m["x"], Filter=m["w"], attrs=attrs, **more)
+    if op.type in (*TRANSPOSED, "onednn_conv2d_transpose"):
+        attrs = {name: m.attr(op, name) for name in (*CONV_ATTRS, "output_padding")} | {"post_ops": post_ops}
+        return m.op("onednn_conv2d_transpose", Input=m["x"], Filter=m["w"], attrs=attrs, **more)
     rows = op.attr("x_num_col_dims", 1 if op.type == "mul" else -1)
     return m.op("onednn_matmul", X=m["x"], Y=m["w"], attrs={"x_num_col_dims": rows, "post_ops": post_ops}, **more)
 
 
-def _bias_row(mains, convolution):
+def _outputs(m, op, w):
+    """Channels that an op makes."""
+    if op.type in (*TRANSPOSED, "onednn_conv2d_transpose"):
+        return w.shape[1] * m.attr(op, "groups")
+    return w.shape[0] if w.ndim == 4 else w.shape[1]
+
+
+def _bias_row(mains):
     def row(p):
         main = mains(p)
         add = p.op("elementwise_add", X=p.either(*main), Y=p.param("b"), commutative=True)
@@ -71,8 +93,7 @@ def _bias_row(mains, convolution):
             if op.input("Bias") is not None or op.attr("post_ops", []):
                 return None
             w = m.value("w")
-            outputs, rank = (w.shape[0], 4) if convolution else (w.shape[1], None)
-            if not _is_row(b, m.attr(m.root, "axis"), outputs, rank, m):
+            if not _is_row(b, m.attr(m.root, "axis"), _outputs(m, op, w), w.ndim, m):
                 return None
             bias = m["b"] if b.ndim == 1 else m.new_param(b.reshape(-1), like="b")
             return _rebuilt(m, found, bias=bias)
@@ -132,16 +153,13 @@ def _residual_row(mains):
     return row
 
 
-def _rows(mains, convolution):
-    kind = "conv2d" if convolution else "matmul"
-    return (
-        fusion(f"onednn_{kind}_bias")(_bias_row(mains, convolution))
-        + fusion(f"onednn_{kind}_activation")(_activation_row(mains))
-        + fusion(f"onednn_{kind}_residual")(_residual_row(mains))
-    )
+def _rows(mains, kind):
+    return fusion(f"onednn_{kind}_bias")(_bias_row(mains)) + fusion(f"onednn_{kind}_activation")(_activation_row(mains))
 
 
-_CONV, _MATMUL = _rows(_convolutions, True), _rows(_products, False)
+_CONV = _rows(_convolutions, "conv2d") + fusion("onednn_conv2d_residual")(_residual_row(_convolutions))
+_CONV += _rows(_transposed, "conv2d_transpose")
+_MATMUL = _rows(_products, "matmul") + fusion("onednn_matmul_residual")(_residual_row(_products))
 
 
 def fuse_conv2d(graph):
