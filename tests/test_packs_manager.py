@@ -200,26 +200,6 @@ def test_hook_oprack_op_versions(pack):
     assert manager.op_version("plain") == manager.op_info("plain").version == 1
 
 
-def test_a_program_saved_with_a_newer_op_is_told_once(pack):
-    version = OpVersion("plain").checkpoint("add offset", ("new_attr", "offset", 0.0))
-    a = pack("a", oprack_ops=lambda register: register.op(Plain))
-    b = pack("b", oprack_op_versions=lambda register: register.op_version(version))
-    manager = manager_of(a, b)
-    assert manager.newer_ops(["plain", "other"], {"plain": 2, "other": 9}) == {"plain": (2, 1)}
-    assert manager.newer_ops(["plain"], {"plain": 1}) == manager.newer_ops(["plain"], {}) == {}
-    program = oprack.Program()
-    for name in ("x", "y"):
-        program.global_block().create_var(name, dtype="float32", shape=[-1])
-    program.global_block().append_op("plain", {"X": "x"}, {"Out": "y"})
-    program.desc.op_version_map |= {"plain": 2, "another op that is not used": 7}
-    manager.register_kernel(plain)
-    executor = oprack.Executor(manager=manager)
-    text = r"op plain: the program was saved with version 2, but pack a \(oprack-a 1.0\) knows version 1: .* upgrade"
-    with pytest.warns(PackWarning, match=text):
-        executor.run(program, {"x": [1.0]}, ["y"], oprack.Scope())
-    executor.run(program.clone(), {"x": [1.0]}, ["y"], oprack.Scope())
-
-
 def test_hook_oprack_observers(pack):
     seen = object()
     a = pack("a", oprack_observers=lambda register: [register.observer(seen), register.observer("os:path")])
