@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -70,8 +71,23 @@ def test_refuses_wrong_answers(
 def test_every_pack_of_oprack_is_reserved() -> None:
     hook = (ROOT / "templates" / "op_pack" / "hooks" / "pre_gen_project.py").read_text()
     (block,) = re.findall(r"^RESERVED = (\{.*?\})$", hook, re.M | re.S)
-    packs = {p.parent.name for p in (ROOT / "op_packages").glob("*/pyproject.toml")}
+    packs = {p.parent.name for room in ("op_packages", "plugins") for p in (ROOT / room).glob("*/pyproject.toml")}
     assert packs | {"core"} == ast.literal_eval(block)
+
+
+def test_it_asks_for_seven_things(tmp_path: Path) -> None:
+    """And takes what is typed; an input that ends early leaves nothing behind."""
+    command = [sys.executable, "-m", "oprack", "new-pack", str(tmp_path)]
+    answers = ["geo", "Geometry.", "Ann", "ann@example.org", "dist2", "2", "3"]
+    done = subprocess.run(command, input="\n".join(answers) + "\n", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "[7/7] Licence" in done.stdout and "/8]" not in done.stdout
+    assert (tmp_path / "oprack-geo" / "src" / "oprack_geo" / "kernels" / "dist2.py").is_file()
+    assert "Ann" in (tmp_path / "oprack-geo" / "LICENSE").read_text()
+    done = subprocess.run(command, input="geo_two\n", capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and "Traceback" not in done.stderr
+    assert "the input ended before all questions were answered; nothing was written" in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["oprack-geo"]
 
 
 def test_an_existing_folder_is_left_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

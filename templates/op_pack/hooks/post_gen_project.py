@@ -11,8 +11,8 @@ for path in pathlib.Path("licences").iterdir():
 pathlib.Path("licences").rmdir()
 
 print(
-    """{{ cookiecutter.dist_name }} is ready:
-  cd {{ cookiecutter.dist_name }}
+    """{{ cookiecutter.__dist_name }} is ready:
+  cd {{ cookiecutter.__dist_name }}
   pip install -e '.[test]'      the pack, in place: oprack finds it by itself
   oprack op {{ cookiecutter.first_op }}
   pytest                        its tests: kernels, conformance, gradients

@@ -7,9 +7,6 @@ import sys
 ANSWERS = {
     "pack_name": "{{ cookiecutter.pack_name }}",
     "first_op": "{{ cookiecutter.first_op }}",
-    "import_name": "{{ cookiecutter.import_name }}",
-    "dist_name": "{{ cookiecutter.dist_name }}",
-    "class_name": "{{ cookiecutter.class_name }}",
 }
 TEXTS = {
     "description": {{ cookiecutter.description|jsonify }},
@@ -23,6 +20,7 @@ RESERVED = {
     "math",
     "metric",
     "nn",
+    "onednn",
     "optimizer",
     "random",
     "sequence",
@@ -33,14 +31,9 @@ RESERVED = {
 
 WORDS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 problems = []
-for name in ("pack_name", "first_op", "import_name"):
-    value = ANSWERS[name]
+for name, value in ANSWERS.items():
     if not WORDS.fullmatch(value) or keyword.iskeyword(value):
         problems.append(f"{name} is {value!r}; expected lower-case words joined by _, such as 'my_pack'")
-if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", ANSWERS["dist_name"]):
-    problems.append(f"dist_name is {ANSWERS['dist_name']!r}; expected lower-case words joined by -, such as 'oprack-my-pack'")
-if not ANSWERS["class_name"].isidentifier():
-    problems.append(f"class_name is {ANSWERS['class_name']!r}; expected a Python class name, such as 'ScaledSquare'")
 for name, text in TEXTS.items():
     if not text.isprintable() or '"' in text or "\\" in text:
         problems.append(f"{name} is {text!r}; expected one line without quotation marks and backslashes")

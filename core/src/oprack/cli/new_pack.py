@@ -54,6 +54,12 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidArgumentError("an answer was refused, for the reason above; nothing was written") from None
     except OutputDirExistsException as error:
         raise InvalidArgumentError(f"{error}; choose another pack name or directory") from None
+    except EOFError:
+        options = " ".join("--" + name.replace("_", "-") for name in _ANSWERS)
+        raise InvalidArgumentError(
+            "the input ended before all questions were answered; nothing was written. Answers may also be given as "
+            f"{options}, with --no-input for the rest"
+        ) from None
     except (CookiecutterException, ValueError) as error:
         raise InvalidArgumentError(f"{type(error).__name__}: {error}") from None
     print(folder)

@@ -7,7 +7,7 @@ from typing import Any
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
 
 
-class {{ cookiecutter.class_name }}(OpDef, type="{{ cookiecutter.first_op }}"):
+class {{ cookiecutter.__class_name }}(OpDef, type="{{ cookiecutter.first_op }}"):
     r"""$$Out = factor \cdot X^2$$, element by element."""
 
     X = Input("Tensor of any shape.")
@@ -28,7 +28,7 @@ class {{ cookiecutter.class_name }}(OpDef, type="{{ cookiecutter.first_op }}"):
         )
 
 
-class {{ cookiecutter.class_name }}Grad(GradOpDef, type="{{ cookiecutter.first_op }}_grad"):
+class {{ cookiecutter.__class_name }}Grad(GradOpDef, type="{{ cookiecutter.first_op }}_grad"):
     r"""$$X@GRAD = 2 \cdot factor \cdot X \cdot Out@GRAD$$"""
 
     X = Input("Input of {{ cookiecutter.first_op }}.")
