@@ -90,13 +90,18 @@ def generate(source: PackSource) -> Manifest:
 
 @contextmanager
 def importable(source: PackSource) -> Iterator[None]:
-    """The source tree goes before what is installed, for the length of a with block."""
+    """The source tree goes before what is installed, for the length of a with block.
+
+    No bytecode is written: that of a source edited again within a second, to the same size, would be taken for current.
+    """
     top = source.directory.parents[source.package.count(".")]
     sys.path.insert(0, str(top))
     importlib.invalidate_caches()
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         yield
     finally:
+        sys.dont_write_bytecode = writes
         sys.path.remove(str(top))
 
 
