@@ -99,6 +99,11 @@ def test_ops_by_part_and_by_pattern(alone):
     assert re.search(r"^feed +0 +oprack +runs itself$", text, re.M)
     assert "no op matches 'conv'" in alone("ops", "conv", code=1).stdout
     assert alone.json("ops", "conv", code=1) == []
+    for name in ("good", "oprack-fixture-good"):
+        assert [row["op"] for row in alone.json("ops", "--pack", name)] == ["fixture_thrice", "fixture_twice"]
+    assert "no op of pack good matches 'feed'" in alone("ops", "feed", "--pack", "good", code=1).stdout
+    refused = alone("ops", "--pack", "nn", code=3).stderr
+    assert "--pack nn: no installed pack has this name; installed: core, good" in refused
 
 
 def test_ops_shows_a_conflict(crowd):

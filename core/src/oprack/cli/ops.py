@@ -1,4 +1,4 @@
-"""oprack ops [PATTERN] [--json]"""
+"""oprack ops [PATTERN] [--pack NAME] [--json]"""
 
 from __future__ import annotations
 
@@ -12,17 +12,25 @@ from oprack.cli.output import add_block, add_json, manager_of, print_json, print
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pattern", nargs="?", default="*", help="part of an op type, or a pattern such as 'conv*_grad'")
+    parser.add_argument("--pack", metavar="NAME", help="only those of a pack, by its name or its distribution's")
     add_json(parser)
     add_block(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from oprack.errors import DuplicateOpError
+    from oprack.errors import DuplicateOpError, NotFoundError
 
     manager = manager_of(args)
+    op_types = manager.op_types()
+    if args.pack:
+        chosen = [p for p in manager.packs() if args.pack in (p.name, p.distribution)]
+        if not chosen:
+            names = ", ".join(p.name for p in manager.packs())
+            raise NotFoundError(f"--pack {args.pack}: no installed pack has this name; installed: {names}")
+        op_types = [t for t in op_types if any(t in p.op_types for p in chosen)]
     pattern = args.pattern if any(c in args.pattern for c in "*?[") else f"*{args.pattern}*"
     rows: list[dict[str, Any]] = []
-    for op_type in manager.op_types():
+    for op_type in op_types:
         if not fnmatchcase(op_type, pattern):
             continue
         try:
@@ -39,5 +47,6 @@ def run(args: argparse.Namespace) -> int:
             [(r["op"], r["version"], r["pack"], ", ".join(r["places"]) or r["error"] or "runs itself") for r in rows],
         )
     else:
-        print(f"no op matches {args.pattern!r}; `oprack packs` lists what is installed")
+        of_pack = f" of pack {args.pack}" if args.pack else ""
+        print(f"no op{of_pack} matches {args.pattern!r}; `oprack packs` lists what is installed")
     return OK if rows else FINDING
