@@ -23,7 +23,7 @@ from oprack_onednn import library as library_module
 from oprack_onednn import served
 from oprack_onednn.kernels.conv import conv2d
 from oprack_onednn.library import LIBRARY, Library, usable
-from oprack_onednn.memory import BUFFERS, PACKED, Buffers, is_constant, memory_order
+from oprack_onednn.memory import PACKED, Buffers, is_constant, memory_order
 from oprack_onednn.native import NotServedError, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
 
@@ -269,7 +269,16 @@ def test_buffers_are_bounded():
     for n in range(100, 2000, 100):
         buffers.take((n,))
     assert buffers._total <= 10_000
-    BUFFERS.clear()
+
+
+def test_buffers_that_nobody_takes_any_more_are_given_back():
+    buffers = Buffers(smallest=1, patience=10)
+    buffers.take((5000,))
+    held = buffers.take((3000,))
+    for _ in range(25):
+        buffers.take((10,))
+    assert buffers._total < 5000 * 4
+    assert sum(map(len, buffers._by_size.values())) == 2 and held.size == 3000
 
 
 def test_results_do_not_share_memory():

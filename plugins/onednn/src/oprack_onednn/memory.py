@@ -91,58 +91,67 @@ def empty_like(array: np.ndarray) -> np.ndarray:
 
 
 # Output buffers -----------------------------------------------------------------------------------------------------
+class _Buffer:
+    __slots__ = ("memory", "round")
+
+    def __init__(self, memory: np.ndarray, round: int) -> None:
+        self.memory, self.round = memory, round
+
+
 class Buffers:
     """Memory of large outputs, used again as soon as no array refers to it: fresh pages cost more than most primitives.
 
-    An array is a view of a buffer, so a buffer's reference count says whether anybody still has it.
+    An array is a view of a buffer, so a buffer's reference count says whether anybody still has it. A buffer that was
+    not taken for a whole round of `patience` outputs is given back.
     """
 
-    def __init__(self, smallest: int = 1 << 16, most: int = 1 << 28) -> None:
+    def __init__(self, smallest: int = 1 << 16, most: int = 1 << 28, patience: int = 2048) -> None:
         """smallest: bytes from which on buffers are kept. most: bytes that are kept altogether."""
-        self._smallest, self._most = smallest, most
-        self._free: dict[int, list[np.ndarray]] = {}
-        self._total = 0
+        self._smallest, self._most, self._patience = smallest, most, patience
+        self._by_size: dict[int, list[_Buffer]] = {}
+        self._total = self._taken = self._round = 0
         self._lock = threading.Lock()
-        for buffer in [np.empty(1, np.uint8)]:
-            self._idle = sys.getrefcount(buffer)  # it depends on the interpreter
+        probe = _Buffer(np.empty(1, np.uint8), 0)
+        self._idle = sys.getrefcount(probe.memory)  # it depends on the interpreter
 
     def take(self, shape: Sequence[int]) -> np.ndarray:
         """An uninitialised float32 array."""
-        count = math.prod(shape)
-        nbytes = 4 * count
+        nbytes = FLOAT.itemsize * math.prod(shape)
         if nbytes < self._smallest:
             return np.empty(shape, FLOAT)
         size = 1 << (nbytes - 1).bit_length() - 2
         size = -(-nbytes // size) * size  # at most a quarter is wasted
         with self._lock:
-            for buffer in self._free.setdefault(size, []):
-                if sys.getrefcount(buffer) == self._idle:
-                    return np.ndarray(shape, FLOAT, buffer)
+            self._taken += 1
+            if self._taken >= self._patience:
+                self._sweep(self._round)
+                self._taken, self._round = 0, self._round + 1
+            for buffer in self._by_size.setdefault(size, []):
+                if sys.getrefcount(buffer.memory) == self._idle:
+                    buffer.round = self._round
+                    return np.ndarray(shape, FLOAT, buffer.memory)
             return np.ndarray(shape, FLOAT, self._new(size))
 
     def _new(self, size: int) -> np.ndarray:
-        buffer = np.empty(size, np.uint8)
         if self._total + size > self._most:
-            for found in self._free.values():
-                kept = []
-                for b in found:
-                    if sys.getrefcount(b) > self._idle:
-                        kept.append(b)
-                found[:] = kept
-            self._total = sum(b.nbytes for found in self._free.values() for b in found)
+            self._sweep(self._round + 1)
+        memory = np.empty(size, np.uint8)
         if self._total + size <= self._most:
-            self._free[size].append(buffer)
+            self._by_size.setdefault(size, []).append(_Buffer(memory, self._round))
             self._total += size
-        return buffer
+        return memory
 
-    def clear(self) -> None:
-        """Let go of all memory that no array uses."""
-        with self._lock:
-            self._free.clear()
-            self._total = 0
+    def _sweep(self, round: int) -> None:
+        """Give back idle buffers that were taken last before a round."""
+        for size, found in list(self._by_size.items()):
+            found[:] = [b for b in found if b.round >= round or sys.getrefcount(b.memory) > self._idle]
+            if not found:
+                del self._by_size[size]
+        self._total = sum(size * len(found) for size, found in self._by_size.items())
 
 
-BUFFERS = Buffers()
+# without the GIL a reference count says nothing for sure, so nothing is kept
+BUFFERS = Buffers(most=1 << 28 if getattr(sys, "_is_gil_enabled", lambda: True)() else 0)
 
 
 def empty_image(shape: Sequence[int]) -> np.ndarray:
