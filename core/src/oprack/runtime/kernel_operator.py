@@ -87,7 +87,7 @@ class OperatorWithKernel(OperatorBase):
                     self.set_output(scope, name, value)
         clock = self._step(run, "write_back", clock)
         if run.recorder is not None:
-            run.recorder.append(OpRecord(self, chosen, given, values, result, outputs, inferred.shares))
+            run.recorder.append(OpRecord.of(self, chosen, given, values, result, outputs, inferred.shares))
         if run.checks:
             if before is not None:
                 checks.check_overwritten(self, chosen, values, before)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 
 if TYPE_CHECKING:
@@ -29,33 +31,59 @@ def signature(value: Any) -> Signature:
 
 @dataclass(frozen=True)
 class OpRecord:
-    """One op of a traced run.
+    """One op of a traced run, without the memory of its values: kinds, dtypes and LoD levels are all that is needed.
 
-    op, chosen: the operator and its kernel. given: values by input slot, as the scope held them. prepared: the same
-    after the data transform. result: what the kernel returned. outputs: by output slot. shares: LoD that infer_shape
-    hands from inputs to outputs.
+    op, chosen: the operator and its kernel. given: values by input slot. result: what the kernel returned. outputs: by
+    output slot. shares: LoD that infer_shape hands from inputs to outputs. plain: whether generated code can do it:
+    nothing is transformed before the kernel or after it, and the results are in the program's own layout.
     """
 
     op: OperatorWithKernel
     chosen: Candidate
     given: Mapping[str, Sequence[Any]]
-    prepared: Mapping[str, Sequence[Any]]
     result: Any
     outputs: Mapping[str, Sequence[Any]]
     shares: Sequence[tuple[tuple[str, int], tuple[str, int]]]
+    plain: bool
 
-    @property
-    def plain(self) -> bool:
-        """Whether generated code can do it: nothing is transformed before the kernel or after it, nor of its layout."""
-        if self.chosen.spec.layout != "any":
-            return False
-        same = all(g is p for s, values in self.prepared.items() for g, p in zip(self.given[s], values, strict=True))
-        return same and not self._made_real()
+    @classmethod
+    def of(
+        cls,
+        op: OperatorWithKernel,
+        chosen: Candidate,
+        given: Mapping[str, Sequence[Any]],
+        prepared: Mapping[str, Sequence[Any]],
+        result: Any,
+        outputs: Mapping[str, Sequence[Any]],
+        shares: Sequence[tuple[tuple[str, int], tuple[str, int]]],
+    ) -> OpRecord:
+        """The record of a run. prepared: `given` after the data transform."""
+        same = all(g is p for s, values in prepared.items() for g, p in zip(given[s], values, strict=True))
+        plain = chosen.spec.layout == "any" and same and not _made_real(result, outputs)
+        return cls(op, chosen, hollow(given), hollow(result), hollow(outputs), shares, plain)
 
-    def _made_real(self) -> bool:
-        """Whether a complex gradient was cut to its real part."""
-        returned = self.result.values() if isinstance(self.result, dict) else self.result
-        returned = returned if isinstance(returned, list | tuple) or isinstance(self.result, dict) else [returned]
-        if all(getattr(getattr(v, "dtype", None), "kind", "") != "c" for v in returned):
-            return False
-        return any(isinstance(v, LoDTensor) and v.array.dtype.kind != "c" for vs in self.outputs.values() for v in vs)
+
+def hollow(value: Any) -> Any:
+    """A value of the same kind, dtype and LoD levels without its memory, so that a trace keeps nothing alive."""
+    if isinstance(value, LoDTensor):
+        return LoDTensor(np.empty(0, value.array.dtype), [[0]] * len(value.lod), check=False)
+    if isinstance(value, SelectedRows):
+        return SelectedRows([], np.empty((0, 1), value.value.dtype), 0, check=False)
+    if isinstance(value, LoDTensorArray):
+        return LoDTensorArray()
+    if isinstance(value, Mapping):
+        return {k: hollow(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(hollow(v) for v in value)
+    if hasattr(value, "dtype") and not isinstance(value, np.generic):
+        return np.empty(0, value.dtype)
+    return value
+
+
+def _made_real(result: Any, outputs: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether a complex gradient was cut to its real part."""
+    returned = list(result.values()) if isinstance(result, dict) else result
+    returned = returned if isinstance(returned, list | tuple) else [returned]
+    if all(getattr(getattr(v, "dtype", None), "kind", "") != "c" for v in returned):
+        return False
+    return any(isinstance(v, LoDTensor) and v.array.dtype.kind != "c" for vs in outputs.values() for v in vs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,8 @@ class Segment:
         if keep is not None:
             read_last = {n for n in reads if n not in keep and n in block.vars and not block.vars[n].persistable}
             self._dead += sorted(read_last - written)
+        last = {n: i for i, op in enumerate(self.operators) for n in _names_of(op)}
+        self._dying = [[n for n in self._dead if last[n] == i] for i in range(len(self.operators))]
         persistable = {n for n in reads if (v := block.find_var_recursive(n)) is not None and v.persistable}
         self._parameters = [n for n in reads if n in persistable]
         self._temporaries = [n for n in reads if n not in persistable]
@@ -74,17 +76,18 @@ class Segment:
         shapes = (parameter_shapes, _shapes(temporaries, sizes))
         compiled = self._compiled.get(key)
         if compiled is None or shapes not in compiled.shapes:
+            del temporaries
             self._trace(run, scope, key, shapes)
             return
         values = dict(zip(self._parameters, parameters, strict=True))
         values.update(zip(self._temporaries, temporaries, strict=True))
         del temporaries
-        self._drop(scope)
+        self._drop(scope, self._dead)
         self._execute(compiled, values, run, scope)
 
-    def _drop(self, scope: Scope) -> None:
-        """Let go of variables of this scope that nobody reads after the segment."""
-        for n in self._dead:
+    def _drop(self, scope: Scope, names: Sequence[str]) -> None:
+        """Let go of variables of this scope that nobody reads any more."""
+        for n in names:
             var = scope.find_local_var(n)
             if var is not None:
                 var.value = None
@@ -129,7 +132,7 @@ class Segment:
     def _trace(self, run: RunContext, scope: Scope, key: Any, shapes: Any) -> None:
         """Run on the reference path, which checks every shape; compile when this signature is new."""
         records: list[OpRecord] = []
-        for op in self.operators:
+        for op, dying in zip(self.operators, self._dying, strict=True):
             for n in (n for names in op.outputs.values() for n in names if n not in self._outer):
                 scope.var(n)
             run.recorder = records
@@ -137,6 +140,7 @@ class Segment:
                 op.run(scope, run)
             finally:
                 run.recorder = None
+            self._drop(scope, dying)
         compiled = self._compiled.get(key)
         if compiled is None and all(r.plain for r in records):
             compiled = self._compiled[key] = self._compile(records, run)
@@ -146,7 +150,6 @@ class Segment:
             compiled.shapes[shapes] = None
             if len(compiled.shapes) > _SHAPES:
                 compiled.shapes.popitem(last=False)
-        self._drop(scope)
 
     def _compile(self, records: list[OpRecord], run: RunContext) -> Compiled:
         generated = Generator(records, self.keep, run.device.xp).generate()
@@ -179,6 +182,10 @@ class Segment:
     def sources(self) -> list[str]:
         """Generated code, one text per signature."""
         return [c.generated.source for c in self._compiled.values()]
+
+
+def _names_of(op: OperatorWithKernel) -> Iterator[str]:
+    return (n for slots in (op.inputs, op.outputs) for names in slots.values() for n in names)
 
 
 def _value(scope: Scope, name: str) -> Any:
