@@ -3,7 +3,7 @@
     python examples/train_digits.py [--epochs 20] [--resume] [--out FOLDER]
 
 4000 images are for training, each moved by up to two pixels every time; 1000 are held out. Reached: 98.3 % of
-the held-out images read right, after 20 epochs in about a minute on two cores.
+the held-out images read right, after 20 epochs in 70 seconds of processor time.
 """
 
 from __future__ import annotations

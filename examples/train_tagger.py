@@ -5,7 +5,7 @@
 A sentence is a sequence of words of its own length: a batch is one tensor with LoD offsets, without padding. A word is
 its own embedding, if it is known, and those of its first and its last two characters. The last 5 % of the newspaper's
 paragraphs are held out. Reached: 95.4 % of the 50329 held-out words have the right part of speech, after 3 epochs
-in 100 seconds on two cores; the most frequent tag of each word alone gives 91.2 %.
+in 90 seconds of processor time; the most frequent tag of each word alone gives 91.2 %.
 """
 
 from __future__ import annotations
