@@ -30,19 +30,20 @@ class Limits:
     together = 4
 
 
-def served(*op_types: str, view: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def served(*op_types: str, view: bool = False, least: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a float32 kernel of this library. It takes `ctx`, and returns NotImplemented to leave the work to NumPy.
 
-    It names every slot and injected parameter that the NumPy kernel takes; attributes come from `ctx`.
+    It names every slot and injected parameter that the NumPy kernel takes; attributes come from `ctx`. least: the entry
+    of Limits below whose number of elements the first argument is left to NumPy at once.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        names = list(inspect.signature(function).parameters)
+        names = tuple(inspect.signature(function).parameters)
         library = LIBRARY
 
         @wraps(function)
         def run(*args: Any, **named: Any) -> Any:
-            if not library.ready and not library.usable():
+            if (least and args[0].size < getattr(Limits, least)) or not (library.ready or library.usable()):
                 return plain(names, args, named)
             result = function(*args, **named)
             return plain(names, args, named) if result is NotImplemented else result
@@ -58,22 +59,26 @@ def served(*op_types: str, view: bool = False) -> Callable[[Callable[..., Any]],
 
 
 _served: dict[str, Callable[..., Any]] = {}
-PlainKernel = Callable[[dict[str, Any], Any], Any]
-_plain: dict[str, PlainKernel] = {}
+PlainKernel = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+_plain: dict[tuple[str, tuple[str, ...]], PlainKernel] = {}
 
 
-def plain(names: list[str], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Run the NumPy kernel of ctx.op_type on the arguments of a kernel of this library."""
-    ctx = named["ctx"]
-    call = _plain.get(ctx.op_type)
+def plain(names: tuple[str, ...], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Run the NumPy kernel of ctx.op_type on the arguments of a kernel of this library with parameters `names`."""
+    key = (named["ctx"].op_type, names)
+    call = _plain.get(key)
     if call is None:
-        call = _plain[ctx.op_type] = plain_kernel(ctx.op_type)
-    return call({**dict(zip(names, args, strict=False)), **named}, ctx)
+        call = _plain[key] = plain_kernel(*key)
+    return call(args, named)
 
 
 def plain_step(op_type: str, arrays: dict[str, Any], ctx: Any) -> Any:
     """Run the NumPy kernel of an op on arrays by parameter name."""
-    return plain([], (), {**arrays, "ctx": ctx})
+    key = (op_type, tuple(arrays))
+    call = _plain.get(key)
+    if call is None:
+        call = _plain[key] = plain_kernel(*key)
+    return call(tuple(arrays.values()), {"ctx": ctx})
 
 
 def step(op_type: str, arrays: dict[str, Any], ctx: Any) -> Any:
@@ -83,11 +88,13 @@ def step(op_type: str, arrays: dict[str, Any], ctx: Any) -> Any:
         return plain_step(op_type, arrays, ctx)
     parameters = inspect.signature(function).parameters
     attrs = {name: ctx.attrs[name] for name in parameters if name in ctx.attrs}
-    return function(**arrays, **attrs, ctx=ctx)
+    first, *_ = parameters
+    others = {name: value for name, value in arrays.items() if name != first}
+    return function(arrays[first], **others, **attrs, ctx=ctx)
 
 
-def plain_kernel(op_type: str) -> PlainKernel:
-    """The NumPy kernel of an op for float32 arrays, called with arguments by parameter name and the KernelContext."""
+def plain_kernel(op_type: str, names: tuple[str, ...]) -> PlainKernel:
+    """The NumPy kernel of an op for float32 arrays, called with the arguments of a function with parameters `names`."""
     manager = default_manager()
     proto = manager.op_info(op_type).proto
     for spec in manager.kernel_map(op_type, "cpu"):
@@ -96,17 +103,38 @@ def plain_kernel(op_type: str) -> PlainKernel:
         signature = bind_signature(spec.function, proto)
         if any(container not in ("", "LoDTensor") for _, _, container in signature.inputs):
             continue
-        return _caller(spec.function, signature, proto)
+        return _caller(spec.function, signature, proto, names)
     raise LookupError(f"op {op_type} has no NumPy kernel for float32")
 
 
-def _caller(function: Callable[..., Any], signature: KernelSignature, proto: OpProto) -> PlainKernel:
-    params = [(proto.inputs[slot].param, () if many else None) for slot, many, _ in signature.inputs]
+def _caller(
+    function: Callable[..., Any], signature: KernelSignature, proto: OpProto, names: tuple[str, ...]
+) -> PlainKernel:
+    """Small arrays come here all the time, so what is known beforehand is not looked up again."""
+    slots = [(proto.inputs[slot].param, () if many else None) for slot, many, _ in signature.inputs]
+    # positions of the kernel's inputs among the arguments; one past them all stands for an absent input
+    positions = [names.index(param) if param in names else len(names) for param, _ in slots]
+    in_order = positions == list(range(len(positions)))
+    pairs = signature.attrs
+    wants = {name: name in signature.injected for name in ("xp", "ctx", "out")}
+    xp, context, out = wants["xp"], wants["ctx"], wants["out"]
 
-    def call(given: dict[str, Any], ctx: Any) -> Any:
-        named = {param: given[param] if param in given else ctx.attrs[attr] for param, attr in signature.attrs}
-        for name in signature.injected:
-            named[name] = np if name == "xp" else ctx if name == "ctx" else given.get(name)
-        return function(*(given.get(*p) for p in params), **named)
+    def call(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        ctx = named["ctx"]
+        attrs = ctx.attrs
+        given = {param: named[param] if param in named else attrs[attr] for param, attr in pairs}
+        if xp:
+            given["xp"] = np
+        if context:
+            given["ctx"] = ctx
+        if out:
+            given["out"] = named.get("out")
+        if in_order and len(args) >= len(positions):
+            return function(*args[: len(positions)], **given)
+        inputs = [
+            args[k] if k < len(args) else named.get(param, absent)
+            for k, (param, absent) in zip(positions, slots, strict=True)
+        ]
+        return function(*inputs, **given)
 
     return call

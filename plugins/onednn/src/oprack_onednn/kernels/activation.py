@@ -7,7 +7,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import address, empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, OneDNNError, Plan
-from oprack_onednn.served import Limits, served
+from oprack_onednn.served import served
 
 
 def build(size, algorithm, alpha, beta):
@@ -32,7 +32,7 @@ def run_in_place(y, algorithm, alpha, beta):
 
 def apply(x, out, algorithm, alpha=0.0, beta=0.0):
     """The activation of x, in `out` when it has x's strides; NotImplemented when NumPy should do it."""
-    if x.size < Limits.eltwise or memory_order(x.shape, x.strides) is None:
+    if memory_order(x.shape, x.strides) is None:
         return NotImplemented
     plan = THREAD.plan(("eltwise", x.size, algorithm, alpha, beta), build, x.size, algorithm, alpha, beta)
     if plan is None:
@@ -42,59 +42,59 @@ def apply(x, out, algorithm, alpha=0.0, beta=0.0):
     return y
 
 
-@served("relu")
+@served("relu", least="eltwise")
 def relu(X, *, out=None, ctx):
     return apply(X, out, "relu")
 
 
-@served("relu6")
+@served("relu6", least="eltwise")
 def relu6(X, *, threshold, out=None, ctx):
     return apply(X, out, "clip_v2", 0.0, threshold)
 
 
-@served("leaky_relu")
+@served("leaky_relu", least="eltwise")
 def leaky_relu(X, *, alpha, ctx):
     return apply(X, None, "relu", alpha)
 
 
-@served("sigmoid")
+@served("sigmoid", least="eltwise")
 def sigmoid(X, *, out=None, ctx):
     return apply(X, out, "logistic")
 
 
-@served("tanh")
+@served("tanh", least="eltwise")
 def tanh(X, *, out=None, ctx):
     return apply(X, out, "tanh")
 
 
-@served("gelu")
+@served("gelu", least="eltwise")
 def gelu(X, *, approximate, ctx):
     return apply(X, None, "gelu_tanh" if approximate else "gelu_erf")
 
 
-@served("swish")
+@served("swish", least="eltwise")
 def swish(X, *, beta, ctx):
     return apply(X, None, "swish", beta)
 
 
-@served("hard_swish")
+@served("hard_swish", least="eltwise")
 def hard_swish(X, *, threshold, scale, offset, ctx):
     if scale != threshold:
         return NotImplemented
     return apply(X, None, "hardswish", 1 / scale, offset / scale)
 
 
-@served("hard_sigmoid")
+@served("hard_sigmoid", least="eltwise")
 def hard_sigmoid(X, *, slope, offset, out=None, ctx):
     return apply(X, out, "hardsigmoid", slope, offset)
 
 
-@served("silu")
+@served("silu", least="eltwise")
 def silu(X, *, ctx):
     return apply(X, None, "swish", 1.0)
 
 
-@served("scale")
+@served("scale", least="eltwise")
 def scale(X, ScaleTensor=None, *, scale, bias, bias_after_scale, out=None, ctx):
     if ScaleTensor is not None:
         return NotImplemented

@@ -13,7 +13,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import address, empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, served
+from oprack_onednn.served import served
 
 _MOST_ROUNDS = 64
 
@@ -96,8 +96,6 @@ class BinaryPlan:
 
 def apply(X, Y, axis, out, algorithm):
     """The result in X's strides, or NotImplemented when NumPy should do it."""
-    if X.size < Limits.binary:
-        return NotImplemented
     key = ("binary", algorithm, X.shape, X.strides, Y.shape, Y.strides, axis)
     found = THREAD.plan(key, BinaryPlan, *key[1:])
     if found is None:
@@ -111,21 +109,21 @@ def apply(X, Y, axis, out, algorithm):
     return result
 
 
-@served("elementwise_add")
+@served("elementwise_add", least="binary")
 def elementwise_add(X, Y, *, axis, out=None, ctx):
     return apply(X, Y, axis, out, _c.BINARY_ADD)
 
 
-@served("elementwise_sub")
+@served("elementwise_sub", least="binary")
 def elementwise_sub(X, Y, *, axis, out=None, ctx):
     return apply(X, Y, axis, out, _c.BINARY_SUB)
 
 
-@served("elementwise_mul")
+@served("elementwise_mul", least="binary")
 def elementwise_mul(X, Y, *, axis, ctx):
     return apply(X, Y, axis, None, _c.BINARY_MUL)
 
 
-@served("elementwise_div")
+@served("elementwise_div", least="binary")
 def elementwise_div(X, Y, *, axis, ctx):
     return apply(X, Y, axis, None, _c.BINARY_DIV)
