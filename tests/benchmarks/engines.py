@@ -118,12 +118,12 @@ def oprack_numpy(workload: Workload, threads: int) -> Run:
 
 
 def paddle(workload: Workload, threads: int) -> Run:
-    """Paddle 2.6.2; inference with oneDNN, but not where a model has LoD, which oneDNN does not serve there."""
+    """Paddle 2.6.2; inference with its passes and oneDNN, the fastest of its settings on all these models."""
     if workload.training:
         return _train_paddle(workload)
     from paddle import inference
 
-    return _paddle_interface(inference, workload, threads, onednn=not workload.lods)
+    return _paddle_interface(inference, workload, threads, onednn=True)
 
 
 def onnxruntime(workload: Workload, threads: int) -> Run:
