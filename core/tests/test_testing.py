@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,8 @@ from oprack.errors import DefinitionError
 from oprack.kernel import kernel
 from oprack.packs.manager import PackManager
 from oprack.tensor import LoDTensor
-from oprack.testing import OpCase, OpTest
+from oprack.testing import LIMITATION, OpCase, OpTest
+from oprack.testing.plugin import pytest_terminal_summary
 
 X = np.array([[1.0, -2.0], [3.0, 4.0]])
 
@@ -87,3 +91,26 @@ class TestJoin(OpTest):
 
     def test_output(self) -> None:
         self.check_output()
+
+
+def test_the_pytest_plugin_imports_no_array_library() -> None:
+    code = "import sys, oprack.testing.plugin; print([m for m in ('numpy', 'google.protobuf') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_known_gaps_are_printed_as_a_table() -> None:
+    class Reporter:
+        stats = {"passed": [SimpleNamespace(user_properties=[(LIMITATION, ["relu.0001", "forward", "a reason"])])]}
+
+        def __init__(self) -> None:
+            self.lines: list[str] = []
+
+        def section(self, title: str, **_: Any) -> None:
+            self.lines.append(title)
+
+        def write_line(self, line: str) -> None:
+            self.lines.append(line)
+
+    reporter = Reporter()
+    pytest_terminal_summary(reporter)
+    assert reporter.lines == ["1 known differences from the recorded cases", "relu.0001  forward  a reason"]

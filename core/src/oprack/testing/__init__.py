@@ -1,12 +1,32 @@
-"""For pack authors: the conformance suite, op cases, and the pytest plugin (fixtures without discovery)."""
+"""For pack authors: the conformance suite, op cases, and the pytest plugin (fixtures without discovery).
 
-from oprack.testing.cases import Expected, FileCase, compare, load_cases
-from oprack.testing.conformance import Conformance, Limitation
-from oprack.testing.op_case import OpCase
-from oprack.testing.op_test import OpTest
-from oprack.testing.passes import PassCase, check_passes
-from oprack.testing.runner import check_case, missing_ops, run_case
+Names are imported on first use: pytest loads the plugin in this package wherever oprack is installed.
+"""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oprack.testing.cases import Expected, FileCase, compare, load_cases
+    from oprack.testing.conformance import Conformance, Limitation
+    from oprack.testing.op_case import OpCase
+    from oprack.testing.op_test import OpTest
+    from oprack.testing.passes import PassCase, check_passes
+    from oprack.testing.runner import check_case, missing_ops, run_case
+
+LIMITATION = "oprack limitation"
+"""Property of a test report: a known gap that was met; the pytest plugin prints all of them as a table."""
+
+_HOMES = {
+    "cases": ("Expected", "FileCase", "compare", "load_cases"),
+    "conformance": ("Conformance", "Limitation"),
+    "op_case": ("OpCase",),
+    "op_test": ("OpTest",),
+    "passes": ("PassCase", "check_passes"),
+    "runner": ("check_case", "missing_ops", "run_case"),
+}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "Conformance",
     "Expected",
@@ -22,3 +42,13 @@ __all__ = [
     "missing_ops",
     "run_case",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name not in _MODULES:
+        raise AttributeError(f"module 'oprack.testing' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"oprack.testing.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value

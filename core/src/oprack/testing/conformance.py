@@ -14,13 +14,14 @@ import fnmatch
 import functools
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from oprack.errors import UnknownOpError
 from oprack.packs.manager import default_manager
+from oprack.testing import LIMITATION
 from oprack.testing.cases import FileCase, Stage, load_cases
 from oprack.testing.op_case import OpCase
 from oprack.testing.runner import check_case, missing_ops
@@ -128,7 +129,7 @@ class Conformance:
         assert run.returncode == 0, run.stderr
         assert run.stdout.strip() == "[]", f"definitions of pack {self.pack} import {run.stdout.strip()}"
 
-    def test_case_file(self, case_file: Path) -> None:
+    def test_case_file(self, case_file: Path, record_property: Callable[[str, object], None]) -> None:
         """All cases of one file, forward and gradients, on both paths."""
         failures, stale = [], []
         for case in _cases_of(case_file):
@@ -137,6 +138,8 @@ class Conformance:
                     continue
                 known = self._limitation(case.id, stage)
                 reasons = check_case(case, stage)
+                if reasons and known is not None:
+                    record_property(LIMITATION, [case.id, stage, known.reason])
                 if reasons and known is None:
                     failures.append(f"{case.id} {stage}: " + "; ".join(reasons))
                 if not reasons and known is not None and known.cases == case.id:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from oprack.testing import LIMITATION
 
 if TYPE_CHECKING:
     from oprack.packs.manager import PackManager
@@ -18,3 +20,14 @@ def pack_manager() -> Iterator[PackManager]:
 
     with use_manager(PackManager(entry_points=[], environ={})) as manager:
         yield manager
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the known gaps that conformance tests met: case, stage and reason."""
+    reports = [r for found in terminalreporter.stats.values() for r in found if hasattr(r, "user_properties")]
+    rows = sorted({tuple(v) for r in reports for name, v in r.user_properties if name == LIMITATION})
+    if rows:
+        widths = [max(len(row[i]) for row in rows) for i in range(2)]
+        terminalreporter.section(f"{len(rows)} known differences from the recorded cases", sep="-")
+        for case, stage, reason in rows:
+            terminalreporter.write_line(f"{case:<{widths[0]}}  {stage:<{widths[1]}}  {reason}")
