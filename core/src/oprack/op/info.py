@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,8 +71,11 @@ class OpInfo:
         return self.grad_op_maker
 
 
-def _proto_facets(members: Sequence[tuple[str, Input | Output | Attr]], op_type: str, doc: str) -> Any:
-    proto = OpProto(op_type, doc=doc)
+def _proto_facets(
+    members: Iterable[tuple[str, Input | Output | Attr]], op_type: str, doc: str | None
+) -> tuple[OpProto, OpAttrChecker]:
+    """Signature and attribute checks of the members that a definition class or an OpMaker declares."""
+    proto = OpProto(op_type, doc=inspect.cleandoc(doc or ""))
     checks = []
     for name, d in members:
         if isinstance(d, Attr):
@@ -88,10 +92,7 @@ def build_op_info(definition: type[OpDef], owner: str) -> OpInfo:
     Raises DefinitionError when an inplace pair or a no_need_buffer_vars entry names no slot.
     """
     info = OpInfo(definition.op_type)
-    import inspect
-
-    doc = inspect.cleandoc(definition.__doc__ or "")
-    proto, checker = _proto_facets(list(definition.members()), definition.op_type, doc)
+    proto, checker = _proto_facets(definition.members(), definition.op_type, definition.__doc__)
     info.set_facet("proto", proto, owner)
     info.set_facet("checker", checker, owner)
     rules = ("infer_shape", "infer_var_type", "expected_kernel_type", "kernel_type_for_var", "identity", "versions")
@@ -141,9 +142,7 @@ def set_facets(info: OpInfo, facets: Sequence[Any], owner: str) -> None:
                 for n, d in vars(cls).items()
                 if isinstance(d, Input | Output | Attr)
             ]
-            import inspect
-
-            proto, checker = _proto_facets(members, info.type, inspect.cleandoc(cls.__doc__ or ""))
+            proto, checker = _proto_facets(members, info.type, cls.__doc__)
             info.set_facet("proto", proto, owner)
             info.set_facet("checker", checker, owner)
         elif cls.facet == "creator":
