@@ -176,8 +176,8 @@ class Predictor:
         if not prepared.is_current(self._executor.manager):
             prepared = self._prepared = self._executor.prepare(self._model.program.desc)
         block = prepared.block(0)
-        block.create_variables(scope)
-        set_feeds(block.block, {name: slot.fed() for name, slot in self._inputs.items()}, scope)
+        block.create_persistable(scope)
+        set_feeds(block.feeds, {name: slot.fed() for name, slot in self._inputs.items()}, scope)
         keep = list(self._outputs) if self._config.memory_optim_enabled() and not self._hooks else None
         with self._threads(), self._profiler or contextlib.nullcontext():
             self._executor.run_prepared(prepared, scope, keep, observers=self._hooks)

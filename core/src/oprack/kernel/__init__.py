@@ -1,6 +1,7 @@
 """Kernels: their type, how they are declared, and how one is chosen."""
 
 from oprack.kernel.decorator import KernelSpec, kernel, kernel_specs
+from oprack.kernel.kernel_call import KernelCall
 from oprack.kernel.kernel_map import Candidate, OpKernelMap
 from oprack.kernel.kernel_type import OpKernelType
 from oprack.kernel.predicates import KernelQuery, Predicate, attr, dtype, has_input, kind, predicate
@@ -8,6 +9,7 @@ from oprack.kernel.signature import KernelSignature, bind_signature
 
 __all__ = [
     "Candidate",
+    "KernelCall",
     "KernelQuery",
     "KernelSignature",
     "KernelSpec",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, TypeVar
 
 from oprack.errors import DefinitionError
+from oprack.kernel.kernel_call import Prepare
 from oprack.kernel.predicates import Predicate
 from oprack.types import ALL_DTYPES
 
@@ -28,6 +29,8 @@ class KernelSpec:
     when: Predicate | None = None
     priority: int = 0
     view: bool = False
+    least: int = 0
+    prepare: Prepare | None = None
     owner: str = ""
 
     @property
@@ -51,11 +54,18 @@ def kernel(
     when: Predicate | None = None,
     priority: int = 0,
     view: bool = False,
+    least: int = 0,
+    prepare: Prepare | None = None,
 ) -> Callable[[F], F]:
     """Declare a kernel of `op_type`; may be stacked for several ops.
 
     place: "cpu", "cuda" or both. dtypes: names that OpKernelType's dtype may have. library, layout: see OpKernelType.
     when: a Predicate. priority: the highest that fits wins. view: results may be views of the first parameter's memory.
+    least: elements of the first input below which the next kernel that fits is the better one; it must return its
+    outputs in the same form (an array, a tuple, a dict).
+    prepare: called with a KernelCall when a plan is made; what it returns is called in place of the kernel, with the
+    same inputs but without attributes and `xp`, which it knows. It may be a ufunc, or keep what it works out for the
+    shapes that it meets; several threads may be in it at once. None leaves the kernel as it is.
 
     The function's positional parameters are input slots (a list for a duplicable one, None for an absent one,
     `Out@GRAD` is `Out_grad`); keyword-only parameters are attributes or the injected `out`, `ctx`, `xp`.
@@ -72,7 +82,8 @@ def kernel(
     def mark(function: F) -> F:
         specs = function.__dict__.setdefault(_MARK, [])
         for p in places:
-            specs.append(KernelSpec(op_type, p, frozenset(dtypes), function, library, layout, when, priority, view))
+            spec = KernelSpec(op_type, p, frozenset(dtypes), function, library, layout, when, priority, view)
+            specs.append(replace(spec, least=least, prepare=prepare))
         return function
 
     return mark

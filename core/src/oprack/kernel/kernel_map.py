@@ -15,11 +15,19 @@ from oprack.op.proto import OpProto
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel and whether it fits: reason is "" or says why not."""
+    """A kernel and whether it fits: reason is "" or says why not.
+
+    smaller: what runs in its place when the first input has fewer than spec.least elements.
+    """
 
     spec: KernelSpec
     signature: KernelSignature
     reason: str = ""
+    smaller: Candidate | None = None
+
+    def for_size(self, count: int) -> Candidate:
+        """The kernel for a first input of `count` elements."""
+        return self if self.smaller is None or count >= self.spec.least else self.smaller.for_size(count)
 
 
 class OpKernelMap:
@@ -82,8 +90,9 @@ class OpKernelMap:
         Raises KernelNotFoundError that lists all candidates with their reasons.
         """
         found = self.candidates(expected, query, excluded)
-        if found and not found[0].reason:
-            return found[0]
+        fitting = [c for c in found if not c.reason]
+        if fitting:
+            return _by_size(fitting)
         lines = [
             f"  {c.spec.name} of {c.spec.owner} [{c.spec.place}, {c.spec.library}, "
             f"{', '.join(sorted(c.spec.dtypes))}]: {c.reason}"
@@ -94,6 +103,13 @@ class OpKernelMap:
             + ("Candidates:\n" + "\n".join(lines) if lines else "No pack brings a kernel for this place.")
             + "\nCast the inputs to a dtype above, run at another place, or install a pack with such a kernel."
         )
+
+
+def _by_size(fitting: list[Candidate]) -> Candidate:
+    """The best kernel, linked to the one that takes over for small inputs, which must fit, too."""
+    best, *others = fitting
+    others = [c for c in others if c.spec.least < best.spec.least and c.spec.layout == best.spec.layout]
+    return replace(best, smaller=_by_size(others)) if others else best
 
 
 def _containers(signature: KernelSignature) -> tuple[tuple[str, str], ...]:

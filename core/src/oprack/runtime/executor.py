@@ -12,7 +12,7 @@ from oprack.desc import ProgramDesc
 from oprack.device import DeviceContextPool, host_array, transform_rows
 from oprack.errors import FeedError, FeedNameError, FetchNameError, InvalidArgumentError
 from oprack.packs.manager import PackManager, default_manager
-from oprack.runtime.feed_fetch import as_fed_value, feed_columns, fetch_columns, set_feeds
+from oprack.runtime.feed_fetch import FeedOps, as_fed_value, fetch_columns, set_feeds
 from oprack.runtime.prepared import PreparedCache, PreparedProgram
 from oprack.runtime.profiler import current_profiler
 from oprack.runtime.random import RandomState
@@ -84,7 +84,7 @@ class NaiveExecutor:
         keep: Sequence[str] | None = None,
         observers: Sequence[Any] = (),
     ) -> None:
-        """Run the ops of block 0 in `scope`, which has its variables (PreparedBlock.create_variables).
+        """Run the ops of block 0 in `scope`, which has its persistable variables (PreparedBlock.create_persistable).
 
         keep: variables to be read afterwards; the values of all other local ones are dropped after their last use.
         None keeps everything. observers: besides those of packs.
@@ -101,6 +101,8 @@ class NaiveExecutor:
             excluded_libraries=self.excluded_libraries,
         )
         context.planned = self.prepared and not (context.checks or context.profiler or context.observers)
+        if not context.planned:
+            program.block(0).create_variables(scope)
         # infinities and NaN are values like others; Checks(nan_inf=True) finds the op that makes them
         with np.errstate(all="ignore"):
             context.run_steps(program.block(0), scope, keep)
@@ -134,8 +136,8 @@ class Executor(NaiveExecutor):
             set_schedules(block, program.schedules, outer)
         local = outer.new_scope()
         try:
-            prepared.block(0).create_variables(local)
-            self._feed(block, feed, local)
+            prepared.block(0).create_persistable(local)
+            self._feed(prepared.block(0).feeds, feed, local)
             self.run_prepared(prepared, local, names if self.prepared else None)
             return [self._fetched(local, name, return_numpy, block) for name in names]
         finally:
@@ -160,11 +162,12 @@ class Executor(NaiveExecutor):
                 )
         return names
 
-    def _feed(self, block: BlockDesc, given: Mapping[str, Any] | None, local: Scope) -> None:
+    def _feed(self, feeds: FeedOps, given: Mapping[str, Any] | None, local: Scope) -> None:
+        block = feeds.block
         feed = {} if given is None else given
         if not isinstance(feed, Mapping):
             raise FeedError(f"feed is a {type(feed).__name__}; expected a mapping, such as {{'x': array}}")
-        inputs = list(dict.fromkeys(name for _, name in feed_columns(block)))
+        inputs = list(dict.fromkeys(name for _, name in feeds.columns))
         missing = [n for n in inputs if n not in feed]
         unknown = [n for n in feed if block.find_var_recursive(n) is None]
         if missing or unknown:
@@ -175,7 +178,7 @@ class Executor(NaiveExecutor):
                 + (f"The program's inputs are {', '.join(map(repr, known))}." if known else "It has no feed ops.")
             )
         values = {n: as_fed_value(n, v, block.find_var_recursive(n)) for n, v in feed.items()}
-        set_feeds(block, values, local)
+        set_feeds(feeds, values, local)
 
     def _fetched(self, scope: Scope, name: str, return_numpy: bool, block: BlockDesc) -> Any:
         var = scope.find_var(name)

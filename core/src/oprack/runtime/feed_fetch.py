@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,13 +157,28 @@ def _columns(block: BlockDesc, op_type: str) -> list[tuple[int, str]]:
     return sorted(columns, key=lambda column: column[0])
 
 
-def set_feeds(block: BlockDesc, values: dict[str, Any], scope: Scope) -> None:
+@dataclass(frozen=True)
+class FeedOps:
+    """What the feed ops of a block read and write. columns: (col, variable), sorted; holders: what they read from."""
+
+    block: BlockDesc
+    columns: list[tuple[int, str]]
+    holders: frozenset[str]
+
+    @classmethod
+    def of(cls, block: BlockDesc) -> FeedOps:
+        """Those of a block. Raises CorruptModelError for a feed op that lacks its variable or column."""
+        holders = frozenset(n for op in block.ops if op.type == "feed" for n in op.input("X"))
+        return cls(block, feed_columns(block), holders)
+
+
+def set_feeds(feeds: FeedOps, values: dict[str, Any], scope: Scope) -> None:
     """Put values where the block reads them: those of its feed ops by column, the others into their variables."""
-    columns = feed_columns(block)
-    fed = {col: values[name] for col, name in columns}
-    for holder in {n for op in block.ops if op.type == "feed" for n in op.input("X")}:
+    block = feeds.block
+    fed = {col: values[name] for col, name in feeds.columns}
+    for holder in feeds.holders:
         scope.var(holder).value = fed
-    for name in values.keys() - {n for _, n in columns}:
+    for name in values.keys() - {n for _, n in feeds.columns}:
         # a fed persistable variable keeps its value after the run, as a parameter set by hand would
         declared = block.find_var_recursive(name)
         known = scope.find_var(name) if declared is not None and declared.persistable else None

@@ -69,7 +69,8 @@ class OperatorWithKernel(OperatorBase):
         clock = time.perf_counter_ns() if run.profiler else 0
         found = self.input_values(scope)
         values = {s: found[s] for s in self._in_slots}
-        chosen, expected = self.choose_kernel(values, run)
+        best, expected = self.choose_kernel(values, run)
+        chosen = best if best.smaller is None else best.for_size(_first_size(best, values))
         clock = self._step(run, "choose_kernel", clock)
         given = values
         values = self._prepare(given, chosen, expected, run)
@@ -87,7 +88,7 @@ class OperatorWithKernel(OperatorBase):
                     self.set_output(scope, name, value)
         clock = self._step(run, "write_back", clock)
         if run.recorder is not None:
-            run.recorder.append(OpRecord.of(self, chosen, given, values, result, outputs, inferred.shares))
+            run.recorder.append(OpRecord.of(self, best, given, values, result, outputs, inferred.shares))
         if run.checks:
             if before is not None:
                 checks.check_overwritten(self, chosen, values, before)
@@ -328,6 +329,12 @@ class OperatorWithKernel(OperatorBase):
         for tensor in (*viewed, *(v for vs in outputs.values() for v in vs)):
             if isinstance(tensor, LoDTensor):
                 tensor.shared = True
+
+
+def _first_size(chosen: Candidate, values: Mapping[str, Sequence[Any]]) -> int:
+    """Elements of a kernel's first input; 0 when it has none."""
+    first = next(iter(values.get(chosen.signature.inputs[0][0], ())), None) if chosen.signature.inputs else None
+    return first.array.size if isinstance(first, LoDTensor) else 0
 
 
 _NOTHING_INFERRED = _Inferred({}, ())

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from oprack.runtime.feed_fetch import FeedOps
 from oprack.runtime.kernel_operator import create_operator
 from oprack.runtime.liveness import check_nesting, last_uses
 from oprack.runtime.operator import OperatorBase
@@ -31,6 +32,7 @@ class PreparedBlock:
             create_operator(op, block, i, manager, place) for i, op in enumerate(block.ops)
         ]
         self._plans: dict[tuple[str, ...] | None, BlockPlan] = {}
+        self.feeds = FeedOps.of(block)
         self._dying: dict[tuple[str, ...], list[list[str]]] = {}
         self._local = [v.name for v in block.vars.values() if not v.persistable or v.type in PER_RUN_KINDS]
         self._persistable = [v.name for v in block.vars.values() if v.persistable and v.type not in PER_RUN_KINDS]
@@ -59,6 +61,10 @@ class PreparedBlock:
         """Local variables in `scope`; persistable ones in its root, unless an ancestor has them."""
         for name in self._local:
             scope.var(name)
+        self.create_persistable(scope)
+
+    def create_persistable(self, scope: Scope) -> None:
+        """Persistable variables alone: a plan creates the local ones that it needs."""
         for name in self._persistable:
             if scope.find_var(name) is None:
                 scope.root().var(name)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from oprack.kernel import KernelSignature, bind_signature, kernel
+from oprack.kernel.kernel_call import Prepare
 from oprack.op import OpProto
 from oprack.packs.manager import default_manager
 
@@ -30,11 +31,13 @@ class Limits:
     together = 4
 
 
-def served(*op_types: str, view: bool = False, least: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def served(
+    *op_types: str, view: bool = False, least: str = "", prepare: Prepare | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a float32 kernel of this library. It takes `ctx`, and returns NotImplemented to leave the work to NumPy.
 
     It names every slot and injected parameter that the NumPy kernel takes; attributes come from `ctx`. least: the entry
-    of Limits below whose number of elements the first argument is left to NumPy at once.
+    of Limits below whose number of elements of the first input NumPy's kernel is taken. prepare: as in oprack.kernel.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,16 +46,24 @@ def served(*op_types: str, view: bool = False, least: str = "") -> Callable[[Cal
 
         @wraps(function)
         def run(*args: Any, **named: Any) -> Any:
-            if (least and args[0].size < getattr(Limits, least)) or not (library.ready or library.usable()):
+            if not (library.ready or library.usable()):
                 return plain(names, args, named)
             result = function(*args, **named)
             return plain(names, args, named) if result is NotImplemented else result
 
         for op_type in op_types:
             _served[op_type] = run
-            kernel(
-                op_type, place="cpu", dtypes={"float32"}, library="onednn", when=usable, priority=PRIORITY, view=view
-            )(run)
+            declared = kernel(
+                op_type,
+                dtypes={"float32"},
+                library="onednn",
+                when=usable,
+                priority=PRIORITY,
+                view=view,
+                least=getattr(Limits, least) if least else 0,
+                prepare=prepare,
+            )
+            declared(run)
         return run
 
     return declare

@@ -34,9 +34,11 @@ class BlockPlan:
         self.steps = steps[::-1]
         written = {n for op in operators for names in op.outputs.values() for n in names}
         own = [block.vars[n] for n in written if n in block.vars]
-        # ops that run themselves write to a variable of any scope above, unless this one has it
-        alone = {n for s in steps if not isinstance(s, Segment) for names in s.outputs.values() for n in names}
-        self._local = [v.name for v in own if v.name in alone and (not v.persistable or v.type in PER_RUN_KINDS)]
+        # ops that run themselves write to a variable of any scope above, unless this one has it; and what is read
+        # before it is written is no variable of a scope above that has the same name
+        looked_up = {n for s in steps for n in (s.reads if isinstance(s, Segment) else _names_of(s))}
+        local = (v for v in block.vars.values() if v.name in looked_up)
+        self._local = [v.name for v in local if not v.persistable or v.type in PER_RUN_KINDS]
         self._persistable = [v.name for v in own if v.persistable and v.type not in PER_RUN_KINDS]
 
     def run(self, run: RunContext, scope: Scope) -> None:
@@ -58,6 +60,10 @@ class BlockPlan:
             else:
                 parts.append(f"# {step.type} runs itself: {step.desc}\n")
         return "\n".join(parts)
+
+
+def _names_of(op: OperatorBase) -> set[str]:
+    return {n for slots in (op.inputs, op.outputs) for names in slots.values() for n in names}
 
 
 def _runs_kernel(op: OperatorBase) -> bool:

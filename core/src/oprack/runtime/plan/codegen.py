@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import keyword
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -10,11 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from oprack.kernel import Candidate, KernelCall
 from oprack.op.proto import slot_name
 from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.record import OpRecord
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.types import EMPTY_VAR
+
+# Bytes up to which a result gets a new array even where an input's memory is free.
+_SMALL = 1 << 16
 
 
 @dataclass
@@ -87,6 +92,7 @@ class Generator:
         self._count = 0
         self._names: dict[str, Any] = {"LoDTensor": LoDTensor, "KernelContext": KernelContext, "xp": xp}
         self._functions: dict[int, str] = {}
+        self._prepared: dict[tuple[int, int], tuple[str, frozenset[str]] | None] = {}
 
     def generate(self) -> Generated:
         """Bind every op to locals first: only then is it known where each local is used last."""
@@ -151,8 +157,9 @@ class Generator:
         for local in _present(ins):
             local.used = i
         viewed = None
-        if record.chosen.spec.view:
-            viewed = next((x for x in ins.get(record.chosen.signature.inputs[0][0], ()) if x is not None), None)
+        for kernel in _by_size(record.chosen):
+            if kernel.spec.view:
+                viewed = next((x for x in ins.get(kernel.signature.inputs[0][0], ()) if x is not None), None)
         for slot, values in record.outputs.items():
             made: list[Local | None] = []
             for name, value in zip(op.outputs[slot], values, strict=False):
@@ -171,18 +178,54 @@ class Generator:
         return [f"del {', '.join(dict.fromkeys(dead))}"] if dead else []
 
     def _call(self, i: int, step: _Step) -> list[str]:
-        record, signature = step.record, step.record.chosen.signature
-        args = [self._argument(step.ins.get(s), dup, c) for s, dup, c in signature.inputs]
-        args += [f"{p}={self._constant(record.op.attrs[a], p)}" for p, a in signature.attrs]
-        for name in signature.injected:
-            if name == "ctx":
-                args.append(f"ctx={self._context(step)}")
-            elif name == "xp":
-                args.append("xp=xp")
+        """The op's statements: its kernel called, or the one of several that suits the size of the first input."""
+        largest, *others = _by_size(step.record.chosen)
+        call, above = self._invoke(i, step, largest, self._buffer_for(i, step)), largest
+        conditions: list[str] = []
+        for kernel in others:
+            first = next(iter(step.ins.get(above.signature.inputs[0][0], ())), None)
+            if first is None:  # as a size of 0
+                call, conditions = self._invoke(i, step, kernel, "None"), []
             else:
-                args.append(f"out={self._buffer_for(i, step)}")
-        call = f"{self._function(record)}({', '.join(args)})"
+                # a small array costs less than to find out whether a buffer is free
+                small = self._invoke(i, step, kernel, "None")
+                conditions.insert(0, f"{small} if {first.name}.size < {above.spec.least} else")
+            above = kernel
+        call = " ".join([*conditions, call])
         return self._assign(step, call)
+
+    def _invoke(self, i: int, step: _Step, kernel: Candidate, buffer: str) -> str:
+        """A kernel's call, or that of what it prepared for the op. buffer: text of what to give it as `out`."""
+        signature, attrs = kernel.signature, step.record.op.attrs
+        args = [self._argument(step.ins.get(s), dup, c) for s, dup, c in signature.inputs]
+        prepared = self._prepare(i, step, kernel)
+        if prepared is None:
+            function, injected = self._function(kernel.spec.function), frozenset(signature.injected)
+            args += [f"{p}={self._constant(attrs[a], p)}" for p, a in signature.attrs]
+        else:
+            function, injected = prepared
+            while args and args[-1] == "None":
+                args.pop()
+        if "ctx" in injected:
+            args.append(f"ctx={self._context(step)}")
+        if "xp" in injected:
+            args.append("xp=xp")
+        if "out" in injected and (buffer != "None" or prepared is None):
+            args.append(f"out={buffer}")
+        return f"{function}({', '.join(args)})"
+
+    def _prepare(self, i: int, step: _Step, kernel: Candidate) -> tuple[str, frozenset[str]] | None:
+        """What the kernel prepared for this op: its name here, and what it wants besides inputs; None when nothing."""
+        if kernel.spec.prepare is None:
+            return None
+        key = (i, id(kernel.spec.function))
+        if key not in self._prepared:
+            op = step.record.op
+            dtypes = {s: tuple(x.dtype if x else None for x in xs) for s, xs in step.ins.items()}
+            function = kernel.spec.prepare(KernelCall(op.type, op.attrs, dtypes, self._xp))
+            found = None if function is None else (self._named(op.type, function), _wanted(function, self._xp))
+            self._prepared[key] = found
+        return self._prepared[key]
 
     def _argument(self, locals_: list[Local | None] | None, duplicable: bool, container: str) -> str:
         if locals_ is None:
@@ -208,8 +251,7 @@ class Generator:
         self._names[name] = value
         return name
 
-    def _function(self, record: OpRecord) -> str:
-        function = record.chosen.spec.function
+    def _function(self, function: Any) -> str:
         found = self._functions.get(id(function))
         if found is None:
             found = self._functions[id(function)] = self._named(function.__name__, function)
@@ -241,7 +283,8 @@ class Generator:
             x.flag = x.flag or f"own{x.name[1:]}"
         # with a second tensor the result may be larger than X, by broadcasting, where X has a dim of 1
         seconds = [y for slot, ys in step.ins.items() if slot != x_slot for y in ys if y is not None and y.tensor]
-        conditions = [x.flag] if x.flag else []
+        # for a small result a new array costs less than the conditions
+        conditions = [x.flag] if x.flag else [f"{x.name}.nbytes > {_SMALL}"]
         if not same_var:
             conditions += [
                 f"({y.name}.shape == {x.name}.shape or {y.name}.ndim <= {x.name}.ndim and 1 not in {x.name}.shape)"
@@ -304,6 +347,20 @@ class Generator:
             source = step.ins[slot][j]
             assert source is not None
             yield f"{local.lod} = {source.lod}"
+
+
+def _by_size(chosen: Candidate) -> list[Candidate]:
+    """A kernel and those that take over for smaller inputs."""
+    return [chosen, *_by_size(chosen.smaller)] if chosen.smaller is not None else [chosen]
+
+
+def _wanted(function: Any, xp: Any) -> frozenset[str]:
+    """What of `ctx` and `out` a prepared function takes."""
+    called = getattr(function, "func", function)
+    if isinstance(called, xp.ufunc):
+        return frozenset(["out"])
+    parameters = inspect.signature(function).parameters.values()
+    return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY) & {"ctx", "out"}
 
 
 def _present(bound: Bound) -> Iterator[Local]:

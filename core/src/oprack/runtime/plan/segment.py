@@ -52,10 +52,12 @@ class Segment:
             read_last = {n for n in reads if n not in keep and n in block.vars and not block.vars[n].persistable}
             self._dead += sorted(read_last - written)
         last = {n: i for i, op in enumerate(self.operators) for n in _names_of(op)}
+        # what the plan itself must let go of: all else never leaves the generated function
+        self._consumed = [n for n in self._dead if n in reads]
         self._dying = [[n for n in self._dead if last[n] == i] for i in range(len(self.operators))]
         persistable = {n for n in reads if (v := block.find_var_recursive(n)) is not None and v.persistable}
         self._parameters = [n for n in reads if n in persistable]
-        self._temporaries = [n for n in reads if n not in persistable]
+        self.reads = [n for n in reads if n not in persistable]
         self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
         self._last: tuple[list[Any], Any, Any, dict[int, int]] = ([], None, None, {})
         self._ops_text = f"{len(self.operators)} ops from {self.operators[0].key}"
@@ -64,7 +66,7 @@ class Segment:
     def run(self, run: RunContext, scope: Scope) -> None:
         """Run in `scope`: generated code for a signature and shapes seen before, else the reference path, traced."""
         parameters = [_value(scope, n) for n in self._parameters]
-        temporaries = [_value(scope, n) for n in self._temporaries]
+        temporaries = [_value(scope, n) for n in self.reads]
         # parameters are the same objects from run to run, unless they are trained: then identity fails, not equality
         known, parameter_key, parameter_shapes, sizes = self._last
         if known != parameters:
@@ -80,9 +82,9 @@ class Segment:
             self._trace(run, scope, key, shapes)
             return
         values = dict(zip(self._parameters, parameters, strict=True))
-        values.update(zip(self._temporaries, temporaries, strict=True))
+        values.update(zip(self.reads, temporaries, strict=True))
         del temporaries
-        self._drop(scope, self._dead)
+        self._drop(scope, self._consumed)
         self._execute(compiled, values, run, scope)
 
     def _drop(self, scope: Scope, names: Sequence[str]) -> None:

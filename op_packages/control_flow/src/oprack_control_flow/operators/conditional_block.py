@@ -46,7 +46,7 @@ class ConditionalBlockInferOp(_Conditional):
         inner = scope.new_scope()
         try:
             block.create_variables(inner)
-            run.run_operators(block.operators, inner, block.dying(()))
+            run.run_steps(block, inner, ())
         finally:
             scope.delete_scope(inner)
 

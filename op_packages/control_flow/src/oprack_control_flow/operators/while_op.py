@@ -66,12 +66,11 @@ class WhileOp(OperatorBase):
 
     def _run_freely(self, scope: Scope, run: RunContext, name: str) -> None:
         block = run.program.block(self.attrs["sub_block"])
-        dying = block.dying(())
         step = scope.new_scope()
         try:
             block.create_variables(step)
             while self._holds(scope, name):
-                run.run_operators(block.operators, step, dying)
+                run.run_steps(block, step, ())
                 for local in step.local_var_names():
                     step.var(local).value = None
                 step.drop_kids()

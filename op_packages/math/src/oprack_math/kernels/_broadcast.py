@@ -10,6 +10,15 @@ BOTH = ("cpu", "cuda")
 # NaN, infinities and overflow are results like any other, as in Paddle.
 
 
+def broadcasting(ufunc):
+    """`prepare` of an element-wise kernel: with axis -1 Fluid's broadcasting is that of the ufunc of this name."""
+
+    def prepare(call):
+        return getattr(call.xp, ufunc) if call.attrs["axis"] == -1 else None
+
+    return prepare
+
+
 def align(X, Y, axis, op_type="elementwise"):
     """Views of both arrays at one rank, ready for NumPy's broadcasting."""
     if X.ndim == Y.ndim:

@@ -7,7 +7,7 @@ from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 from oprack.types import BOOL, COMPLEX, FLOATS, HALF_FLOATS, INTEGERS
 
-from oprack_math.kernels._broadcast import BOTH, align, usable
+from oprack_math.kernels._broadcast import BOTH, align, broadcasting, usable
 
 REAL = FLOATS | HALF_FLOATS | INTEGERS
 
@@ -31,21 +31,26 @@ def divide(x, y, xp, out=None):
     return xp.divide(x, y, out=out)
 
 
-@kernel("elementwise_add", place=BOTH, dtypes=REAL | COMPLEX)
+def _divide_floats(call):
+    """Floats and complex numbers need none of the rules for integers."""
+    return broadcasting("divide")(call) if call.dtypes["X"][0].kind in "fc" else None
+
+
+@kernel("elementwise_add", place=BOTH, dtypes=REAL | COMPLEX, prepare=broadcasting("add"))
 def elementwise_add(X, Y, *, axis, out=None, xp):
     """X + Y."""
     x, y = align(X, Y, axis, "elementwise_add")
     return xp.add(x, y, out=usable(out, x, y))
 
 
-@kernel("elementwise_sub", place=BOTH, dtypes=REAL | COMPLEX)
+@kernel("elementwise_sub", place=BOTH, dtypes=REAL | COMPLEX, prepare=broadcasting("subtract"))
 def elementwise_sub(X, Y, *, axis, out=None, xp):
     """X - Y."""
     x, y = align(X, Y, axis, "elementwise_sub")
     return xp.subtract(x, y, out=usable(out, x, y))
 
 
-@kernel("elementwise_mul", place=BOTH, dtypes=REAL | COMPLEX | BOOL)
+@kernel("elementwise_mul", place=BOTH, dtypes=REAL | COMPLEX | BOOL, prepare=broadcasting("multiply"))
 def elementwise_mul(X, Y, *, axis, xp):
     """X * Y."""
     return xp.multiply(*align(X, Y, axis, "elementwise_mul"))
@@ -61,7 +66,7 @@ def elementwise_mul_rows(X: SelectedRows, Y, *, xp):
     return SelectedRows(X.rows.copy(), xp.multiply(X.value, Y.reshape(())), X.height, place=X.place, check=False)
 
 
-@kernel("elementwise_div", place=BOTH, dtypes=REAL | COMPLEX | BOOL)
+@kernel("elementwise_div", place=BOTH, dtypes=REAL | COMPLEX | BOOL, prepare=_divide_floats)
 def elementwise_div(X, Y, *, axis, xp):
     """X / Y."""
     require_divisor(Y, "elementwise_div", xp)

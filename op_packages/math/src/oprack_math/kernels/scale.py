@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from oprack.kernel import kernel
@@ -41,7 +42,18 @@ def _whole(dtype):
     return lambda value: np.array(math.trunc(value)).astype(dtype)[()]
 
 
-@kernel("scale", place=BOTH, dtypes=ALL_DTYPES)
+def _one_ufunc(call):
+    """A product or a sum alone, of floats."""
+    dtype, attrs = call.dtypes["X"][0], call.attrs
+    if dtype.kind != "f" or call.given("ScaleTensor"):
+        return None
+    # an array of rank 0 is the operand that a ufunc takes in soonest
+    if not attrs["bias"]:
+        return partial(call.xp.multiply, call.xp.asarray(attrs["scale"], dtype))
+    return partial(call.xp.add, call.xp.asarray(attrs["bias"], dtype)) if attrs["scale"] == 1 else None
+
+
+@kernel("scale", place=BOTH, dtypes=ALL_DTYPES, prepare=_one_ufunc)
 def scale(X, ScaleTensor=None, *, scale, bias, bias_after_scale, out=None, xp):
     """scale X + bias, or scale (X + bias)."""
     return _scaled(X, ScaleTensor, scale, bias, bias_after_scale, out, xp)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from oprack.kernel import kernel
 from oprack.types import FLOATS, HALF_FLOATS
 
@@ -9,7 +11,11 @@ BOTH = ("cpu", "cuda")
 REALS = FLOATS | HALF_FLOATS
 
 
-@kernel("relu", place=BOTH, dtypes=REALS)
+def _fmax(call):
+    return partial(call.xp.fmax, call.xp.zeros((), call.dtypes["X"][0]))
+
+
+@kernel("relu", place=BOTH, dtypes=REALS, prepare=_fmax)
 def relu(X, *, out=None, xp):
     return xp.fmax(X, X.dtype.type(0), out=out)  # NaN becomes 0, as in Paddle
 

@@ -1,0 +1,28 @@
+"""KernelCall: what is known of an op before its arrays are, for kernels that prepare themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """One op that a plan will run again and again, as the `prepare` of its kernel sees it.
+
+    attrs: all of them, defaults filled in. dtypes: by input slot that is given, of each value; None for an absent one.
+    xp: NumPy or CuPy.
+    """
+
+    op_type: str
+    attrs: Mapping[str, Any]
+    dtypes: Mapping[str, tuple[Any, ...]]
+    xp: Any
+
+    def given(self, slot: str) -> bool:
+        """Whether the op has an input in this slot."""
+        return any(dtype is not None for dtype in self.dtypes.get(slot, ()))
+
+
+Prepare = Callable[[KernelCall], "Callable[..., Any] | None"]
