@@ -36,7 +36,7 @@ class Plan:
 
     def __init__(self) -> None:
         self.external: list[Memory] = []
-        self._twins: list[tuple[int, Memory]] = []
+        self._twins: list[tuple[int, int, Memory]] = []
         self._calls: list[tuple[int, int, int]] = []
         self._scratch: list[tuple[Memory, int]] = []
         self._size = 0
@@ -60,17 +60,17 @@ class Plan:
         self._size += -(-desc.nbytes // _ALIGN) * _ALIGN
         return memory
 
-    def same(self, memory: Memory, desc: MemoryDesc) -> Memory:
-        """External memory once more, seen as another shape of the same size."""
+    def same(self, memory: Memory, desc: MemoryDesc, offset: int = 0) -> Memory:
+        """External memory once more, from byte `offset` on, seen as another shape."""
         twin = Memory(desc)
-        self._twins.append((self.external.index(memory), twin))
+        self._twins.append((self.external.index(memory), offset, twin))
         return twin
 
-    def alias(self, memory: Memory, desc: MemoryDesc) -> Memory:
-        """Scratch memory once more, seen as another shape of the same size."""
-        offset = next(o for m, o in self._scratch if m is memory)
+    def alias(self, memory: Memory, desc: MemoryDesc, offset: int = 0) -> Memory:
+        """Scratch memory once more, from byte `offset` on, seen as another shape."""
+        start = next(o for m, o in self._scratch if m is memory)
         twin = Memory(desc)
-        self._scratch.append((twin, offset))
+        self._scratch.append((twin, start + offset))
         return twin
 
     def add(self, desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
@@ -83,10 +83,10 @@ class Plan:
         self._owned += [primitive, array, list(arguments.values())]
         self._calls.append((primitive.pointer, len(arguments), addressof(array)))
 
-    def reorder(self, source: Memory, target: MemoryDesc | Memory) -> Memory:
-        """Append a copy into another layout: of a descriptor, in scratch memory."""
+    def reorder(self, source: Memory, target: MemoryDesc | Memory, *, accumulate: bool = False) -> Memory:
+        """Append a copy into another layout: of a descriptor, in scratch memory. accumulate: add to what is there."""
         memory = target if isinstance(target, Memory) else self.temporary(target)
-        self.add(reorder_desc(source.desc, memory.desc), {_c.SRC: source, _c.DST: memory})
+        self.add(reorder_desc(source.desc, memory.desc, accumulate), {_c.SRC: source, _c.DST: memory})
         return memory
 
     def run(self, thread: Thread, *addresses: int) -> None:
@@ -94,8 +94,8 @@ class Plan:
         set_handle, execute, stream = thread.set_handle, thread.execute, thread.stream
         for pointer, address in zip(self._pointers, addresses, strict=True):
             set_handle(pointer, address)
-        for i, twin in self._twins:
-            set_handle(twin.pointer, addresses[i])
+        for i, offset, twin in self._twins:
+            set_handle(twin.pointer, addresses[i] + offset)
         if self._size:
             arena = thread.arena(self._size)
             if arena != self._arena:
@@ -108,10 +108,10 @@ class Plan:
                 raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")
 
 
-def reorder_desc(source: MemoryDesc, target: MemoryDesc) -> PrimitiveDesc:
+def reorder_desc(source: MemoryDesc, target: MemoryDesc, accumulate: bool = False) -> PrimitiveDesc:
     """A copy between layouts; slow implementations are taken, too: packing weights has no other way."""
-    engine = LIBRARY.engine
-    return PrimitiveDesc("reorder", source, engine, target, engine, Attributes(), any_speed=True)
+    engine, attributes = LIBRARY.engine, Attributes([("sum", 1.0)] if accumulate else ())
+    return PrimitiveDesc("reorder", source, engine, target, engine, attributes, any_speed=True)
 
 
 class Thread(threading.local):
