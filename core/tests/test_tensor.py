@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from oprack.errors import InvalidArgumentError, InvalidLoDError, NotFoundError, PreconditionNotMetError
-from oprack.tensor import LoDTensor, Scope, SelectedRows, check_lod, lod_from_lengths, lod_to_lengths, numpy_dtype
+from oprack.tensor import (
+    LoDTensor,
+    Scope,
+    SelectedRows,
+    check_lod,
+    lod_from_lengths,
+    lod_to_lengths,
+    merge_rows,
+    numpy_dtype,
+)
 from oprack.types import VarType, dtype_enum, dtype_name
 
 
@@ -95,3 +106,17 @@ def test_scopes_refuse_what_they_do_not_have() -> None:
     scope.delete_scope(kid)
     with pytest.raises(NotFoundError):
         scope.delete_scope(kid)
+
+
+@pytest.mark.parametrize("height", [1, 2, 30, 5000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_merged_rows_are_the_sums_of_their_values(height: int, dtype: Any) -> None:
+    rng = np.random.default_rng(height)
+    for count in (0, 1, 7, 400):
+        rows, value = rng.integers(0, height, count), rng.integers(-9, 10, (count, 3)).astype(dtype)
+        dense = np.zeros((height, 3), dtype)
+        np.add.at(dense, rows, value)
+        distinct, sums = merge_rows(rows, value)
+        assert distinct.tolist() == sorted(set(rows.tolist())) and sums.dtype == dtype
+        assert (sums == dense[distinct]).all()
+        assert (SelectedRows(rows, value, height).to_dense() == dense).all()

@@ -4,7 +4,7 @@ from oprack.tensor.dtype import numpy_dtype
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray, check_lod, lod_from_lengths, lod_to_lengths
 from oprack.tensor.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
 from oprack.tensor.scope import Scope, Variable
-from oprack.tensor.selected_rows import SelectedRows
+from oprack.tensor.selected_rows import SelectedRows, merge_rows
 
 __all__ = [
     "CPUPlace",
@@ -19,5 +19,6 @@ __all__ = [
     "check_lod",
     "lod_from_lengths",
     "lod_to_lengths",
+    "merge_rows",
     "numpy_dtype",
 ]

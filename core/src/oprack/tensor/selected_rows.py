@@ -18,6 +18,47 @@ def _row_numbers(rows: Any) -> np.ndarray:
     return array.astype(np.int64, copy=False).reshape(-1)
 
 
+# Values of a row that are added one by one, for all rows at once; those of longer rows are added row by row.
+_ROUNDS = 8
+
+
+def merge_rows(rows: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(distinct rows in ascending order, the sum of each one's values).
+
+    rows: integers [n]. value: [n, ...]. Much faster than np.add.at, which takes the elements one at a time.
+    """
+    ordered, order = _sort(rows)
+    is_first = np.ones(len(ordered), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    first = np.flatnonzero(is_first)
+    counts = np.diff(first, append=len(ordered))
+    merged = value[order[first]]
+    for k in range(1, min(_ROUNDS, int(counts.max(initial=0)))):
+        more = np.flatnonzero(counts > k)
+        merged[more] += value[order[first[more] + k]]
+    long = np.flatnonzero(counts > _ROUNDS)
+    if len(long):
+        rest = counts[long] - _ROUNDS
+        starts = np.cumsum(rest) - rest
+        place = np.arange(int(rest.sum())) + np.repeat(first[long] + _ROUNDS - starts, rest)
+        merged[long] += np.add.reduceat(value[order[place]], starts, axis=0, dtype=value.dtype)
+    return ordered[first], merged
+
+
+def _sort(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(rows in ascending order, where each stood); equal ones stay in their order."""
+    bits = len(rows).bit_length()
+    largest = max(int(rows.max(initial=0)), -int(rows.min(initial=0)))
+    if rows.dtype != np.int64 or largest.bit_length() + bits > 62:
+        order = np.argsort(rows, kind="stable")
+        return rows[order], order
+    # a plain sort of numbers that hold row and place is several times as fast as a stable argsort
+    keys = rows << bits
+    keys |= np.arange(len(rows))
+    keys.sort()
+    return keys >> bits, keys & ((1 << bits) - 1)
+
+
 class SelectedRows:
     """Rows `rows[i]` of a matrix of `height` rows hold `value[i]`; a row may be listed twice, its values then add up.
 
@@ -66,15 +107,14 @@ class SelectedRows:
 
     def merged(self) -> SelectedRows:
         """The same matrix with each row listed once, in ascending order; values of one row are added."""
-        rows, inverse = np.unique(self.rows, return_inverse=True)
-        value = np.zeros((len(rows), *self.value.shape[1:]), self.value.dtype)
-        np.add.at(value, inverse.reshape(-1), self.value)
+        rows, value = merge_rows(self.rows, self.value)
         return SelectedRows(rows, value, self.height, place=self.place, check=False)
 
     def to_dense(self) -> np.ndarray:
         """Dense array [height, ...]; rows not listed are zero."""
         dense = np.zeros(self.shape, self.value.dtype)
-        np.add.at(dense, self.rows, self.value)
+        rows, value = merge_rows(self.rows, self.value)
+        dense[rows] = value
         return dense
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
-from oprack.tensor import SelectedRows
+from oprack.tensor import SelectedRows, merge_rows
 from oprack.types import FLOATS, HALF_FLOATS
 
 _PLACES = ("cpu", "cuda")
@@ -85,7 +85,11 @@ def _gradient(height, ids, dout, is_sparse, padding_idx, ctx, xp):
     if is_sparse:
         return SelectedRows(ids.astype("int64"), values.copy(), height, place=ctx.place, check=False)
     grad = xp.zeros((height, values.shape[1]), values.dtype)
-    xp.add.at(grad, ids, values)
+    if xp is np:
+        rows, sums = merge_rows(ids, values)
+        grad[rows] = sums
+    else:
+        xp.add.at(grad, ids, values)
     if padding_idx != -1 and 0 <= padding_idx < height:
         grad[padding_idx] = 0
     return grad
