@@ -100,3 +100,56 @@ def test_identities(op, identity):
 def test_concat_of_two_is_none():
     ops = [("concat", {"X": ["x", "x"]}, {"Out": "c"}, {"axis": 1}), ("relu", {"X": "c"}, {"Out": "y"}, {})]
     assert check_passes(PassCase(X, {}, ops), "remove_identities").reports[0].matches == 0
+
+
+# Shapes that come from tensors ----------------------------------------------------------------------------------------
+def number(name, value):
+    return ("fill_constant", {}, {"Out": name}, {"shape": [1], "dtype": 2, "value": float(value)})
+
+
+DIM = [
+    ("shape", {"Input": "x"}, {"Out": "dims"}),
+    ("slice", {"Input": "dims"}, {"Out": "n"}, {"axes": [0], "starts": [1], "ends": [2], "decrease_axis": [0]}),
+]
+
+
+def reshaped(*sizes, slot="ShapeTensor"):
+    """A reshape of x whose shape is given by tensors; "n" is x's second dim."""
+    ops = [number(f"c{i}", size) for i, size in enumerate(sizes) if size != "n"]
+    names = [size if size == "n" else f"c{i}" for i, size in enumerate(sizes)]
+    shape = [-1 if size == "n" else size for size in sizes]
+    slots = {"X": "x", slot: names}
+    return [*DIM, *ops, ("reshape2", slots, {"Out": "y", "XShape": "s"}, {"shape": shape})]
+
+
+@pytest.mark.parametrize(
+    "rows, sizes, attr",
+    [
+        (2, (0, "n", 2, 4), [0, 0, 2, 4]),
+        (0, (0, "n", 2, 4), [0, 0, 2, 4]),
+        (2, (0, 4, "n", 2), [0, 4, -1, 2]),
+        (2, (0, 0, 8), [0, 0, 8]),
+    ],
+    ids=str,
+)
+def test_a_shape_of_which_one_number_is_unknown_becomes_an_attribute(rows, sizes, attr):
+    feeds = {"x": np.arange(rows * 24, dtype="float32").reshape(rows, 3, 8)}
+    done = check_passes(PassCase(feeds, {}, reshaped(*sizes), ["y"]), "fold_constants", "known_shape_to_attr")
+    ops = done.program.blocks[0].ops
+    assert [op.type for op in ops if op.type in ("shape", "reshape2")] == [*["shape"] * ("n" not in sizes), "reshape2"]
+    assert ops[-1].attrs["shape"] == attr and not ops[-1].inputs.get("ShapeTensor")
+
+
+def test_a_constant_shape_becomes_an_attribute():
+    ops = [("reshape2", {"X": "x", "Shape": "c"}, {"Out": "y", "XShape": "s"}, {"shape": [1]})]
+    case = PassCase(X, {"c": np.int32([6, -1])}, ops, ["y"])
+    done = check_passes(case, "known_shape_to_attr")
+    assert done.program.blocks[0].ops[0].attrs["shape"] == [6, -1]
+
+
+def test_two_unknown_numbers_stay():
+    case = PassCase(X, {}, reshaped(0, "n", "n", 8)[:-1], ["n"])
+    case.ops += [("reshape2", {"X": "x", "ShapeTensor": ["n", "n", "c3"]}, {"Out": "y", "XShape": "s"}, {})]
+    case.feeds, case.fetch = {"x": np.zeros((3, 3, 8), "float32")}, ["y"]
+    done = check_passes(case, "fold_constants", "known_shape_to_attr")
+    assert done.program.blocks[0].ops[-1].inputs["ShapeTensor"][:2] == ["n", "n"]

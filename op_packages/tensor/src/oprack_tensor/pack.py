@@ -39,6 +39,12 @@ def oprack_layers(register: Any) -> None:
 def oprack_passes(register: Any) -> None:
     """Rewrites of graphs."""
     register.pass_(
+        "known_shape_to_attr",
+        f"{__package__}.passes.known_shape:known_shape_to_attr",
+        after=["fold_constants"],
+        before=["merge_shape_ops"],
+    )
+    register.pass_(
         "merge_shape_ops",
         f"{__package__}.passes.shape:merge_shape_ops",
         after=["remove_identities", "fold_constants"],

@@ -24,6 +24,15 @@ def oprack_passes(register):
         *("fold_constants", "fold_affine_into_conv", "fold_affine_into_matmul", "merge_affine", "scalars_to_scales"),
         *("fold_transpose_into_matmul", "fold_scale_into_alpha"),
     ]
+    register.pass_(
+        "onednn_fuse_attention",
+        f"{__package__}.passes.attention:fuse_attention",
+        place="cpu",
+        library="onednn",
+        after=[*after, "merge_shape_ops"],
+        before=["onednn_fuse_matmul"],
+        reorders_sums=True,
+    )
     for name in ("fuse_conv2d", "fuse_matmul"):
         register.pass_(
             f"onednn_{name}",

@@ -34,7 +34,7 @@ def _plain_transposed(op):
 
 def _products(p):
     return (
-        p.op(PRODUCTS, X="x", Y=p.param("w"), where=_plain_product),
+        p.op(PRODUCTS, X="x", Y=p.param("w"), where=plain_product),
         *(p.op("onednn_matmul", X="x", Y=p.param("w"), **more) for more in _extras(p)),
     )
 
@@ -45,7 +45,7 @@ def _extras(p):
     return {}, bias, residual, bias | residual
 
 
-def _plain_product(op):
+def plain_product(op):
     """Whether a product is that of the last dims of X with a matrix as it is."""
     flags = ("transpose_X", "transpose_Y", "trans_x", "trans_y")
     if any(op.attr(f, False) for f in flags) or op.attr("alpha", 1.0) != 1 or op.attr("head_number", 1) != 1:
