@@ -8,6 +8,7 @@ from oprack.device.transform import (
     transform_layout,
     transform_rows,
     transform_tensor,
+    transform_value,
 )
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "transform_layout",
     "transform_rows",
     "transform_tensor",
+    "transform_value",
 ]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from oprack.tensor.place import CPUPlace, Place
+
+_NOTHING_TO_ACTIVATE = contextlib.nullcontext()
 
 
 class DeviceContext:
@@ -32,12 +36,16 @@ class DeviceContext:
                 self._handles[name] = create()
             return self._handles[name]
 
+    def activate(self) -> AbstractContextManager[None]:
+        """Make the device and its stream current in the calling thread, for the length of a run."""
+        return _NOTHING_TO_ACTIVATE
+
     def from_host(self, array: np.ndarray) -> Any:
         """The array in this place's memory."""
         raise NotImplementedError(f"{type(self).__name__} must define from_host(array)")
 
     def to_host(self, array: Any) -> np.ndarray:
-        """The array as numpy.ndarray; waits until it is computed."""
+        """The array as numpy.ndarray, copied once; waits until it is computed. Memory of the host is given back."""
         raise NotImplementedError(f"{type(self).__name__} must define to_host(array)")
 
     def synchronize(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from oprack.device.pool import DeviceContextPool
 from oprack.errors import AlreadyExistsError, UnimplementedError
 from oprack.tensor.dtype import numpy_dtype
-from oprack.tensor.lod_tensor import LoDTensor
+from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
 from oprack.tensor.place import Place
 from oprack.tensor.selected_rows import SelectedRows
 
@@ -87,12 +87,24 @@ def transform_tensor(
 
 
 def transform_rows(rows: SelectedRows, place: Place, pool: DeviceContextPool) -> SelectedRows:
-    """`rows` at `place`; the same object when it is there."""
+    """`rows` at `place`, row numbers and values; the same object when it is there."""
     if rows.place == place:
         return rows
     source, target = pool.get(rows.place), pool.get(place)
-    value = target.from_host(source.to_host(rows.value))
-    return SelectedRows(source.to_host(rows.rows), value, rows.height, place=place, check=False, shared=True)
+    numbers, value = (target.from_host(source.to_host(a)) for a in (rows.rows, rows.value))
+    return SelectedRows(numbers, value, rows.height, place=place, check=False, shared=True)
+
+
+def transform_value(value: Any, place: Place, pool: DeviceContextPool) -> Any:
+    """A variable's value at `place`: a tensor, rows, or an array of tensors; anything else as it is."""
+    if isinstance(value, LoDTensor):
+        return value if value.place == place else transform_tensor(value, place, pool)
+    if isinstance(value, SelectedRows):
+        return transform_rows(value, place, pool)
+    if isinstance(value, LoDTensorArray):
+        moved = [t if t is None else transform_value(t, place, pool) for t in value]
+        return value if all(a is b for a, b in zip(moved, value, strict=True)) else LoDTensorArray(moved)
+    return value
 
 
 def host_array(tensor: LoDTensor, pool: DeviceContextPool) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from oprack.desc import ProgramDesc
-from oprack.device import DeviceContextPool, host_array, transform_rows
+from oprack.device import DeviceContextPool, host_array, transform_rows, transform_value
 from oprack.errors import FeedError, FeedNameError, FetchNameError, InvalidArgumentError
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import FeedOps, as_fed_value, fetch_columns, set_feeds
@@ -89,9 +89,10 @@ class NaiveExecutor:
         keep: variables to be read afterwards; the values of all other local ones are dropped after their last use.
         None keeps everything. observers: besides those of packs.
         """
+        device = self.pool.get(self.place)
         context = RunContext(
             place=self.place,
-            device=self.pool.get(self.place),
+            device=device,
             pool=self.pool,
             program=program,
             random=self.random,
@@ -104,8 +105,25 @@ class NaiveExecutor:
         if not context.planned:
             program.block(0).create_variables(scope)
         # infinities and NaN are values like others; Checks(nan_inf=True) finds the op that makes them
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), device.activate():
+            if self.place.kind != "cpu":
+                self._move_inputs(program, scope)
             context.run_steps(program.block(0), scope, keep)
+
+    def _move_inputs(self, program: PreparedProgram, scope: Scope) -> None:
+        """What the program reads from outside moves to the place for good: the first run copies the parameters.
+
+        A clone in another thread, with a stream of its own, may read them next, so the copies are waited for.
+        """
+        moved = False
+        for name in program.read_names:
+            var = scope.find_var(name)
+            if var is not None and var.value is not None:
+                value = transform_value(var.value, self.place, self.pool)
+                if value is not var.value:
+                    var.value, moved = value, True
+        if moved:
+            self.pool.get(self.place).synchronize()
 
 
 class Executor(NaiveExecutor):
@@ -200,7 +218,7 @@ class Executor(NaiveExecutor):
         if not isinstance(value, LoDTensor):
             return value
         array = host_array(value, self.pool)
-        if copied or value.shared:
+        if (copied or value.shared) and value.place.kind == "cpu":  # from a device it was copied already
             array = array.copy()
         if not return_numpy:
             return LoDTensor(array, value.lod, check=False)

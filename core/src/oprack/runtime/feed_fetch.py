@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oprack.device import transform_value
 from oprack.errors import (
     CorruptModelError,
     FeedDtypeError,
@@ -37,7 +38,10 @@ class FeedOp(OperatorBase):
                 f"op feed: nothing was fed for input number {col}, variable {self.output('Out')!r}; add it to "
                 "feed={...}"
             )
-        self.set_output(scope, self.output("Out"), fed[col])
+        value = fed[col]
+        if run.place.kind != "cpu":  # copied once, however many ops read it
+            value = transform_value(value, run.place, run.pool)
+        self.set_output(scope, self.output("Out"), value)
 
 
 class FetchOp(OperatorBase):

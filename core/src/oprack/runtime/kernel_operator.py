@@ -298,7 +298,12 @@ class OperatorWithKernel(OperatorBase):
                     f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned a "
                     f"{type(value).__name__} for output {slot}; expected an array"
                 )
-            value = np.asarray(value)
+            value = (run.device.xp or np).asarray(value)
+        elif isinstance(value, np.ndarray) and run.device.xp not in (np, None):
+            raise DefinitionError(
+                f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned memory of the host for "
+                f"output {slot}, at {run.place!r}; use xp instead of numpy"
+            )
         if value.dtype not in _DTYPES:
             self._check_dtype(value.dtype, slot, chosen)
         tensor = LoDTensor(value, lod, place=run.place, layout=chosen.spec.layout, check=False)

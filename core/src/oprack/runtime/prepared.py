@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from oprack.runtime.feed_fetch import FeedOps
@@ -13,7 +14,7 @@ from oprack.runtime.liveness import check_nesting, last_uses
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.block_plan import BlockPlan
 from oprack.tensor import Place, Scope
-from oprack.types import PER_RUN_KINDS
+from oprack.types import EMPTY_VAR, PER_RUN_KINDS
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, ProgramDesc
@@ -85,6 +86,12 @@ class PreparedProgram:
     def is_current(self, manager: Any) -> bool:
         """Whether it was made from the packs as they are now."""
         return manager is self.manager and manager.revision == self._packs_revision
+
+    @cached_property
+    def read_names(self) -> list[str]:
+        """Variables that ops of any block read."""
+        ops = (op for block in self.desc.blocks for op in block.ops if op.type != "feed")
+        return list(dict.fromkeys(name for op in ops for name in op.input_arg_names() if name != EMPTY_VAR))
 
     def complete(self) -> Self:
         """Prepare every block now. Raises AttributeValueError that names the op, and what packs raise."""
