@@ -34,7 +34,7 @@ QUERY_IMPL_INFO = 8
 QUERY_SRC_MD, QUERY_DIFF_SRC_MD, QUERY_WEIGHTS_MD, QUERY_DIFF_WEIGHTS_MD = 129, 130, 131, 132
 QUERY_DST_MD, QUERY_DIFF_DST_MD, QUERY_WORKSPACE_MD, QUERY_SCRATCHPAD_MD = 133, 134, 135, 136
 
-SRC, SRC_1, SRC_2, DST, DST_1 = 1, 2, 3, 17, 18
+SRC, SRC_1, SRC_2, DST, DST_1, DST_2 = 1, 2, 3, 17, 18, 19
 WEIGHTS, WEIGHTS_1, BIAS = 33, 34, 41
 MEAN, VARIANCE, SCALE, SHIFT = 49, 50, 51, 52
 WORKSPACE, SCRATCHPAD = 64, 80
@@ -110,6 +110,11 @@ _ARGUMENTS: dict[str, tuple] = {
     "matmul_primitive_desc_create": (_OUT, _P, _P, _P, _P, _P, _P),
     "resampling_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, POINTER(c_float), _P, _P, _P),
     "gru_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, *(_P,) * 7, c_uint, _P),
+    "lbr_gru_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, *(_P,) * 7, c_uint, _P),
+    "vanilla_rnn_forward_primitive_desc_create": (
+        *(_OUT, _P, c_int, c_int, c_int, *(_P,) * 7, c_uint),
+        *(c_float, c_float, _P),
+    ),
     "lstm_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, *(_P,) * 11, c_uint, _P),
     "version": (),
     "get_effective_cpu_isa": (),

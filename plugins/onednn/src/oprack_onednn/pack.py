@@ -42,3 +42,11 @@ def oprack_passes(register):
             after=after,
             reorders_sums=True,
         )
+    register.pass_(
+        "onednn_fuse_recurrent",
+        f"{__package__}.passes.recurrent:fuse_recurrent",
+        place="cpu",
+        library="onednn",
+        after=["onednn_fuse_matmul"],
+        reorders_sums=True,
+    )

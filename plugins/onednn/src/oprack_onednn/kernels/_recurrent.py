@@ -1,0 +1,254 @@
+"""Recurrent layers: primitives that run one or several steps of time, over sequences of any lengths.
+
+A primitive takes n sequences through T steps, products with the input counted. When all sequences are equally long one
+primitive does a layer with both of its directions. Otherwise rows are walked in time-major order, longest sequence
+first: the sequences that are still running are then the first rows of the step before, and as long as none of them ends
+the steps are one primitive.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from oprack_onednn import _c
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import BUFFERS, address, is_constant
+from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.plan import THREAD, Plan
+
+# cell -> gates of the weights, gates of the bias
+GATES = {"gru": (3, 3), "lbr_gru": (3, 4), "lstm": (4, 4), "relu": (1, 1), "tanh": (1, 1)}
+_BOTH = 3
+_DIRECTIONS = {(False,): 1, (True,): 2, (False, True): _BOTH}
+# above this many sequences a primitive does one step: joining several saves nothing
+_JOINED = 64
+
+
+def rounded(n):
+    """Sequences of the plan for one step of n sequences: few different ones, so that plans repeat."""
+    step = 1 << max(0, (n - 1).bit_length() - 5)
+    return -(-n // step) * step
+
+
+class Layer:
+    """Weights of a layer's directions, as primitives take them, with the gates in oneDNN's order.
+
+    cell: a key of GATES. w_input: [directions, inputs, gates, size]. w_state: [directions, size, gates, size]. bias:
+    [directions, gates of the bias, size].
+    """
+
+    def __init__(self, cell: str, w_input: np.ndarray, w_state: np.ndarray, bias: np.ndarray) -> None:
+        self.cell = cell
+        self._arrays = [np.ascontiguousarray(a, np.float32) for a in (w_input, w_state, bias)]
+        self.directions, self.inputs, _, self.size = w_input.shape
+        self.addresses = tuple(map(address, self._arrays))
+        self._strides = [a.nbytes // self.directions for a in self._arrays]
+
+    def of_direction(self, d: int) -> list[int]:
+        """Addresses of one direction's weights."""
+        return [a + d * s for a, s in zip(self.addresses, self._strides, strict=True)]
+
+
+class FromConstants:
+    """What a function makes of constant arrays, kept for as long as the first of them lives."""
+
+    def __init__(self, make: Callable[..., Layer]) -> None:
+        self._make = make
+        self._known: dict[tuple[Any, ...], tuple[list[weakref.ref[np.ndarray]], Layer]] = {}
+
+    def __call__(self, arrays: Sequence[np.ndarray], *options: Any) -> Layer:
+        """make(arrays, *options), remembered when nobody can write to the arrays."""
+        key = (*map(id, arrays), *options)
+        entry = self._known.get(key)
+        if entry is not None and all(r() is a for r, a in zip(entry[0], arrays, strict=True)):
+            return entry[1]
+        made = self._make(arrays, *options)
+        if all(map(is_constant, arrays)):
+            first = weakref.ref(arrays[0], lambda _: self._known.pop(key, None))
+            self._known[key] = ([first, *map(weakref.ref, arrays[1:])], made)
+        return made
+
+
+class StepsPlan:
+    """`steps` steps of n sequences in one or both directions.
+
+    Addresses: x, before, the weights of x and h, bias, y, after, where `before` and `after` are none or h, or h and c
+    of a cell with c.
+    """
+
+    def __init__(self, cell, steps, n, inputs, size, direction, before, after):
+        sides = 2 if direction == _BOTH else 1
+        of_weights, of_bias = GATES[cell]
+        x, y = MemoryDesc.strided((steps, n, inputs)), MemoryDesc.strided((steps, n, sides * size))
+        weights = [MemoryDesc.strided((1, sides, rows, of_weights, size)) for rows in (inputs, size)]
+        bias = MemoryDesc.strided((1, sides, of_bias, size))
+        state = MemoryDesc.strided((1, sides, n, size))
+        h, last = (state if given else None for given in (before, after))
+        kind, options = cell, (_c.FORWARD_INFERENCE, direction)
+        descs, numbers = (x, h, *weights, bias, y, last), (0,)
+        if cell == "lstm":
+            descs = (x, h, h, *weights, None, None, bias, y, last, last)
+        elif cell in ("relu", "tanh"):
+            kind, options = "vanilla_rnn", (_c.FORWARD_INFERENCE, _c.ELTWISE[cell], direction)
+            numbers = (0, 0.0, 0.0)
+        # judged by its name the implementation is a slow one, yet it is products and gates in machine code
+        desc = PrimitiveDesc(
+            f"{kind}_forward", LIBRARY.engine, *options, *descs, *numbers, Attributes(), any_speed=True
+        )
+        plan = self.plan = Plan()
+        count = 2 if cell == "lstm" else 1
+        memory = {_c.SRC: plan.input(x)}
+        memory |= {arg: plan.input(state) for arg in (_c.SRC_1, _c.SRC_2)[: count if before else 0]}
+        memory |= {_c.WEIGHTS: plan.input(weights[0]), _c.WEIGHTS_1: plan.input(weights[1]), _c.BIAS: plan.input(bias)}
+        memory[_c.DST] = plan.output(y)
+        memory |= {arg: plan.output(state) for arg in (_c.DST_1, _c.DST_2)[: count if after else 0]}
+        plan.add(desc, memory)
+
+
+def _steps(layer, steps, n, direction, before, after):
+    """The plan for some steps; None when oneDNN does not serve it."""
+    key = (layer.cell, steps, n, layer.inputs, layer.size, direction, before, after)
+    return THREAD.plan(("recurrent", *key), StepsPlan, *key)
+
+
+class Order:
+    """Time-major order of the rows of sequences.
+
+    lengths: of the sequences. first: the row in which each begins; stride: the distance of its rows. order: sequences,
+    longest first, empty ones left out. runs: (first packed row, sequences, steps) as long as no sequence ends. total:
+    packed rows. behind: by how many rows a step may reach behind its own.
+    """
+
+    def __init__(self, lengths, first, stride):
+        self.count = len(lengths)
+        order = np.argsort(-lengths, kind="stable")
+        order = self.order = order[: np.count_nonzero(lengths)]
+        lengths = lengths[order]
+        # lengths of shorter and shorter sequences are where runs end
+        ends, last = np.unique(lengths[::-1], return_index=True)
+        running = (len(lengths) - last).tolist()
+        self.runs, start, done = [], 0, 0
+        for n, end in zip(running, ends.tolist(), strict=True):
+            self.runs.append((start, n, end - done))
+            start += n * (end - done)
+            done = end
+        self.total = start
+        self.behind = max((rounded(n) - n for n in running), default=0)
+        self._lengths, self._first, self._stride = lengths, first[order], stride
+        counts = np.repeat(running, np.diff(ends, prepend=0)) if running else np.zeros(0, np.intp)
+        self._time = np.repeat(np.arange(done), counts)
+        self._sequence = np.arange(start) - np.repeat(np.cumsum(counts) - counts, counts)
+        self._rows: dict[bool, np.ndarray] = {}
+
+    def rows(self, reverse):
+        """The row that each packed row is, when sequences are walked from their first or last row on."""
+        found = self._rows.get(reverse)
+        if found is None:
+            time = (self._lengths - 1)[self._sequence] - self._time if reverse else self._time
+            found = self._rows[reverse] = self._first[self._sequence] + time * self._stride
+        return found
+
+    def inverse(self, reverse):
+        """The packed row of each row."""
+        rows = self.rows(reverse)
+        found = np.empty(self.total, np.intp)
+        found[rows] = np.arange(self.total)
+        return found
+
+    @cached_property
+    def pieces(self):
+        """(first packed row, sequences, steps, sequences of the plan, first packed row of the last step)."""
+        found = []
+        for start, n, steps in self.runs:
+            while steps:
+                # powers of two, so that plans repeat
+                size = 1 if n > _JOINED else 1 << steps.bit_length() - 1
+                found.append((start, n, size, rounded(n) if size == 1 else n, start + (size - 1) * n))
+                start += size * n
+                steps -= size
+        return found
+
+
+@lru_cache(maxsize=16)
+def order_of(offsets):
+    """The order of sequences with these offsets, a tuple."""
+    ends = np.array(offsets)
+    return Order(np.diff(ends), ends[:-1], 1)
+
+
+def equal_steps(layer, x, steps, n, direction, out, before=(), after=()):
+    """All steps of n equally long sequences at once: x [steps, n, inputs] to out [steps, n, directions size].
+
+    before, after: arrays [directions, n, size] of h, or of h and c. False when oneDNN does not serve it.
+    """
+    found = _steps(layer, steps, n, direction, bool(before), bool(after))
+    if found is not None:
+        states = ([address(a) for a in arrays] for arrays in (before, after))
+        given, last = states
+        found.plan.run(THREAD, address(x), *given, *layer.addresses, address(out), *last)
+    return found is not None
+
+
+def packed_steps(layer, x, order, reversals, before=()):
+    """Steps of sequences of any lengths: rows x [N, inputs] to packed rows of h, and of c for a cell with c.
+
+    before: h, or h and c, [directions, n, size] each. Returns [h] or [h, c], each [directions, total + behind, size],
+    where c is there at the last step of every sequence; None when oneDNN does not serve it.
+    """
+    has_cells = layer.cell == "lstm"
+    if _steps(layer, 1, 1, 1, True, has_cells) is None:
+        return None
+    size, rows = layer.size, order.total + order.behind
+    states = [BUFFERS.take((len(reversals), rows, size)) for _ in range(1 + has_cells)]
+    packed = BUFFERS.take((rows, layer.inputs))
+    packed[order.total :] = 0
+    first = np.zeros((1 + has_cells, len(order.order) + order.behind, size), np.float32)
+    row, wide = 4 * size, 4 * layer.inputs
+    for d, reverse in enumerate(reversals):
+        np.take(x, order.rows(reverse), axis=0, out=packed[: order.total], mode="clip")
+        for a, given in zip(first, before, strict=False):
+            a[: len(order.order)] = given[d][order.order]
+        previous = [address(a) for a in first]
+        bases = [address(a) + d * rows * row for a in states]
+        base, source, weights = bases[0], address(packed), layer.of_direction(d)
+        for start, _, steps, n, last in order.pieces:
+            found = _steps(layer, steps, n, 1, True, has_cells)
+            then = [b + last * row for b in bases]
+            after = then if has_cells else ()
+            found.plan.run(THREAD, source + start * wide, *previous, *weights, base + start * row, *after)
+            previous = then
+    return states
+
+
+def sequences(layer, x, offsets, reversals):
+    """Every row's h, [N, directions size], of sequences with these offsets; None when oneDNN does not serve it."""
+    rows, sides = len(x), len(reversals)
+    direction = _DIRECTIONS.get(tuple(reversals))
+    lengths = [b - a for a, b in pairwise(offsets) if b > a] if len(offsets) < 8 else ()
+    if len(lengths) == 1 and direction:
+        out = BUFFERS.take((rows, sides * layer.size))
+        return out if equal_steps(layer, x, rows, 1, direction, out) else None
+    order = order_of(tuple(offsets))
+    if len(order.runs) == 1 and direction:
+        packed, out = (BUFFERS.take((rows, n)) for n in (layer.inputs, sides * layer.size))
+        np.take(x, order.rows(False), axis=0, out=packed, mode="clip")
+        _, n, steps = order.runs[0]
+        if not equal_steps(layer, packed, steps, n, direction, out):
+            return None
+        return np.take(out, order.inverse(False), axis=0, out=BUFFERS.take(out.shape), mode="clip")
+    states = packed_steps(layer, x, order, reversals)
+    if states is None:
+        return None
+    hidden = states[0]
+    places = np.empty((rows, sides), np.intp)
+    for d, reverse in enumerate(reversals):
+        places[:, d] = order.inverse(reverse) + d * hidden.shape[1]
+    out = BUFFERS.take((rows, sides, layer.size))
+    np.take(hidden.reshape(-1, layer.size), places, axis=0, out=out, mode="clip")
+    return out.reshape(rows, -1)

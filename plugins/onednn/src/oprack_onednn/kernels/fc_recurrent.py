@@ -1,0 +1,104 @@
+"""onednn_fc_gru and onednn_fc_lstm: a recurrent layer in one or both directions, with the products in front of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_onednn.kernels._recurrent import FromConstants, Layer, sequences
+from oprack_onednn.kernels._steps import Step
+from oprack_onednn.served import plain_step, served
+
+
+def gru_layer(arrays, origin_mode):
+    """From WeightX, Weight and Bias of all directions, as the op has them."""
+    w_input, w_state, bias = _by_slot(arrays)
+    size = w_state[0].shape[0]
+    split = 2 * size * size
+    states = []
+    for w in w_state:
+        w = w.reshape(-1)  # a buffer: [size, 2 size] for u and r, then [size, size] for c
+        both, candidate = w[:split].reshape(size, 2, size), w[split:].reshape(size, 1, size)
+        states.append(np.concatenate([both, candidate], axis=1))
+    inputs = np.stack([w.reshape(-1, 3, size) for w in w_input])
+    states = np.stack(states)
+    bias = np.stack([b.reshape(3, size) for b in bias])
+    if not origin_mode:
+        # oneDNN's u keeps the old state, and 1 - sigmoid(z) = sigmoid(-z)
+        for a in (inputs, states):
+            a[:, :, 0] *= -1
+        bias[:, 0] *= -1
+    return Layer("gru", inputs, states, bias)
+
+
+def lstm_layer(arrays):
+    """From WeightX, Weight and Bias of all directions, as the op has them."""
+    w_input, w_state, bias = _by_slot(arrays)
+    size = w_state[0].shape[0]
+    order = [1, 2, 0, 3]  # from c', i, f, o to i, f, c', o
+    inputs, states = (np.stack([w.reshape(-1, 4, size)[:, order] for w in ws]) for ws in (w_input, w_state))
+    return Layer("lstm", inputs, states, np.stack([b.reshape(4, size)[order] for b in bias]))
+
+
+def _by_slot(arrays):
+    count = len(arrays) // 3
+    return [arrays[i * count : (i + 1) * count] for i in range(3)]
+
+
+_GRU, _LSTM = FromConstants(gru_layer), FromConstants(lstm_layer)
+
+
+def _run(layers, options, X, weights, is_reverse, ctx):
+    """Out, or None when NumPy should compute it."""
+    sizes = {w.shape for w in weights[len(is_reverse) : 2 * len(is_reverse)]}
+    lod = ctx.lod("X")
+    if len(sizes) != 1 or not X.size or not lod or not X.flags.c_contiguous:
+        return None
+    return sequences(layers(weights, *options), X, lod[-1], is_reverse)
+
+
+@served("onednn_fc_gru")
+def fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
+    out = _run(_GRU, (origin_mode,), X, [*WeightX, *Weight, *Bias], is_reverse, ctx)
+    return NotImplemented if out is None else out
+
+
+@served("onednn_fc_lstm")
+def fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, ctx):
+    out = _run(_LSTM, (), X, [*WeightX, *Weight, *Bias], is_reverse, ctx)
+    return NotImplemented if out is None else out
+
+
+class _WithLoD(Step):
+    """A step whose inputs have the LoD of X."""
+
+    context: Any = None
+
+    def lod(self, slot: str, i: int = 0) -> Any:
+        return self.context.lod("X")
+
+
+def _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, op_type, result, **attrs):
+    """Direction by direction: the product, then the op."""
+    parts = []
+    product = Step.of("mul", x_num_col_dims=1, y_num_col_dims=1)
+    for w_input, w_state, bias, reverse in zip(WeightX, Weight, Bias, is_reverse, strict=True):
+        step = _WithLoD.of(op_type, is_reverse=reverse, **attrs)
+        step.context = ctx
+        x = plain_step("mul", {"X": X, "Y": w_input}, product)
+        arrays = {"Input": x, "Weight": w_state, "Bias": bias.reshape(1, -1)}
+        parts.append(plain_step(op_type, arrays, step)[result])
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+@kernel("onednn_fc_gru", place="cpu", dtypes=FLOATS)
+def plain_fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
+    return _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, "gru", 3, origin_mode=origin_mode)
+
+
+@kernel("onednn_fc_lstm", place="cpu", dtypes=FLOATS)
+def plain_fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, ctx):
+    return _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, "lstm", 0, use_peepholes=False)

@@ -1,0 +1,105 @@
+"""A recurrent layer takes in the product in front of it, and two directions of a layer become one op."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.ir import fusion
+
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.passes.fuse import plain_product
+
+# matmul_v2 drops the LoD
+_PRODUCTS = ("mul", "matmul")
+_ACTIVATIONS = {
+    "gru": {"gate_activation": "sigmoid", "activation": "tanh"},
+    "lstm": {
+        "gate_activation": "sigmoid",
+        "cell_activation": "tanh",
+        "candidate_activation": "tanh",
+        "use_peepholes": False,
+    },
+}
+_KEPT = {"gru": ("origin_mode",), "lstm": ()}
+
+
+def _layer_row(op_type, gates):
+    """A product with a weight, and gru or lstm over its rows."""
+
+    def row(p):
+        def only_a_product(op):
+            return not op.attr("post_ops", []) and op.attr("x_num_col_dims", 1) in (1, -1)
+
+        fused = {"X": "x", "Y": p.param("wx"), "where": only_a_product}
+        product = p.either(
+            p.op(_PRODUCTS, X="x", Y=p.param("wx"), where=plain_product),
+            p.op("onednn_matmul", **fused),
+            p.op("onednn_matmul", **fused, Bias=p.param("b")),
+        )
+        root = p.op(
+            op_type,
+            Input=product,
+            Weight=p.param("w"),
+            Bias=p.param("bias", optional=True),
+            attrs=_ACTIVATIONS[op_type],
+            out="Hidden",
+        )
+
+        def build(m):
+            wx, w = m.value("wx"), m.value("w")
+            size = w.shape[0]
+            shape = m["x"].shape
+            if wx.shape[1] != gates * size or wx.dtype != "float32" or shape is None or len(shape) != 2:
+                return None
+            parts = [m.value(name).reshape(-1) for name in ("b", "bias") if m.has(name)]
+            if any(part.size != gates * size for part in parts):
+                return None
+            bias = m.new_param(sum(parts, np.zeros(gates * size, wx.dtype)), like="w")
+            attrs = {name: m.attr(root, name) for name in _KEPT[op_type]}
+            attrs["is_reverse"] = [m.attr(root, "is_reverse")]
+            return m.op(f"onednn_fc_{op_type}", X=m["x"], WeightX=[m["wx"]], Weight=[m["w"]], Bias=[bias], attrs=attrs)
+
+        return root, build
+
+    return row
+
+
+def _both_row(op_type):
+    """Two directions of one layer, side by side."""
+
+    def row(p):
+        one, other = (
+            p.op(
+                f"onednn_fc_{op_type}",
+                X="x",
+                WeightX=p.param(f"wx{i}"),
+                Weight=p.param(f"w{i}"),
+                Bias=p.param(f"b{i}"),
+            )
+            for i in range(2)
+        )
+        root = p.op("concat", X=[one, other], where=lambda op: op.attr("axis", 0) in (1, -1))
+
+        def build(m):
+            attrs = {name: m.attr(one, name) for name in _KEPT[op_type]}
+            if attrs != {name: m.attr(other, name) for name in _KEPT[op_type]}:
+                return None
+            if m.value("w0").shape != m.value("w1").shape:
+                return None
+            attrs["is_reverse"] = [*m.attr(one, "is_reverse"), *m.attr(other, "is_reverse")]
+            slots = {"WeightX": "wx", "Weight": "w", "Bias": "b"}
+            weights = {slot: [m[name + i] for i in "01"] for slot, name in slots.items()}
+            return m.op(f"onednn_fc_{op_type}", X=m["x"], **weights, attrs=attrs)
+
+        return root, build
+
+    return row
+
+
+_ROWS = fusion("onednn_fc_gru")(_layer_row("gru", 3)) + fusion("onednn_fc_lstm")(_layer_row("lstm", 4))
+for _op_type in ("gru", "lstm"):
+    _ROWS += fusion(f"onednn_fc_{_op_type}_directions")(_both_row(_op_type))
+
+
+def fuse_recurrent(graph):
+    """Recurrent layers with what is in front of them, where oneDNN serves this process."""
+    return _ROWS(graph) if LIBRARY.usable() else 0

@@ -1,0 +1,170 @@
+"""Recurrent layers: what is fused, and that oneDNN's primitives give what NumPy's kernels give, for any lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+import oprack
+import pytest
+from oprack.ir import optimize, select_passes
+from oprack.testing import PassCase, check_passes
+from oprack.testing.passes import op_types
+from oprack_onednn.kernels import _recurrent
+from oprack_onednn.plan import Plan
+
+CLOSE = dict(rtol=1e-5, atol=1e-5)
+GATES = {"gru": 3, "lstm": 4}
+LENGTHS = [
+    *([7], [1], [3, 0, 9, 1, 0], [0, 0, 5], [0, 6, 0], [4] * 5, [4, 0, 4]),
+    *(list(range(40)), [5] * 70 + [9] * 66, [30, 1], [33] * 3 + [2]),
+]
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
+
+
+def words(lengths, inputs=24, dtype=np.float32):
+    rows = sum(lengths)
+    return oprack.LoDTensor(normal(rows, inputs).astype(dtype), oprack.lod_from_lengths([lengths]))
+
+
+def layer(op_type, i, reverse, size=16, inputs=24, bias=True, product="mul", **attrs):
+    """(ops, parameters, output) of a layer in one direction."""
+    n = GATES[op_type] * size
+    params = {f"wx{i}": normal(inputs, n, seed=i) * 0.3, f"b{i}": normal(n, seed=i), f"w{i}": normal(size, n, seed=i)}
+    if op_type == "lstm" or bias:
+        params[f"bias{i}"] = normal(1, n, seed=i + 9)
+    attrs["is_reverse"] = reverse
+    slots = {"Input": f"y{i}", "Weight": f"w{i}"} | ({"Bias": f"bias{i}"} if f"bias{i}" in params else {})
+    outputs = {"Hidden": f"h{i}"} | {"gru": {}, "lstm": {"Cell": f"c{i}"}}[op_type]
+    extra = {"gru": ("BatchGate", "BatchResetHiddenPrev", "BatchHidden"), "lstm": ("BatchGate", "BatchCellPreAct")}
+    outputs |= {slot: f"{slot}{i}" for slot in extra[op_type]}
+    ops = [
+        (product, {"X": "x", "Y": f"wx{i}"}, {"Out": f"p{i}"}),
+        ("elementwise_add", {"X": f"p{i}", "Y": f"b{i}"}, {"Out": f"y{i}"}, {"axis": 1}),
+        (op_type, slots, outputs, attrs | ({"use_peepholes": False} if op_type == "lstm" else {})),
+    ]
+    return ops, params, f"h{i}"
+
+
+def both_directions(op_type, lengths, **more):
+    parts = [layer(op_type, i, i == 1, **more) for i in range(2)]
+    ops = [op for p in parts for op in p[0]]
+    ops.append(("concat", {"X": [p[2] for p in parts]}, {"Out": "out"}, {"axis": 1}))
+    return PassCase({"x": words(lengths)}, parts[0][1] | parts[1][1], ops)
+
+
+PASSES = ("onednn_fuse_matmul", "onednn_fuse_recurrent")
+
+
+@pytest.mark.parametrize("lengths", LENGTHS, ids=lambda lengths: f"{len(lengths)}-{sum(lengths)}")
+@pytest.mark.parametrize("op_type", GATES)
+def test_both_directions_of_a_layer(op_type, lengths):
+    optimized = check_passes(both_directions(op_type, lengths), *PASSES, **CLOSE)
+    assert op_types(optimized) == [f"onednn_fc_{op_type}"]
+
+
+@pytest.mark.parametrize("lengths", [[7], [3, 0, 9, 1, 0], [4] * 5], ids=str)
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("op_type, attrs", [("gru", {"origin_mode": True}), ("gru", {"bias": False}), ("lstm", {})])
+def test_one_direction(op_type, attrs, reverse, lengths):
+    ops, params, _ = layer(op_type, 0, reverse, **attrs)
+    case = PassCase({"x": words(lengths)}, params, ops, fetch=["h0"])
+    assert op_types(check_passes(case, *PASSES, **CLOSE)) == [f"onednn_fc_{op_type}"]
+
+
+def test_two_layers_that_run_the_same_way(monkeypatch):
+    parts = [layer("gru", i, False) for i in range(2)]
+    ops = [*parts[0][0], *parts[1][0], ("concat", {"X": ["h0", "h1"]}, {"Out": "out"}, {"axis": -1})]
+    for lengths in ([5], [3, 8], [4, 4]):
+        case = PassCase({"x": words(lengths)}, parts[0][1] | parts[1][1], ops)
+        assert op_types(check_passes(case, *PASSES, **CLOSE)) == ["onednn_fc_gru"]
+
+
+@pytest.mark.parametrize("product", ["mul", "matmul"])
+def test_a_product_without_bias(product):
+    ops, params, _ = layer("gru", 0, True, product=product)
+    ops[2][1]["Input"] = "p0"
+    del ops[1], params["b0"]
+    case = PassCase({"x": words([2, 5])}, params, ops, fetch=["h0"])
+    assert op_types(check_passes(case, *PASSES, **CLOSE)) == ["onednn_fc_gru"]
+
+
+@pytest.mark.parametrize(
+    "op_type, attrs", [("gru", {"activation": "relu"}), ("lstm", {"cell_activation": "relu"})], ids=str
+)
+def test_other_activations_stay(op_type, attrs):
+    ops, params, _ = layer(op_type, 0, False, **attrs)
+    case = PassCase({"x": words([2, 5])}, params, ops, fetch=["h0"])
+    assert op_types(check_passes(case, *PASSES, **CLOSE)) == ["onednn_matmul", op_type]
+
+
+def test_peepholes_stay():
+    ops, params, _ = layer("lstm", 0, False)
+    ops[2][3]["use_peepholes"] = True
+    params["bias0"] = normal(1, 7 * 16)
+    case = PassCase({"x": words([2, 5])}, params, ops, fetch=["h0"])
+    assert op_types(check_passes(case, *PASSES, **CLOSE)) == ["onednn_matmul", "lstm"]
+
+
+@pytest.mark.parametrize("op_type, name", [("gru", "BatchGate0"), ("lstm", "c0")])
+def test_layers_of_which_more_is_read_stay(op_type, name):
+    ops, params, _ = layer(op_type, 0, False)
+    case = PassCase({"x": words([2, 5])}, params, ops, fetch=["h0", name])
+    assert op_types(check_passes(case, *PASSES, **CLOSE)) == ["onednn_matmul", op_type]
+
+
+def test_initial_states_stay():
+    ops, params, _ = layer("gru", 0, False)
+    ops[2][1]["H0"] = "h"
+    case = PassCase({"x": words([2, 5]), "h": normal(2, 16)}, params, ops, fetch=["h0"])
+    assert op_types(check_passes(case, *PASSES, **CLOSE)) == ["onednn_matmul", "gru"]
+
+
+@pytest.mark.parametrize("op_type", GATES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_fused_layers_run_on_numpy_as_well(monkeypatch, op_type, dtype):
+    case = both_directions(op_type, [3, 0, 9])
+    case.feeds = {"x": words([3, 0, 9], dtype=dtype)}
+    program, scope = case.build()
+    passes = [p for p in select_passes() if p.name in PASSES]
+    optimized = optimize(program.desc, scope, keep=["out"], passes=passes)
+    assert op_types(optimized) == [f"onednn_fc_{op_type}"]
+    for name, value in case.params.items():
+        scope.var(name).set(value.astype(dtype))
+    for name, var in optimized.program.blocks[0].vars.items():
+        if var.persistable:
+            tensor = scope.get_var(name).get()
+            scope.get_var(name).set(tensor.array.astype(dtype))
+    monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
+    executor = oprack.Executor(excluded_libraries=("onednn",))
+    runs = [executor.run(p, case.feeds, ["out"], scope, return_numpy=False) for p in (program, optimized.program)]
+    ((want,), (got,)) = runs
+    assert got.dtype == dtype and got.lod == want.lod
+    np.testing.assert_allclose(got.array, want.array, **CLOSE)
+
+
+def test_a_layer_that_onednn_refuses_runs_step_by_step(monkeypatch):
+    monkeypatch.setattr(_recurrent, "_steps", lambda *a: None)
+    for lengths in ([5], [3, 8], [4, 4]):
+        check_passes(both_directions("gru", lengths), *PASSES, **CLOSE)
+
+
+def test_weights_are_made_ready_once_while_nobody_can_write_to_them():
+    made = []
+    layers = _recurrent.FromConstants(lambda arrays, *options: made.append(options) or len(made))
+    fixed, open_ = np.ones(3), np.ones(3)
+    fixed.flags.writeable = False
+    assert [layers([fixed, fixed]), layers([fixed, fixed]), layers([fixed, fixed], True)] == [1, 1, 2]
+    assert layers([fixed, open_]) == 3 and layers([fixed, open_]) == 4
+    del fixed
+    assert not layers._known
+
+
+def test_packed_rows_are_in_time_major_order():
+    order = _recurrent.order_of((0, 2, 2, 5, 6))
+    assert order.order.tolist() == [2, 0, 3]
+    assert order.runs == [(0, 3, 1), (3, 2, 1), (5, 1, 1)]
+    assert order.rows(False).tolist() == [2, 0, 5, 3, 1, 4]
+    assert order.rows(True).tolist() == [4, 1, 5, 3, 0, 2]
+    assert order.inverse(False).tolist() == [1, 4, 0, 3, 5, 2]
