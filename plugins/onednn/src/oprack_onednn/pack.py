@@ -43,10 +43,33 @@ def oprack_passes(register):
             reorders_sums=True,
         )
     register.pass_(
+        "onednn_fuse_squeeze_excite",
+        f"{__package__}.passes.squeeze_excite:fuse_squeeze_excite",
+        place="cpu",
+        library="onednn",
+        after=["onednn_fuse_conv2d"],
+        reorders_sums=True,
+    )
+    register.pass_(
         "onednn_fuse_recurrent",
         f"{__package__}.passes.recurrent:fuse_recurrent",
         place="cpu",
         library="onednn",
         after=["onednn_fuse_matmul"],
         reorders_sums=True,
+    )
+    register.pass_(
+        "onednn_upsampled_conv2d",
+        f"{__package__}.passes.upsampled_conv:upsampled_conv2d",
+        place="cpu",
+        library="onednn",
+        after=["onednn_fuse_conv2d", "onednn_fuse_squeeze_excite"],
+        reorders_sums=True,
+    )
+    register.pass_(
+        "onednn_chain_eltwise",
+        f"{__package__}.passes.chains:chain_eltwise",
+        place="cpu",
+        library="onednn",
+        after=["onednn_fuse_conv2d", "onednn_fuse_matmul"],
     )

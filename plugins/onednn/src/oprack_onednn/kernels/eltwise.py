@@ -1,0 +1,67 @@
+"""Kernels of onednn_eltwise: a chain of element-wise functions in one primitive, which goes over memory once."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_onednn import _c
+from oprack_onednn.kernels._steps import after
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import address, empty_like, memory_order
+from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.ops.post_ops import algorithm
+from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.served import plain_step, served
+
+
+def build(size, post_ops):
+    """Plan of a chain over `size` elements."""
+    row = MemoryDesc.strided((size,))
+    (name, alpha, beta), *others = map(algorithm, post_ops)
+    attributes = Attributes([("eltwise", _c.ELTWISE[n], a, b) for n, a, b in others])
+    kind = _c.ELTWISE[name]
+    desc = PrimitiveDesc(
+        "eltwise_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, kind, row, row, alpha, beta, attributes
+    )
+    plan = Plan()
+    plan.add(desc, {_c.SRC: plan.input(row), _c.DST: plan.output(row)})
+    return plan
+
+
+def apply(x, post_ops):
+    """The chain's result in x's strides; NotImplemented when oneDNN does not serve it."""
+    if memory_order(x.shape, x.strides) is None or not post_ops or not x.size:
+        return NotImplemented
+    plan = THREAD.plan(("chain", x.size, post_ops), build, x.size, post_ops)
+    if plan is None:
+        return NotImplemented
+    y = empty_like(x)
+    plan.run(THREAD, address(x), address(y))
+    return y
+
+
+def _prepare(call):
+    """The post-ops as a tuple, once."""
+    post_ops = tuple(call.attrs["post_ops"])
+
+    def onednn_eltwise(X):
+        result = apply(X, post_ops) if LIBRARY.ready else NotImplemented
+        return by_steps(X, post_ops) if result is NotImplemented else result
+
+    return onednn_eltwise
+
+
+@served("onednn_eltwise", prepare=_prepare)
+def onednn_eltwise(X, *, post_ops, ctx):
+    return apply(X, tuple(post_ops))
+
+
+@kernel("onednn_eltwise", dtypes=FLOATS)
+def plain_eltwise(X, *, post_ops):
+    return by_steps(X, post_ops)
+
+
+def by_steps(x, post_ops):
+    """One function after the other."""
+    return after(x, 1, None, None, post_ops, plain_step) if post_ops else x.copy()

@@ -1,0 +1,73 @@
+"""Element-wise ops in a row become one op, which goes over memory once."""
+
+from __future__ import annotations
+
+import math
+
+from oprack.types import VarType
+
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.ops.post_ops import ACTIVATIONS, encode
+
+# oneDNN takes a main function and this many after it
+_MOST = 32
+# A primitive's call costs about as much as this many NumPy calls on small arrays ...
+_WORTH = 8
+# ... and less than a second pass over this many elements
+_LARGE = 1 << 12
+# What an open dim is taken for
+_OPEN = 64
+
+
+def chain_eltwise(graph):
+    """Element-wise ops of one input in a row, and sums of a tensor with itself, where oneDNN serves this process."""
+    count = 0
+    if LIBRARY.usable():
+        seen = set()
+        for op in graph.ops:
+            if op not in seen and _text(graph, op):
+                chain = _chain(graph, op)
+                seen.update(chain)
+                for start in range(0, len(chain), _MOST):
+                    count += _replace(graph, chain[start : start + _MOST])
+    return count
+
+
+def _text(graph, op):
+    """The op as a post-op; None when it is none."""
+    x, out = op.input("X"), op.output("Out")
+    kinds = [n.desc.type for n in (x, out) if n is not None and n.desc is not None]
+    if kinds != [VarType.LOD_TENSOR] * 2 or x.dtype != "float32" or op.opaque or op.hidden_writes:
+        return None
+    given = [slot for slot, nodes in op.inputs.items() if nodes]
+    if op.type == "elementwise_add" and op.input("Y") is x:
+        return encode("scale", [2.0, 0.0, True])
+    if op.type not in ACTIVATIONS or given != ["X"]:
+        return None
+    defaults = graph.manager.op_info(op.type).proto.attrs
+    return encode(op.type, [op.attr(name, defaults[name].default) for name in ACTIVATIONS[op.type][0]])
+
+
+def _chain(graph, op):
+    """The op and those that follow it one by one."""
+    chain = [op]
+    while True:
+        out = chain[-1].output("Out")
+        readers = set(out.consumers)
+        following = next(iter(readers), None)
+        if len(readers) != 1 or graph.is_kept(out) or graph.is_overwritten(out) or not _text(graph, following):
+            return chain
+        chain.append(following)
+
+
+def _replace(graph, chain):
+    """Put one op in place of a chain when that is worth it."""
+    x, out = chain[0].input("X"), chain[-1].output("Out")
+    size = math.prod(_OPEN if n < 0 else n for n in x.shape or ())
+    if len(chain) < 2 or (len(chain) < _WORTH and size < _LARGE) or graph.is_overwritten(x):
+        return False
+    texts = [_text(graph, op) for op in chain]
+    graph.add_op("onednn_eltwise", {"X": [x]}, {"Out": [out]}, {"post_ops": texts}, before=chain[-1])
+    for op in reversed(chain):
+        graph.remove_op(op)
+    return True
