@@ -26,6 +26,7 @@ from oprack_onednn.kernels import (
     softmax,
 )
 from oprack_onednn.memory import is_channels_last
+from oprack_onednn.plan import THREAD
 
 
 class Context:
@@ -337,6 +338,13 @@ def test_interp(monkeypatch, op, layout):
     x = LAYOUTS[layout](normal(2, 24, 23, 25))
     attrs = dict(scale=[2.0, 4.0], align_corners=False, align_mode=0, interp_method=op.split("_")[0])
     agree(*both(monkeypatch, interp.interp, op, x, **attrs))
+
+
+def test_interp_of_more_than_the_caches_hold(monkeypatch):
+    # one thread then stores past the caches, which the process does not survive unless memory is aligned
+    attrs = dict(scale=[2.0], align_corners=False, align_mode=0, interp_method="nearest")
+    with THREAD.limited(1):
+        agree(*both(monkeypatch, interp.interp, "nearest_interp_v2", normal(1, 96, 92, 128), **attrs))
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])

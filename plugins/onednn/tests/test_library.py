@@ -271,6 +271,11 @@ def test_buffers_are_bounded():
     assert buffers._total <= 10_000
 
 
+def test_large_buffers_are_aligned():
+    buffers = Buffers()
+    assert [buffers.take((n,)).ctypes.data % 64 for n in (1 << 14, 100_001, 1 << 20)] == [0, 0, 0]
+
+
 def test_buffers_that_nobody_takes_any_more_are_given_back():
     buffers = Buffers(smallest=1, patience=10)
     buffers.take((5000,))

@@ -91,11 +91,16 @@ def empty_like(array: np.ndarray) -> np.ndarray:
 
 
 # Output buffers -----------------------------------------------------------------------------------------------------
+ALIGN = 64
+"""Bytes. Primitives write large outputs past the caches with instructions that demand it of the address."""
+
+
 class _Buffer:
-    __slots__ = ("memory", "round")
+    __slots__ = ("memory", "offset", "round")
 
     def __init__(self, memory: np.ndarray, round: int) -> None:
         self.memory, self.round = memory, round
+        self.offset = -memory.ctypes.data % ALIGN
 
 
 class Buffers:
@@ -129,17 +134,18 @@ class Buffers:
             for buffer in self._by_size.setdefault(size, []):
                 if sys.getrefcount(buffer.memory) == self._idle:
                     buffer.round = self._round
-                    return np.ndarray(shape, FLOAT, buffer.memory)
-            return np.ndarray(shape, FLOAT, self._new(size))
+                    return np.ndarray(shape, FLOAT, buffer.memory, buffer.offset)
+            buffer = self._new(size)
+            return np.ndarray(shape, FLOAT, buffer.memory, buffer.offset)
 
-    def _new(self, size: int) -> np.ndarray:
+    def _new(self, size: int) -> _Buffer:
         if self._total + size > self._most:
             self._sweep(self._round + 1)
-        memory = np.empty(size, np.uint8)
+        buffer = _Buffer(np.empty(size + ALIGN, np.uint8), self._round)
         if self._total + size <= self._most:
-            self._by_size.setdefault(size, []).append(_Buffer(memory, self._round))
+            self._by_size.setdefault(size, []).append(buffer)
             self._total += size
-        return memory
+        return buffer
 
     def _sweep(self, round: int) -> None:
         """Give back idle buffers that were taken last before a round."""
