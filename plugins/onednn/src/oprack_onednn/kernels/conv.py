@@ -24,13 +24,13 @@ def grouped(shape, groups):
     return (groups, k // groups, *rest) if groups > 1 else tuple(shape)
 
 
-def chain(post_ops, residual=None):
-    """(attributes of the primitive, index of the residual among the post-ops or None)."""
-    parts, at = [], None
-    for i, text in enumerate(post_ops):
+def chain(post_ops, residual=None, first=()):
+    """(attributes of the primitive, index of the residual among the post-ops or None). first: what comes before."""
+    parts, at = list(first), None
+    for text in post_ops:
         if text == RESIDUAL:
+            at = len(parts)
             parts.append(("binary", _c.BINARY_ADD, residual))
-            at = i
         else:
             name, alpha, beta = algorithm(text)
             parts.append(("eltwise", _c.ELTWISE[name], alpha, beta))

@@ -70,7 +70,17 @@ def _valid(text: str) -> bool:
         return False
 
 
-def post_ops_attr() -> Attr:
-    """The attribute post_ops of an op."""
-    doc = 'What follows, in order: "residual", or an activation with its numbers, such as "hard_swish 6.0 6.0 3.0".'
-    return Attr([], doc, type=AttrType.STRINGS).each(_valid, "'residual' or an op type with its numbers")
+def _is_activation(text: str) -> bool:
+    return text != RESIDUAL and _valid(text)
+
+
+def post_ops_attr(residual: bool = True) -> Attr:
+    """The attribute post_ops of an op. residual: whether "residual" is one of them."""
+    doc = 'activations with their numbers, such as "hard_swish 6.0 6.0 3.0"'
+    if not residual:
+        return Attr([], f"What follows, in order: {doc}.", type=AttrType.STRINGS).each(
+            _is_activation, "an op type with its numbers"
+        )
+    return Attr([], f'What follows, in order: "residual", or {doc}.', type=AttrType.STRINGS).each(
+        _valid, "'residual' or an op type with its numbers"
+    )

@@ -15,9 +15,14 @@ PRODUCTS = ("mul", "matmul", "matmul_v2")
 
 def _convolutions(p):
     """Patterns of a convolution, fused or not."""
+    return with_extras(p, "x", lambda op: op.attr("data_format", "NCHW") != "NHWC")
+
+
+def with_extras(p, x, where):
+    """Patterns of a convolution of x with whatever was fused with it, on a condition."""
     return (
-        p.op(CONVOLUTIONS, Input="x", Filter=p.param("w"), where=lambda op: op.attr("data_format", "NCHW") != "NHWC"),
-        *(p.op("onednn_conv2d", Input="x", Filter=p.param("w"), **more) for more in _extras(p)),
+        p.op(CONVOLUTIONS, Input=x, Filter=p.param("w"), where=where),
+        *(p.op("onednn_conv2d", Input=x, Filter=p.param("w"), where=where, **more) for more in _extras(p)),
     )
 
 

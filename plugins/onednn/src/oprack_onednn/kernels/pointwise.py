@@ -1,0 +1,121 @@
+"""onednn_pointwise_conv2d: images as matrices of pixels and channels, times one matrix, or one per image.
+
+A scale of the input's channels is taken into the weights when these are fewer than the pixels, so that it costs next to
+nothing; a scale of the result is a post-op of the product, which takes one row per image where a convolution does not.
+"""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_onednn import _c
+from oprack_onednn.kernels import activation, conv, elementwise  # noqa: F401  (steps of the op)
+from oprack_onednn.kernels._steps import Step, after
+from oprack_onednn.kernels.conv import chain
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import Weights, address, empty_image, is_channels_last, is_constant
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
+from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.served import plain_step, served, step
+
+# Weights for every image are kept ready for scaling up to this many numbers.
+_MOST_WEIGHTS = 1 << 20
+
+
+class PointwisePlan:
+    """One shape. run takes the arrays that there are, in the order of the op's inputs, those of the scales last."""
+
+    def __init__(self, x, w, bias, input_scale, output_scale, residual, post_ops):
+        n, c, h, width = x.shape
+        k, pixels = w.shape[0], h * width
+        images = [a for a in (x, residual) if a is not None]
+        scales = [a for a in (input_scale, output_scale) if a is not None]
+        if 0 in x.shape or not is_constant(w) or not w.flags.c_contiguous or not all(map(is_channels_last, images)):
+            raise NotServedError("an empty tensor, weights that may change, or images that are not channels-last")
+        if any(s.shape[0] != n or not is_channels_last(s) for s in scales):
+            raise NotServedError("scales that are not of each image")
+        if residual is not None and residual.shape != (n, k, h, width):
+            raise NotServedError("a residual of another shape")
+        strided = MemoryDesc.strided
+        self.shape = (n, k, h, width)
+        plan = self.plan = Plan()
+        source, result = strided((n, pixels, c)), strided((n, pixels, k))
+        memory = {_c.SRC: plan.input(source)}
+        scaled = input_scale is not None and k < pixels and n * k * c <= _MOST_WEIGHTS
+        wanted = strided((n, c, k), (k * c, 1, c)) if scaled else MemoryDesc.any((1, c, k))
+        row = None if bias is None else strided((1, 1, k))
+        factor = [] if output_scale is None else [("binary", _c.BINARY_MUL, strided((n, 1, k)))]
+        attributes, at = chain(post_ops, result, factor)
+        desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
+        if scaled:
+            # one copy of the weights per image, to be scaled in one go
+            chosen = strided((n, k, c))
+            self.weights = Weights(strided((n, k, c), (0, c, 1)), chosen)
+        else:
+            chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
+            self.weights = Weights(strided((1, c, k), (k * c, 1, c)), chosen)
+        weights = plan.input(chosen)
+        if row is not None:
+            memory[_c.BIAS] = plan.input(row)
+        if input_scale is not None:
+            scale = plan.input(strided((n, 1, c)))
+            if scaled:
+                memory[_c.WEIGHTS] = plan.alias(self._times(weights, scale), wanted)
+            else:
+                memory[_c.SRC], memory[_c.WEIGHTS] = self._times(memory[_c.SRC], scale), weights
+        else:
+            memory[_c.WEIGHTS] = weights
+        if output_scale is not None:
+            memory[_c.POST_OP | _c.SRC_1] = plan.input(strided((n, 1, k)))
+        if at is not None:
+            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = plan.input(result)
+        memory[_c.DST] = plan.output(result)
+        plan.add(desc, memory)
+
+    def _times(self, memory, scale):
+        """Append the product of memory [N, ..., C] with [N, 1, C]; returns its memory."""
+        arguments = (_c.BINARY_MUL, memory.desc, scale.desc, memory.desc, Attributes())
+        result = self.plan.temporary(memory.desc)
+        self.plan.add(
+            PrimitiveDesc("binary", LIBRARY.engine, *arguments), {_c.SRC: memory, _c.SRC_1: scale, _c.DST: result}
+        )
+        return result
+
+    def run(self, x, w, others):
+        """others: bias, scales and residual, those that the plan has."""
+        y = empty_image(self.shape)
+        self.plan.run(THREAD, address(x), self.weights.address(w), *map(address, others), address(y))
+        return y
+
+
+@served("onednn_pointwise_conv2d")
+def pointwise(Input, Filter, Bias=None, InputScale=None, OutputScale=None, Residual=None, *, post_ops, ctx):
+    others = (Bias, InputScale, OutputScale, Residual)
+    if Bias is None or Bias.flags.c_contiguous:
+        forms = tuple(None if a is None else (a.shape, a.strides) for a in (Input, InputScale, OutputScale, Residual))
+        key = ("pointwise", Filter.shape, Bias is None, is_constant(Filter), forms, *post_ops)
+        plan = THREAD.plan(key, PointwisePlan, Input, Filter, *others, post_ops)
+        if plan is not None:
+            return plan.run(Input, Filter, [a for a in others if a is not None])
+    return by_steps(Input, Filter, *others, ctx.attrs, step)
+
+
+@kernel("onednn_pointwise_conv2d", place="cpu", dtypes=FLOATS)
+def plain_pointwise(Input, Filter, Bias=None, InputScale=None, OutputScale=None, Residual=None, *, ctx):
+    return by_steps(Input, Filter, Bias, InputScale, OutputScale, Residual, ctx.attrs, plain_step)
+
+
+def by_steps(x, w, bias, input_scale, output_scale, residual, attrs, run):
+    """The ops that it stands for, one by one."""
+
+    def times(a, scale):
+        return run("elementwise_mul", {"X": a, "Y": scale}, Step.of("elementwise_mul", axis=-1))
+
+    if input_scale is not None:
+        x = times(x, input_scale)
+    y = run("conv2d", {"Input": x, "Filter": w}, Step.of("conv2d"))
+    if output_scale is not None:
+        y = times(after(y, 1, bias, None, [], run), output_scale)
+        bias = None
+    return after(y, 1, bias, residual, attrs["post_ops"], run)
