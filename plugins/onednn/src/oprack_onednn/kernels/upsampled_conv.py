@@ -1,0 +1,325 @@
+"""onednn_upsampled_conv2d: convolutions at each map's own resolution, whose results are spread over the whole.
+
+What belongs to one image alone, scales and 1x1 convolutions, is multiplied into the weights instead of the maps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_onednn import _c
+from oprack_onednn.kernels import activation, conv, elementwise, interp  # noqa: F401  (steps of the op)
+from oprack_onednn.kernels._phases import EXPANDED, expanded, pieces
+from oprack_onednn.kernels._steps import Step, after
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import Weights, address, channels_last_desc, empty_image, image_desc, is_constant
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
+from oprack_onednn.ops.post_ops import algorithm
+from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.served import plain_step, served, step
+
+
+@dataclass(frozen=True)
+class Source:
+    """One map. kind: what its weights are multiplied with: "", "scale" or "project". constant: whether w is."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    factor: int
+    channels: int
+    kind: str
+    shift: bool
+    constant: bool
+
+    @property
+    def columns(self) -> int:
+        """Of the weights as rows, after what they are multiplied with."""
+        return self.shape[1] + self.shift
+
+
+class Stage:
+    """A plan whose external memory goes by keys."""
+
+    def __init__(self):
+        self.plan, self.memory = Plan(), {}
+
+    def external(self, key, desc):
+        if key not in self.memory:
+            self.memory[key] = self.plan.input(desc)
+        return self.memory[key]
+
+    def run(self, addresses):
+        if self.memory:
+            self.plan.run(THREAD, *map(addresses.__getitem__, self.memory))
+
+
+class UpsampledConvPlan:
+    """Maps of some shapes. With weights that belong to an image it computes one image, else all.
+
+    spread: what comes from repeated pixels; finish: the convolutions at full resolution, added to it.
+    """
+
+    def __init__(self, sources, outputs, bias, post_ops):
+        self.sources, self.k, self.post_ops, self.bias = sources, outputs, post_ops, bias
+        n, _, h, w = sources[0].shape
+        height, width = h * sources[0].factor, w * sources[0].factor
+        self.shape = (n, outputs, height, width)
+        sizes = {(s.shape[0], s.shape[2] * s.factor, s.shape[3] * s.factor) for s in sources}
+        if len(sizes) > 1 or any(0 in s.shape for s in sources) or not outputs:
+            raise NotServedError("an empty tensor, or maps that do not fit together")
+        self.by_image = any(s.kind for s in sources)
+        self.shifted = any(s.shift for s in sources)
+        self.images = 1 if self.by_image else n
+        self.packed, self.tiled = {}, set()
+        self.weigh = [self._weigh(s) if s.kind else None for s in sources]
+        self.spread, self.finish = Stage(), Stage()
+        low = [i for i, s in enumerate(sources) if s.factor > 1]
+        full = [i for i, s in enumerate(sources) if s.factor == 1]
+        acts = [("eltwise", _c.ELTWISE[name], a, b) for name, a, b in map(algorithm, post_ops)]
+        # a lone map: what follows commutes with repeating pixels
+        alone = len(sources) == 1 and not full and not self.shifted
+        self.later = [] if full or alone else post_ops
+        self._spread(low, bias and not full, Attributes(acts if alone else ()))
+        written = bool(low) or self.shifted
+        for i in full:
+            last = i == full[-1]
+            self._convolve_full(i, bias and last, written, acts if last else [])
+            written = True
+
+    def _weigh(self, source):
+        """The plan that multiplies weights [rows, channels] with what belongs to the image."""
+        rows, c = self._rows(source), source.channels
+        stage = Plan()
+        given, result = MemoryDesc.strided((rows, c)), MemoryDesc.strided((rows, source.columns))
+        engine = LIBRARY.engine
+        if source.kind == "scale":
+            other = MemoryDesc.strided((1, c))
+            desc = PrimitiveDesc("binary", engine, _c.BINARY_MUL, given, other, result, Attributes())
+            slot = _c.SRC_1
+        else:
+            other = MemoryDesc.strided((c, source.columns))
+            desc = PrimitiveDesc("matmul", engine, given, other, None, result, Attributes())
+            slot = _c.WEIGHTS
+        stage.add(desc, {_c.SRC: stage.input(given), slot: stage.input(other), _c.DST: stage.output(result)})
+        return stage
+
+    def _rows(self, source):
+        last = pieces(source.factor, self.k)[-1]
+        return last.row + last.taps * last.results * self.k
+
+    def _convolve(self, stage, i, piece, image, bias, target, attributes):
+        """Append a small convolution of a map in memory `image` into the memory that `target` gives for a layout."""
+        source = self.sources[i]
+        c, columns = source.shape[1], source.columns
+        results = piece.results * self.k
+        kernel_size = (piece.high.taps, piece.wide.taps)
+        _, _, h, w = source.shape
+        shape = (self.images, results, *(s + 2 * a.pad - a.taps + 1 for s, a in ((h, piece.high), (w, piece.wide))))
+        result = channels_last_desc(shape)
+        pads = dims((piece.high.pad, piece.wide.pad))
+        row = MemoryDesc.strided((results,)) if bias else None
+        desc = PrimitiveDesc(
+            "convolution_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, image.desc,
+            MemoryDesc.any((results, c, *kernel_size)), row, result, dims((1, 1)), dims((0, 0)), pads, pads, attributes,
+        )  # fmt: skip
+        chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
+        view = MemoryDesc.strided(
+            (results, c, *kernel_size), (columns, 1, piece.wide.taps * results * columns, results * columns)
+        )
+        if source.constant and not source.kind:
+            key = ("packed", i, piece.row)
+            self.packed[key] = Weights(view, chosen, piece.row * columns)
+            weights = stage.external(key, chosen)
+        else:
+            rows = stage.external(("rows", i), MemoryDesc.strided((self._rows(source), columns)))
+            weights = stage.plan.reorder(stage.plan.same(rows, view, 4 * piece.row * columns), chosen)
+        arguments = {_c.SRC: image, _c.WEIGHTS: weights, _c.DST: target(result)}
+        if bias:
+            self.tiled.add(piece.results)
+            arguments[_c.BIAS] = stage.external(("bias", piece.results), row)
+        stage.plan.add(desc, arguments)
+        return arguments[_c.DST], shape
+
+    def _image(self, stage, i):
+        """Memory of a map, channels last."""
+        source = self.sources[i]
+        shape = (self.images, *source.shape[1:])
+        given = stage.external(("x", i), image_desc(np.lib.stride_tricks.as_strided(_NOTHING, shape, source.strides)))
+        wanted = channels_last_desc(shape)
+        return given if given.desc == wanted else stage.plan.reorder(given, wanted)
+
+    def _spread(self, low, bias, attributes):
+        stage = self.spread
+        for i in low:
+            image = self._image(stage, i)
+            source = self.sources[i]
+            for piece in pieces(source.factor, self.k):
+                row = bias and i == low[-1]
+                z, shape = self._convolve(stage, i, piece, image, row, stage.plan.temporary, attributes)
+                self._place(source, piece, z, shape, i != low[0])
+
+    def _place(self, source, piece, z, z_shape, accumulate):
+        """Append the copies of a small convolution's results to their places."""
+        plan, k = self.spread.plan, self.k
+        _, _, height, width = self.shape
+        _, results, z_high, z_wide = z_shape
+        whole = self.spread.external("y", channels_last_desc((self.images, *self.shape[1:])))
+        # elements per position and per result, along H and W
+        steps = ((z_wide * results, piece.wide.results * k), (results, k))
+        into = (width * k, k)
+        for parts in (
+            (a, b)
+            for a in piece.high.parts(source.shape[2], source.factor)
+            for b in piece.wide.parts(source.shape[3], source.factor)
+        ):
+            sizes, given, wanted, start, end = [self.images], [z_high * z_wide * results], [height * width * k], 0, 0
+            for part, (position, result), step_into in zip(parts, steps, into, strict=True):
+                start += part.source[0] * position + part.source[1] * result
+                end += part.target * step_into
+                for size, a, b, c in part.dims:
+                    sizes.append(size)
+                    given.append(a * position + b * result)
+                    wanted.append(c * step_into)
+            source_desc = MemoryDesc.strided((*sizes, k), (*given, 1))
+            target_desc = MemoryDesc.strided((*sizes, k), (*wanted, 1))
+            plan.reorder(
+                plan.alias(z, source_desc, 4 * start), plan.same(whole, target_desc, 4 * end), accumulate=accumulate
+            )
+
+    def _convolve_full(self, i, bias, written, acts):
+        stage = self.finish
+        (piece,) = pieces(1, self.k)
+        attributes = Attributes([*([("sum", 1.0)] if written else []), *acts])
+        self._convolve(stage, i, piece, self._image(stage, i), bias, lambda desc: stage.external("y", desc), attributes)
+
+    def run(self, xs, ws, bias, seconds):
+        """seconds(i, image): what the weights of map i are multiplied with for an image."""
+        y = empty_image(self.shape)
+        rows = [
+            EXPANDED.get(w, s.factor) if s.constant else expanded(w, s.factor)
+            for w, s in zip(ws, self.sources, strict=True)
+        ]
+        fixed = {key: weights.address(rows[key[1]]) for key, weights in self.packed.items()}
+        for image in range(0, self.shape[0], self.images):
+            addresses = {**fixed, "y": address(y) + image * y.strides[0]}
+            kept = []
+            taps = None
+            for i, (x, s) in enumerate(zip(xs, self.sources, strict=True)):
+                addresses["x", i] = address(x) + image * x.strides[0]
+                made = rows[i]
+                if s.kind:
+                    second = seconds(i, image)
+                    made = np.empty((len(rows[i]), s.columns), np.float32)
+                    self.weigh[i].run(THREAD, address(rows[i]), address(second), address(made))
+                    if s.shift:
+                        part = made[: 9 * self.k, -1]
+                        taps = part if taps is None else taps + part
+                addresses["rows", i] = address(made)
+                kept.append(made)
+            row = bias
+            if taps is not None:
+                taps = taps.reshape(3, 3, self.k)
+                row = taps.sum(axis=(0, 1)) if bias is None else taps.sum(axis=(0, 1)) + bias
+            for results in self.tiled:
+                tile = np.tile(row, results)
+                addresses["bias", results] = address(tile)
+                kept.append(tile)
+            if self.shifted and not self.spread.memory:
+                y[image : image + self.images] = 0
+            self.spread.run(addresses)
+            if taps is not None:
+                _take_border(y[image], taps)
+            self.finish.run(addresses)
+        for text in self.later:
+            activation.run_in_place(y, *algorithm(text))
+        return y
+
+
+_NOTHING = np.empty(1, np.float32)
+
+
+def _take_border(y, taps):
+    """Take from the result [K, H, W] of a constant map what its padding of zeros does not give."""
+    y[:, 0] -= taps[0].sum(axis=0)[:, None]
+    y[:, -1] -= taps[2].sum(axis=0)[:, None]
+    y[:, :, 0] -= taps[:, 0].sum(axis=0)[:, None]
+    y[:, :, -1] -= taps[:, 2].sum(axis=0)[:, None]
+    for i in (0, 2):
+        for j in (0, 2):
+            y[:, -(i // 2), -(j // 2)] += taps[i, j]
+
+
+def _entry(values, which, i):
+    """The entry of a slot that belongs to map i, or None."""
+    return None if which[i] < 0 else values[which[i]]
+
+
+@served("onednn_upsampled_conv2d")
+def upsampled_conv2d(
+    X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, factors, projects, shifts, scales, post_ops, ctx
+):  # fmt: skip
+    parts = [(_entry(Project, projects, i), _entry(Shift, shifts, i), _entry(Scale, scales, i)) for i in range(len(X))]
+    sources = tuple(
+        Source(
+            x.shape, x.strides, factor, w.shape[1],
+            "project" if p is not None else "scale" if s is not None else "", b is not None, is_constant(w),
+        )
+        for x, w, factor, (p, b, s) in zip(X, Filter, factors, parts, strict=True)
+    )  # fmt: skip
+    dense = all(a.flags.c_contiguous for a in (*Filter, *Project, *Shift, *(() if Bias is None else (Bias,))))
+    fits = all(b is None or p is not None for p, b, _ in parts)
+    plan = None
+    if dense and fits:
+        key = ("upsampled_conv2d", sources, Filter[0].shape[0], Bias is not None, *post_ops)
+        plan = THREAD.plan(key, build, sources, Filter[0].shape[0], Bias is not None, tuple(post_ops))
+    if plan is None:
+        return by_steps(X, Filter, Bias, parts, factors, post_ops, step)
+
+    def second(i, image):
+        project, shift, scale = parts[i]
+        row = None if scale is None else np.ascontiguousarray(scale[image].reshape(-1))
+        if project is None:
+            return row
+        matrix = np.empty((project.shape[0], sources[i].columns), np.float32)
+        c = project.shape[1]
+        matrix[:, :c] = project[:, :, 0, 0]
+        if shift is not None:
+            matrix[:, c] = shift
+        if row is not None:
+            matrix *= row[:, None]
+        return matrix
+
+    return plan.run(X, Filter, Bias, second)
+
+
+def build(sources, outputs, bias, post_ops):
+    """The plan for sources, output channels, and what follows."""
+    return UpsampledConvPlan(sources, outputs, bias or any(s.shift for s in sources), post_ops)
+
+
+@kernel("onednn_upsampled_conv2d", place="cpu", dtypes=FLOATS)
+def plain_upsampled_conv2d(
+    X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, factors, projects, shifts, scales, post_ops
+):  # fmt: skip
+    parts = [(_entry(Project, projects, i), _entry(Shift, shifts, i), _entry(Scale, scales, i)) for i in range(len(X))]
+    return by_steps(X, Filter, Bias, parts, factors, post_ops, plain_step)
+
+
+def by_steps(xs, ws, bias, parts, factors, post_ops, run):
+    """One map after the other: 1x1 convolution, scale, repeated pixels, convolution; then the sum of all."""
+    total = None
+    one, padded = Step.of("conv2d"), Step.of("conv2d", paddings=[1, 1])
+    for x, w, (project, shift, scale), factor in zip(xs, ws, parts, factors, strict=True):
+        if project is not None:
+            x = after(run("conv2d", {"Input": x, "Filter": project}, one), 1, shift, None, (), run)
+        if scale is not None:
+            x = run("elementwise_mul", {"X": x, "Y": scale}, Step.of("elementwise_mul"))
+        if factor > 1:
+            x = x.repeat(factor, axis=2).repeat(factor, axis=3)
+        y = run("conv2d", {"Input": x, "Filter": w}, padded)
+        total = y if total is None else run("elementwise_add", {"X": total, "Y": y}, Step.of("elementwise_add"))
+    return after(total, 1, bias, None, post_ops, run)

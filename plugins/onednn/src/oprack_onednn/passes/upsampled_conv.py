@@ -1,0 +1,198 @@
+"""A 3x3 convolution over a sum or concatenation of maps, some of them upsampled, reads each at its own resolution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from oprack.ir import Graph, OpNode, VarNode
+from oprack.ir.generic import remove_dead_code
+
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.ops.post_ops import RESIDUAL
+
+CONVOLUTIONS = ("conv2d", "onednn_conv2d")
+POINTWISE = (*CONVOLUTIONS, "onednn_pointwise_conv2d")
+NEAREST = ("nearest_interp", "nearest_interp_v2")
+# What bringing a small result to full size costs, counted in multiplications of the convolution per pixel.
+_SPREAD = 40
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A map that the convolution reads. channels: those of Filter that meet it, [first, last).
+
+    factor: how often each pixel is repeated. project, shift, scale: what it goes through before.
+    """
+
+    node: VarNode
+    channels: tuple[int, int]
+    factor: int = 1
+    project: VarNode | None = None
+    shift: VarNode | None = None
+    scale: VarNode | None = None
+
+    @property
+    def cost(self) -> float:
+        """Multiplications per pixel and output channel."""
+        shape = self.node.shape
+        taps = {1: 9, 2: 16}.get(self.factor, 25)
+        return taps * (shape[1] if shape else 0) / self.factor**2 + (_SPREAD if self.factor > 1 else 0)
+
+
+def upsampled_conv2d(graph: Graph) -> int:
+    """Convolutions that need fewer multiplications so, where oneDNN serves this process."""
+    if not LIBRARY.usable():
+        return 0
+    count = sum(_rewrite(graph, op) for op in reversed(graph.ops) if op.type in CONVOLUTIONS)
+    if count:
+        remove_dead_code(graph)
+    return count
+
+
+def _attr(graph: Graph, op: OpNode, name: str) -> Any:
+    proto = graph.manager.op_info(op.type).proto.attrs
+    return op.attr(name, proto[name].default if name in proto else None)
+
+
+def _rewrite(graph: Graph, op: OpNode) -> bool:
+    x, w, out = op.input("Input"), op.input("Filter"), op.output("Output")
+    if x is None or w is None or out is None or op.opaque or not _is_plain(graph, op, (3, 3), 1):
+        return False
+    weights = graph.constant_array(w)
+    if weights is None or weights.dtype != "float32" or RESIDUAL in op.attr("post_ops", []):
+        return False
+    whole = Leaf(x, (0, weights.shape[1]))
+    leaves = _best(graph, whole)
+    if all(leaf.factor == 1 for leaf in leaves) or _total(leaves) >= whole.cost:
+        return False
+    slots: dict[str, list[VarNode]] = {"Project": [], "Shift": [], "Scale": []}
+    which: dict[str, list[int]] = {"projects": [], "shifts": [], "scales": []}
+    for leaf in leaves:
+        for (slot, nodes), places in zip(slots.items(), which.values(), strict=True):
+            node = getattr(leaf, slot.lower())
+            places.append(-1 if node is None else len(nodes))
+            nodes += [] if node is None else [node]
+    filters: dict[tuple[int, int], VarNode] = {whole.channels: w}
+    for leaf in leaves:
+        if leaf.channels not in filters:
+            first, last = leaf.channels
+            filters[leaf.channels] = graph.new_parameter(weights[:, first:last].copy(), w.name)
+    bias = op.inputs.get("Bias")
+    inputs = {
+        "X": [leaf.node for leaf in leaves],
+        "Filter": [filters[leaf.channels] for leaf in leaves],
+        **({"Bias": bias} if bias else {}),
+        **{slot: nodes for slot, nodes in slots.items() if nodes},
+    }
+    attrs = {"factors": [leaf.factor for leaf in leaves], **which, "post_ops": op.attr("post_ops", [])}
+    graph.add_op("onednn_upsampled_conv2d", inputs, {"Output": [out]}, attrs, before=op)
+    graph.remove_op(op)
+    return True
+
+
+def _total(leaves: tuple[Leaf, ...]) -> float:
+    return sum(leaf.cost for leaf in leaves)
+
+
+def _best(graph: Graph, leaf: Leaf) -> tuple[Leaf, ...]:
+    """The cheapest set of maps that give what `leaf` is."""
+    best = (leaf,)
+    found = _taken_apart(graph, leaf)
+    if found is not None:
+        parts = tuple(p for part in found for p in _best(graph, part))
+        if _total(parts) <= leaf.cost:
+            best = parts
+    return best
+
+
+def _taken_apart(graph: Graph, leaf: Leaf) -> tuple[Leaf, ...] | None:
+    """The maps that a map is made of; None when it is made in another way."""
+    op = leaf.node.producer
+    if op is None or op.opaque or any(graph.is_overwritten(n) for n in (*op.reads(), leaf.node)):
+        return None
+    if op.type in NEAREST:
+        factor, x = _factor(graph, op), op.input("X")
+        return None if factor is None or not _is_image(x) else (replace(leaf, node=x, factor=leaf.factor * factor),)
+    if leaf.project is not None:
+        return None
+    if op.type in POINTWISE:
+        return _through_projection(graph, op, leaf)
+    if leaf.scale is not None:
+        return None
+    if op.type == "elementwise_mul":
+        return next(_scaled(op, leaf), None)
+    if op.type == "elementwise_add":
+        x, y = op.input("X"), op.input("Y")
+        same = _is_image(x) and _is_image(y) and x.shape == y.shape and not (x.persistable or y.persistable)
+        return (replace(leaf, node=x), replace(leaf, node=y)) if same else None
+    if op.type == "concat" and _attr(graph, op, "axis") in (1, -3) and not op.input("AxisTensor"):
+        return _concatenated(op, leaf)
+    return None
+
+
+def _through_projection(graph: Graph, op: OpNode, leaf: Leaf) -> tuple[Leaf, ...] | None:
+    x, w, bias = op.input("Input"), op.input("Filter"), op.input("Bias")
+    own = op.input("OutputScale")
+    if not _is_image(x) or w is None or op.attr("post_ops", []) or op.input("InputScale") or op.input("Residual"):
+        return None
+    if graph.constant_array(w) is None or (bias is not None and graph.constant_array(bias) is None):
+        return None
+    if own is not None and leaf.scale is not None:
+        return None
+    if op.type != "onednn_pointwise_conv2d" and not _is_plain(graph, op, (1, 1), 0):
+        return None
+    return (replace(leaf, node=x, project=w, shift=bias, scale=own or leaf.scale),)
+
+
+def _scaled(op: OpNode, leaf: Leaf) -> Iterator[tuple[Leaf, ...]]:
+    """A map times one number per image and channel."""
+    for x, y in ((op.input("X"), op.input("Y")), (op.input("Y"), op.input("X"))):
+        if _is_image(x) and _is_image(y) and x.shape[1] == y.shape[1] and tuple(y.shape[2:]) == (1, 1):
+            if tuple(x.shape[2:]) != (1, 1) and x.shape[0] == y.shape[0]:
+                yield (replace(leaf, node=x, scale=y),)
+
+
+def _concatenated(op: OpNode, leaf: Leaf) -> tuple[Leaf, ...] | None:
+    first, parts = leaf.channels[0], []
+    for x in op.inputs["X"]:
+        if not _is_image(x):
+            return None
+        parts.append(replace(leaf, node=x, channels=(first, first + x.shape[1])))
+        first += x.shape[1]
+    return tuple(parts)
+
+
+def _is_image(node: VarNode | None) -> bool:
+    return node is not None and node.shape is not None and len(node.shape) == 4 and node.shape[1] > 0
+
+
+def _is_plain(graph: Graph, op: OpNode, window: tuple[int, int], padding: int) -> bool:
+    """Whether a convolution has this window, stride 1, and one group."""
+    w, x = op.input("Filter"), op.input("Input")
+    if w is None or w.shape is None or tuple(w.shape[2:]) != window or not _is_image(x):
+        return False
+    names = ("strides", "dilations", "groups", "padding_algorithm")
+    if [_attr(graph, op, n) for n in names[:3]] != [[1, 1], [1, 1], 1] or _attr(graph, op, names[3]) != "EXPLICIT":
+        return False
+    layout = _attr(graph, op, "data_format") or "NCHW"
+    return set(_attr(graph, op, "paddings")) == {padding} and layout != "NHWC" and not op.input("ResidualData")
+
+
+def _factor(graph: Graph, op: OpNode) -> int | None:
+    """How often nearest-neighbour interpolation repeats each pixel; None when it is no whole number."""
+    if any(op.input(slot) is not None for slot in ("OutSize", "SizeTensor", "Scale")):
+        return None
+    if _attr(graph, op, "align_corners") or _attr(graph, op, "data_layout") not in ("NCHW", None):
+        return None
+    scale = _attr(graph, op, "scale")
+    factors = {float(s) for s in (scale if isinstance(scale, list | tuple) else [scale])}
+    if not factors or min(factors) <= 0:
+        x, size = op.input("X"), [_attr(graph, op, "out_h"), _attr(graph, op, "out_w")]
+        spatial = x.shape[2:] if _is_image(x) else (-1, -1)
+        if min(*spatial, *size) <= 0:
+            return None
+        factors = {s / n for s, n in zip(size, spatial, strict=True)}
+    factor = factors.pop()
+    return int(factor) if not factors and factor == int(factor) and factor > 1 else None

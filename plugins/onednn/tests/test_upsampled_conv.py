@@ -1,0 +1,194 @@
+"""Convolutions over upsampled maps: computed at low resolution they give what they gave at full resolution."""
+
+from __future__ import annotations
+
+import numpy as np
+import oprack
+import pytest
+from oprack.errors import InvalidArgumentError
+from oprack.ir import optimize, select_passes
+from oprack.program import Program
+from oprack.testing import PassCase, check_passes
+from oprack.testing.passes import op_types
+from oprack_onednn.kernels import upsampled_conv
+from oprack_onednn.plan import Plan
+
+PASS = "onednn_upsampled_conv2d"
+CLOSE = dict(rtol=1e-4, atol=1e-4)
+
+
+@pytest.fixture(params=[True, False], ids=["constant", "may change"])
+def on_onednn(request, monkeypatch):
+    """No step goes to other kernels; weights are taken as constant, or not."""
+    monkeypatch.setattr(upsampled_conv, "is_constant", lambda w: request.param)
+    monkeypatch.setattr(upsampled_conv, "by_steps", lambda *a: pytest.fail("oneDNN did not serve"))
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
+
+
+def up(x, y, factor):
+    attrs = {"interp_method": "nearest", "align_corners": False, "scale": [float(factor)] * 2}
+    return ("nearest_interp_v2", {"X": x}, {"Out": y}, attrs)
+
+
+def conv(x, y, w="w", paddings=(1, 1)):
+    return ("conv2d", {"Input": x, "Filter": w}, {"Output": y}, {"paddings": list(paddings)})
+
+
+def add(x, y, out, axis=-1):
+    return ("elementwise_add", {"X": x, "Y": y}, {"Out": out}, {"axis": axis})
+
+
+def mul(x, y, out):
+    return ("elementwise_mul", {"X": x, "Y": y}, {"Out": out}, {"axis": -1})
+
+
+def check(case, *others):
+    optimized = check_passes(case, *others, PASS, **CLOSE)
+    return op_types(optimized)
+
+
+@pytest.mark.usefixtures("on_onednn")
+@pytest.mark.parametrize("factor", [2, 3, 4, 8])
+@pytest.mark.parametrize("size", [(5, 7), (1, 1), (1, 6), (4, 1), (2, 2)], ids=str)
+@pytest.mark.parametrize("n", [1, 3])
+def test_one_upsampled_map(factor, size, n):
+    case = PassCase({"x": normal(n, 12, *size)}, {"w": normal(8, 12, 3, 3)}, [up("x", "u", factor), conv("u", "y")])
+    assert check(case) == ["onednn_upsampled_conv2d"]
+
+
+@pytest.mark.usefixtures("on_onednn")
+def test_what_follows_a_lone_map():
+    ops = [
+        up("x", "u", 2),
+        conv("u", "y"),
+        add("y", "b", "z", axis=1),
+        ("hard_swish", {"X": "z"}, {"Out": "o"}),
+    ]
+    case = PassCase({"x": normal(2, 12, 6, 5)}, {"w": normal(8, 12, 3, 3), "b": normal(8)}, ops)
+    assert check(case, "onednn_fuse_conv2d") == ["onednn_upsampled_conv2d"]
+
+
+def pyramid(n, *, last=True, conv_bias=False):
+    """A head of detection: sums from the lowest resolution to the highest, with projections and scales."""
+    feeds = {
+        **{"p0": normal(n, 24, 3, 2), "p1": normal(n, 6, 6, 4), "p2": normal(n, 4, 12, 8)},
+        **{"s1": normal(n, 24, 1, 1), "s2": normal(n, 24, 1, 1, seed=2)},
+    }
+    params = {"w": normal(8, 24, 3, 3), "v1": normal(24, 6, 1, 1), "v2": normal(24, 4, 1, 1), "b1": normal(24)}
+    ops = [
+        conv("p1", "c1", "v1", (0, 0)),
+        add("c1", "b1", "d1", axis=1),
+        mul("d1", "s1", "e1"),
+        conv("p2", "c2", "v2", (0, 0)),
+        mul("c2", "s2", "e2"),
+        up("p0", "u0", 2),
+        add("e1", "u0", "m1"),
+        up("m1", "u1", 2),
+        add("e2", "u1", "m2"),
+        conv("m2", "y"),
+        ("relu", {"X": "y"}, {"Out": "z"}),
+    ]
+    if not last:
+        del ops[8], ops[3:5], feeds["p2"], feeds["s2"], params["v2"]
+        ops[5] = up("m1", "m2", 3)
+    if conv_bias:
+        params["b"] = normal(8)
+        ops[-1:] = [add("y", "b", "a", axis=1), ("relu", {"X": "a"}, {"Out": "z"})]
+    return PassCase(feeds, params, ops)
+
+
+@pytest.mark.usefixtures("on_onednn")
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("conv_bias", [True, False])
+@pytest.mark.parametrize("cheap", [True, False])
+def test_a_pyramid(monkeypatch, n, last, conv_bias, cheap):
+    if cheap:
+        monkeypatch.setattr("oprack_onednn.passes.upsampled_conv._SPREAD", 0)
+    case = pyramid(n, last=last, conv_bias=conv_bias)
+    assert check(case, "onednn_fuse_conv2d")[-1:] == ["onednn_upsampled_conv2d"]
+
+
+@pytest.mark.usefixtures("on_onednn")
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_concatenation_of_scaled_maps(n):
+    feeds = {f"x{f}": normal(n, 16, 16 // f, 24 // f) for f in (8, 4, 2, 1)}
+    feeds |= {f"s{f}": normal(n, 16, 1, 1, seed=f) for f in (8, 2, 1)}
+    ops = [mul(f"x{f}", f"s{f}", f"m{f}") for f in (8, 2, 1)]
+    ops += [up("m8", "u8", 8), up("x4", "u4", 4), up("m2", "u2", 2)]
+    ops += [("concat", {"X": ["u8", "u4", "u2", "m1"]}, {"Out": "c"}, {"axis": 1}), conv("c", "y")]
+    ops += [add("y", "b", "a", axis=1), ("relu", {"X": "a"}, {"Out": "z"})]
+    case = PassCase(feeds, {"w": normal(8, 64, 3, 3), "b": normal(8)}, ops)
+    assert check(case, "onednn_fuse_conv2d") == ["onednn_upsampled_conv2d"]
+
+
+@pytest.mark.parametrize("excluded", [(), ("onednn",)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_it_runs_on_numpy_as_well(monkeypatch, excluded, dtype):
+    case = pyramid(2, conv_bias=True)
+    case.feeds, case.params = ({k: v.astype(dtype) for k, v in d.items()} for d in (case.feeds, case.params))
+    program, scope = case.build()
+    (want,) = oprack.Executor(excluded_libraries=("onednn",)).run(program, case.feeds, case.fetches(), scope)
+    monkeypatch.setattr("oprack_onednn.passes.upsampled_conv._SPREAD", 0)
+    names = ("onednn_fuse_conv2d", PASS)
+    passes = [p for p in select_passes() if p.name in names]
+    fused = optimize(program.desc, scope, keep=case.fetches(), passes=passes).program
+    made = "onednn_upsampled_conv2d" in [op.type for op in fused.blocks[0].ops]
+    assert made == (dtype == "float32")
+    if excluded or dtype == "float64":
+        monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
+    (got,) = oprack.Executor(excluded_libraries=excluded).run(fused, case.feeds, case.fetches(), scope)
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, want, **CLOSE)
+
+
+def test_what_onednn_refuses_runs_step_by_step(monkeypatch):
+    monkeypatch.setattr(upsampled_conv.THREAD, "plan", lambda *a: None)
+    case = pyramid(2)
+    assert check(case, "onednn_fuse_conv2d")[-1] == "onednn_upsampled_conv2d"
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        [up("x", "u", 2), ("conv2d", {"Input": "u", "Filter": "w"}, {"Output": "y"}, {"paddings": [0, 0]})],
+        [
+            up("x", "u", 2),
+            ("conv2d", {"Input": "u", "Filter": "w"}, {"Output": "y"}, {"paddings": [1, 1], "strides": [2, 2]}),
+        ],
+        [up("x", "u", 1.5), conv("u", "y")],
+        [("relu", {"X": "x"}, {"Out": "u"}), conv("u", "y")],
+    ],
+    ids=["padding", "stride", "factor", "no interpolation"],
+)
+def test_what_is_left_alone(ops):
+    case = PassCase({"x": normal(1, 12, 6, 8)}, {"w": normal(8, 12, 3, 3)}, ops)
+    assert check(case) == [op[0] for op in ops]
+
+
+def test_maps_that_others_read_stay():
+    case = PassCase({"x": normal(1, 12, 6, 8)}, {"w": normal(8, 12, 3, 3)}, [up("x", "u", 2), conv("u", "y")])
+    case.fetch = ["u", "y"]
+    assert sorted(check(case)) == ["nearest_interp_v2", "onednn_upsampled_conv2d"]
+
+
+def test_a_variable_that_is_written_again_is_no_part():
+    ops = [up("x", "u", 2), ("relu", {"X": "x"}, {"Out": "x"}), conv("u", "y"), ("relu", {"X": "x"}, {"Out": "z"})]
+    case = PassCase({"x": normal(1, 12, 6, 8)}, {"w": normal(8, 12, 3, 3)}, ops, fetch=["y", "z"])
+    assert check(case) == [op[0] for op in ops]
+
+
+def test_maps_that_do_not_fit_together():
+    program = Program()
+    block = program.global_block()
+    for name, shape in (("a", [1, 4, 3, 3]), ("b", [1, 4, 5, 6]), ("w", [8, 4, 3, 3])):
+        block.create_var(name, dtype="float32", shape=shape)
+    block.create_var("y")
+    attrs = {"factors": [2, 1], "projects": [-1, -1], "shifts": [-1, -1], "scales": [-1, -1]}
+    block.append_op("onednn_upsampled_conv2d", {"X": ["a", "b"], "Filter": ["w", "w"]}, {"Output": "y"}, attrs)
+    feeds = {"a": normal(1, 4, 3, 3), "b": normal(1, 4, 5, 6), "w": normal(8, 4, 3, 3)}
+    with pytest.raises(InvalidArgumentError, match="differ in N, H or W"):
+        oprack.Executor().run(program, feeds, ["y"])
