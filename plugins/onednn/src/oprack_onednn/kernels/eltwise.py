@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
@@ -14,18 +15,19 @@ from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import plain_step, served
 
+_ONE = np.ones(1, np.float32)
+
 
 def build(size, post_ops):
-    """Plan of a chain over `size` elements."""
-    row = MemoryDesc.strided((size,))
-    (name, alpha, beta), *others = map(algorithm, post_ops)
-    attributes = Attributes([("eltwise", _c.ELTWISE[n], a, b) for n, a, b in others])
-    kind = _c.ELTWISE[name]
-    desc = PrimitiveDesc(
-        "eltwise_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, kind, row, row, alpha, beta, attributes
-    )
+    """Plan of a chain over `size` elements: a product with 1 that has the chain as its post-ops.
+
+    oneDNN's element-wise primitive itself takes post-ops in its slow implementation only.
+    """
+    row, one = MemoryDesc.strided((1, size)), MemoryDesc.strided((1, 1))
+    attributes = Attributes([("eltwise", _c.ELTWISE[name], a, b) for name, a, b in map(algorithm, post_ops)])
+    desc = PrimitiveDesc("binary", LIBRARY.engine, _c.BINARY_MUL, row, one, row, attributes)
     plan = Plan()
-    plan.add(desc, {_c.SRC: plan.input(row), _c.DST: plan.output(row)})
+    plan.add(desc, {_c.SRC: plan.input(row), _c.SRC_1: plan.input(one), _c.DST: plan.output(row)})
     return plan
 
 
@@ -37,7 +39,7 @@ def apply(x, post_ops):
     if plan is None:
         return NotImplemented
     y = empty_like(x)
-    plan.run(THREAD, address(x), address(y))
+    plan.run(THREAD, address(x), address(_ONE), address(y))
     return y
 
 

@@ -9,7 +9,7 @@ from oprack.types import VarType
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.ops.post_ops import ACTIVATIONS, encode
 
-# oneDNN takes a main function and this many after it
+# As many post-ops a primitive takes
 _MOST = 32
 # A primitive's call costs about as much as this many NumPy calls on small arrays ...
 _WORTH = 8
