@@ -191,3 +191,44 @@ def test_dropout_that_drops_nothing(attrs, identity):
     ops = [("dropout", {"X": "x"}, {"Out": "d", "Mask": "mask"}, attrs), ("relu", {"X": "d"}, {"Out": "y"}, {})]
     done = check_passes(PassCase({"x": normal(3, 4)}, {}, ops), "remove_identities")
     assert op_types(done) == (["relu"] if identity else ["dropout", "relu"])
+
+
+def two_convolutions(v, w, first, second, layout="NCHW"):
+    x = normal(2, v[1] * first.get("groups", 1), 7, 8)
+    x = x.transpose(0, 2, 3, 1).copy() if layout == "NHWC" else x
+    ops = [
+        ("conv2d", {"Input": "x", "Filter": "v"}, {"Output": "y"}, {"data_format": layout} | first),
+        ("conv2d", {"Input": "y", "Filter": "w"}, {"Output": "z"}, {"data_format": layout} | second),
+    ]
+    return PassCase({"x": x}, {"v": normal(*v), "w": normal(*w)}, ops)
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize(
+    "v, w, first, second",
+    [
+        ((8, 4, 1, 1), (5, 8, 1, 1), {}, {}),
+        ((8, 4, 3, 3), (5, 8, 1, 1), {"paddings": [1, 1], "strides": [2, 1], "dilations": [1, 2]}, {}),
+        ((8, 4, 1, 1), (5, 8, 3, 2), {}, {"paddings": [1, 0, 2, 1], "strides": [2, 1]}),
+    ],
+    ids=["both", "second", "first"],
+)
+def test_a_pointwise_convolution_becomes_part_of_its_neighbour(v, w, first, second, layout):
+    optimized = check_passes(two_convolutions(v, w, first, second, layout), "merge_pointwise_convs", **CLOSE)
+    assert op_types(optimized) == ["conv2d"]
+
+
+@pytest.mark.parametrize(
+    "v, w, first, second",
+    [
+        ((2, 8, 1, 1), (8, 2, 1, 1), {}, {}),
+        ((8, 4, 3, 3), (5, 8, 3, 3), {}, {}),
+        ((8, 4, 1, 1), (5, 8, 3, 3), {"paddings": [1, 1]}, {}),
+        ((8, 4, 1, 1), (5, 8, 3, 3), {"strides": [2, 2]}, {}),
+        ((8, 2, 1, 1), (5, 8, 1, 1), {"groups": 2}, {}),
+    ],
+    ids=["fewer products apart", "no pointwise one", "padding before", "stride before", "groups"],
+)
+def test_convolutions_that_stay_two(v, w, first, second):
+    optimized = check_passes(two_convolutions(v, w, first, second), "merge_pointwise_convs", **CLOSE)
+    assert op_types(optimized) == ["conv2d", "conv2d"]

@@ -53,6 +53,13 @@ def oprack_layers(register):
 def oprack_passes(register):
     """Rewrites of graphs."""
     register.pass_(
+        "hoist_slices",
+        f"{__package__}.passes.slices:hoist_slices",
+        after=["fold_constants", "known_shape_to_attr"],
+        before=["fold_affine_into_matmul", "merge_shape_ops"],
+        reorders_sums=True,
+    )
+    register.pass_(
         "fold_affine_into_conv",
         f"{__package__}.passes.conv:fold_affine_into_conv",
         after=["fold_constants"],
@@ -62,5 +69,11 @@ def oprack_passes(register):
         "fold_affine_into_matmul",
         f"{__package__}.passes.matmul:fold_affine_after_matmul",
         after=["fold_constants"],
+        reorders_sums=True,
+    )
+    register.pass_(
+        "merge_pointwise_convs",
+        f"{__package__}.passes.pointwise:merge_pointwise_convs",
+        after=["fold_affine_into_conv"],
         reorders_sums=True,
     )
