@@ -87,8 +87,14 @@ class Fusions:
 
     def __call__(self, graph: Graph) -> int:
         total = 0
-        while count := sum(row(graph) for row in self.rows):
-            total += count
+        clean: dict[Fusion, int] = {}  # rows that found nothing -> how much had been rewritten then
+        while any(clean.get(row) != total for row in self.rows):
+            for row in self.rows:
+                if clean.get(row) != total:
+                    count = row.apply_once(graph)
+                    total += count
+                    if not count:
+                        clean[row] = total
         return total
 
     def __add__(self, other: Fusion | Fusions) -> Fusions:

@@ -221,7 +221,8 @@ class Graph:
     ) -> OpNode:
         """A new op before another one (default: last), which writes its outputs from now on.
 
-        Kinds, dtypes and dims of the outputs are inferred. Raises what the op's rules raise.
+        Kinds, dtypes and dims of the outputs are inferred, unless they all have some from the ops that wrote them
+        before. Raises what the op's rules raise.
         """
         info = self.manager.op_info(type)
         types = {name: kind for name, (kind, _) in COMMON_ATTRS.items()}
@@ -234,7 +235,8 @@ class Graph:
             types,
         )
         op = OpNode(desc, self.manager.operator_class(type) is not None)
-        infer_op(desc, self.block, info)
+        if not all(n.producer is not None and n.shape is not None and n.dtype for ns in outputs.values() for n in ns):
+            infer_op(desc, self.block, info)
         op.inputs = {slot: list(nodes) for slot, nodes in inputs.items()}
         op.outputs = {slot: list(nodes) for slot, nodes in outputs.items()}
         for node in op.reads():
