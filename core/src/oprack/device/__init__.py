@@ -2,6 +2,7 @@
 
 from oprack.device.context import CPUDeviceContext, DeviceContext
 from oprack.device.pool import DeviceContextPool
+from oprack.device.rows import dense_rows, merged_rows, row_totals
 from oprack.device.transform import (
     host_array,
     register_layout_transform,
@@ -15,8 +16,11 @@ __all__ = [
     "CPUDeviceContext",
     "DeviceContext",
     "DeviceContextPool",
+    "dense_rows",
     "host_array",
+    "merged_rows",
     "register_layout_transform",
+    "row_totals",
     "transform_layout",
     "transform_rows",
     "transform_tensor",
