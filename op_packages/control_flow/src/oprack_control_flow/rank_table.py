@@ -58,7 +58,7 @@ def spans(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
-def take_units(array: Any, lod: Sequence[Sequence[int]], units: np.ndarray) -> tuple[Any, list[list[int]]]:
+def take_units(array: Any, lod: Sequence[Sequence[int]], units: np.ndarray, xp: Any) -> tuple[Any, list[list[int]]]:
     """Pick sequences of the top level of a LoD (rows when it has none), in the order given: their rows and LoD."""
     taken = []
     for level in lod:
@@ -66,7 +66,7 @@ def take_units(array: Any, lod: Sequence[Sequence[int]], units: np.ndarray) -> t
         lengths = offsets[units + 1] - offsets[units]
         taken.append([0, *np.cumsum(lengths).tolist()])
         units = spans(offsets[units], lengths)
-    return array[units], taken
+    return array[xp.asarray(units)], taken
 
 
 def join_lods(lods: Sequence[Sequence[Sequence[int]]]) -> list[list[int]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from oprack.desc import BlockDesc
+from oprack.device import dense_rows
 from oprack.errors import InvalidArgumentError
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX, VarType
@@ -74,13 +75,13 @@ def reads_last(block: BlockDesc, index: int, scopes: Collection[str]) -> bool:
     return max(readers) == (block.idx, index)
 
 
-def zero_gradient(block: BlockDesc, gradient: str, value: Any) -> Any:
+def zero_gradient(block: BlockDesc, gradient: str, value: Any, xp: Any) -> Any:
     """Zeros like the value of a variable, without rows where the program declares its gradient as SelectedRows."""
     var = block.find_var_recursive(gradient)
     if var is not None and var.type is VarType.SELECTED_ROWS and isinstance(value, LoDTensor):
-        rows = np.zeros((0, *value.shape[1:]), value.array.dtype)
-        return SelectedRows(np.zeros(0, np.int64), rows, value.shape[0], place=value.place)
-    return zeros_like(value)
+        rows = xp.zeros((0, *value.shape[1:]), value.array.dtype)
+        return SelectedRows(xp.zeros(0, xp.int64), rows, value.shape[0], place=value.place)
+    return zeros_like(value, xp)
 
 
 def changeable(gradient: Any) -> Any:
@@ -88,29 +89,30 @@ def changeable(gradient: Any) -> Any:
     return LoDTensorArray(gradient) if isinstance(gradient, LoDTensorArray) else shared(gradient)
 
 
-def zeros_like(value: Any) -> Any:
+def zeros_like(value: Any, xp: Any) -> Any:
     """Zeros of the shape, dtype, LoD and kind of a value; None for what has no gradient."""
     if isinstance(value, LoDTensor):
-        # NumPy's functions hand over to the array's own library
-        return LoDTensor(np.zeros_like(value.array), value.lod, place=value.place, check=False)
+        return LoDTensor(xp.zeros_like(value.array), value.lod, place=value.place, check=False)
     if isinstance(value, LoDTensorArray):
-        return LoDTensorArray(None if t is None else zeros_like(t) for t in value)
+        return LoDTensorArray(None if t is None else zeros_like(t, xp) for t in value)
     return None
 
 
-def added(total: Any, part: Any) -> Any:
+def added(total: Any, part: Any, xp: Any) -> Any:
     """Sum of two gradients of one variable; None is zero. Arrays add up element by element."""
     if total is None or part is None:
         return part if total is None else total
     if isinstance(total, LoDTensorArray):
         length = max(len(total), len(part))
         padded = [[*array, *[None] * (length - len(array))] for array in (total, part)]
-        return LoDTensorArray(added(a, b) for a, b in zip(*padded, strict=True))
+        return LoDTensorArray(added(a, b, xp) for a, b in zip(*padded, strict=True))
     if isinstance(total, SelectedRows) and isinstance(part, SelectedRows):
-        rows, value = np.concatenate([total.rows, part.rows]), np.concatenate([total.value, part.value])
+        rows, value = xp.concatenate([total.rows, part.rows]), xp.concatenate([total.value, part.value])
         return SelectedRows(rows, value, total.height, place=total.place, check=False)
     if isinstance(total, SelectedRows) or isinstance(part, SelectedRows):
-        total, part = (LoDTensor(v.to_dense()) if isinstance(v, SelectedRows) else v for v in (total, part))
+        total, part = (
+            LoDTensor(dense_rows(v, xp), place=v.place) if isinstance(v, SelectedRows) else v for v in (total, part)
+        )
     return LoDTensor(total.array + part.array, total.lod, place=total.place, check=False)
 
 

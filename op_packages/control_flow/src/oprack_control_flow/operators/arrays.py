@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from oprack.device import dense_rows
 from oprack.errors import InvalidArgumentError
 from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
@@ -47,7 +48,10 @@ class WriteToArrayOp(_ArrayOp):
         if not isinstance(var.value, LoDTensorArray):
             var.value = LoDTensorArray()
         var.value.extend([None] * (index + 1 - len(var.value)))
-        var.value[index] = LoDTensor(value.to_dense()) if isinstance(value, SelectedRows) else reference(value)
+        if isinstance(value, SelectedRows):
+            var.value[index] = LoDTensor(dense_rows(value, run.device.xp), place=value.place)
+        else:
+            var.value[index] = reference(value)
 
 
 class ReadFromArrayOp(_ArrayOp):
@@ -59,7 +63,7 @@ class ReadFromArrayOp(_ArrayOp):
         if found is not None:
             self.set_output(scope, name, reference(found))
         elif "X_W" in self.inputs:
-            self.set_output(scope, name, zeros_like(self.get_input(scope, self.input("X_W"))))
+            self.set_output(scope, name, zeros_like(self.get_input(scope, self.input("X_W")), run.device.xp))
         else:
             raise InvalidArgumentError(
                 f"op read_from_array: place {index} of array {self.input('X')!r} was never written; "

@@ -88,7 +88,7 @@ class ConditionalBlockGradOp(_Conditional):
         flowing = self._flowing(scope)
         if not kept:
             for x, grad in wanted:  # what the block would have replaced keeps its gradient
-                self._put(scope, x, grad, flowing.get(x + GRAD_SUFFIX))
+                self._put(scope, run, x, grad, flowing.get(x + GRAD_SUFFIX))
             return
         grads = kept[0].new_scope()
 
@@ -100,7 +100,7 @@ class ConditionalBlockGradOp(_Conditional):
 
         run.run_block(self.attrs["sub_block"], grads, before=link)
         for x, grad in wanted:
-            self._put(scope, x, grad, grads.var(x + GRAD_SUFFIX).value)
+            self._put(scope, run, x, grad, grads.var(x + GRAD_SUFFIX).value)
         kept[0].delete_scope(grads)
         if self._is_last:
             release(kept)
@@ -114,8 +114,8 @@ class ConditionalBlockGradOp(_Conditional):
         found = {i: scope_value(scope, g) for i, g in zip(inside, grads, strict=True) if g != EMPTY_VAR}
         return {name: value for name, value in found.items() if value is not None}
 
-    def _put(self, scope: Scope, x: str, grad: str, value: Any) -> None:
+    def _put(self, scope: Scope, run: RunContext, x: str, grad: str, value: Any) -> None:
         """Set the gradient of x. It is 0 unless given; x may be missing when neither it nor the block was needed."""
         if value is None:
-            value = zero_gradient(self.block, grad, scope_value(scope, x))
+            value = zero_gradient(self.block, grad, scope_value(scope, x), run.device.xp)
         self.set_output(scope, grad, shared(value))

@@ -56,7 +56,7 @@ class LoDTensorToArrayOp(_Ranked):
     op_type = "lod_tensor_to_array"
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
-        table, x = self.table(scope), self.tensor(scope, "X")
+        table, x, xp = self.table(scope), self.tensor(scope, "X"), run.device.xp
         offsets, deeper = table.offsets(), x.lod[table.level + 1 :]
         units = len(deeper[0]) - 1 if deeper else x.shape[0]
         if offsets[-1] != units:
@@ -66,7 +66,7 @@ class LoDTensorToArrayOp(_Ranked):
             )
         out = LoDTensorArray()
         for t in range(table.steps):
-            array, lod = take_units(x.array, deeper, offsets[table.index[: table.active(t)]] + t)
+            array, lod = take_units(x.array, deeper, offsets[table.index[: table.active(t)]] + t, xp)
             out.append(LoDTensor(array, lod, place=x.place, check=False))
         self.set_output(scope, self.output("Out"), out)
 
@@ -83,14 +83,16 @@ class ArrayToLoDTensorOp(_Ranked):
                 f"op array_to_lod_tensor: the tensors of X hold {held} sequences at their time steps; the rank table "
                 f"expects {expected}"
             )
-        joined = run.device.xp.concatenate([t.array for t in array])
+        xp = run.device.xp
+        joined = xp.concatenate([t.array for t in array])
         offsets = table.offsets()
         rank = np.empty_like(table.index)
         rank[table.index] = np.arange(len(rank))
         lengths = np.diff(offsets)
         steps = spans(np.zeros_like(lengths), lengths)
         first = np.concatenate([[0], np.cumsum(held)])
-        rows, deeper = take_units(joined, join_lods([t.lod for t in array]), first[steps] + np.repeat(rank, lengths))
+        units = first[steps] + np.repeat(rank, lengths)
+        rows, deeper = take_units(joined, join_lods([t.lod for t in array]), units, xp)
         lod = [*table.coarse_lod, offsets.tolist(), *deeper]
         out = LoDTensor(rows, lod, place=array[0].place, check=False)
         self.set_output(scope, self.output("Out"), out)
@@ -101,7 +103,7 @@ class ShrinkRnnMemoryOp(_Ranked):
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         x, step = self.tensor(scope, "X"), int(scalar(self.type, "I", self.tensor(scope, "I")))
-        self.put(scope, "Out", *take_units(x.array, x.lod, np.arange(self.table(scope).active(step))))
+        self.put(scope, "Out", *take_units(x.array, x.lod, np.arange(self.table(scope).active(step)), run.device.xp))
 
 
 class ShrinkRnnMemoryGradOp(_Ranked):
@@ -118,7 +120,7 @@ class ShrinkRnnMemoryGradOp(_Ranked):
 
 
 class _Reorder(_Ranked):
-    def reorder(self, scope: Scope, order: np.ndarray) -> None:
+    def reorder(self, scope: Scope, run: RunContext, order: np.ndarray) -> None:
         x = self.tensor(scope, "X")
         units = len(x.lod[0]) - 1 if x.lod else x.shape[0]
         if units != len(order):
@@ -126,21 +128,21 @@ class _Reorder(_Ranked):
                 f"op {self.type}: X has {units} {'sequences' if x.lod else 'rows'} but the rank table {len(order)}; "
                 "expected as many"
             )
-        self.put(scope, "Out", *take_units(x.array, x.lod, order))
+        self.put(scope, "Out", *take_units(x.array, x.lod, order, run.device.xp))
 
 
 class ReorderLoDTensorByRankOp(_Reorder):
     op_type = "reorder_lod_tensor_by_rank"
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
-        self.reorder(scope, self.table(scope).index)
+        self.reorder(scope, run, self.table(scope).index)
 
 
 class ReorderLoDTensorByRankGradOp(_Reorder):
     op_type = "reorder_lod_tensor_by_rank_grad"
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
-        self.reorder(scope, np.argsort(self.table(scope).index, kind="stable"))
+        self.reorder(scope, run, np.argsort(self.table(scope).index, kind="stable"))
 
 
 class _Masked(_Ranked):
@@ -163,7 +165,7 @@ class SplitLoDTensorOp(_Masked):
                 "expected as many"
             )
         for slot, chosen in (("OutTrue", mask), ("OutFalse", ~mask)):
-            self.put(scope, slot, *take_units(x.array, lod, np.flatnonzero(chosen)))
+            self.put(scope, slot, *take_units(x.array, lod, np.flatnonzero(chosen), run.device.xp))
 
 
 class MergeLoDTensorOp(_Masked):
@@ -183,9 +185,8 @@ class MergeLoDTensorOp(_Masked):
         order = np.empty(len(mask), np.int64)
         order[mask] = np.arange(counts[0])
         order[~mask] = counts[0] + np.arange(counts[1])
-        rows, lod = take_units(
-            run.device.xp.concatenate([v.array for v in given]), join_lods([v.lod for v in given]), order
-        )
+        xp = run.device.xp
+        rows, lod = take_units(xp.concatenate([v.array for v in given]), join_lods([v.lod for v in given]), order, xp)
         upper = self.tensor(scope, "X").lod[: self.attrs["level"]]
         self.put(scope, "Out", rows, [*upper, *lod])
 

@@ -92,7 +92,7 @@ class RecurrentGradOp(_Steps):
         self._is_last = reads_last(self.block, self.index, self.inputs["step_scopes"])
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
-        kept = scope.get_var(self.input("step_scopes")).value or []
+        kept, xp = scope.get_var(self.input("step_scopes")).value or [], run.device.xp
         steps = self.length(scope)
         ex_states, states = self.attrs["ex_states"], self.attrs["states"]
         inputs = dict(self._wanted("inputs"))
@@ -114,9 +114,9 @@ class RecurrentGradOp(_Steps):
             flow = [grads.var(n).value for n in grad_names(ex_states)]
             for name in inputs:
                 value = grads.var(name + GRAD_SUFFIX).value
-                parts[name][t] = zeros_like(step.var(name).value) if value is None else value
+                parts[name][t] = zeros_like(step.var(name).value, xp) if value is None else value
             for name in parameters:
-                totals[name] = added(totals.get(name), grads.var(name + GRAD_SUFFIX).value)
+                totals[name] = added(totals.get(name), grads.var(name + GRAD_SUFFIX).value, xp)
             step.delete_scope(grads)
             if self._is_last:
                 release([step])
@@ -129,7 +129,7 @@ class RecurrentGradOp(_Steps):
         for name, grad in (*parameters.items(), *self._wanted("initial_states")):
             value = totals.get(name) if name in totals else first.get(name)
             if value is None:
-                value = zero_gradient(self.block, grad, self.get_input(scope, name))
+                value = zero_gradient(self.block, grad, self.get_input(scope, name), xp)
             self.set_output(scope, grad, value)
 
     def _wanted(self, slot: str) -> Iterator[tuple[str, str]]:
@@ -161,7 +161,8 @@ class RecurrentGradOp(_Steps):
         for name in sorted(flow, key=lambda n: ends[n]):
             run.run_operators(block.operators[done : ends[name]], step)
             done = max(done, ends[name])
-            total = added(step.var(name).value, shared(flow[name]))
-            # nothing flows into the last step
-            own(step, name, zeros_like(scope_value(step, name.removesuffix(GRAD_SUFFIX))) if total is None else total)
+            total = added(step.var(name).value, shared(flow[name]), run.device.xp)
+            if total is None:  # nothing flows into the last step
+                total = zeros_like(scope_value(step, name.removesuffix(GRAD_SUFFIX)), run.device.xp)
+            own(step, name, total)
         run.run_operators(block.operators[done:], step)

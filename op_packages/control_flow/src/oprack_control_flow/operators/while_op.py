@@ -114,7 +114,7 @@ class WhileGradOp(OperatorBase):
             run.run_block(self.attrs["sub_block"], grads, before=lambda local: self._link(local, flowing))
             for name in grad_names([x for x, _ in self._wanted]):
                 if name not in self._carried:
-                    totals[name] = added(totals.get(name), grads.var(name).value)
+                    totals[name] = added(totals.get(name), grads.var(name).value, run.device.xp)
                 else:
                     flowing[name] = grads.var(name).value
             for name, value in flowing.items():
@@ -122,7 +122,7 @@ class WhileGradOp(OperatorBase):
                     flowing[name] = grads.var(name).value
                 # a round that replaces a tensor without reading it hides what earlier rounds left there
                 elif name not in self._passed_on and isinstance(value, LoDTensor):
-                    flowing[name] = zeros_like(value)
+                    flowing[name] = zeros_like(value, run.device.xp)
             step.delete_scope(grads)
             if self._is_last:
                 release([step])
@@ -131,9 +131,9 @@ class WhileGradOp(OperatorBase):
         for x, grad in self._wanted:
             name = x + GRAD_SUFFIX
             value = flowing.get(name) if name in self._carried else totals.get(name)
-            self.set_output(
-                scope, grad, zero_gradient(self.block, grad, scope_value(scope, x)) if value is None else value
-            )
+            if value is None:
+                value = zero_gradient(self.block, grad, scope_value(scope, x), run.device.xp)
+            self.set_output(scope, grad, value)
 
     def _link(self, step: Scope, flowing: Mapping[str, Any]) -> None:
         """Gradients of the round: those that flow in, and room for those that the block computes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from oprack.device import merged_rows
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
@@ -28,7 +29,7 @@ def _bound(x, tensor, value):
     if x.dtype.kind in "iu":
         limits = np.iinfo(x.dtype)
         value = int(min(max(value, limits.min), limits.max)) if math.isinf(value) else math.trunc(value)
-        return np.array(min(max(value, limits.min), limits.max), x.dtype)
+        return x.dtype.type(min(max(value, limits.min), limits.max))
     return x.dtype.type(value)
 
 
@@ -46,7 +47,7 @@ def clip(X, Min=None, Max=None, *, min, max, out=None, xp):
 @kernel("clip", place=BOTH, dtypes=REAL)
 def clip_rows(X: SelectedRows, Min=None, Max=None, *, min, max, xp):
     """Rows that are listed twice are added before their values are clipped."""
-    merged = X.merged()
+    merged = merged_rows(X, xp)
     merged.value = _clipped(merged.value, Min, Max, min, max, None, xp)
     return merged
 
@@ -83,6 +84,6 @@ def clip_by_norm(X, *, max_norm, xp):
 @kernel("clip_by_norm", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
 def clip_by_norm_rows(X: SelectedRows, *, max_norm, xp):
     """Rows that are listed twice are added first."""
-    merged = X.merged()
+    merged = merged_rows(X, xp)
     merged.value = _norm_clipped(merged.value, max_norm, xp)
     return merged

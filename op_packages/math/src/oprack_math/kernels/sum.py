@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from oprack.device import dense_rows
 from oprack.kernel import kernel
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.types import COMPLEX, FLOATS, HALF_FLOATS, INTEGERS
@@ -25,27 +26,31 @@ def _added(arrays, xp):
     return total.astype(first.dtype, copy=False)
 
 
-def _dense(x):
+def _dense(x, xp):
     if isinstance(x, SelectedRows):
-        return x.to_dense()
+        return dense_rows(x, xp)
     return x.array if isinstance(x, LoDTensor) else x
 
 
 @kernel("sum", place=BOTH, dtypes=NUMBERS)
 def sum_dense(X, *, xp):
     """Sum of tensors, among which there may be SelectedRows."""
-    return _added([_dense(x) for x in X if x is not None], xp)
+    return _added([_dense(x, xp) for x in X if x is not None], xp)
 
 
-@kernel("sum", place="cpu", dtypes=NUMBERS)
+@kernel("sum", place=BOTH, dtypes=NUMBERS)
 def sum_rows(X: list[SelectedRows], *, xp):
-    """SelectedRows with each row once, in ascending order; a dense tensor among them makes the result dense."""
+    """SelectedRows; a dense tensor among them makes the result dense.
+
+    On the host each row is listed once, in ascending order; a device does not wait for the number of rows.
+    """
     given = [x for x in X if x is not None]
     if not all(isinstance(x, SelectedRows) for x in given):
-        return _added([_dense(x) for x in given], xp)
-    rows = np.concatenate([x.rows for x in given])
-    value = np.concatenate([x.value for x in given])
-    return SelectedRows(rows, value, given[0].height, place=given[0].place, check=False).merged()
+        return _added([_dense(x, xp) for x in given], xp)
+    rows = xp.concatenate([x.rows for x in given])
+    value = xp.concatenate([x.value for x in given])
+    total = SelectedRows(rows, value, given[0].height, place=given[0].place, check=False)
+    return total.merged() if xp is np else total
 
 
 @kernel("sum", place=BOTH, dtypes=NUMBERS)

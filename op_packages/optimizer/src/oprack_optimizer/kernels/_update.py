@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from oprack.device import row_totals
 from oprack.types import FLOATS, HALF_FLOATS
 
 BOTH = ("cpu", "cuda")
@@ -32,14 +32,14 @@ def rounded(new, param, master, multi_precision):
 
 def number(tensor, value):
     """An attribute that a one-element tensor may override."""
-    return value if tensor is None else float(np.asarray(tensor).reshape(-1)[0])
+    return value if tensor is None else float(tensor.reshape(-1)[0])
 
 
-def dense(grad, dtype):
+def dense(grad, dtype, xp):
     """A SelectedRows gradient as an array: equal rows added, the others 0."""
-    merged = grad.merged()
-    full = np.zeros(grad.shape, dtype)
-    full[merged.rows] = merged.value
+    totals = row_totals(grad, xp)
+    full = xp.zeros(grad.shape, dtype)
+    full[totals.rows] = totals.value
     return full
 
 

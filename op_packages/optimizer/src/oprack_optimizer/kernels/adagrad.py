@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from oprack.device import row_totals
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
@@ -19,14 +19,14 @@ def adagrad(Param, Grad, Moment, LearningRate, MasterParam=None, *, epsilon, mul
     return out, moment, master
 
 
-@kernel("adagrad", dtypes=REALS)
-def adagrad_rows(Param, Grad: SelectedRows, Moment, LearningRate, MasterParam=None, *, epsilon, multi_precision):
+@kernel("adagrad", place=BOTH, dtypes=REALS)
+def adagrad_rows(Param, Grad: SelectedRows, Moment, LearningRate, MasterParam=None, *, epsilon, multi_precision, xp):
     """Rows without a gradient keep their values, as they would with a gradient of 0."""
     p = working(Param, MasterParam, multi_precision)
-    merged = Grad.merged()
-    rows, g = merged.rows, merged.value.astype(p.dtype, copy=False)
+    totals = row_totals(Grad, xp)
+    rows, g = totals.rows, totals.value.astype(p.dtype, copy=False)
     new, moment = p.copy(), Moment.copy()
     moment[rows] += g * g
-    new[rows] -= scalar(LearningRate, p.dtype) * g / (np.sqrt(moment[rows]) + p.dtype.type(epsilon))
+    new[rows] -= scalar(LearningRate, p.dtype) * g / (xp.sqrt(moment[rows]) + p.dtype.type(epsilon))
     out, master = rounded(new, Param, MasterParam, multi_precision)
     return out, moment, master

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from oprack.device import row_totals
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
@@ -23,7 +23,7 @@ def step(p, grad, m1, m2, lr, b1pow, b2pow, beta1, beta2, epsilon, xp):
 
 def skipped(SkipUpdate, p, m1, m2, b1pow, b2pow, master):
     """The outputs that leave everything as it is, or None when the step is to be taken."""
-    if SkipUpdate is None or not bool(np.asarray(SkipUpdate.tolist()).reshape(-1)[0]):
+    if SkipUpdate is None or not bool(SkipUpdate.reshape(-1)[0]):
         return None
     copies = [a.copy() for a in (p, m1, m2, b1pow, b2pow)]
     return (*copies, None if master is None else master.copy())
@@ -36,12 +36,12 @@ def powers(b1pow, b2pow, beta1, beta2, use_global):
     return b1pow * b1pow.dtype.type(beta1), b2pow * b2pow.dtype.type(beta2)
 
 
-def _lazy(p, grad, m1, m2, lr, b1, b2, rates, out):
+def _lazy(p, grad, m1, m2, lr, b1, b2, rates, out, xp):
     """As `step`, in the rows that the gradient holds. out: the memory of p when it may be overwritten, else None."""
-    merged = grad.merged()
-    rows = merged.rows
+    totals = row_totals(grad, xp)
+    rows = totals.rows
     new = p.copy() if out is None else out, m1.copy(), m2.copy()
-    found = step(p[rows], merged.value, m1[rows], m2[rows], lr, b1, b2, *rates, np)
+    found = step(p[rows], totals.value, m1[rows], m2[rows], lr, b1, b2, *rates, xp)
     for target, value in zip(new, found, strict=True):
         target[rows] = value
     return new
@@ -52,9 +52,9 @@ def _update(param, grad, lr, m1, m2, b1pow, b2pow, master, rates, lazy, multi_pr
     scalars = scalar(lr, p.dtype), scalar(b1pow, p.dtype), scalar(b2pow, p.dtype)
     if isinstance(grad, SelectedRows):
         if lazy:
-            new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates, out if p is param else None)
+            new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates, out if p is param else None, xp)
         else:
-            new, new1, new2 = step(p, dense(grad, p.dtype), m1, m2, *scalars, *rates, xp)
+            new, new1, new2 = step(p, dense(grad, p.dtype, xp), m1, m2, *scalars, *rates, xp)
     else:
         new, new1, new2 = step(p, grad, m1, m2, *scalars, *rates, xp)
     out, new_master = rounded(new, param, master, multi_precision)
@@ -91,7 +91,7 @@ def adam(
     return _update(Param, Grad, LearningRate, *state, rates, False, multi_precision, use_global_beta_pow, xp)
 
 
-@kernel("adam", dtypes=REALS)
+@kernel("adam", place=BOTH, dtypes=REALS)
 def adam_rows(
     Param,
     Grad: SelectedRows,
@@ -113,13 +113,14 @@ def adam_rows(
     multi_precision,
     use_global_beta_pow,
     out=None,
+    xp,
 ):
     same = skipped(SkipUpdate, Param, Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam)
     if same is not None:
         return same
     rates = number(Beta1Tensor, beta1), number(Beta2Tensor, beta2), number(EpsilonTensor, epsilon)
     state = Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam
-    return _update(Param, Grad, LearningRate, *state, rates, lazy_mode, multi_precision, use_global_beta_pow, np, out)
+    return _update(Param, Grad, LearningRate, *state, rates, lazy_mode, multi_precision, use_global_beta_pow, xp, out)
 
 
 @kernel("merged_adam", place=BOTH, dtypes=REALS)

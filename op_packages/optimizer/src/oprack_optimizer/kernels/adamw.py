@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
@@ -23,7 +22,7 @@ def _update(param, grad, lr, state, master, rates, decay, multi_precision, use_g
     m1, m2, b1pow, b2pow = state
     p = working(param, master, multi_precision)
     p, lr = _decayed(p, scalar(lr, p.dtype), *decay)
-    g = grad if not isinstance(grad, SelectedRows) else dense(grad, p.dtype)
+    g = grad if not isinstance(grad, SelectedRows) else dense(grad, p.dtype, xp)
     new, new1, new2 = step(p, g, m1, m2, lr, scalar(b1pow, p.dtype), scalar(b2pow, p.dtype), *rates, xp)
     out, new_master = rounded(new, param, master, multi_precision)
     return out, new1, new2, *powers(b1pow, b2pow, rates[0], rates[1], use_global), new_master
@@ -65,7 +64,7 @@ def adamw(
     )
 
 
-@kernel("adamw", dtypes=REALS)
+@kernel("adamw", place=BOTH, dtypes=REALS)
 def adamw_rows(
     Param,
     Grad: SelectedRows,
@@ -88,6 +87,7 @@ def adamw_rows(
     with_decay,
     multi_precision,
     use_global_beta_pow,
+    xp,
 ):
     state = Moment1, Moment2, Beta1Pow, Beta2Pow
     same = skipped(SkipUpdate, Param, *state, MasterParam)
@@ -96,5 +96,5 @@ def adamw_rows(
     rates = number(Beta1Tensor, beta1), number(Beta2Tensor, beta2), number(EpsilonTensor, epsilon)
     decay = lr_ratio, coeff, with_decay
     return _update(
-        Param, Grad, LearningRate, state, MasterParam, rates, decay, multi_precision, use_global_beta_pow, np
+        Param, Grad, LearningRate, state, MasterParam, rates, decay, multi_precision, use_global_beta_pow, xp
     )

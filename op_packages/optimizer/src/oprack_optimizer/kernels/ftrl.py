@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from oprack.device import row_totals
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 from oprack.types import FLOATS
@@ -29,13 +29,13 @@ def ftrl(Param, SquaredAccumulator, LinearAccumulator, Grad, LearningRate, *, l1
     return _step(Param, SquaredAccumulator, LinearAccumulator, Grad, lr, l1, l2, lr_power, xp)
 
 
-@kernel("ftrl", dtypes=FLOATS)
-def ftrl_rows(Param, SquaredAccumulator, LinearAccumulator, Grad: SelectedRows, LearningRate, *, l1, l2, lr_power):
+@kernel("ftrl", place=BOTH, dtypes=FLOATS)
+def ftrl_rows(Param, SquaredAccumulator, LinearAccumulator, Grad: SelectedRows, LearningRate, *, l1, l2, lr_power, xp):
     """Rows without a gradient keep their values."""
-    merged = Grad.merged()
-    rows, old = merged.rows, (Param, SquaredAccumulator, LinearAccumulator)
+    totals = row_totals(Grad, xp)
+    rows, old = totals.rows, (Param, SquaredAccumulator, LinearAccumulator)
     lr = scalar(LearningRate, Param.dtype)
-    found = _step(*(a[rows] for a in old), merged.value, lr, l1, l2, lr_power, np)
+    found = _step(*(a[rows] for a in old), totals.value, lr, l1, l2, lr_power, xp)
     new = tuple(a.copy() for a in old)
     for target, value in zip(new, found, strict=True):
         target[rows] = value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
@@ -57,7 +56,7 @@ def lamb(
     return _update(Param, Grad, LearningRate, *state, rule, multi_precision, xp)
 
 
-@kernel("lamb", dtypes=REALS)
+@kernel("lamb", place=BOTH, dtypes=REALS)
 def lamb_rows(
     Param,
     Grad: SelectedRows,
@@ -75,10 +74,11 @@ def lamb_rows(
     epsilon,
     always_adapt,
     multi_precision,
+    xp,
 ):
     state = Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam
     same = skipped(SkipUpdate, Param, *state)
     if same is not None:
         return same
     rule = weight_decay, beta1, beta2, epsilon, always_adapt
-    return _update(Param, dense(Grad, Moment1.dtype), LearningRate, *state, rule, multi_precision, np)
+    return _update(Param, dense(Grad, Moment1.dtype, xp), LearningRate, *state, rule, multi_precision, xp)

@@ -44,7 +44,7 @@ def momentum(
     return out, v, master
 
 
-@kernel("momentum", dtypes=REALS)
+@kernel("momentum", place=BOTH, dtypes=REALS)
 def momentum_rows(
     Param,
     Grad: SelectedRows,
@@ -58,10 +58,11 @@ def momentum_rows(
     regularization_coeff,
     multi_precision,
     rescale_grad,
+    xp,
 ):
     p = working(Param, MasterParam, multi_precision)
     rule = mu, use_nesterov, regularization_method, regularization_coeff, rescale_grad
-    new, v = step(p, dense(Grad, p.dtype), Velocity, scalar(LearningRate, p.dtype), *rule)
+    new, v = step(p, dense(Grad, p.dtype, xp), Velocity, scalar(LearningRate, p.dtype), *rule)
     out, master = rounded(new, Param, MasterParam, multi_precision)
     return out, v, master
 

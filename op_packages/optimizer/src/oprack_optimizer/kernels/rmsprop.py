@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
@@ -48,7 +47,7 @@ def rmsprop(
     return _update(Param, *state, rule, multi_precision, xp)
 
 
-@kernel("rmsprop", dtypes=REALS)
+@kernel("rmsprop", place=BOTH, dtypes=REALS)
 def rmsprop_rows(
     Param,
     MeanSquare,
@@ -63,7 +62,8 @@ def rmsprop_rows(
     momentum,
     centered,
     multi_precision,
+    xp,
 ):
     rule = epsilon, decay, momentum, centered
-    state = MeanSquare, dense(Grad, Moment.dtype), Moment, LearningRate, MeanGrad, MasterParam
-    return _update(Param, *state, rule, multi_precision, np)
+    state = MeanSquare, dense(Grad, Moment.dtype, xp), Moment, LearningRate, MeanGrad, MasterParam
+    return _update(Param, *state, rule, multi_precision, xp)

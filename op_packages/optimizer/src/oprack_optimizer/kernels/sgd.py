@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from oprack.device import row_totals
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
@@ -17,16 +18,16 @@ def sgd(Param, LearningRate, Grad, MasterParam=None, *, multi_precision, out=Non
     return rounded(xp.subtract(p, step, out=out if p is Param else None), Param, MasterParam, multi_precision)
 
 
-@kernel("sgd", dtypes=REALS)
-def sgd_rows(Param, LearningRate, Grad: SelectedRows, MasterParam=None, *, multi_precision, out=None):
+@kernel("sgd", place=BOTH, dtypes=REALS)
+def sgd_rows(Param, LearningRate, Grad: SelectedRows, MasterParam=None, *, multi_precision, out=None, xp):
     p = working(Param, MasterParam, multi_precision)
     new = p.copy() if out is None or p is not Param else out
-    merged = Grad.merged()
-    new[merged.rows] -= merged.value.astype(p.dtype, copy=False) * scalar(LearningRate, p.dtype)
+    totals = row_totals(Grad, xp)
+    new[totals.rows] -= totals.value.astype(p.dtype, copy=False) * scalar(LearningRate, p.dtype)
     return rounded(new, Param, MasterParam, multi_precision)
 
 
-@kernel("sgd", dtypes=REALS)
+@kernel("sgd", place=BOTH, dtypes=REALS)
 def sgd_rows_of_rows(Param: SelectedRows, LearningRate, Grad: SelectedRows):
     """A table that holds some rows only; all rows of the gradient must be among them."""
     merged = Grad.merged()

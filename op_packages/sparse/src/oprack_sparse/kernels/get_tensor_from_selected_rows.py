@@ -7,6 +7,6 @@ from oprack.tensor import SelectedRows
 from oprack.types import FLOATS, INTEGERS
 
 
-@kernel("get_tensor_from_selected_rows", dtypes=FLOATS | INTEGERS)
+@kernel("get_tensor_from_selected_rows", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
 def get_tensor_from_selected_rows(X: SelectedRows):
     return X.value.copy()

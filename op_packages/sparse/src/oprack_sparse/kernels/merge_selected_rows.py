@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from oprack.device import merged_rows
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 from oprack.types import FLOATS, INTEGERS
 
 
-@kernel("merge_selected_rows", dtypes=FLOATS | INTEGERS)
-def merge_selected_rows(X: SelectedRows):
-    return X.merged()
+@kernel("merge_selected_rows", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+def merge_selected_rows(X: SelectedRows, *, xp):
+    return merged_rows(X, xp)
