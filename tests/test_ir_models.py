@@ -30,12 +30,18 @@ MATCHES = {
         "merge_affine": 8,
         "scalars_to_scales": 23,
     },
-    "cls": {"fold_constants": 1, "fold_affine_into_conv": 37, "merge_pointwise_convs": 1},
+    "cls": {
+        "fold_constants": 1,
+        "fold_affine_into_conv": 37,
+        "merge_pointwise_convs": 1,
+        "known_shape_to_attr": 1,
+    },
     "rec": {
         "remove_identities": 9,
         "fold_constants": 15,
         "fold_affine_into_conv": 111,
         "scalars_to_scales": 22,
+        "known_shape_to_attr": 5,
         "fold_transpose_into_matmul": 3,
     },
     "lac": {"remove_identities": 1},
@@ -45,8 +51,8 @@ MATCHES = {
 }
 OPS = {
     "det": (312, 217),
-    "cls": (184, 181),
-    "rec": (323, 200),
+    "cls": (184, 179),
+    "rec": (323, 194),
     "lac": (21, 20),
     "resnet": (36, 35),
     "mobilenet": (57, 51),

@@ -7,7 +7,7 @@ from oprack.op import Attr, OpDef, empty_grad
 
 
 class OneDNNAttention(OpDef, type="onednn_attention"):
-    r"""$$Out = softmax(alpha \cdot Q K^T + Mask) V$$ per head; heads lie side by side in the last dim. Made by passes."""
+    r"""$$Out = softmax(alpha \cdot Q K^T + Mask) V$$ per head; heads lie side by side. Made by passes."""
 
     Q = op.Input("Queries [B, N, heads * D].")
     K = op.Input("Keys [B, M, heads * D].")
