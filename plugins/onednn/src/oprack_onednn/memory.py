@@ -95,12 +95,42 @@ ALIGN = 64
 """Bytes. Primitives write large outputs past the caches with instructions that demand it of the address."""
 
 
+_FORMS = 64
+
+
 class _Buffer:
-    __slots__ = ("memory", "offset", "round")
+    """A piece of memory. forms: arrays over it that are made once, by Outlet. idle: references when nobody has it."""
+
+    __slots__ = ("address", "forms", "idle", "memory", "offset", "round")
 
     def __init__(self, memory: np.ndarray, round: int) -> None:
         self.memory, self.round = memory, round
         self.offset = -memory.ctypes.data % ALIGN
+        self.address = memory.ctypes.data + self.offset
+        self.forms: dict[Outlet, np.ndarray] = {}
+        self.idle = _IDLE
+
+    def form(self, outlet: Outlet) -> np.ndarray:
+        """The array of an outlet's shape and strides, to make views of."""
+        if len(self.forms) >= _FORMS:
+            self.forms.clear()
+        made = self.forms[outlet] = np.ndarray(outlet.shape, FLOAT, self.memory, self.offset, outlet.strides)
+        self.idle = _IDLE + len(self.forms)
+        return made
+
+    @property
+    def free(self) -> bool:
+        return sys.getrefcount(self.memory) == self.idle
+
+
+def _idle_count() -> int:
+    """What getrefcount says of memory that only its _Buffer has; it depends on the interpreter."""
+    probe = _Buffer.__new__(_Buffer)
+    probe.memory = np.empty(1, np.uint8)
+    return sys.getrefcount(probe.memory)
+
+
+_IDLE = _idle_count()
 
 
 class Buffers:
@@ -116,27 +146,41 @@ class Buffers:
         self._by_size: dict[int, list[_Buffer]] = {}
         self._total = self._taken = self._round = 0
         self._lock = threading.Lock()
-        probe = _Buffer(np.empty(1, np.uint8), 0)
-        self._idle = sys.getrefcount(probe.memory)  # it depends on the interpreter
+
+    def size_of(self, nbytes: int) -> int:
+        """The size of the buffers for arrays of so many bytes; 0 when they are too small to be kept."""
+        if nbytes < self._smallest:
+            return 0
+        step = 1 << (nbytes - 1).bit_length() - 2
+        return -(-nbytes // step) * step  # at most a quarter is wasted
 
     def take(self, shape: Sequence[int]) -> np.ndarray:
         """An uninitialised float32 array."""
-        nbytes = FLOAT.itemsize * math.prod(shape)
-        if nbytes < self._smallest:
+        size = self.size_of(FLOAT.itemsize * math.prod(shape))
+        if not size:
             return np.empty(shape, FLOAT)
-        size = 1 << (nbytes - 1).bit_length() - 2
-        size = -(-nbytes // size) * size  # at most a quarter is wasted
         with self._lock:
-            self._taken += 1
-            if self._taken >= self._patience:
-                self._sweep(self._round)
-                self._taken, self._round = 0, self._round + 1
-            for buffer in self._by_size.setdefault(size, []):
-                if sys.getrefcount(buffer.memory) == self._idle:
-                    buffer.round = self._round
-                    return np.ndarray(shape, FLOAT, buffer.memory, buffer.offset)
-            buffer = self._new(size)
+            buffer = self._free(size)
             return np.ndarray(shape, FLOAT, buffer.memory, buffer.offset)
+
+    def form(self, size: int, outlet: Outlet) -> tuple[np.ndarray, int]:
+        """An uninitialised array of an outlet's shape and strides, and its address."""
+        with self._lock:
+            buffer = self._free(size)
+            form = buffer.forms.get(outlet)
+            return (buffer.form(outlet) if form is None else form).view(), buffer.address
+
+    def _free(self, size: int) -> _Buffer:
+        """A buffer that nobody has; the caller holds the lock until the buffer is somebody's."""
+        self._taken += 1
+        if self._taken >= self._patience:
+            self._sweep(self._round)
+            self._taken, self._round = 0, self._round + 1
+        for buffer in self._by_size.get(size, ()):
+            if sys.getrefcount(buffer.memory) == buffer.idle:
+                buffer.round = self._round
+                return buffer
+        return self._new(size)
 
     def _new(self, size: int) -> _Buffer:
         if self._total + size > self._most:
@@ -150,7 +194,7 @@ class Buffers:
     def _sweep(self, round: int) -> None:
         """Give back idle buffers that were taken last before a round."""
         for size, found in list(self._by_size.items()):
-            found[:] = [b for b in found if b.round >= round or sys.getrefcount(b.memory) > self._idle]
+            found[:] = [b for b in found if b.round >= round or not b.free]
             if not found:
                 del self._by_size[size]
         self._total = sum(size * len(found) for size, found in self._by_size.items())
@@ -158,6 +202,25 @@ class Buffers:
 
 # without the GIL a reference count says nothing for sure, so nothing is kept
 BUFFERS = Buffers(most=1 << 28 if getattr(sys, "_is_gil_enabled", lambda: True)() else 0)
+
+
+class Outlet:
+    """Makes results of one shape and strides (in bytes)."""
+
+    __slots__ = ("_model", "_size", "shape", "strides")
+
+    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+        self.shape, self.strides = shape, strides
+        self._size = BUFFERS.size_of(FLOAT.itemsize * math.prod(shape))
+        if not self._size:
+            self._model = np.ndarray(shape, FLOAT, None, 0, strides)
+
+    def take(self) -> tuple[np.ndarray, int]:
+        """An uninitialised array, and its address."""
+        if self._size:
+            return BUFFERS.form(self._size, self)
+        array = np.empty_like(self._model)
+        return array, address(array)
 
 
 def empty_image(shape: Sequence[int]) -> np.ndarray:

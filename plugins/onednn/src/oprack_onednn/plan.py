@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import addressof, byref, c_void_p
 from typing import Any
@@ -36,19 +36,16 @@ class Plan:
 
     def __init__(self) -> None:
         self.external: list[Memory] = []
-        self._twins: list[tuple[int, int, Memory]] = []
-        self._calls: list[tuple[int, int, int]] = []
-        self._scratch: list[tuple[Memory, int]] = []
-        self._size = 0
-        self._owned: list[Any] = []
-        self._arena = 0
-        self._pointers: list[int] = []
+        self.steps: list[tuple[Primitive, dict[int, Memory]]] = []
+        self.twins: list[tuple[int, int, Memory]] = []
+        self.scratch: list[tuple[Memory, int]] = []
+        self.size = 0
+        self._bound: BoundPlan | None = None
 
     def input(self, desc: MemoryDesc) -> Memory:
         """Memory whose address is the next argument of `run`."""
         memory = Memory(desc)
         self.external.append(memory)
-        self._pointers.append(memory.pointer)
         return memory
 
     output = input
@@ -56,21 +53,21 @@ class Plan:
     def temporary(self, desc: MemoryDesc) -> Memory:
         """Scratch memory."""
         memory = Memory(desc)
-        self._scratch.append((memory, self._size))
-        self._size += -(-desc.nbytes // _ALIGN) * _ALIGN
+        self.scratch.append((memory, self.size))
+        self.size += -(-desc.nbytes // _ALIGN) * _ALIGN
         return memory
 
     def same(self, memory: Memory, desc: MemoryDesc, offset: int = 0) -> Memory:
         """External memory once more, from byte `offset` on, seen as another shape."""
         twin = Memory(desc)
-        self._twins.append((self.external.index(memory), offset, twin))
+        self.twins.append((self.external.index(memory), offset, twin))
         return twin
 
     def alias(self, memory: Memory, desc: MemoryDesc, offset: int = 0) -> Memory:
         """Scratch memory once more, from byte `offset` on, seen as another shape."""
-        start = next(o for m, o in self._scratch if m is memory)
+        start = next(o for m, o in self.scratch if m is memory)
         twin = Memory(desc)
-        self._scratch.append((twin, start + offset))
+        self.scratch.append((twin, start + offset))
         return twin
 
     def add(self, desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
@@ -79,9 +76,7 @@ class Plan:
         scratch = desc.desc(_c.QUERY_SCRATCHPAD_MD)
         if scratch.nbytes:
             arguments = {**arguments, _c.SCRATCHPAD: self.temporary(scratch)}
-        array = (_c.ExecArg * len(arguments))(*((k, m.pointer) for k, m in arguments.items()))
-        self._owned += [primitive, array, list(arguments.values())]
-        self._calls.append((primitive.pointer, len(arguments), addressof(array)))
+        self.steps.append((primitive, arguments))
 
     def reorder(self, source: Memory, target: MemoryDesc | Memory, *, accumulate: bool = False) -> Memory:
         """Append a copy into another layout: of a descriptor, in scratch memory. accumulate: add to what is there."""
@@ -90,18 +85,58 @@ class Plan:
         return memory
 
     def run(self, thread: Thread, *addresses: int) -> None:
-        """Run with the addresses of the external memory. Raises OneDNNError."""
-        set_handle, execute, stream = thread.set_handle, thread.execute, thread.stream
+        """Run with the addresses of the external memory, in the thread that made the plan. Raises OneDNNError."""
+        if self._bound is None:
+            self._bound = BoundPlan(self)
+        self._bound.run(*addresses)
+
+
+def _call(primitive: Primitive, arguments: dict[int, Memory]) -> tuple[tuple[int, int, int], Any]:
+    """What primitive_execute takes besides a stream, and the array behind it, which is to be kept."""
+    array = (_c.ExecArg * len(arguments))(*((k, m.pointer) for k, m in arguments.items()))
+    return (primitive.pointer, len(arguments), addressof(array)), array
+
+
+class BoundPlan:
+    """What runs a plan. With some addresses fixed it has memory objects of its own, for one place of a program.
+
+    fixed: for each external memory the address that stays, 0 where `run` takes it. It serves the thread that made it.
+    """
+
+    def __init__(self, plan: Plan, fixed: Sequence[int] = ()) -> None:
+        self._set_handle, self._execute, self._stream = THREAD.set_handle, THREAD.execute, THREAD.stream
+        every = [*plan.external, *(m for *_, m in plan.twins), *(m for m, _ in plan.scratch)]
+        own = {memory: Memory(memory.desc) for memory in every} if fixed else {}
+        stays = list(fixed) or [0] * len(plan.external)
+        free = [i for i, address in enumerate(stays) if not address]
+        self._pointers = [own.get(plan.external[i], plan.external[i]).pointer for i in free]
+        self._twins = []
+        for i, offset, memory in (*((i, 0, m) for i, m in enumerate(plan.external)), *plan.twins):
+            pointer = own.get(memory, memory).pointer
+            if stays[i]:
+                self._set_handle(pointer, stays[i] + offset)
+            elif memory is not plan.external[i]:
+                self._twins.append((free.index(i), offset, pointer))
+        self._scratch = [(own.get(memory, memory).pointer, offset) for memory, offset in plan.scratch]
+        self._size, self._arena = plan.size, 0
+        calls = [_call(primitive, {k: own.get(m, m) for k, m in memory.items()}) for primitive, memory in plan.steps]
+        self._calls = [call for call, _ in calls]
+        self._kept = (plan.steps, own, calls)
+
+    def run(self, *addresses: int) -> None:
+        """Run with the addresses of the external memory whose address is not fixed. Raises OneDNNError."""
+        set_handle = self._set_handle
         for pointer, address in zip(self._pointers, addresses, strict=True):
             set_handle(pointer, address)
-        for i, offset, twin in self._twins:
-            set_handle(twin.pointer, addresses[i] + offset)
+        for i, offset, pointer in self._twins:
+            set_handle(pointer, addresses[i] + offset)
         if self._size:
-            arena = thread.arena(self._size)
+            arena = THREAD.arena(self._size)
             if arena != self._arena:
-                for memory, offset in self._scratch:
-                    set_handle(memory.pointer, arena + offset)
+                for pointer, offset in self._scratch:
+                    set_handle(pointer, arena + offset)
                 self._arena = arena
+        execute, stream = self._execute, self._stream
         for primitive, count, arguments in self._calls:
             status = execute(primitive, stream, count, arguments)
             if status:
@@ -120,7 +155,8 @@ class Thread(threading.local):
     def __init__(self) -> None:
         self.plans: OrderedDict[Hashable, Any] = OrderedDict()
         self.limit = 0
-        self._by_threads: dict[int, OrderedDict[Hashable, Any]] = {}
+        self.setting = object()
+        self._by_threads: dict[int, tuple[object, OrderedDict[Hashable, Any]]] = {}
         self._memory = np.empty(0, np.uint8)
         self._arena = 0
         self._capacity = 0
@@ -137,7 +173,8 @@ class Thread(threading.local):
             self.stream = stream.value
             self.set_handle, self.execute = lib.dnnl_memory_set_data_handle, lib.dnnl_primitive_execute
         # implementations are chosen for the number of threads
-        self.plans = self._by_threads.setdefault(LIBRARY.apply_threads(self.limit), OrderedDict())
+        found = self._by_threads.setdefault(LIBRARY.apply_threads(self.limit), (object(), OrderedDict()))
+        self.setting, self.plans = found
         self._revision = LIBRARY.threads_revision
         LIBRARY.ran = True
 
