@@ -52,6 +52,14 @@ def oprack_layers(register):
 @hookimpl
 def oprack_passes(register):
     """Rewrites of graphs."""
+    for name in ("layer_norm", "activations"):
+        register.pass_(
+            f"fuse_{name}",
+            f"{__package__}.passes.written_out:fuse_{name}",
+            after=["fold_constants"],
+            before=["fold_affine_into_conv", "fold_affine_into_matmul", "hoist_slices", "merge_affine"],
+            reorders_sums=True,
+        )
     register.pass_(
         "hoist_slices",
         f"{__package__}.passes.slices:hoist_slices",
