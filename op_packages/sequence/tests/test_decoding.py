@@ -173,11 +173,11 @@ def test_warpctc_gradient_with_empty_sequences(frames: list[int]) -> None:
     """A sequence without frames costs nothing."""
     labels, logits = [1, 1, 1], random(sum(frames), 4).astype(float)
     tokens, ctx = np.array([[1], [3], [2]], np.int32), context(Logits=frames, Label=labels)
-    loss, grad = warpctc(logits, tokens, blank=0, ctx=ctx)
+    loss, grad = warpctc(logits, tokens, blank=0, ctx=ctx, xp=np)
     assert [bool(v) for v in loss[:, 0]] == [f > 0 for f in frames]
     rows = np.concatenate([grad[:f, i] for i, f in enumerate(frames)])
     direction = rng.standard_normal(logits.shape)
-    moved = [float(warpctc(logits + s * direction, tokens, blank=0, ctx=ctx)[0].sum()) for s in (1e-5, -1e-5)]
+    moved = [float(warpctc(logits + s * direction, tokens, blank=0, ctx=ctx, xp=np)[0].sum()) for s in (1e-5, -1e-5)]
     assert float((rows * direction).sum()) == pytest.approx((moved[0] - moved[1]) / 2e-5, rel=1e-5, abs=1e-7)
 
 

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS, HALF_FLOATS
 
 
-def _adapted(bad, scale, good_steps, bad_steps, rule):
-    """(scale, good steps, bad steps) after a step."""
+def _adapted(bad, scale, good_steps, bad_steps, rule, xp):
+    """(scale, good steps, bad steps) after a step; all are arrays of one element, and nothing waits for a device."""
     incr_every, decr_every, incr_ratio, decr_ratio = rule
-    if bad:
-        bad_steps += 1
-        if bad_steps == decr_every:
-            return max(scale * decr_ratio, 1.0), 0, 0
-        return scale, 0, bad_steps
-    good_steps += 1
-    if good_steps == incr_every:
-        grown = scale * incr_ratio
-        return (grown if math.isfinite(grown) else scale), 0, 0
-    return scale, good_steps, 0
+    kind = scale.dtype.type
+    good, bad_now = good_steps + 1, bad_steps + 1
+    grows, shrinks = ~bad & (good == incr_every), bad & (bad_now == decr_every)
+    grown = scale * kind(incr_ratio)
+    grown = xp.where(xp.isfinite(grown), grown, scale)
+    shrunk = xp.maximum(scale * kind(decr_ratio), kind(1))
+    new = xp.where(grows, grown, xp.where(shrinks, shrunk, scale))
+    zero = good_steps.dtype.type(0)
+    return new, xp.where(bad | grows, zero, good), xp.where(bad & ~shrinks, bad_now, zero)
 
 
-@kernel("update_loss_scaling", dtypes=FLOATS | HALF_FLOATS)
+@kernel("update_loss_scaling", place=("cpu", "cuda"), dtypes=FLOATS | HALF_FLOATS)
 def update_loss_scaling(
     X,
     FoundInfinite,
@@ -38,13 +34,16 @@ def update_loss_scaling(
     incr_ratio,
     decr_ratio,
     stop_update,
+    xp,
 ):
-    bad = bool(FoundInfinite.reshape(-1)[0])
-    out = [np.zeros_like(x) if bad else x.copy() for x in X]
+    bad, rule = FoundInfinite.reshape(-1)[:1], (incr_every_n_steps, decr_every_n_nan_or_inf, incr_ratio, decr_ratio)
+    out = [xp.where(bad.reshape((1,) * x.ndim), x.dtype.type(0), x) for x in X]
     state = PrevLossScaling, InGoodSteps, InBadSteps
-    stop = stop_update if StopUpdate is None else bool(StopUpdate.reshape(-1)[0])
-    values = [s.reshape(-1)[0].item() for s in state]
-    if not stop:
-        rule = incr_every_n_steps, decr_every_n_nan_or_inf, incr_ratio, decr_ratio
-        values = _adapted(bad, *values, rule)
-    return (out, *(np.full(s.shape, v, s.dtype) for s, v in zip(state, values, strict=True)))
+    values = [s.reshape(-1)[:1] for s in state]
+    new = _adapted(bad, *values, rule, xp)
+    if StopUpdate is not None:
+        stop = StopUpdate.reshape(-1)[:1]
+        new = [xp.where(stop, old, moved) for old, moved in zip(values, new, strict=True)]
+    elif stop_update:
+        new = values
+    return (out, *(xp.broadcast_to(v, s.shape).astype(s.dtype) for s, v in zip(state, new, strict=True)))

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 
-def _area(positive, negative):
-    """Area under the ROC curve of two histograms, by trapezoids from the highest score down."""
-    tp = np.concatenate([[0.0], np.cumsum(positive[::-1], dtype=np.float64)])
-    fp = np.concatenate([[0.0], np.cumsum(negative[::-1], dtype=np.float64)])
-    area = (np.diff(fp) * (tp[1:] + tp[:-1])).sum() / 2
-    return area / (tp[-1] * fp[-1]) if tp[-1] > 0 and fp[-1] > 0 else 0.0
+def _area(positive, negative, xp):
+    """Area under the ROC curve of two histograms, by trapezoids from the highest score down; rank 0."""
+    tp, fp = xp.cumsum(positive[::-1], dtype=xp.float64), xp.cumsum(negative[::-1], dtype=xp.float64)
+    area = (negative[::-1] * (2 * tp - positive[::-1])).sum() / 2
+    all_pairs = tp[-1] * fp[-1]
+    return xp.where(all_pairs > 0, area / xp.where(all_pairs > 0, all_pairs, 1), 0.0)
+
+
+def _histogram(place, chosen, bins, xp):
+    """Elements of each bin, int64 [bins]."""
+    counts = xp.zeros(bins, xp.int64)
+    xp.add.at(counts, place, chosen.astype(xp.int64))
+    return counts
 
 
 def _moved(stat, histogram, bins, steps):
@@ -31,8 +37,8 @@ def _moved(stat, histogram, bins, steps):
     return stat, total
 
 
-@kernel("auc", dtypes=FLOATS)
-def auc(Predict, Label, StatPos, StatNeg, InsTagWeight=None, *, num_thresholds, slide_steps):
+@kernel("auc", place=("cpu", "cuda"), dtypes=FLOATS)
+def auc(Predict, Label, StatPos, StatNeg, InsTagWeight=None, *, num_thresholds, slide_steps, xp):
     bins = num_thresholds + 1
     size = bins * (slide_steps + 1) + 1 if slide_steps else bins
     for name, stat in (("StatPos", StatPos), ("StatNeg", StatNeg)):
@@ -47,10 +53,10 @@ def auc(Predict, Label, StatPos, StatNeg, InsTagWeight=None, *, num_thresholds, 
             f"op auc: Predict lies in [{score.min()}, {score.max()}]; expected probabilities in [0, 1], so apply a "
             "sigmoid or softmax first"
         )
-    place = (score * Predict.dtype.type(num_thresholds)).astype(np.int64)
+    place = (score * Predict.dtype.type(num_thresholds)).astype(xp.int64)
     hit = Label.reshape(-1) > 0
-    counts = InsTagWeight is None or InsTagWeight.reshape(-1)[0] != 0
-    histograms = [np.bincount(place[m], minlength=bins) * int(counts) for m in (hit, ~hit)]
+    counts = xp.ones(1, bool) if InsTagWeight is None else InsTagWeight.reshape(-1)[:1] != 0
+    histograms = [_histogram(place, m & counts, bins, xp) for m in (hit, ~hit)]
     positive, all_positive = _moved(StatPos, histograms[0], bins, slide_steps)
     negative, all_negative = _moved(StatNeg, histograms[1], bins, slide_steps)
-    return np.array(_area(all_positive, all_negative)), positive, negative
+    return _area(all_positive, all_negative, xp), positive, negative

@@ -11,14 +11,15 @@ from oprack_sequence.kernels._ctc import ctc_loss
 from oprack_sequence.kernels._lod import host, padded_rows, positions, segment_ids, sequence_offsets
 
 
-@kernel("warpctc", dtypes=FLOATS)
-def warpctc(Logits, Label, LogitsLength=None, LabelLength=None, *, blank, ctx):
+@kernel("warpctc", place=("cpu", "cuda"), dtypes=FLOATS)
+def warpctc(Logits, Label, LogitsLength=None, LabelLength=None, *, blank, ctx, xp):
     """Both recursions in log space over all sequences at once; the backward one only when a gradient is asked for."""
     if LogitsLength is None:
         offsets = sequence_offsets(ctx, "Logits")
         frames = np.diff(offsets)
         rows, _ = padded_rows(offsets, int(frames.max(initial=0)))
-        logits = Logits[rows.T] if len(Logits) else np.zeros((0, len(frames), Logits.shape[1]), Logits.dtype)
+        empty = (0, len(frames), Logits.shape[1])
+        logits = Logits[xp.asarray(rows.T)] if len(Logits) else xp.zeros(empty, Logits.dtype)
     else:
         frames, logits = _lengths(LogitsLength, Logits.shape[0], "LogitsLength", ctx), Logits
     labels, sizes = _labels(Label, LabelLength, logits.shape[-1], blank, ctx)
@@ -27,7 +28,7 @@ def warpctc(Logits, Label, LogitsLength=None, LabelLength=None, *, blank, ctx):
             f"op {ctx.op_type}: {logits.shape[1]} sequences of logits with {len(frames)} lengths, but {len(sizes)} "
             "label sequences; expected as many of each"
         )
-    loss, grad = ctc_loss(logits, frames, labels, sizes, blank, ctx.wants("WarpCTCGrad"))
+    loss, grad = ctc_loss(logits, frames, labels, sizes, blank, ctx.wants("WarpCTCGrad"), xp)
     return loss[:, None], grad
 
 
@@ -47,14 +48,15 @@ def warpctc_grad(WarpCTCGrad, Loss_grad, LogitsLength=None, *, norm_by_times, ct
 
 def _lengths(length, longest, slot, ctx):
     """Lengths, checked."""
-    lengths = length.reshape(-1).astype(np.int64)
+    lengths = host(length).reshape(-1).astype(np.int64)
     if (lengths < 0).any() or (lengths > longest).any():
         raise InvalidArgumentError(f"op {ctx.op_type}: {slot} is {lengths.tolist()}; expected from 0 to {longest}")
     return lengths
 
 
 def _labels(Label, LabelLength, classes, blank, ctx):
-    """(labels [B, longest], lengths)."""
+    """(labels [B, longest], lengths), on the host: they are few, and looked through."""
+    Label = host(Label)
     if LabelLength is not None:
         labels = Label.reshape(Label.shape[:2])
         sizes = _lengths(LabelLength, labels.shape[1], "LabelLength", ctx)

@@ -6,13 +6,18 @@ import numpy as np
 from oprack.errors import InvalidArgumentError
 
 
+def host(array):
+    """A few numbers in host memory; waits for a device."""
+    return array.get() if hasattr(array, "get") else array
+
+
 def image_of_region(rois, rois_num, lod, images, op):
     """Index of the image of each region, int64 [R].
 
     Raises InvalidArgumentError when neither RoisNum nor LoD is given, or when they do not fit the images and regions.
     """
     if rois_num is not None:
-        counts = np.asarray(rois_num).reshape(-1).astype(np.int64)
+        counts = host(rois_num).reshape(-1).astype(np.int64)
         source = f"RoisNum is {counts.tolist()}"
     elif lod:
         counts = np.diff(lod[-1])

@@ -7,8 +7,8 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 
-@kernel("anchor_generator", dtypes=FLOATS)
-def anchor_generator(Input, *, anchor_sizes, aspect_ratios, variances, stride, offset):
+@kernel("anchor_generator", place=("cpu", "cuda"), dtypes=FLOATS)
+def anchor_generator(Input, *, anchor_sizes, aspect_ratios, variances, stride, offset, xp):
     h, w = Input.shape[2:]
     step = np.array(stride)
     ratios = np.array(aspect_ratios)[:, None]
@@ -20,4 +20,4 @@ def anchor_generator(Input, *, anchor_sizes, aspect_ratios, variances, stride, o
     center = np.stack(np.meshgrid(np.arange(w), np.arange(h)), axis=-1)[:, :, None] * step + offset * (step - 1)
     half = 0.5 * (size - 1)
     anchors = np.concatenate([center - half, center + half], axis=-1).astype(Input.dtype)
-    return anchors, np.broadcast_to(np.array(variances, Input.dtype), anchors.shape).copy()
+    return xp.asarray(anchors), xp.asarray(np.broadcast_to(np.array(variances, Input.dtype), anchors.shape).copy())

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
+
+BOTH = ("cpu", "cuda")
 
 
 class _Taps:
     """Where the taps of some images fall. Arrays are [n, deformable groups, taps * OH * OW]."""
 
-    def __init__(self, maps, offset, kernel_size, out_size, strides, paddings, dilations, deformable):
+    def __init__(self, maps, offset, kernel_size, out_size, strides, paddings, dilations, deformable, xp):
+        self._xp = xp
         n, c, self.height, self.width = maps.shape
         self.n, self.groups, self.channels = n, deformable, c // deformable
         self.taps, self.cells = kernel_size[0] * kernel_size[1], out_size[0] * out_size[1]
         grid = [
-            np.arange(k)[:, None] * d + np.arange(o)[None, :] * s - p
+            xp.arange(k)[:, None] * d + xp.arange(o)[None, :] * s - p
             for k, o, s, p, d in zip(kernel_size, out_size, strides, paddings, dilations, strict=True)
         ]
         shift = offset.reshape(n, deformable, *kernel_size, 2, *out_size)
@@ -23,7 +25,7 @@ class _Taps:
         self.x = self._flat(shift[:, :, :, :, 1] + grid[1][None, :, None, :].astype(offset.dtype))
         self.inside = (self.y > -1) & (self.y < self.height) & (self.x > -1) & (self.x < self.width)
         self.pixels = maps.reshape(n, deformable, self.channels, -1).transpose(0, 1, 3, 2)  # [n, dg, H * W, c]
-        self.which = np.arange(n)[:, None, None], np.arange(deformable)[None, :, None]
+        self.which = xp.arange(n)[:, None, None], xp.arange(deformable)[None, :, None]
 
     def _flat(self, a):
         return a.reshape(self.n, self.groups, -1)
@@ -33,13 +35,14 @@ class _Taps:
 
         Weights and slopes are 0 for a pixel outside the map.
         """
-        row, column = np.floor(self.y).astype(np.int64), np.floor(self.x).astype(np.int64)
+        xp = self._xp
+        row, column = xp.floor(self.y).astype(xp.int64), xp.floor(self.x).astype(xp.int64)
         upper, right = self.y - row, self.x - column
         for dy in (0, 1):
             for dx in (0, 1):
                 i, j = row + dy, column + dx
                 there = self.inside & (i >= 0) & (i < self.height) & (j >= 0) & (j < self.width)
-                index = np.where(there, i * self.width + j, 0)
+                index = xp.where(there, i * self.width + j, 0)
                 yield (
                     index,
                     (upper if dy else 1 - upper) * there,
@@ -50,7 +53,7 @@ class _Taps:
 
     def values(self):
         """Bilinear samples [n, dg, taps * cells, c]."""
-        total = np.zeros((*self.y.shape, self.channels), self.pixels.dtype)
+        total = self._xp.zeros((*self.y.shape, self.channels), self.pixels.dtype)
         for index, wy, wx, _, _ in self.corners():
             total += self.pixels[(*self.which, index)] * (wy * wx)[..., None]
         return total
@@ -70,25 +73,27 @@ def _blocks(n, step):
     return [slice(i, i + step) for i in range(0, n, step)]
 
 
-@kernel("deformable_conv", dtypes=FLOATS)
+@kernel("deformable_conv", place=BOTH, dtypes=FLOATS)
 def deformable_conv(
-    Input, Offset, Filter, Mask, *, strides, paddings, dilations, deformable_groups, groups, im2col_step
+    Input, Offset, Filter, Mask, *, strides, paddings, dilations, deformable_groups, groups, im2col_step, xp
 ):
     m, out_size = Filter.shape[0], Offset.shape[2:]
     weight = Filter.reshape(groups, m // groups, -1)
-    out = np.empty((len(Input), m, *out_size), Input.dtype)
+    out = xp.empty((len(Input), m, *out_size), Input.dtype)
     for part in _blocks(len(Input), im2col_step):
-        geometry = Filter.shape[2:], out_size, strides, paddings, dilations, deformable_groups
+        geometry = Filter.shape[2:], out_size, strides, paddings, dilations, deformable_groups, xp
         taps = _Taps(Input[part], Offset[part], *geometry)
         values = taps.values()
         if Mask is not None:
             values *= Mask[part].reshape(taps.y.shape)[..., None]
-        out[part] = np.matmul(weight, taps.columns(values, groups)).reshape(-1, m, *out_size)
+        out[part] = xp.matmul(weight, taps.columns(values, groups)).reshape(-1, m, *out_size)
     return out
 
 
-@kernel("deformable_conv_v1", dtypes=FLOATS)
-def deformable_conv_v1(Input, Offset, Filter, *, strides, paddings, dilations, deformable_groups, groups, im2col_step):
+@kernel("deformable_conv_v1", place=BOTH, dtypes=FLOATS)
+def deformable_conv_v1(
+    Input, Offset, Filter, *, strides, paddings, dilations, deformable_groups, groups, im2col_step, xp
+):
     return deformable_conv(
         Input,
         Offset,
@@ -100,10 +105,11 @@ def deformable_conv_v1(Input, Offset, Filter, *, strides, paddings, dilations, d
         deformable_groups=deformable_groups,
         groups=groups,
         im2col_step=im2col_step,
+        xp=xp,
     )
 
 
-@kernel("deformable_conv_grad", dtypes=FLOATS)
+@kernel("deformable_conv_grad", place=BOTH, dtypes=FLOATS)
 def deformable_conv_grad(
     Input,
     Offset,
@@ -117,24 +123,25 @@ def deformable_conv_grad(
     deformable_groups,
     groups,
     im2col_step,
+    xp,
 ):
     m, out_size = Filter.shape[0], Offset.shape[2:]
     weight = Filter.reshape(groups, m // groups, -1)
-    dx, doffset = np.zeros_like(Input), np.empty_like(Offset)
-    dmask, dweight = (None if Mask is None else np.empty_like(Mask)), np.zeros_like(weight)
+    dx, doffset = xp.zeros_like(Input), xp.empty_like(Offset)
+    dmask, dweight = (None if Mask is None else xp.empty_like(Mask)), xp.zeros_like(weight)
     for part in _blocks(len(Input), im2col_step):
-        geometry = Filter.shape[2:], out_size, strides, paddings, dilations, deformable_groups
+        geometry = Filter.shape[2:], out_size, strides, paddings, dilations, deformable_groups, xp
         taps = _Taps(Input[part], Offset[part], *geometry)
         grad = Output_grad[part].reshape(taps.n, groups, m // groups, taps.cells)
-        dvalues = taps.samples(np.matmul(weight.transpose(0, 2, 1), grad))
+        dvalues = taps.samples(xp.matmul(weight.transpose(0, 2, 1), grad))
         values = taps.values()
         if Mask is not None:
             mask = Mask[part].reshape(taps.y.shape)[..., None]
             dmask[part] = (dvalues * values).sum(axis=-1).reshape(dmask[part].shape)
             values *= mask
             dvalues = dvalues * mask
-        dweight += np.matmul(grad, taps.columns(values, groups).transpose(0, 1, 3, 2)).sum(axis=0)
-        dpixels, dshift = _scatter(taps, dvalues)
+        dweight += xp.matmul(grad, taps.columns(values, groups).transpose(0, 1, 3, 2)).sum(axis=0)
+        dpixels, dshift = _scatter(taps, dvalues, xp)
         dx[part] = dpixels.transpose(0, 1, 3, 2).reshape(dx[part].shape)
         dshift = dshift.reshape(2, taps.n, deformable_groups, taps.taps, *out_size)
         doffset[part] = dshift.transpose(1, 2, 3, 0, 4, 5).reshape(doffset[part].shape)
@@ -146,22 +153,22 @@ def deformable_conv_grad(
     }
 
 
-def _scatter(taps, dvalues):
+def _scatter(taps, dvalues, xp):
     """Gradients of the pixels [n, dg, H * W, c] and of the tap positions (y, x) [2, n, dg, taps * cells]."""
-    dpixels = np.zeros(taps.pixels.shape, dvalues.dtype)
-    dshift = np.zeros((2, *taps.y.shape), dvalues.dtype)
+    dpixels = xp.zeros(taps.pixels.shape, dvalues.dtype)
+    dshift = xp.zeros((2, *taps.y.shape), dvalues.dtype)
     for index, wy, wx, sy, sx in taps.corners():
         place = (*taps.which, index)
-        np.add.at(dpixels, place, dvalues * (wy * wx)[..., None])
+        xp.add.at(dpixels, place, dvalues * (wy * wx)[..., None])
         read = (dvalues * taps.pixels[place]).sum(axis=-1)
         dshift[0] += read * sy * wx
         dshift[1] += read * wy * sx
     return dpixels, dshift
 
 
-@kernel("deformable_conv_v1_grad", dtypes=FLOATS)
+@kernel("deformable_conv_v1_grad", place=BOTH, dtypes=FLOATS)
 def deformable_conv_v1_grad(
-    Input, Offset, Filter, Output_grad, *, strides, paddings, dilations, deformable_groups, groups, im2col_step
+    Input, Offset, Filter, Output_grad, *, strides, paddings, dilations, deformable_groups, groups, im2col_step, xp
 ):
     found = deformable_conv_grad(
         Input,
@@ -175,5 +182,6 @@ def deformable_conv_v1_grad(
         deformable_groups=deformable_groups,
         groups=groups,
         im2col_step=im2col_step,
+        xp=xp,
     )
     return {slot: value for slot, value in found.items() if slot != "Mask@GRAD"}

@@ -27,7 +27,7 @@ def _spread(fixed_sizes, fixed_ratios, densities, step):
     return np.concatenate(shifts), np.concatenate(halves)
 
 
-@kernel("density_prior_box", dtypes=FLOATS)
+@kernel("density_prior_box", place=("cpu", "cuda"), dtypes=FLOATS)
 def density_prior_box(
     Input,
     Image,
@@ -41,6 +41,7 @@ def density_prior_box(
     fixed_sizes,
     fixed_ratios,
     densities,
+    xp,
 ):
     image = Image.shape[2:]
     center, step_w, step_h = centers(Input.shape[2:], image, step_w, step_h, offset)
@@ -54,4 +55,4 @@ def density_prior_box(
     boxes = boxes.astype(Input.dtype)
     if flatten_to_2d:
         boxes = boxes.reshape(-1, 4)
-    return boxes, np.broadcast_to(np.array(variances, Input.dtype), boxes.shape).copy()
+    return xp.asarray(boxes), xp.asarray(np.broadcast_to(np.array(variances, Input.dtype), boxes.shape).copy())

@@ -39,7 +39,7 @@ def centers(shape, image, step_w, step_h, offset):
     return grid, step_w, step_h
 
 
-@kernel("prior_box", dtypes=FLOATS)
+@kernel("prior_box", place=("cpu", "cuda"), dtypes=FLOATS)
 def prior_box(
     Input,
     Image,
@@ -54,7 +54,9 @@ def prior_box(
     step_h,
     offset,
     min_max_aspect_ratios_order,
+    xp,
 ):
+    """From shapes and attributes alone, so on the host at any place."""
     image = Image.shape[2:]
     half = _halves(min_sizes, max_sizes, expanded_ratios(aspect_ratios, flip), min_max_aspect_ratios_order)
     center, _, _ = centers(Input.shape[2:], image, step_w, step_h, offset)
@@ -62,4 +64,4 @@ def prior_box(
     if clip:
         boxes = np.clip(boxes, 0.0, 1.0)
     boxes = boxes.astype(Input.dtype)
-    return boxes, np.broadcast_to(np.array(variances, Input.dtype), boxes.shape).copy()
+    return xp.asarray(boxes), xp.asarray(np.broadcast_to(np.array(variances, Input.dtype), boxes.shape).copy())

@@ -6,7 +6,7 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_vision.kernels._regions import image_of_region
+from oprack_vision.kernels._regions import host, image_of_region
 
 _CHUNK = 1 << 22  # elements of a gathered block: bounds the memory that many regions take
 
@@ -51,43 +51,45 @@ def _groups(x_shape, rois, image, pooled, scale, ratio, aligned):
             yield part, int(ny), int(nx), image[part], y, x
 
 
-def _corners(y, x):
+def _corners(y, x, xp):
     """The four pixels around each sample: (rows, columns, weights), which broadcast to [R, samples y, samples x]."""
+    y, x = [xp.asarray(a) for a in y], [xp.asarray(a) for a in x]
     for row, row_weight in ((y[0], y[2]), (y[1], y[3])):
         for column, column_weight in ((x[0], x[2]), (x[1], x[3])):
             yield row[:, :, None], column[:, None, :], row_weight[:, :, None] * column_weight[:, None, :]
 
 
-@kernel("roi_align", dtypes=FLOATS)
-def roi_align(X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, ctx):
+@kernel("roi_align", place=("cpu", "cuda"), dtypes=FLOATS)
+def roi_align(X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, ctx, xp):
     pooled = (pooled_height, pooled_width)
-    out = np.zeros((len(ROIs), X.shape[1], *pooled), X.dtype)
+    out = xp.zeros((len(ROIs), X.shape[1], *pooled), X.dtype)
     if not out.size:
         return out
     image = image_of_region(ROIs, RoisNum, ctx.lod("ROIs"), len(X), "roi_align")
-    pixels = np.ascontiguousarray(X.transpose(0, 2, 3, 1))
-    for part, ny, nx, img, y, x in _groups(X.shape, ROIs, image, pooled, spatial_scale, sampling_ratio, aligned):
-        total = np.zeros((len(part), y[0].shape[1], x[0].shape[1], X.shape[1]), X.dtype)
-        for row, column, weight in _corners(y, x):
-            total += pixels[img[:, None, None], row, column] * weight[..., None]
+    pixels = xp.ascontiguousarray(X.transpose(0, 2, 3, 1))
+    for part, ny, nx, img, y, x in _groups(X.shape, host(ROIs), image, pooled, spatial_scale, sampling_ratio, aligned):
+        total = xp.zeros((len(part), y[0].shape[1], x[0].shape[1], X.shape[1]), X.dtype)
+        for row, column, weight in _corners(y, x, xp):
+            total += pixels[xp.asarray(img)[:, None, None], row, column] * weight[..., None]
         bins = total.reshape(len(part), pooled[0], ny, pooled[1], nx, X.shape[1]).mean(axis=(2, 4))
-        out[part] = bins.transpose(0, 3, 1, 2)
+        out[xp.asarray(part)] = bins.transpose(0, 3, 1, 2)
     return out
 
 
-@kernel("roi_align_grad", dtypes=FLOATS)
+@kernel("roi_align_grad", place=("cpu", "cuda"), dtypes=FLOATS)
 def roi_align_grad(
-    X, ROIs, Out_grad, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, ctx
+    X, ROIs, Out_grad, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, ctx, xp
 ):
     n, c, h, w = X.shape
-    dx = np.zeros((n * h * w, c), Out_grad.dtype)
+    dx = xp.zeros((n * h * w, c), Out_grad.dtype)
     if len(ROIs) and dx.size:
         pooled = (pooled_height, pooled_width)
         image = image_of_region(ROIs, RoisNum, ctx.lod("ROIs"), n, "roi_align_grad")
         grad = Out_grad.transpose(0, 2, 3, 1)
-        for part, ny, nx, img, y, x in _groups(X.shape, ROIs, image, pooled, spatial_scale, sampling_ratio, aligned):
-            share = (grad[part] / Out_grad.dtype.type(ny * nx)).repeat(ny, axis=1).repeat(nx, axis=2)
-            for row, column, weight in _corners(y, x):
-                place = (img[:, None, None] * h + row) * w + column
-                np.add.at(dx, place.reshape(-1), (share * weight[..., None]).reshape(-1, c))
-    return np.ascontiguousarray(dx.reshape(n, h, w, c).transpose(0, 3, 1, 2))
+        sampling = pooled, spatial_scale, sampling_ratio, aligned
+        for part, ny, nx, img, y, x in _groups(X.shape, host(ROIs), image, *sampling):
+            share = (grad[xp.asarray(part)] / Out_grad.dtype.type(ny * nx)).repeat(ny, axis=1).repeat(nx, axis=2)
+            for row, column, weight in _corners(y, x, xp):
+                place = (xp.asarray(img)[:, None, None] * h + row) * w + column
+                xp.add.at(dx, place.reshape(-1), (share * weight[..., None]).reshape(-1, c))
+    return xp.ascontiguousarray(dx.reshape(n, h, w, c).transpose(0, 3, 1, 2))

@@ -6,7 +6,7 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_vision.kernels._regions import image_of_region
+from oprack_vision.kernels._regions import host, image_of_region
 
 _CHUNK = 1 << 22  # elements of a gathered block: bounds the memory that many regions take
 
@@ -24,34 +24,35 @@ def _edges(start, end, bins, length):
     return np.clip(low, 0, length), np.clip(high, 0, length)
 
 
-def _bin(maps, image, low_y, high_y, low_x, high_x):
+def _bin(maps, image, low_y, high_y, low_x, high_x, xp):
     """Maximum and its position [R, C] of one bin per region; maps: [N, H, W, C]."""
     height, width = maps.shape[1:3]
     rows = low_y[:, None] + np.arange(max(int((high_y - low_y).max(initial=0)), 1))
     columns = low_x[:, None] + np.arange(max(int((high_x - low_x).max(initial=0)), 1))
     inside = (rows < high_y[:, None])[:, :, None] & (columns < high_x[:, None])[:, None, :]
     rows, columns = np.minimum(rows, height - 1), np.minimum(columns, width - 1)
+    flat = xp.asarray((rows[:, :, None] * width + columns[:, None, :]).reshape(len(image), -1))
+    empty = xp.asarray(~inside.any(axis=(1, 2))[:, None])
+    inside, image, rows, columns = (xp.asarray(a) for a in (inside, image, rows, columns))
     window = maps[image[:, None, None], rows[:, :, None], columns[:, None, :]]
-    window = np.where(inside[..., None], window, -np.inf).reshape(len(image), -1, maps.shape[3])
+    window = xp.where(inside[..., None], window, -xp.inf).reshape(len(image), -1, maps.shape[3])
     first = window.argmax(axis=1)
-    value = np.take_along_axis(window, first[:, None], axis=1)[:, 0]
-    flat = (rows[:, :, None] * width + columns[:, None, :]).reshape(len(image), -1)
-    place = np.take_along_axis(flat, first, axis=1)
-    empty = ~inside.any(axis=(1, 2))[:, None]
-    return np.where(empty, 0, value), np.where(empty, -1, place)
+    value = xp.take_along_axis(window, first[:, None], axis=1)[:, 0]
+    place = xp.take_along_axis(flat, first, axis=1)
+    return xp.where(empty, 0, value), xp.where(empty, -1, place)
 
 
-@kernel("roi_pool", dtypes=FLOATS)
-def roi_pool(X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, ctx):
+@kernel("roi_pool", place=("cpu", "cuda"), dtypes=FLOATS)
+def roi_pool(X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, ctx, xp):
     shape = (len(ROIs), X.shape[1], pooled_height, pooled_width)
-    out, argmax = np.zeros(shape, X.dtype), np.full(shape, -1, np.int64)
+    out, argmax = xp.zeros(shape, X.dtype), xp.full(shape, -1, xp.int64)
     if not out.size:
         return out, argmax
     image = image_of_region(ROIs, RoisNum, ctx.lod("ROIs"), len(X), "roi_pool")
-    box = _round(ROIs * ROIs.dtype.type(spatial_scale))
+    box = _round(host(ROIs) * ROIs.dtype.type(spatial_scale))
     low_y, high_y = _edges(box[:, 1], box[:, 3], pooled_height, X.shape[2])
     low_x, high_x = _edges(box[:, 0], box[:, 2], pooled_width, X.shape[3])
-    maps = np.ascontiguousarray(X.transpose(0, 2, 3, 1))
+    maps = xp.ascontiguousarray(X.transpose(0, 2, 3, 1))
     for i in range(pooled_height):
         for j in range(pooled_width):
             edges = low_y[:, i], high_y[:, i], low_x[:, j], high_x[:, j]
@@ -59,18 +60,19 @@ def roi_pool(X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_scal
             step = max(1, _CHUNK // (largest * X.shape[1]))
             for a in range(0, len(ROIs), step):
                 part = slice(a, a + step)
-                value, place = _bin(maps, image[part], *(e[part] for e in edges))
+                value, place = _bin(maps, image[part], *(e[part] for e in edges), xp)
                 out[part, :, i, j], argmax[part, :, i, j] = value, place
     return out, argmax
 
 
-@kernel("roi_pool_grad", dtypes=FLOATS)
-def roi_pool_grad(X, ROIs, Argmax, Out_grad, RoisNum=None, *, ctx):
+@kernel("roi_pool_grad", place=("cpu", "cuda"), dtypes=FLOATS)
+def roi_pool_grad(X, ROIs, Argmax, Out_grad, RoisNum=None, *, ctx, xp):
     n, c, h, w = X.shape
-    dx = np.zeros(n * c * h * w, Out_grad.dtype)
+    dx = xp.zeros(n * c * h * w, Out_grad.dtype)
     if len(ROIs):
         image = image_of_region(ROIs, RoisNum, ctx.lod("ROIs"), n, "roi_pool_grad")
-        plane = (image[:, None] * c + np.arange(c)) * (h * w)
-        found = Argmax >= 0
-        np.add.at(dx, (plane[:, :, None, None] + Argmax)[found], Out_grad[found])
+        plane = (xp.asarray(image)[:, None] * c + xp.arange(c)) * (h * w)
+        found = Argmax >= 0  # an empty bin adds nothing
+        place = xp.where(found, plane[:, :, None, None] + Argmax, 0)
+        xp.add.at(dx, place, xp.where(found, Out_grad, Out_grad.dtype.type(0)))
     return dx.reshape(n, c, h, w)
