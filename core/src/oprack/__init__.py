@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from oprack import initializer, layers, metrics, nets, optimizer, packs
+    from oprack import functional, initializer, layers, metrics, nets, optimizer, packs
+    from oprack.interpreter import (
+        Tensor,
+        enable_grad,
+        grad,
+        gradcheck,
+        is_grad_enabled,
+        no_grad,
+        seed,
+        static_mode,
+        to_tensor,
+    )
     from oprack.layers import (
         ParamAttr,
         append_backward,
@@ -41,8 +52,19 @@ if TYPE_CHECKING:
     )
 
 # Modules; packs() can be called as well
-_SUBMODULES = ("initializer", "layers", "metrics", "nets", "optimizer", "packs")
+_SUBMODULES = ("functional", "initializer", "layers", "metrics", "nets", "optimizer", "packs")
 _HOMES = {
+    "oprack.interpreter": (
+        "Tensor",
+        "enable_grad",
+        "grad",
+        "gradcheck",
+        "is_grad_enabled",
+        "no_grad",
+        "seed",
+        "static_mode",
+        "to_tensor",
+    ),
     "oprack.layers": (
         "ParamAttr",
         "append_backward",
@@ -87,27 +109,37 @@ __all__ = [
     "Program",
     "Scope",
     "SelectedRows",
+    "Tensor",
     "__version__",
     "append_backward",
     "data",
     "default_main_program",
     "default_manager",
     "default_startup_program",
+    "enable_grad",
+    "functional",
+    "grad",
+    "gradcheck",
     "gradients",
     "hookimpl",
     "hookspec",
     "initializer",
+    "is_grad_enabled",
     "layers",
     "lod_from_lengths",
     "metrics",
     "name_scope",
     "nets",
+    "no_grad",
     "op_info",
     "optimizer",
     "packs",
     "program_guard",
     "register_kernel",
     "register_operator",
+    "seed",
+    "static_mode",
+    "to_tensor",
     "unique_name",
     "use_manager",
 ]

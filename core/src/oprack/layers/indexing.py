@@ -145,12 +145,7 @@ def _number(x: Variable, value: int) -> Variable:
 def _append(
     op_type: str, x: Variable, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
 ) -> Variable:
-    from oprack.layers.helper import LayerHelper
-
-    helper = LayerHelper(op_type, main_program=x.program)
-    outs = {slot: helper.create_variable_for_type_inference() for slot in slots}
-    helper.append_op(op_type, inputs, outs, attrs)
-    return outs[slots[0]]
+    return x._apply(op_type, inputs, attrs, slots)
 
 
 def _shown(items: tuple[Any, ...]) -> str:

@@ -20,9 +20,15 @@ _EXACT = 1 << 24
 
 
 class Operators:
-    """Base of Variable. Results carry the LoD of the left operand."""
+    """Base of Variable and of eager tensors. Results carry the LoD of the left operand."""
 
     __slots__ = ()
+
+    def _apply(
+        self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
+    ) -> Any:
+        """One call of an op, with this object's program where it has one; the first of `slots` is the result."""
+        raise NotImplementedError(f"{type(self).__name__} must define _apply")
 
     def __add__(self, other: Any) -> Variable:
         return _binary(self, other, "elementwise_add")
@@ -132,12 +138,7 @@ def _variable(x: Any) -> Variable:
 
 
 def _append(op_type: str, like: Any, inputs: dict[str, Any], attrs: dict[str, Any]) -> Variable:
-    from oprack.layers.helper import LayerHelper
-
-    helper = LayerHelper(op_type, main_program=like.program)
-    out = helper.create_variable_for_type_inference()
-    helper.append_op(op_type, inputs, {"Out": out}, attrs)
-    return out
+    return like._apply(op_type, inputs, attrs)  # type: ignore[no-any-return]
 
 
 _COMPARISONS = ("less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal")
@@ -188,10 +189,6 @@ def _with_number(x: Any, number: Any, op_type: str, reverse: bool) -> tuple[Any,
 
 
 def _constant(x: Any, number: Any) -> Variable:
-    from oprack.layers.helper import LayerHelper
-
-    helper = LayerHelper("fill_constant", main_program=x.program)
-    out = helper.create_variable_for_type_inference(stop_gradient=True)
     value = number if isinstance(number, numbers.Integral) else float(number)
     attrs = {
         "shape": [1] if x.shape else [],
@@ -199,7 +196,8 @@ def _constant(x: Any, number: Any) -> Variable:
         "value": float(value),
         "str_value": str(int(value)) if isinstance(value, numbers.Integral) else repr(value),
     }
-    helper.append_op("fill_constant", {}, {"Out": out}, attrs)
+    out = _append("fill_constant", x, {}, attrs)
+    out.stop_gradient = True
     return out
 
 

@@ -23,6 +23,16 @@ class Variable(Operators):
     def __init__(self, program: Program, block: BlockDesc, desc: VarDesc) -> None:
         self.program, self.block, self.desc = program, block, desc
 
+    def _apply(
+        self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
+    ) -> Variable:
+        from oprack.layers.helper import LayerHelper
+
+        helper = LayerHelper(op_type, main_program=self.program)
+        outs = {slot: helper.create_variable_for_type_inference() for slot in slots}
+        helper.append_op(op_type, inputs, outs, attrs)
+        return outs[slots[0]]
+
     @property
     def name(self) -> str:
         return self.desc.name

@@ -138,6 +138,7 @@ class PackManager:
         self._layers = NamespaceIndex([*packs, self._here])
         self._index, self._packs = index, packs
         self.revision += 1
+        _changed()
 
     def _warn(self, text: str, *key: str, category: type[PackWarning] = BrokenPackWarning) -> None:
         with self._lock:
@@ -406,6 +407,19 @@ class PackManager:
                 raise
 
 
+_listeners: list[Callable[[], None]] = []
+
+
+def on_change(listener: Callable[[], None]) -> None:
+    """Call `listener` whenever packs are added or blocked, or another manager is used; it drops what it cached."""
+    _listeners.append(listener)
+
+
+def _changed() -> None:
+    for listener in _listeners:
+        listener()
+
+
 _default: PackManager | None = None
 _used: list[PackManager] = []
 _default_lock = threading.Lock()
@@ -426,7 +440,9 @@ def default_manager() -> PackManager:
 def use_manager(manager: PackManager) -> Iterator[PackManager]:
     """Make `manager` the default one, in all threads, for the length of a with block; meant for tests."""
     _used.append(manager)
+    _changed()
     try:
         yield manager
     finally:
         _used.remove(manager)
+        _changed()

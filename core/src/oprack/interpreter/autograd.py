@@ -1,0 +1,245 @@
+"""Recording of calls, and the walk back over what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oprack.errors import InvalidArgumentError, PreconditionNotMetError
+from oprack.interpreter.base import Interpreter
+from oprack.interpreter.devices import context
+from oprack.interpreter.eager import EagerInterpreter
+from oprack.interpreter.kinds import kind
+from oprack.interpreter.modes import enable_grad, no_grad
+from oprack.interpreter.node import Leaf, Node, split_edge
+from oprack.interpreter.op_expr import OpExpr
+from oprack.interpreter.tensor import Tensor, new_tensor
+from oprack.tensor import LoDTensor
+
+
+class AutogradInterpreter:
+    """Around another interpreter: eager calls are recorded, appended ones pass on which variables stop gradients."""
+
+    def __init__(self, inner: Interpreter) -> None:
+        self.inner = inner
+
+    def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
+        if isinstance(self.inner, EagerInterpreter):
+            return self.inner.apply(expr, args, True)
+        return self.inner.apply(expr, args)
+
+
+class Walk:
+    """One walk from outputs back to leaves, or to the tensors whose gradients are asked for.
+
+    inputs: edges of these; None = all leaves, whose `grad` then grows.
+    """
+
+    def __init__(self, inputs: Sequence[Any] | None, create_graph: bool, retain_graph: bool) -> None:
+        self.create_graph, self.retain_graph = create_graph, retain_graph
+        self.captured: dict[tuple[int, int], Any] = {}
+        self._inputs = None if inputs is None else {_key(e) for e in inputs}
+        self._waiting: dict[int, list[list[Any]]] = {}
+        self._uses: dict[int, int] = {}
+        self._needed: set[int] = set()
+
+    def run(self, edges: Sequence[Any], gradients: Sequence[Tensor]) -> None:
+        """Walk from these edges, each with its gradient."""
+        starts = {id(n): n for n, _ in map(split_edge, edges)}
+        self._count(list(starts.values()))
+        for edge, gradient in zip(edges, gradients, strict=True):
+            self._arrive(edge, gradient)
+        ready = [n for n in starts.values() if not self._uses.get(id(n))]
+        while ready:
+            node = ready.pop()
+            waiting = self._waiting.pop(id(node), None)
+            if waiting is None:
+                found: Sequence[Any] = ()
+            else:
+                given = [self._total(node, i, gs) for i, gs in enumerate(waiting)]
+                if isinstance(node, Leaf):
+                    self._end(node, given[0])
+                    continue
+                if any(g is not None for g in given) and id(node) in self._needed:
+                    found = node.plan.run(node, given, self.create_graph)
+                    if not self.retain_graph:
+                        node.saved = None
+                else:
+                    found = ()
+            if isinstance(node, Leaf):
+                continue
+            for i, edge in enumerate(node.next):
+                if edge is None:
+                    continue
+                if found and found[i] is not None:
+                    self._arrive(edge, found[i])
+                target, _ = split_edge(edge)
+                self._uses[id(target)] -= 1
+                if not self._uses[id(target)]:
+                    ready.append(target)
+
+    def _count(self, starts: list[Any]) -> None:
+        """How often each node is read, and which nodes lead to an input that is asked for."""
+        order, stack, seen = [], list(starts), {id(n) for n in starts}
+        while stack:
+            node = stack.pop()
+            order.append(node)
+            if isinstance(node, Leaf):
+                continue
+            for edge in node.next:
+                if edge is None:
+                    continue
+                target, _ = split_edge(edge)
+                self._uses[id(target)] = self._uses.get(id(target), 0) + 1
+                if id(target) not in seen:
+                    seen.add(id(target))
+                    stack.append(target)
+        if self._inputs is None:
+            self._needed = seen
+            return
+        readers: dict[int, list[int]] = {}
+        for node in order:
+            for edge in () if isinstance(node, Leaf) else node.next:
+                if edge is not None:
+                    readers.setdefault(_key(edge)[0], []).append(id(node))
+        pending = [n for n, _ in self._inputs]
+        while pending:
+            for reader in readers.pop(pending.pop(), ()):
+                if reader not in self._needed:
+                    self._needed.add(reader)
+                    pending.append(reader)
+
+    def _arrive(self, edge: Any, gradient: Tensor) -> None:
+        node, index = split_edge(edge)
+        waiting = self._waiting.get(id(node))
+        if waiting is None:
+            count = 1 if isinstance(node, Leaf) else len(node.plan.outputs)
+            waiting = self._waiting[id(node)] = [[] for _ in range(count)]
+        waiting[index].append(gradient)
+
+    def _total(self, node: Node | Leaf, index: int, gradients: list[Tensor]) -> Tensor | None:
+        """The sum of what arrived, after hooks; kept when it is asked for."""
+        if not gradients:
+            return None
+        total = gradients[0] if len(gradients) == 1 else self._sum(gradients)
+        for hook in list((node.hooks or {}).get(index, {}).values()):
+            changed = hook(total)
+            if changed is not None:
+                total = changed
+        if self._inputs is not None and (id(node), index) in self._inputs:
+            self.captured[id(node), index] = total
+        return total
+
+    def _sum(self, gradients: list[Tensor]) -> Tensor:
+        first = gradients[0]
+        if not self.create_graph and all(g._kind is first._kind and g._kind.container is LoDTensor for g in gradients):
+            total = first._value + gradients[1]._value
+            for g in gradients[2:]:
+                total += g._value
+            return new_tensor(total, first._kind, first._lod)
+        from oprack import functional
+
+        found: Tensor = functional.sum(gradients)
+        return found
+
+    def _end(self, leaf: Leaf, gradient: Tensor | None) -> None:
+        """The gradient of a leaf is complete."""
+        tensor = leaf.tensor()
+        if gradient is None or tensor is None or self._inputs is not None:
+            return
+        if tensor._grad is None:
+            tensor._grad = gradient if self.create_graph else gradient.detach()
+        else:
+            tensor._grad = self._sum([tensor._grad, gradient])
+
+
+def _key(edge: Any) -> tuple[int, int]:
+    node, index = split_edge(edge)
+    return id(node), index
+
+
+def _starting_gradients(outputs: Sequence[Tensor], given: Sequence[Any] | None, call: str) -> list[Tensor]:
+    found = []
+    for k, y in enumerate(outputs):
+        if not isinstance(y, Tensor) or y._node is None:
+            what = y.describe() if isinstance(y, Tensor) else type(y).__name__
+            raise InvalidArgumentError(
+                f"{call}: output {k} is {what}, which does not depend on a tensor that wants a gradient; set "
+                "requires_grad=True on the inputs, and call ops outside of no_grad"
+            )
+        g = None if given is None else given[k]
+        if g is None:
+            if y.size != 1:
+                raise InvalidArgumentError(
+                    f"{call}: output {k} has shape {list(y.shape)}; expected one element, or its gradient given"
+                )
+            ones = context(y.place).xp.ones(y.shape, y._kind.dtype)
+            found.append(new_tensor(ones, kind(LoDTensor, y._kind.dtype, y.place, y._kind.lod_level), y._lod))
+            continue
+        g = g if isinstance(g, Tensor) else Tensor.like(g, y)
+        if g.shape != y.shape or g.dtype != y.dtype:
+            raise InvalidArgumentError(
+                f"{call}: the gradient of output {k} is {g.describe()}, the output {y.describe()}; expected the same "
+                "shape and dtype"
+            )
+        found.append(g)
+    return found
+
+
+def backward(
+    outputs: Sequence[Tensor],
+    gradients: Sequence[Any] | None = None,
+    retain_graph: bool = False,
+    create_graph: bool = False,
+) -> None:
+    """Add the gradients of sum(outputs * gradients) to `grad` of all leaves that the outputs depend on.
+
+    gradients: as the outputs, None for one element = 1. retain_graph: what was saved is kept for another walk;
+    create_graph: gradients are recorded, so that they can be differentiated (and retain_graph is implied).
+    Raises InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError.
+    """
+    starts = _starting_gradients(outputs, gradients, "backward")
+    walk = Walk(None, create_graph, retain_graph or create_graph)
+    with enable_grad() if create_graph else no_grad():
+        walk.run([y._node for y in outputs], starts)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> list[Tensor | None]:
+    """Gradients of sum(outputs * grad_outputs) with respect to `inputs`; `grad` of tensors stays as it is.
+
+    outputs, inputs, grad_outputs: a tensor or a list. create_graph: the results may be differentiated again.
+    allow_unused: None for an input that the outputs do not depend on, instead of an error.
+    Raises InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError.
+    """
+    ys = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
+    xs = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    gs = (
+        list(grad_outputs)
+        if isinstance(grad_outputs, list | tuple)
+        else None
+        if grad_outputs is None
+        else [grad_outputs]
+    )
+    for k, x in enumerate(xs):
+        if not isinstance(x, Tensor) or x._node is None:
+            what = x.describe() if isinstance(x, Tensor) else type(x).__name__
+            raise InvalidArgumentError(f"grad: input {k} is {what}; expected a tensor with requires_grad=True")
+    starts = _starting_gradients(ys, gs, "grad")
+    walk = Walk([x._node for x in xs], create_graph, create_graph if retain_graph is None else retain_graph)
+    with enable_grad() if create_graph else no_grad():
+        walk.run([y._node for y in ys], starts)
+    found = [walk.captured.get(_key(x._node)) for x in xs]
+    for k, g in enumerate(found):
+        if g is None and not allow_unused:
+            raise PreconditionNotMetError(
+                f"grad: the outputs do not depend on input {k} ({xs[k].describe()}); pass allow_unused=True to get None"
+            )
+    return found

@@ -1,0 +1,229 @@
+"""From the arguments of a call to an OpExpr and its tensors."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oprack.errors import InvalidArgumentError
+from oprack.interpreter.eager import kinds_of
+from oprack.interpreter.modes import Mode, current_mode
+from oprack.interpreter.op_expr import OpExpr, attr_key, default_outputs
+from oprack.interpreter.tensor import Tensor, to_tensor
+from oprack.layers.variable import Variable
+from oprack.op import OpInfo, OpProto
+from oprack.op.proto import AttrProto, SlotProto
+from oprack.packs.manager import default_manager
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+
+if TYPE_CHECKING:
+    from oprack.interpreter.gradients import Step
+
+_EXPRS = 256
+_VALUES = (LoDTensor, SelectedRows, LoDTensorArray)
+Table = dict[Any, Any]
+
+
+class OpFunction:
+    """What all calls of one op share: its expressions, and generated functions by mode and kinds of the arguments.
+
+    table: what the function in oprack.functional looks up first; keys are made there.
+    """
+
+    def __init__(self, info: OpInfo) -> None:
+        self.info, self.type = info, info.type
+        self.proto: OpProto = info.proto
+        self.slots = list(self.proto.inputs.values())
+        self.attrs = {a.param: a for a in self.proto.attrs.values()}
+        self.table: Table = {}
+        self._exprs: dict[Any, OpExpr] = {}
+
+    def __call__(self, values: Sequence[Any], attrs: Mapping[str, Any], fast_key: Any = None) -> Any:
+        """Call with one value per input slot (a list for a duplicable one, None for an absent one).
+
+        attrs: by how Python spells them; None = the default. fast_key: where the generated function is put.
+        """
+        mode = current_mode()
+        in_place, asked = bool(attrs.get("in_place", False)) and "in_place" not in self.attrs, attrs.get("num_outputs")
+        given = {n: v for n, v in attrs.items() if v is not None and n not in ("in_place", "num_outputs")}
+        flat, arity = self._flattened(values)
+        if mode.static or any(isinstance(v, Variable) for v in (*flat, *given.values())):
+            return self._append(flat, arity, given, asked, mode)
+        args = [v if v is None or type(v) is Tensor else self._tensor(v, i) for i, v in enumerate(flat)]
+        plain = {n: self._plain(n, v) for n, v in given.items()} if given else given
+        key = (arity, attr_key(plain), asked if not isinstance(asked, Mapping) else tuple(asked.items()), in_place)
+        expr = self._exprs.get(key)
+        if expr is None:
+            checked = self._checked(plain)
+            outputs = default_outputs(self.proto, self._asked(asked), self._count(arity, checked, args))
+            expr = OpExpr(self.info, checked, arity, outputs, in_place)
+            if not _counted_by_shape(self.proto, checked, asked, arity):
+                if len(self._exprs) >= _EXPRS:
+                    self._exprs.clear()
+                self._exprs[key] = expr
+        result = mode.interpreter.apply(expr, args)
+        if fast_key is not None and not mode.wrappers and key in self._exprs:
+            call = expr.calls.get((mode.grad, kinds_of(args)))
+            if call is not None and None not in args:
+                if len(self.table) >= _EXPRS:
+                    self.table.clear()
+                self.table[fast_key] = call
+        return result
+
+    # Inputs -----------------------------------------------------------------------------------------------------------
+    def _flattened(self, values: Sequence[Any]) -> tuple[list[Any], tuple[tuple[str, int], ...]]:
+        flat: list[Any] = []
+        arity = []
+        for slot, value in zip(self.slots, values, strict=True):
+            if slot.duplicable:
+                items = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+                if not items and not slot.dispensable:
+                    raise InvalidArgumentError(
+                        f"op {self.type}: {slot.param} is {value!r}; expected tensors: {slot.doc}"
+                    )
+            elif value is None:
+                if not slot.dispensable:
+                    raise InvalidArgumentError(
+                        f"op {self.type}: {slot.param} is missing; expected a tensor: {slot.doc}"
+                    )
+                continue
+            else:
+                items = [value]
+            if items:
+                flat += items
+                arity.append((slot.name, len(items)))
+        return flat, tuple(arity)
+
+    def _tensor(self, value: Any, position: int) -> Tensor:
+        if isinstance(value, Tensor):
+            return value
+        if (
+            isinstance(value, _VALUES)
+            or hasattr(value, "__array_interface__")
+            or hasattr(value, "__cuda_array_interface__")
+        ):
+            return to_tensor(value)
+        raise InvalidArgumentError(
+            f"op {self.type}: argument {position} is {value!r} ({type(value).__name__}); expected a tensor or an array; "
+            "make one with oprack.to_tensor"
+        )
+
+    # Attributes -------------------------------------------------------------------------------------------------------
+    def _proto(self, name: str) -> AttrProto:
+        found = self.attrs.get(name) or self.proto.attrs.get(name)
+        if found is None:
+            near = difflib.get_close_matches(name, self.attrs, 3) or list(self.attrs)
+            raise InvalidArgumentError(
+                f"op {self.type} has no attribute {name!r}; expected "
+                + (", ".join(near) if near else "none, since it has no attributes")
+            )
+        return found
+
+    def _plain(self, name: str, value: Any) -> Any:
+        """A tensor as the numbers it holds, a dtype's name as its number on the wire."""
+        if isinstance(value, Tensor):
+            proto = self._proto(name)
+            return value.numpy().ravel().tolist() if proto.type.name.endswith("S") else value.item()
+        if isinstance(value, list | tuple) and any(isinstance(v, Tensor) for v in value):
+            return [v.item() if isinstance(v, Tensor) else v for v in value]
+        if isinstance(value, str) and name.endswith("dtype") and self._proto(name).type.name == "INT":
+            from oprack.types import dtype_enum
+
+            return int(dtype_enum(value))
+        return value
+
+    def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        named = {self._proto(n).name: v for n, v in given.items()}
+        return self.info.checker.check(named) if self.info.checker is not None else named
+
+    # Outputs ----------------------------------------------------------------------------------------------------------
+    def _asked(self, asked: Any) -> dict[str, int]:
+        """Numbers of outputs by slot."""
+        if asked is None:
+            return {}
+        many = [s for s in self.proto.outputs.values() if s.duplicable]
+        if isinstance(asked, int) and len(many) == 1:
+            return {many[0].name: asked}
+        if isinstance(asked, Mapping):
+            by_param = {s.param: s.name for s in self.proto.outputs.values()}
+            named = {by_param.get(n, n): int(v) for n, v in asked.items()}
+            if all(n in self.proto.outputs for n in named):
+                return named
+        raise InvalidArgumentError(
+            f"op {self.type}: num_outputs is {asked!r}; expected how many tensors each of its outputs "
+            f"{', '.join(self.proto.outputs)} gets, as {{slot: number}}"
+        )
+
+    def _count(self, arity: Sequence[tuple[str, int]], attrs: Mapping[str, Any], args: Sequence[Any]) -> int:
+        """How many tensors a duplicable output gets that nobody gave a number for."""
+        if not any(s.duplicable for s in self.proto.outputs.values()):
+            return 1
+        if attrs.get("sections"):
+            return len(attrs["sections"])
+        if isinstance(attrs.get("num"), int) and attrs["num"] > 0:
+            return int(attrs["num"])
+        many = [n for slot, n in arity if self.proto.inputs[slot].duplicable]
+        if many:
+            return many[0]
+        if isinstance(attrs.get("axis"), int) and args:
+            return int(args[0].shape[attrs["axis"]])
+        raise InvalidArgumentError(
+            f"op {self.type}: pass num_outputs, the number of tensors that "
+            f"{', '.join(s.name for s in self.proto.outputs.values() if s.duplicable)} gets"
+        )
+
+    # Programs ---------------------------------------------------------------------------------------------------------
+    def _append(self, flat: Sequence[Any], arity: Any, given: Mapping[str, Any], asked: Any, mode: Mode) -> Any:
+        attrs = {self._proto(n).name: v for n, v in given.items()}
+        static = mode if mode.static else mode.but(static=True)
+        outputs = default_outputs(self.proto, self._asked(asked), self._count(arity, self._with_defaults(attrs), flat))
+        return static.interpreter.apply(OpExpr(self.info, attrs, arity, outputs), flat)
+
+    def _with_defaults(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        return {n: a.default for n, a in self.proto.attrs.items()} | dict(attrs)
+
+
+def _counted_by_shape(proto: OpProto, attrs: Mapping[str, Any], asked: Any, arity: Any) -> bool:
+    """Whether the number of outputs follows from a dim of the input, so that the expression serves no other call."""
+    if asked is not None or not any(s.duplicable for s in proto.outputs.values()):
+        return False
+    counted = attrs.get("sections") or (isinstance(attrs.get("num"), int) and attrs["num"] > 0)
+    return not (counted or any(proto.inputs[slot].duplicable for slot, _ in arity))
+
+
+_functions: dict[str, OpFunction] = {}
+
+
+def op_function(op_type: str) -> OpFunction:
+    """The OpFunction of an op, kept until packs change. Raises as `oprack.op_info`."""
+    found = _functions.get(op_type)
+    if found is None:
+        found = _functions[op_type] = OpFunction(default_manager().op_info(op_type))
+    return found
+
+
+def forget() -> None:
+    """Drop every choice made so far: packs were added, blocked or replaced."""
+    for function in _functions.values():
+        function.table.clear()
+    _functions.clear()
+
+
+def grad_expr(info: OpInfo, step: Step, counts: Mapping[str, int]) -> OpExpr:
+    """The expression of a gradient op with these numbers of inputs."""
+    key = tuple(counts.items())
+    found = step.exprs.get(key)
+    if found is None:
+        attrs = info.checker.check(step.grad.attrs) if info.checker is not None else dict(step.grad.attrs)
+        inputs = tuple((slot, counts[slot]) for slot in info.proto.inputs if counts.get(slot))
+        outputs = tuple(
+            (slot, tuple(t is not None for t in step.targets[slot]))
+            for slot in info.proto.outputs
+            if any(t is not None for t in step.targets.get(slot, ()))
+        )
+        found = step.exprs[key] = OpExpr(info, attrs, inputs, outputs, flat=True)
+    return found
+
+
+__all__ = ["OpFunction", "SlotProto", "forget", "grad_expr", "op_function"]

@@ -1,0 +1,327 @@
+"""Generates the function that serves all calls of one op expression with arguments of the same kinds."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from oprack.interpreter.gradients import GradPlan
+from oprack.interpreter.node import Edge, Node
+from oprack.interpreter.op_expr import OpExpr, result_class
+from oprack.interpreter.tensor import Tensor, share_memory
+from oprack.interpreter.trace import Trace
+from oprack.op.proto import slot_name
+from oprack.runtime.kernel_context import KernelContext
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+
+_number = count()
+
+
+def bare(value: Any) -> tuple[Any, Any]:
+    """Value and LoD of what the reference path left in a variable."""
+    return (value.array, value.lod) if isinstance(value, LoDTensor) else (value, [])
+
+
+def buffer_of(array: Any) -> Any:
+    """The array itself when an op in place may write to it, else None."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.owndata and getattr(flags, "writeable", True) else None
+
+
+class Generator:
+    """Generates `call(a0, a1, ...)` and `finish(values, a0, a1, ...)`, which wraps what the reference path computed.
+
+    In the code a is an argument, x its value, l its LoD; r is the value of an output, m its LoD, o its tensor.
+    """
+
+    def __init__(self, trace: Trace, plan: GradPlan | None) -> None:
+        self.trace, self.plan, self.expr = trace, plan, trace.expr
+        self.args = [f"a{i}" for i in range(len(trace.kinds))]
+        self.places: dict[str, list[int]] = {}
+        k = 0
+        for slot, n in self.expr.inputs:
+            self.places[slot] = list(range(k, k + n))
+            k += n
+        self.outs: dict[str, list[int]] = {}
+        k = 0
+        for slot, wanted in self.expr.outputs:
+            self.outs[slot] = list(range(k, k + len(wanted)))
+            k += len(wanted)
+        self.names: dict[str, Any] = {
+            "Tensor": Tensor,
+            "Node": Node,
+            "Edge": Edge,
+            "ndarray": np.ndarray,
+            "LoDTensor": LoDTensor,
+            "KernelContext": KernelContext,
+            "bare": bare,
+            "buffer_of": buffer_of,
+            "share_memory": share_memory,
+            "reference": trace.reference,
+            "accept": trace.accept,
+            "seen": trace.seen,
+            "place": trace.place,
+            "run": trace.run,
+            "xp": trace.run.device.xp,
+            "quiet": lambda: np.errstate(all="ignore"),
+        }
+
+    def generate(self) -> Callable[..., Any]:
+        """The function, with its code where tracebacks find it. `finish` is its attribute."""
+        call, finish = list(self._call()), list(self._finish())
+        given = ", ".join(self.args)
+        lines = [f"def call({given}):", *self._indented([*self._unpack(), *call, *self._wrap()])]
+        lines += [f"def finish({', '.join(['values', *self.args])}):"]
+        lines += self._indented([*self._unpack(), *finish, *self._wrap()])
+        source = "\n".join(lines) + "\n"
+        filename = f"<eager {self.expr.type} {next(_number)}>"
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        exec(compile(source, filename, "exec"), self.names)
+        function = self.names.pop("call")
+        function.finish = self.names.pop("finish")
+        function.source = source
+        return function  # type: ignore[no-any-return]
+
+    @staticmethod
+    def _indented(lines: list[str]) -> list[str]:
+        return ["    " + line for line in lines]
+
+    # Inputs -----------------------------------------------------------------------------------------------------------
+    def _unpack(self) -> Iterator[str]:
+        for i, kind in enumerate(self.trace.kinds):
+            if kind is not None:
+                yield f"x{i} = a{i}._value"
+                if kind.lod_level:
+                    yield f"l{i} = a{i}._lod"
+
+    def _check_shapes(self) -> Iterator[str]:
+        parts = []
+        for i, kind in enumerate(self.trace.kinds):
+            if kind is not None and kind.container is not LoDTensorArray:
+                parts.append(f"x{i}.shape")
+                if kind.lod_level:
+                    parts.append(f"(*map(len, l{i}),)")
+        if parts:
+            yield f"shapes = {parts[0] if len(parts) == 1 else '(' + ', '.join(parts) + ')'}"
+            yield f"if shapes not in seen: accept(shapes, ({', '.join(self.args)},))"
+
+    # The kernel -------------------------------------------------------------------------------------------------------
+    def _call(self) -> Iterator[str]:
+        if not self.trace.generated:
+            yield f"values = reference(({', '.join(self.args)}{',' if self.args else ''}))"
+            yield from self._finish()
+            return
+        yield from self._check_shapes()
+        call = self._kernel_call()
+        target, after = self._targets()
+        yield "try:"
+        yield f"    {target} = {call}"
+        yield "except (RuntimeWarning, FloatingPointError):"  # what the user's settings make of infinities
+        yield f"    with quiet(): {target} = {call}"
+        yield "except Exception:"
+        yield f"    reference(({', '.join(self.args)}{',' if self.args else ''}))"  # says what is wrong
+        yield "    raise"
+        yield from after
+
+    def _kernel_call(self) -> str:
+        record = self.trace.record
+        assert record is not None
+        signature = record.chosen.signature
+        parts = [self._argument(slot, many, container) for slot, many, container in signature.inputs]
+        attrs = record.op.attrs
+        parts += [f"{p}={self._constant(p, attrs[a])}" for p, a in signature.attrs]
+        for name in signature.injected:
+            if name == "ctx":
+                parts.append(f"ctx={self._context()}")
+            elif name == "xp":
+                parts.append("xp=xp")
+            elif self.expr.in_place and (i := self._tied(self.expr.outputs[0][0])) is not None:
+                parts.append(f"out=buffer_of(x{i})")
+        self.names["kernel"] = record.chosen.spec.function
+        return f"kernel({', '.join(parts)})"
+
+    def _argument(self, slot: str, many: bool, container: str) -> str:
+        texts = []
+        for i in self.places.get(slot, ()):
+            kind = self.trace.kinds[i]
+            if kind is None:
+                texts.append("None")
+            elif container and kind.container is LoDTensor:
+                lod = f"l{i}" if kind.lod_level else "None"
+                texts.append(f"LoDTensor(x{i}, {lod}, place=place, check=False, shared=True)")
+            else:
+                texts.append(f"x{i}")
+        if many:
+            return f"[{', '.join(texts)}]"
+        return texts[0] if texts else "None"
+
+    def _constant(self, name: str, value: Any) -> str:
+        if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and abs(value) < 1e300):
+            return repr(value)
+        self.names[f"attr_{name}"] = value
+        return f"attr_{name}"
+
+    def _context(self) -> str:
+        record = self.trace.record
+        assert record is not None
+        lods = []
+        for slot, places in self.places.items():
+            texts = [f"l{i}" if (k := self.trace.kinds[i]) is not None and k.lod_level else "[]" for i in places]
+            if any(t != "[]" for t in texts):
+                lods.append(f"{slot!r}: [{', '.join(texts)}]")
+        self.names["operator"] = record.op
+        if not lods:
+            self.names["context"] = KernelContext(record.op, {}, self.trace.run)
+            return "context"
+        return f"KernelContext(operator, {{{', '.join(lods)}}}, run)"
+
+    # Results ----------------------------------------------------------------------------------------------------------
+    def _targets(self) -> tuple[str, list[str]]:
+        """What the kernel's result is assigned to, and the lines that make values and LoD of outputs of it."""
+        record = self.trace.record
+        assert record is not None
+        result, after = record.result, list[str]()
+        protos = list(self.expr.proto.outputs)
+        if isinstance(result, dict):
+            grads = any("@GRAD" in s for s in protos)
+            for key, value in result.items():
+                made: list[str] = []
+                target = self._target(key if key in protos else slot_name(key, grads=grads), value, made)
+                if target != "_":
+                    after += [f"{target} = result[{key!r}]", *made]
+            return "result", after
+        if isinstance(result, tuple):
+            targets = [self._target(s, v, after) for s, v in zip(protos, result, strict=False)]
+            return f"{', '.join(targets)}{',' if len(targets) == 1 else ''}", after
+        return (self._target(protos[0], result, after) if protos else "_"), after
+
+    def _target(self, slot: str, value: Any, after: list[str]) -> str:
+        places = self.outs.get(slot, [])
+        many = self.expr.proto.outputs[slot].duplicable and isinstance(value, list | tuple)
+        values = list(value) if many else [value]
+        if not places or all(self.trace.outputs[j] is None for j in places):
+            return "_"
+        texts = []
+        for position, item in enumerate(values):
+            j = places[position] if position < len(places) else -1
+            if j < 0 or self.trace.outputs[j] is None:
+                texts.append("_")
+                continue
+            texts.append(f"r{j}")
+            after += self._normalised(j, item, (slot, position))
+        return f"[{', '.join(texts)}]" if many else texts[0]
+
+    def _normalised(self, j: int, value: Any, position: tuple[str, int]) -> Iterator[str]:
+        kind = self.trace.outputs[j]
+        assert kind is not None
+        if isinstance(value, LoDTensor):
+            if kind.lod_level:
+                yield f"m{j} = r{j}.lod"
+            yield f"r{j} = r{j}.array"
+            return
+        if isinstance(value, SelectedRows | LoDTensorArray):
+            return
+        if self.names["xp"] is np:
+            yield f"if r{j}.__class__ is not ndarray: r{j} = xp.asarray(r{j})"
+        if kind.lod_level:
+            record = self.trace.record
+            assert record is not None
+            slot, i = next(source for source, target in record.shares if target == position)
+            yield f"m{j} = l{self.places[slot][i]}"
+
+    def _finish(self) -> Iterator[str]:
+        for j, kind in enumerate(self.trace.outputs):
+            if kind is not None:
+                yield f"r{j}, m{j} = bare(values[{j}])"
+
+    # Tensors ----------------------------------------------------------------------------------------------------------
+    def _tied(self, out_slot: str) -> int | None:
+        """The argument that an output is written to, in an op in place."""
+        if not self.expr.in_place:
+            return None
+        for x, out in self.expr.info.inplace.items():
+            if out == out_slot and x in self.places:
+                return self.places[x][0]
+        return None
+
+    def _wrap(self) -> Iterator[str]:
+        yield from self._node()
+        record = self.trace.record
+        viewed = record.chosen.signature.inputs[0][0] if record is not None and record.chosen.spec.view else ""
+        for slot in self.expr.returned:
+            tied = self._tied(slot)
+            for j in self.outs[slot]:
+                kind = self.trace.outputs[j]
+                if kind is None:
+                    continue
+                if tied is not None:
+                    yield f"o{j} = a{tied}"
+                    yield f"o{j}._overwrite(r{j}, {self._node_of(j)}, {self.expr.type!r})"
+                    continue
+                wants = self.plan is not None and j in self.plan.outputs
+                self.names[f"K{j}"] = kind.with_grad if wants else kind
+                yield f"o{j} = Tensor()"
+                yield f"o{j}._value = r{j}"
+                yield f"o{j}._kind = K{j}"
+                yield f"o{j}._node = {self._node_of(j)}"
+                if kind.lod_level:
+                    yield f"o{j}._lod = m{j}"
+                if viewed:
+                    yield f"share_memory(o{j}, a{self.places[viewed][0]})"
+        yield f"return {self._result()}"
+
+    def _node_of(self, j: int) -> str:
+        if self.plan is None or j not in self.plan.outputs:
+            return "None"
+        if len(self.plan.outputs) == 1:
+            return "n"
+        return f"Edge(n, {self.plan.outputs.index(j)})"
+
+    def _node(self) -> Iterator[str]:
+        plan = self.plan
+        if plan is None:
+            return
+        self.names["plan"] = plan
+        yield "n = Node()"
+        yield "n.plan = plan"
+        yield f"n.next = ({', '.join(f'a{i}._node' for i in plan.wrt)},)"
+        saved = [self._saved(*s) for s in plan.saved]
+        yield f"n.saved = ({', '.join(saved)}{',' if saved else ''})"
+        if len(plan.outputs) > 1 or self.trace.outputs[plan.outputs[0]] is None:
+            yield f"n.shapes = ({', '.join(f'r{j}.shape' for j in plan.outputs)},)"
+        tracked = [
+            i for side, i, whole in plan.saved if side == "in" and whole and (k := self.trace.kinds[i]) and k.tracked
+        ]
+        if tracked:
+            yield f"n.versions = {{{', '.join(f'{i}: a{i}._version' for i in tracked)}}}"
+
+    def _saved(self, side: str, i: int, whole: bool) -> str:
+        if side == "in":
+            kind = self.trace.kinds[i]
+            if whole or kind is None:
+                return f"a{i}" if kind is not None else "None"
+            return f"(x{i}.shape, {f'l{i}' if kind.lod_level else '()'})"
+        kind = self.trace.outputs[i]
+        if kind is None:
+            return "None"
+        return f"(r{i}{'' if whole else '.shape'}, {f'm{i}' if kind.lod_level else '()'})"
+
+    def _result(self) -> str:
+        def texts(slot: str) -> list[str]:
+            return [f"o{j}" if self.trace.outputs[j] is not None else "None" for j in self.outs[slot]]
+
+        expr: OpExpr = self.expr
+        if expr.flat:
+            return f"[{', '.join(t for slot in expr.returned for t in texts(slot))}]"
+        many = [expr.proto.outputs[s].duplicable for s in expr.returned]
+        fields = [f"[{', '.join(texts(s))}]" if m else texts(s)[0] for s, m in zip(expr.returned, many, strict=True)]
+        if len(fields) == 1:
+            return fields[0]
+        if not fields:
+            return "None"
+        self.names["Result"] = result_class(expr.type, tuple(expr.returned))
+        return f"Result({', '.join(fields)})"

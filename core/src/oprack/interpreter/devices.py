@@ -1,0 +1,23 @@
+"""DeviceContexts of eager calls: one per place, for as long as the packs stay the same."""
+
+from __future__ import annotations
+
+from oprack.device import DeviceContext, DeviceContextPool
+from oprack.packs.manager import PackManager, default_manager
+from oprack.tensor import Place
+
+_pool: tuple[PackManager, DeviceContextPool] | None = None
+
+
+def pool() -> DeviceContextPool:
+    """The pool of the packs in use."""
+    global _pool
+    manager = default_manager()
+    if _pool is None or _pool[0] is not manager:
+        _pool = (manager, DeviceContextPool(manager.place_factory))
+    return _pool[1]
+
+
+def context(place: Place) -> DeviceContext:
+    """The context of a place. Raises NotFoundError when no plugin serves it."""
+    return pool().get(place)

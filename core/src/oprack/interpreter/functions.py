@@ -1,0 +1,115 @@
+"""The functions of oprack.functional, made from OpProtos."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from oprack.errors import UnknownOpError
+from oprack.interpreter.call import OpFunction, forget, op_function
+from oprack.interpreter.modes import current_or_none
+from oprack.interpreter.op_expr import attr_key
+from oprack.op import OpProto
+from oprack.packs.manager import on_change
+
+
+class UnknownFunctionError(UnknownOpError, AttributeError):
+    """No installed pack brings the op of that name."""
+
+
+_made: dict[str, Callable[..., Any]] = {}
+
+
+def function(op_type: str) -> Callable[..., Any]:
+    """The function of an op, made once. Raises UnknownFunctionError, and as `oprack.op_info`."""
+    found = _made.get(op_type)
+    if found is None:
+        try:
+            op = op_function(op_type)
+        except UnknownOpError as error:
+            raise UnknownFunctionError(*error.args) from error.__cause__
+        found = _made[op_type] = _make(op)
+    return found
+
+
+def _forget() -> None:
+    forget()
+    _made.clear()
+
+
+on_change(_forget)
+
+
+def _make(op: OpFunction) -> Callable[..., Any]:
+    """Python code for one op: it looks for the generated function of its arguments' kinds, and only then for more."""
+    params = [s.param for s in op.slots]
+    needed = [s for s in op.slots if not s.dispensable]
+    many = [s for s in needed if s.duplicable]
+    heads = [p if s in needed else f"{p}=None" for p, s in zip(params, op.slots, strict=True)]
+    heads = [h for h in heads if "=" not in h] + [h for h in heads if "=" in h]
+    absent = [s.param for s in op.slots if s not in needed]
+    kinds = [f"*[a._kind for a in {s.param}]" if s.duplicable else f"{s.param}._kind" for s in needed]
+    given = ", ".join(f"*{s.param}" if s.duplicable else s.param for s in needed)
+    lines = [f"def {op.type}({', '.join([*heads, '**attrs'])}):"]
+    condition = " and ".join(f"{p} is None" for p in absent) or "True"
+    if needed and len(many) <= 1:
+        lines += [
+            "    key = None",
+            f"    if {condition}:",
+            "        try:",
+            f"            key = (mode(), {', '.join(kinds)}, *attr_key(attrs)) if attrs else (mode(), {', '.join(kinds)})",
+            "            call = table.get(key)",
+            "        except (AttributeError, TypeError):",
+            "            key = call = None",
+            "        if call is not None:",
+            f"            return call({given})",
+        ]
+    else:
+        lines += ["    key = None"]
+    lines += [f"    return op(({', '.join(params)}{',' if params else ''}), attrs, key)"]
+    source = "\n".join(lines) + "\n"
+    filename = f"<oprack.functional.{op.type}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    names = {"mode": current_or_none, "table": op.table, "attr_key": attr_key, "op": op, "__name__": __name__}
+    exec(compile(source, filename, "exec"), names)
+    made: Any = names[op.type]
+    made.__module__ = "oprack.functional"
+    made.__doc__ = documentation(op.proto)
+    made.__signature__ = signature(op.proto)
+    return made  # type: ignore[no-any-return]
+
+
+def shown_attrs(proto: OpProto) -> list[str]:
+    """Attributes that matter to a caller, as Python spells them."""
+    return [a.param for a in proto.attrs.values() if not (a.extra or a.generated)]
+
+
+def signature(proto: OpProto) -> inspect.Signature:
+    """Inputs in slot order, those that may be absent last; attributes as keywords."""
+    return inspect.Signature(list(_parameters(proto)))
+
+
+def _parameters(proto: OpProto) -> Iterator[inspect.Parameter]:
+    kind, only = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    for wanted in (False, True):
+        for slot in proto.inputs.values():
+            if slot.dispensable is wanted:
+                yield inspect.Parameter(slot.param, kind, default=None if wanted else inspect.Parameter.empty)
+    taken = {s.param for s in proto.inputs.values()}
+    for attr in proto.attrs.values():
+        if attr.param in shown_attrs(proto) and attr.param not in taken:
+            default = inspect.Parameter.empty if attr.required else attr.default
+            yield inspect.Parameter(attr.param, only, default=default)
+    if any(s.duplicable or s.dispensable for s in proto.outputs.values()):
+        yield inspect.Parameter("num_outputs", only, default=None)
+
+
+def documentation(proto: OpProto) -> str:
+    """The op's documentation with its slots and attributes."""
+    lines = [proto.doc, ""]
+    lines += [f"{s.param}: {s.doc}{' May be absent.' if s.dispensable else ''}" for s in proto.inputs.values()]
+    lines += [f"{a.param}: {a.doc}" for a in proto.attrs.values() if a.param in shown_attrs(proto)]
+    outs = [f"{s.param}: {s.doc}" for s in proto.outputs.values() if not (s.intermediate or s.dispensable)]
+    return "\n".join([*lines, f"Returns {'; '.join(outs) or 'nothing'}", f"Op {proto.type}."])

@@ -1,0 +1,84 @@
+"""Kind: what the choice of kernels and of generated code depends on, one object per kind, so that it hashes at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Place, SelectedRows
+from oprack.types import dtype_name
+
+CPU = CPUPlace()
+
+
+class Kind:
+    """What all tensors have in common that one generated function serves.
+
+    container: LoDTensor, SelectedRows or LoDTensorArray. dtype: NumPy's; None of an array without elements. grad:
+    whether gradients are wanted. tracked: the memory was written in place, or is shared with another tensor, so that
+    what is saved for a gradient has to remember its version. with_grad, without_grad, with_tracking: kinds that differ
+    in that alone.
+    """
+
+    __slots__ = (
+        "container",
+        "differentiable",
+        "dtype",
+        "grad",
+        "lod_level",
+        "name",
+        "place",
+        "tracked",
+        "with_grad",
+        "with_tracking",
+        "without_grad",
+    )
+    with_grad: Kind
+    without_grad: Kind
+    with_tracking: Kind
+
+    def __init__(self, container: type, dtype: Any, place: Place, lod_level: int, grad: bool, tracked: bool) -> None:
+        self.container, self.dtype, self.place, self.lod_level = container, dtype, place, lod_level
+        self.grad, self.tracked = grad, tracked
+        self.name = None if dtype is None else dtype_name(dtype)
+        self.differentiable = self.name is not None and (dtype.kind in "fc" or self.name == "bfloat16")
+
+    def __repr__(self) -> str:
+        marks = "".join(f" {m}" for m in ("grad", "tracked") if getattr(self, m))
+        return f"<{self.container.__name__} {self.name} lod_level={self.lod_level} {self.place}{marks}>"
+
+
+_KINDS: dict[tuple[Any, ...], Kind] = {}
+
+
+def kind(
+    container: type, dtype: Any, place: Place = CPU, lod_level: int = 0, grad: bool = False, tracked: bool = False
+) -> Kind:
+    """The kind with these properties, always the same object."""
+    key = (container, dtype, place, lod_level, grad, tracked)
+    found = _KINDS.get(key)
+    if found is None:
+        found = _KINDS[key] = Kind(*key)
+        found.with_grad = found if grad else kind(container, dtype, place, lod_level, True, tracked)
+        found.without_grad = kind(container, dtype, place, lod_level, False, tracked) if grad else found
+        found.with_tracking = found if tracked else kind(container, dtype, place, lod_level, grad, True)
+    return found
+
+
+def kind_of_value(value: Any, place: Place = CPU, lod_level: int = 0) -> Kind:
+    """Kind of a bare array, of SelectedRows or of a LoDTensorArray, without gradient."""
+    if isinstance(value, SelectedRows):
+        return kind(SelectedRows, value.value.dtype, value.place)
+    if isinstance(value, LoDTensorArray):
+        first = next((t for t in value if t is not None), None)
+        return kind(LoDTensorArray, None if first is None else first.array.dtype, place)
+    return kind(LoDTensor, value.dtype, place, lod_level)
+
+
+def dense_array(value: Any, dtype: Any = None) -> Any:
+    """`value` as an array; a Python float becomes float32, as everywhere in programs, unless dtype says otherwise."""
+    if dtype is not None:
+        return np.asarray(value, dtype)
+    array = np.asarray(value)
+    return array.astype(np.float32) if array.dtype == np.float64 and not hasattr(value, "dtype") else array

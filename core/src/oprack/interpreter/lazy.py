@@ -1,0 +1,61 @@
+"""LazyInterpreter: a call becomes an op at the end of the current program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+from oprack.errors import InvalidArgumentError
+from oprack.interpreter.op_expr import OpExpr, result_class
+from oprack.interpreter.tensor import Tensor
+from oprack.layers.helper import LayerHelper
+from oprack.layers.variable import Variable
+
+
+class Capture(Protocol):
+    """Takes tensors into the program that is being written."""
+
+    def variable(self, tensor: Tensor) -> Variable: ...
+
+
+capture: ContextVar[Capture | None] = ContextVar("oprack_capture", default=None)
+
+
+class LazyInterpreter:
+    """Appends to the current program; outputs are new Variables, with shapes and dtypes inferred."""
+
+    def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
+        program = next((v.program for v in args if isinstance(v, Variable)), None)
+        helper = LayerHelper(expr.type, main_program=program)
+        variables = [self._variable(expr, v) for v in args]
+        inputs, k = {}, 0
+        for slot, count in expr.inputs:
+            inputs[slot] = variables[k : k + count]
+            k += count
+        protos = expr.proto.outputs
+        stop = bool(variables) and all(v.stop_gradient for v in variables if v is not None)
+        outputs = {
+            slot: [helper.create_variable_for_type_inference(stop_gradient=protos[slot].intermediate) for _ in wanted]
+            for slot, wanted in expr.outputs
+        }
+        helper.append_op(expr.type, inputs, outputs, expr.attrs)
+        for made in outputs.values():
+            for v in made:
+                v.stop_gradient = v.stop_gradient or stop
+        fields = [outputs[s] if protos[s].duplicable else outputs[s][0] for s in expr.returned]
+        if len(fields) == 1:
+            return fields[0]
+        return result_class(expr.type, tuple(expr.returned))(*fields) if fields else None
+
+    def _variable(self, expr: OpExpr, value: Any) -> Any:
+        if value is None or isinstance(value, Variable):
+            return value
+        taken = capture.get()
+        if isinstance(value, Tensor) and taken is not None:
+            return taken.variable(value)
+        raise InvalidArgumentError(
+            f"op {expr.type}: {value.describe() if isinstance(value, Tensor) else repr(value)} is given together with "
+            "Variables of a program; make it a constant of the program with oprack.layers.assign(x.numpy()), or write "
+            "the program by oprack.to_program, which takes tensors in"
+        )

@@ -1,0 +1,65 @@
+"""Nodes of the record of eager calls: what backward walks."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oprack.interpreter.gradients import GradPlan
+    from oprack.interpreter.tensor import Tensor
+
+
+class Node:
+    """One recorded call.
+
+    plan: its gradient ops. next: where the gradients of its inputs go, in order of plan.wrt. saved: what the gradient
+    ops read; None once it was let go of. shapes: of its outputs, when it has several. versions: of saved inputs whose
+    memory is shared or was written to. hooks: functions of a gradient, by output.
+    """
+
+    __slots__ = ("__dict__", "next", "plan", "saved")
+    plan: GradPlan
+    next: tuple[Any, ...]
+    saved: Any
+    hooks: dict[int, dict[int, Any]] | None = None
+    shapes: tuple[Any, ...] = ()
+    versions: dict[int, int] = {}
+
+    @property
+    def name(self) -> str:
+        """Type of the op that was called."""
+        return self.plan.trace.expr.type
+
+    def __repr__(self) -> str:
+        return f"<gradient of {self.name}>"
+
+
+class Edge:
+    """One of several outputs of a recorded call."""
+
+    __slots__ = ("index", "node")
+
+    def __init__(self, node: Node, index: int) -> None:
+        self.node, self.index = node, index
+
+    def __repr__(self) -> str:
+        return f"<output {self.index} of {self.node!r}>"
+
+
+class Leaf:
+    """Where gradients end: a tensor that no recorded call made."""
+
+    __slots__ = ("__weakref__", "hooks", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = weakref.ref(tensor)
+        self.hooks: dict[int, dict[int, Any]] | None = None
+
+    def __repr__(self) -> str:
+        return "<a leaf>"
+
+
+def split_edge(edge: Any) -> tuple[Any, int]:
+    """(node or leaf, which of its outputs)."""
+    return (edge.node, edge.index) if type(edge) is Edge else (edge, 0)

@@ -1,0 +1,120 @@
+"""OpExpr: one op with its attributes and how many tensors each slot holds; all but the tensors themselves."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from oprack.desc import OpDesc
+from oprack.op import OpInfo, OpProto, param_name
+from oprack.types import EMPTY_VAR
+
+Arity = tuple[tuple[str, int], ...]
+Wanted = tuple[tuple[str, tuple[bool, ...]], ...]
+
+
+class OpExpr:
+    """An op, ready to be called with a flat list of tensors.
+
+    inputs: (slot, number of tensors) of the slots that are present, in OpProto order. outputs: (slot, for each of its
+    tensors whether it is wanted). attrs: checked, defaults filled in. in_place: outputs that the op declares in place
+    are written to their inputs. flat: the result is a list of all outputs, None for those not computed; otherwise it is
+    what a caller of the op expects: one tensor, or a tuple with a field per slot, without intermediate outputs.
+    calls: kinds of the arguments -> generated function; whoever fills it drops it when packs change.
+    """
+
+    __slots__ = ("attrs", "calls", "flat", "in_place", "info", "inputs", "outputs", "traces", "type")
+
+    def __init__(
+        self,
+        info: OpInfo,
+        attrs: Mapping[str, Any],
+        inputs: Arity,
+        outputs: Wanted,
+        in_place: bool = False,
+        flat: bool = False,
+    ) -> None:
+        self.info, self.type, self.attrs = info, info.type, dict(attrs)
+        self.inputs, self.outputs = inputs, outputs
+        self.in_place, self.flat = in_place, flat
+        self.calls: dict[Any, Any] = {}
+        self.traces: dict[Any, Any] = {}
+
+    @property
+    def proto(self) -> OpProto:
+        return self.info.proto
+
+    def input_names(self, given: Sequence[bool]) -> dict[str, list[str]]:
+        """Names of variables by slot, "@EMPTY@" for an input that is not given."""
+        names, k = {}, 0
+        for slot, count in self.inputs:
+            many = self.proto.inputs[slot].duplicable
+            names[slot] = [(f"{slot}[{i}]" if many else slot) if given[k + i] else EMPTY_VAR for i in range(count)]
+            k += count
+        return names
+
+    def output_names(self, inputs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+        """Names of variables by slot, those of inputs where the op works in place."""
+        taken = {n for names in inputs.values() for n in names}
+        tied = {out: x for x, out in self.info.inplace.items() if x in inputs} if self.in_place else {}
+        names = {}
+        for slot, wanted in self.outputs:
+            if slot in tied:
+                names[slot] = list(inputs[tied[slot]])
+                continue
+            many = self.proto.outputs[slot].duplicable
+            own = slot if slot not in taken else f"{slot} (output)"
+            names[slot] = [(f"{own}[{i}]" if many else own) if w else EMPTY_VAR for i, w in enumerate(wanted)]
+        return names
+
+    def desc(self, given: Sequence[bool]) -> OpDesc:
+        """The op with names made of its slots. given: which of the inputs are there."""
+        inputs = self.input_names(given)
+        types = {name: p.type for name, p in self.proto.attrs.items() if name in self.attrs}
+        return OpDesc(self.type, inputs, self.output_names(inputs), self.attrs, types)
+
+    @property
+    def returned(self) -> list[str]:
+        """Slots of the result."""
+        protos = self.proto.outputs
+        return [slot for slot, _ in self.outputs if self.flat or not protos[slot].intermediate]
+
+    def __repr__(self) -> str:
+        ins = ", ".join(f"{s}*{n}" if n > 1 else s for s, n in self.inputs)
+        return f"<OpExpr {self.type}({ins}) -> {', '.join(s for s, _ in self.outputs)}>"
+
+
+@cache
+def result_class(op_type: str, slots: tuple[str, ...]) -> Any:
+    """The named tuple that holds the results of an op with several outputs."""
+    fields = [param_name(slot) for slot in slots]
+    return namedtuple(f"{op_type}_result", fields, rename=True)
+
+
+def attr_key(attrs: Mapping[str, Any]) -> Any:
+    """Attributes as something that hashes, the same for values that make the same op."""
+    return tuple((name, _frozen(value)) for name, value in attrs.items())
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(map(_frozen, value))
+    if value is True or value is False:
+        return repr(value)
+    return repr(value) if value == 0 else value  # 0.0 and -0.0 are equal, but not the same
+
+
+def default_outputs(proto: OpProto, asked: Mapping[str, int], count: int) -> Wanted:
+    """Outputs of a call: all that are not dispensable, and those asked for with a number.
+
+    count: of a duplicable output without a number of its own.
+    """
+    found = []
+    for slot, p in proto.outputs.items():
+        if slot in asked:
+            found.append((slot, (True,) * asked[slot]))
+        elif not p.dispensable:
+            found.append((slot, (True,) * (count if p.duplicable else 1)))
+    return tuple(found)

@@ -1,0 +1,383 @@
+"""Tensor: a value that eager calls take and give, with what was recorded of where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError, PreconditionNotMetError
+from oprack.interpreter.kinds import CPU, Kind, dense_array, kind, kind_of_value
+from oprack.interpreter.methods import TensorMethods
+from oprack.interpreter.node import Leaf, split_edge
+from oprack.tensor import LoDTensor, LoDTensorArray, Place, SelectedRows, check_lod, numpy_dtype
+
+
+class Memory:
+    """What tensors on the same memory share: how often it was written to, and by which op last."""
+
+    __slots__ = ("version", "writer")
+
+    def __init__(self) -> None:
+        self.version, self.writer = 0, ""
+
+
+class Tensor(TensorMethods):
+    """An array, sparse rows or an array of tensors, at a place, with LoD and gradient. Made by `oprack.to_tensor`.
+
+    Operators, indexing and methods are calls of ops, which are recorded when a tensor among their arguments has
+    requires_grad; `backward()` then fills `grad` of the tensors that they started from. name: shows in messages.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_kind", "_node", "_value")
+    _value: Any
+    _kind: Kind
+    _node: Any
+    # these go into the instance only where they differ
+    _lod: Any = []
+    _grad: Tensor | None = None
+    _memory: Memory | None = None
+    name: str | None = None
+
+    # What it is -------------------------------------------------------------------------------------------------------
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Dims; of sparse rows those of the dense matrix."""
+        return tuple(self._value.shape) if self._kind.container is not LoDTensorArray else (len(self._value),)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def dtype(self) -> str | None:
+        """Name of the dtype, for example "float32"."""
+        return self._kind.name
+
+    @property
+    def place(self) -> Place:
+        return self._kind.place
+
+    @property
+    def lod(self) -> list[list[int]]:
+        """Offsets per level, outermost first; [] for a plain tensor."""
+        return [list(level) for level in self._lod]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it holds SelectedRows, as gradients of sparse embeddings do."""
+        return self._kind.container is SelectedRows
+
+    @property
+    def value(self) -> Any:
+        """The LoDTensor, SelectedRows or LoDTensorArray, on the same memory."""
+        if self._kind.container is LoDTensor:
+            return LoDTensor(self._value, self._lod, place=self._kind.place, check=False, shared=True)
+        return self._value
+
+    # Gradients --------------------------------------------------------------------------------------------------------
+    @property
+    def requires_grad(self) -> bool:
+        """Whether calls with this tensor are recorded. May be set on tensors that no recorded call made."""
+        return self._kind.grad
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if bool(wanted) == self._kind.grad:
+            return
+        if not wanted and not self.is_leaf:
+            raise InvalidArgumentError(
+                f"{self.describe()}: requires_grad can't be taken from the result of a recorded call; use detach()"
+            )
+        if wanted and not self._kind.differentiable:
+            raise InvalidArgumentError(f"{self.describe()}: only floating tensors have gradients; cast it first")
+        self._kind = self._kind.with_grad if wanted else self._kind.without_grad
+        self._node = Leaf(self) if wanted else None
+
+    @property
+    def stop_gradient(self) -> bool:
+        """Not requires_grad, as Paddle has it."""
+        return not self._kind.grad
+
+    @stop_gradient.setter
+    def stop_gradient(self, value: bool) -> None:
+        self.requires_grad = not value
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded call made it."""
+        return self._node is None or type(self._node) is Leaf
+
+    @property
+    def grad(self) -> Tensor | None:
+        """What backward has summed up for this leaf; None before the first."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and (not isinstance(value, Tensor) or value.shape != self.shape):
+            raise InvalidArgumentError(f"{self.describe()}: grad can be None or a tensor of the same shape")
+        self._grad = value
+
+    def clear_grad(self) -> None:
+        """Let go of `grad`."""
+        self._grad = None
+
+    def backward(self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:
+        """Add the gradient of this tensor (of one element, or times `gradient`) to `grad` of the leaves it came from.
+
+        retain_graph: backward may be called again. create_graph: the gradients can themselves be differentiated.
+        Raises InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError.
+        """
+        from oprack.interpreter.autograd import backward
+
+        backward([self], [gradient], retain_graph, create_graph)
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
+        """Call `hook(gradient)` when this tensor's gradient is complete; what it returns replaces it.
+
+        Returns a function that takes the hook away. Raises InvalidArgumentError without requires_grad.
+        """
+        if self._node is None:
+            raise InvalidArgumentError(f"{self.describe()}: a hook needs requires_grad=True")
+        node, index = split_edge(self._node)
+        if node.hooks is None:
+            node.hooks = {}
+        hooks = node.hooks.setdefault(index, {})
+        key = max(hooks, default=0) + 1
+        hooks[key] = hook
+
+        def remove() -> None:
+            hooks.pop(key, None)
+
+        return remove
+
+    def detach(self) -> Tensor:
+        """The same memory, of which nothing is recorded."""
+        found = new_tensor(self._value, self._kind.without_grad, self._lod)
+        share_memory(found, self)
+        return found
+
+    # Memory -----------------------------------------------------------------------------------------------------------
+    @property
+    def _version(self) -> int:
+        return 0 if self._memory is None else self._memory.version
+
+    @property
+    def inplace_version(self) -> int:
+        """How often the memory was written to in place."""
+        return self._version
+
+    @property
+    def _written_by(self) -> str:
+        return "" if self._memory is None else self._memory.writer
+
+    def _overwrite(self, value: Any, node: Any, writer: str) -> None:
+        """Hold `value` from now on, what an op in place computed; what was saved before knows that it is gone."""
+        if node is not None and type(self._node) is Leaf:
+            raise PreconditionNotMetError(
+                f"{writer} would change {self.describe()} in place, which has requires_grad and was not computed; "
+                "do so inside oprack.no_grad()"
+            )
+        if self._memory is None:
+            self._memory = Memory()
+        self._memory.version += 1
+        self._memory.writer = writer
+        if self._node is not None and not self.is_leaf:
+            made, index = split_edge(self._node)
+            if not hasattr(made, "overwritten"):
+                made.overwritten = {}
+            made.overwritten[made.plan.outputs[index]] = writer
+        self._value = value
+        new = kind_of_value(value, self._kind.place, self._kind.lod_level).with_tracking
+        if node is not None:
+            self._node = node
+        self._kind = new.with_grad if self._node is not None else new
+
+    def set_value(self, value: Any) -> None:
+        """Copy an array, or a tensor, of the same shape into this tensor; nothing is recorded.
+
+        Raises InvalidArgumentError for another shape.
+        """
+        array = value._value if isinstance(value, Tensor) else value.array if isinstance(value, LoDTensor) else value
+        source = np.asarray(array) if self._kind.place == CPU else array
+        if tuple(source.shape) != self.shape:
+            raise InvalidArgumentError(
+                f"set_value: {self.describe()} can't hold an array of shape {list(source.shape)}; expected the same shape"
+            )
+        if getattr(getattr(self._value, "flags", None), "writeable", True):
+            self._value[...] = source
+            fresh = self._value
+        else:
+            fresh = source.astype(self._value.dtype)
+        self._overwrite(fresh, None, "set_value")
+
+    # Python and other libraries ---------------------------------------------------------------------------------------
+    def _host(self) -> np.ndarray:
+        if self._kind.container is not LoDTensor:
+            if self.is_sparse:
+                return np.asarray(self._value.to_dense())
+            raise InvalidArgumentError(f"{self.describe()} is no array; use its elements")
+        return self._value.get() if hasattr(self._value, "get") else self._value  # type: ignore[no-any-return]
+
+    def numpy(self) -> np.ndarray:
+        """A copy in host memory; of sparse rows the dense matrix."""
+        return np.array(self._host())
+
+    def item(self) -> Any:
+        """The only element as a Python number. Raises InvalidArgumentError when there are more."""
+        if self.size != 1:
+            raise InvalidArgumentError(f"item: {self.describe()} has {self.size} elements; expected one")
+        return self._host().item()
+
+    def tolist(self) -> Any:
+        return self._host().tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy or (dtype is not None and np.dtype(dtype) != self._kind.dtype):
+            return np.array(self._host(), dtype=dtype)
+        view = self._host().view()
+        view.flags.writeable = False  # a write would pass by what was recorded
+        return view
+
+    __array_priority__ = 1000  # an operator with an array on its left is this class's
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory for another library, which should not write to it while something is recorded."""
+        return self._value.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._value.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        return self._value.__cuda_array_interface__
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self._kind.dtype.kind not in "iu":
+            raise TypeError(f"{self.describe()} is no integer")
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"len() of {self.describe()}, which has no dims")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def describe(self) -> str:
+        """ "tensor 'w' float32[2, 3]"."""
+        name = f" {self.name!r}" if self.name else ""
+        return f"tensor{name} {'SelectedRows ' if self.is_sparse else ''}{self.dtype}{list(self.shape)}"
+
+    def __repr__(self) -> str:
+        marks = [f"shape={list(self.shape)}", f"dtype={self.dtype}", f"place={self.place!r}"]
+        if self._lod:
+            marks.append(f"lod={self.lod}")
+        if self.requires_grad:
+            marks.append("requires_grad=True")
+        body = (
+            repr(self._value)
+            if self._kind.container is not LoDTensor
+            else np.array2string(self._host(), separator=", ")
+        )
+        return f"Tensor({', '.join(marks)},\n{body})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise PreconditionNotMetError(f"{self.describe()} is the result of a recorded call; copy its detach()")
+        copied = new_tensor(self._value.copy(), self._kind.without_grad, self._lod)
+        copied.name = self.name
+        copied.requires_grad = self.requires_grad
+        memo[id(self)] = copied
+        return copied
+
+    @staticmethod
+    def like(value: Any, other: Tensor) -> Tensor:
+        """An array at the place of `other`, and of its dtype."""
+        return to_tensor(value, dtype=other.dtype, place=other.place)
+
+
+def new_tensor(value: Any, kind: Kind, lod: Any = ()) -> Tensor:
+    """A tensor of a value whose kind is known; nothing is recorded of it."""
+    found = Tensor()
+    found._value, found._kind, found._node = value, kind, None
+    if kind.lod_level:
+        found._lod = lod
+    return found
+
+
+def share_memory(a: Tensor, b: Tensor) -> None:
+    """Both may be on the same memory: a write to one is a write to the other."""
+    memory = b._memory
+    if memory is None:
+        memory = b._memory = Memory()
+        b._kind = b._kind.with_tracking
+    a._memory = memory
+    a._kind = a._kind.with_tracking
+
+
+def to_tensor(
+    data: Any,
+    dtype: Any = None,
+    *,
+    lod: Sequence[Sequence[int]] | None = None,
+    place: Place | None = None,
+    requires_grad: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """A tensor of an array, a number or nested lists, a LoDTensor, SelectedRows or a LoDTensorArray; arrays are copied.
+
+    dtype: default the data's; Python floats become float32. lod: offsets of its sequences. place: default the data's,
+    or the CPU. Raises InvalidArgumentError, InvalidLoDError.
+    """
+    if isinstance(data, Tensor):
+        data, place = data.value, place or data.place
+    found: Tensor
+    if isinstance(data, SelectedRows | LoDTensorArray):
+        found = new_tensor(data, kind_of_value(data))
+    else:
+        if isinstance(data, LoDTensor):
+            lod = data.lod if lod is None else lod
+            source, array = data.place, data.array
+        else:
+            array = data if hasattr(data, "__cuda_array_interface__") else dense_array(data)
+            source = CPU
+            if hasattr(array, "device") and hasattr(array, "get"):
+                from oprack.tensor import CUDAPlace
+
+                source = CUDAPlace(int(array.device.id))
+        if dtype is not None:
+            array = array.astype(numpy_dtype(dtype))
+        place = place or source
+        array = _moved(array, source, place)
+        offsets = check_lod(lod, array.shape[0] if array.ndim else 0) if lod else []
+        found = new_tensor(array, kind(LoDTensor, array.dtype, place, len(offsets)), offsets)
+    found.name = name
+    found.requires_grad = requires_grad
+    return found
+
+
+def _moved(array: Any, source: Place, place: Place) -> Any:
+    """The array at another place; a copy also when it is there already."""
+    if source == place:
+        return array.copy(order="C")
+    from oprack.interpreter.devices import context
+
+    return context(place).from_host(context(source).to_host(array))

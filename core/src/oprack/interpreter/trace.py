@@ -1,0 +1,166 @@
+"""A first call with tensors of new kinds goes over the reference path, which says what every later one has to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oprack.desc import ProgramDesc
+from oprack.errors import InvalidArgumentError, OprackError
+from oprack.interpreter.devices import context, pool
+from oprack.interpreter.kinds import CPU, Kind, kind_of_value
+from oprack.interpreter.op_expr import OpExpr
+from oprack.layers.call_site import user_line
+from oprack.op.desc_infer import infer_op
+from oprack.packs.manager import default_manager
+from oprack.runtime.kernel_operator import OperatorWithKernel, create_operator
+from oprack.runtime.plan.record import OpRecord
+from oprack.runtime.prepared import PreparedProgram
+from oprack.runtime.random import RandomState
+from oprack.runtime.run_context import RunContext
+from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
+from oprack.types import EMPTY_VAR, AttrType, VarType, dtype_enum
+
+if TYPE_CHECKING:
+    from oprack.interpreter.tensor import Tensor
+
+RANDOM = RandomState()
+"""State of the random numbers of eager calls; `oprack.seed` sets it."""
+
+
+def seed(value: int) -> None:
+    """Let random ops that are called without a seed of their own start over from this one."""
+    RANDOM.load_state({"seed": value, "draws": {}})
+
+
+_KINDS = {
+    LoDTensor: VarType.LOD_TENSOR,
+    SelectedRows: VarType.SELECTED_ROWS,
+    LoDTensorArray: VarType.LOD_TENSOR_ARRAY,
+}
+_SHAPES = 256
+Outputs = list[Any]
+
+
+def held(tensor: Tensor | None) -> Any:
+    """What a variable of a scope holds for a tensor; its memory may not be overwritten."""
+    if tensor is None:
+        return None
+    value = tensor._value
+    if tensor._kind.container is LoDTensor:
+        return LoDTensor(value, tensor._lod, place=tensor._kind.place, check=False, shared=True)
+    return value
+
+
+class Trace:
+    """An op expression for arguments of some kinds: its operator, and what the first call decided.
+
+    record: None of an op that runs itself. outputs: kinds of the outputs, flat; None of those not computed. seen:
+    shapes that the op's shape rule has accepted.
+    """
+
+    def __init__(self, expr: OpExpr, kinds: Sequence[Kind | None], args: Sequence[Tensor | None]) -> None:
+        self.expr, self.kinds = expr, tuple(kinds)
+        self.place: Place = next((k.place for k in kinds if k is not None), CPU)
+        if any(k is not None and k.place != self.place for k in kinds):
+            places = ", ".join(str(k.place) for k in kinds if k is not None)
+            raise InvalidArgumentError(
+                f"op {expr.type}: its inputs are at {places}; expected one place; move them with x.to(place)"
+            )
+        manager = default_manager()
+        self.desc = expr.desc([k is not None for k in kinds])
+        program = ProgramDesc()
+        block = program.blocks[0]
+        self.names_in = [n for names in self.desc.inputs.values() for n in names]
+        self.names_out = [n for names in self.desc.outputs.values() for n in names]
+        if any(p.type in (AttrType.BLOCK, AttrType.BLOCKS) for p in expr.proto.attrs.values()):
+            raise InvalidArgumentError(
+                f"op {expr.type} runs a block of a program, so it can't be called by itself; use Python's own if and "
+                "while, or build a program with oprack.layers"
+            )
+        for name, k, arg in zip(self.names_in, kinds, args, strict=True):
+            if k is not None and arg is not None and not block.has_var(name):
+                dtype = None if k.name is None else dtype_enum(k.name)
+                kind = _KINDS[k.container]
+                block.create_var(name, type=kind, dtype=dtype, shape=arg.shape, lod_level=k.lod_level)
+        for name in self.names_out:
+            if name != EMPTY_VAR and not block.has_var(name):
+                block.create_var(name)
+        block.append_op(self.desc)
+        infer_op(self.desc, block, expr.info)
+        self.operator = create_operator(self.desc, block, 0, manager, self.place)
+        self.run = RunContext(
+            place=self.place,
+            device=context(self.place),
+            pool=pool(),
+            program=PreparedProgram(program, manager, self.place),
+            random=RANDOM,
+        )
+        self.seen: set[Any] = set()
+        self.record: OpRecord | None = None
+        self.outputs: list[Kind | None] = []
+
+    def first(self, args: Sequence[Tensor | None]) -> Outputs:
+        """Run the first call, which decides `record` and `outputs`."""
+        self.run.recorder = records = []
+        try:
+            found = self.reference(args)
+        finally:
+            self.run.recorder = None
+        self.record = records[0] if records else None
+        self.outputs = [None if v is None else kind_of_value(v, self.place, len(lod)) for v, lod in map(_bare, found)]
+        return found
+
+    @property
+    def complete(self) -> bool:
+        """Whether later calls of these kinds make outputs of the same kinds, as far as the first one tells."""
+        return all(k is None or k.dtype is not None for k in self.outputs)
+
+    @property
+    def generated(self) -> bool:
+        """Whether generated code can do what the reference path did."""
+        return self.record is not None and self.record.plain
+
+    def reference(self, args: Sequence[Tensor | None]) -> Outputs:
+        """Values of the outputs, flat, by the reference path. Raises what the op raises, with the user's line."""
+        scope = Scope()
+        for name, arg in zip(self.names_in, args, strict=True):
+            if name != EMPTY_VAR:
+                scope.var(name).value = held(arg)
+        try:
+            with np.errstate(all="ignore"):
+                self.operator.run(scope, self.run)
+        except OprackError as error:
+            where = user_line()
+            if where and "\n  at File " not in str(error):
+                error.args = (f"{error}\n  at {where}", *error.args[1:])
+            raise
+        found = []
+        for name in self.names_out:
+            var = scope.find_var(name) if name != EMPTY_VAR else None
+            found.append(None if var is None else var.value)
+        return found
+
+    def accept(self, shapes: Any, args: Sequence[Tensor | None]) -> None:
+        """Let the op's shape rule look at shapes that it has not seen."""
+        operator = self.operator
+        if isinstance(operator, OperatorWithKernel):
+            values, k = {}, 0
+            for slot, count in self.expr.inputs:
+                if slot in operator.inputs:
+                    values[slot] = [held(a) for a in args[k : k + count]]
+                k += count
+            try:
+                operator.infer_shape(values, operator.attrs)
+            except OprackError:
+                self.reference(args)
+                raise
+        if len(self.seen) >= _SHAPES:
+            self.seen.clear()
+        self.seen.add(shapes)
+
+
+def _bare(value: Any) -> tuple[Any, Any]:
+    return (value.array, value.lod) if isinstance(value, LoDTensor) else (value, ())
