@@ -157,7 +157,7 @@ class Generator:
         for local in _present(ins):
             local.used = i
         viewed = None
-        for kernel in _by_size(record.chosen):
+        for kernel in by_size(record.chosen):
             if kernel.spec.view:
                 viewed = next((x for x in ins.get(kernel.signature.inputs[0][0], ()) if x is not None), None)
         for slot, values in record.outputs.items():
@@ -179,7 +179,7 @@ class Generator:
 
     def _call(self, i: int, step: _Step) -> list[str]:
         """The op's statements: its kernel called, or the one of several that suits the size of the first input."""
-        largest, *others = _by_size(step.record.chosen)
+        largest, *others = by_size(step.record.chosen)
         call, above = self._invoke(i, step, largest, self._buffer_for(i, step)), largest
         conditions: list[str] = []
         for kernel in others:
@@ -223,7 +223,7 @@ class Generator:
             op = step.record.op
             dtypes = {s: tuple(x.dtype if x else None for x in xs) for s, xs in step.ins.items()}
             function = kernel.spec.prepare(KernelCall(op.type, op.attrs, dtypes, self._xp))
-            found = None if function is None else (self._named(op.type, function), _wanted(function, self._xp))
+            found = None if function is None else (self._named(op.type, function), wanted_by(function, self._xp))
             self._prepared[key] = found
         return self._prepared[key]
 
@@ -349,12 +349,12 @@ class Generator:
             yield f"{local.lod} = {source.lod}"
 
 
-def _by_size(chosen: Candidate) -> list[Candidate]:
+def by_size(chosen: Candidate) -> list[Candidate]:
     """A kernel and those that take over for smaller inputs."""
-    return [chosen, *_by_size(chosen.smaller)] if chosen.smaller is not None else [chosen]
+    return [chosen, *by_size(chosen.smaller)] if chosen.smaller is not None else [chosen]
 
 
-def _wanted(function: Any, xp: Any) -> frozenset[str]:
+def wanted_by(function: Any, xp: Any) -> frozenset[str]:
     """What of `ctx` and `out` a prepared function takes."""
     called = getattr(function, "func", function)
     if isinstance(called, xp.ufunc):
