@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pipeline
+import training
 from workloads import Workload
 
 Run = Callable[[], list[np.ndarray]]
 
 
-def _paddle_interface(module: object, workload: Workload, threads: int, onednn: bool) -> Run:
+def _predictor(inference: Any, model: Path, threads: int, onednn: bool) -> Any:
     """Paddle and oprack share this interface."""
-    inference = module
-    if workload.model.is_dir():
-        config = inference.Config(str(workload.model))
+    if model.is_dir():
+        config = inference.Config(str(model))
     else:
-        params = workload.model.with_name(workload.model.name + ".pdiparams")
-        config = inference.Config(str(workload.model) + ".pdmodel", str(params))
+        config = inference.Config(f"{model}.pdmodel", f"{model}.pdiparams")
     config.disable_gpu()
     config.set_cpu_math_library_num_threads(threads)
     config.switch_ir_optim(True)
@@ -28,102 +28,73 @@ def _paddle_interface(module: object, workload: Workload, threads: int, onednn: 
         config.enable_mkldnn()
     else:
         config.disable_mkldnn()
-    if hasattr(config, "disable_glog_info"):
-        config.disable_glog_info()
-    predictor = inference.create_predictor(config)
-    handles = [predictor.get_input_handle(n) for n in predictor.get_input_names()]
-    outputs = [predictor.get_output_handle(n) for n in predictor.get_output_names()]
+    config.disable_glog_info()
+    return inference.create_predictor(config)
 
-    def run() -> list[np.ndarray]:
-        for i, (handle, value) in enumerate(zip(handles, workload.feeds, strict=True)):
+
+def _session(model: Any) -> Callable[..., list[np.ndarray]]:
+    """A predictor as a function of its inputs and their LoD."""
+    handles = [model.get_input_handle(n) for n in model.get_input_names()]
+    outputs = [model.get_output_handle(n) for n in model.get_output_names()]
+
+    def run(feeds: list[np.ndarray], lods: dict[int, list[list[int]]]) -> list[np.ndarray]:
+        for i, (handle, value) in enumerate(zip(handles, feeds, strict=True)):
             handle.copy_from_cpu(value)
-            if i in workload.lods:
-                handle.set_lod(workload.lods[i])
-        predictor.run()
+            if i in lods:
+                handle.set_lod(lods[i])
+        model.run()
         return [out.copy_to_cpu() for out in outputs]
 
     return run
 
 
-def _training_files(workload: Workload) -> tuple[bytes, dict[str, np.ndarray], list[str], str]:
-    """Program, initial parameters, names of the feeds and of the loss."""
-    with np.load(workload.model / "init.npz", allow_pickle=False) as archive:
-        init = dict(archive)
-    with np.load(workload.model / "feeds.npz", allow_pickle=False) as archive:
-        names = archive.files
-    loss = json.loads((workload.model / "meta.json").read_text())["loss"]
-    return (workload.model / "main.pdmodel").read_bytes(), init, names, loss
+def _paddle_interface(inference: Any, workload: Workload, threads: int, onednn: bool, is_paddle: bool = False) -> Run:
+    if workload.kind == "pipeline":
+
+        def load(part: str) -> pipeline.Model:
+            model = _session(_predictor(inference, pipeline.paddle_files(part), threads, onednn))
+            return lambda x: model([x], {})
+
+        return pipeline.pipeline(load, threads, is_paddle)
+    model = _session(_predictor(inference, workload.model, threads, onednn))
+    return lambda: model(workload.feeds, workload.lods)
 
 
-def _train_oprack(workload: Workload, excluded: tuple[str, ...]) -> Run:
-    from oprack import Executor, LoDTensor, Program, Scope
+def _oprack(workload: Workload, threads: int, onednn: bool) -> Run:
+    if workload.kind == "training":
+        return training.oprack(workload, () if onednn else ("onednn",))
+    import warnings
 
-    data, init, names, loss = _training_files(workload)
-    program, scope = Program.parse(data), Scope()
-    for name, value in init.items():
-        scope.var(name).set(value)
-    feed = {n: LoDTensor(v, workload.lods.get(i)) for i, (n, v) in enumerate(zip(names, workload.feeds, strict=True))}
-    executor = Executor(excluded_libraries=excluded)
-    return lambda: executor.run(program, feed, [loss], scope)
+    from oprack import inference
 
-
-def _train_paddle(workload: Workload) -> Run:
-    import paddle
-
-    paddle.enable_static()
-    data, init, names, loss = _training_files(workload)
-    program, scope = paddle.static.Program.parse_from_string(data), paddle.static.Scope()
-    place = paddle.CPUPlace()
-    for name, value in init.items():
-        scope.var(name).get_tensor().set(value, place)
-    feed = {}
-    for i, (name, value) in enumerate(zip(names, workload.feeds, strict=True)):
-        tensor = paddle.base.LoDTensor()
-        tensor.set(value, place)
-        if i in workload.lods:
-            tensor.set_lod(workload.lods[i])
-        feed[name] = tensor
-    executor = paddle.static.Executor(place)
-    target = program.global_block().var(loss)
-
-    def run() -> list[np.ndarray]:
-        with paddle.static.scope_guard(scope):
-            return executor.run(program, feed=feed, fetch_list=[target])
-
-    return run
+    warnings.simplefilter("ignore", inference.NoEffectWarning)
+    return _paddle_interface(inference, workload, threads, onednn)
 
 
 def oprack(workload: Workload, threads: int) -> Run:
     """oprack's predictor or executor, with every installed plugin."""
-    if workload.training:
-        return _train_oprack(workload, ())
-    import warnings
-
-    from oprack import inference
-
-    warnings.simplefilter("ignore", inference.NoEffectWarning)
-    return _paddle_interface(inference, workload, threads, onednn=True)
+    return _oprack(workload, threads, onednn=True)
 
 
 def oprack_numpy(workload: Workload, threads: int) -> Run:
     """oprack with NumPy kernels alone."""
-    if workload.training:
-        return _train_oprack(workload, ("onednn",))
-    import warnings
+    return _oprack(workload, threads, onednn=False)
 
-    from oprack import inference
 
-    warnings.simplefilter("ignore", inference.NoEffectWarning)
-    return _paddle_interface(inference, workload, threads, onednn=False)
+def bare_kernels(workload: Workload, threads: int) -> Run:
+    """The kernels of oprack (NumPy) without a plan: what is left is the plan's own cost."""
+    from bare_kernels import chain
+
+    return chain(workload)
 
 
 def paddle(workload: Workload, threads: int) -> Run:
     """Paddle 2.6.2; inference with its passes and oneDNN, the fastest of its settings on all these models."""
-    if workload.training:
-        return _train_paddle(workload)
+    if workload.kind == "training":
+        return training.paddle(workload)
     from paddle import inference
 
-    return _paddle_interface(inference, workload, threads, onednn=True)
+    return _paddle_interface(inference, workload, threads, onednn=True, is_paddle=True)
 
 
 def onnxruntime(workload: Workload, threads: int) -> Run:
@@ -133,18 +104,34 @@ def onnxruntime(workload: Workload, threads: int) -> Run:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    session = ort.InferenceSession(str(workload.onnx), options, providers=["CPUExecutionProvider"])
-    feed = {i.name: v for i, v in zip(session.get_inputs(), workload.feeds, strict=True)}
-    return lambda: session.run(None, feed)
+
+    def session(path: Path | None) -> Any:
+        return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    if workload.kind == "pipeline":
+
+        def load(part: str) -> pipeline.Model:
+            model = session(pipeline.onnx_file(workload, part))
+            (name,) = (i.name for i in model.get_inputs())
+            return lambda x: model.run(None, {name: x})
+
+        return pipeline.pipeline(load, threads, False)
+    model = session(workload.onnx)
+    feed = {i.name: v for i, v in zip(model.get_inputs(), workload.feeds, strict=True)}
+    return lambda: model.run(None, feed)
 
 
 def torch(workload: Workload, threads: int) -> Run:
-    """PyTorch, where a workload is written for it (torch_models.py)."""
+    """PyTorch, where a workload is written for it (torch_models.py, torch_training.py)."""
     import torch as module
-    from torch_models import build
 
     module.set_num_threads(threads)
-    model = build(workload.name)
+    module.manual_seed(0)
+    if workload.kind == "training":
+        return training.torch(workload)
+    from torch_models import build
+
+    model = build(workload)
     feeds = [module.from_numpy(v) for v in workload.feeds]
 
     def run() -> list[np.ndarray]:
@@ -154,19 +141,29 @@ def torch(workload: Workload, threads: int) -> Run:
     return run
 
 
-ENGINES = {
+ENGINES: dict[str, Callable[[Workload, int], Run]] = {
     "oprack": oprack,
     "oprack (NumPy)": oprack_numpy,
+    "bare kernels": bare_kernels,
     "paddle": paddle,
     "onnxruntime": onnxruntime,
     "torch": torch,
 }
+OURS = ("oprack", "oprack (NumPy)", "bare kernels")
+TORCH_MODELS = ("resnet50", "mobilenet_v2", "bert_base")
 
 
 def serves(engine: str, workload: Workload) -> bool:
     """Whether an engine can take part in a workload."""
+    if engine == "bare kernels":
+        return workload.chain > 0
     if engine == "onnxruntime":
-        return workload.onnx is not None and Path(workload.onnx).exists()
+        return workload.onnx is not None and workload.onnx.exists()
     if engine == "torch":
-        return workload.name.endswith("tiny ops")
+        return workload.chain > 0 or workload.kind == "training" or workload.name.split()[0] in TORCH_MODELS
     return True
+
+
+def comparable(engine: str, workload: Workload) -> bool:
+    """Whether an engine's outputs are those of the others: PyTorch has weights of its own."""
+    return engine != "torch" or workload.chain > 0

@@ -1,6 +1,6 @@
 """Makes the models that bench_models.py times; run with Paddle's Python (.venv-peers).
 
-ResNet-50, MobileNetV2 and a BERT-base encoder with random weights and a chain of tiny ops, saved by Paddle 2.6.2 and
+ResNet-50, MobileNetV2 and a BERT-base encoder with random weights and chains of tiny ops, saved by Paddle 2.6.2 and
 exported to ONNX; the ONNX twins of PP-OCRv4 are taken from the distribution rapidocr-onnxruntime.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import paddle
 from paddle.static import InputSpec
-from workloads import MODELS, TINY_OPS
+from workloads import CHAIN_LENGTHS, MODELS
 
 
 class Bert(paddle.nn.Layer):
@@ -32,17 +32,18 @@ class Bert(paddle.nn.Layer):
 
 
 class TinyOps(paddle.nn.Layer):
-    """1,000 element-wise ops on 4x8 floats: scale, relu, add of itself, in turns; one parameter, as Paddle's loader
+    """Element-wise ops on 4x8 floats: scale, relu, add of itself, in turns; one parameter, as Paddle's loader
     wants a parameter file.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, count: int) -> None:
         super().__init__()
+        self.count = count
         self.shift = self.create_parameter([4, 8])
 
     def forward(self, x: paddle.Tensor) -> paddle.Tensor:
         x = x + self.shift * 0.0
-        for i in range(TINY_OPS):
+        for i in range(self.count):
             kind = i % 3
             x = paddle.scale(x, 0.5) if kind == 0 else paddle.nn.functional.relu(x) if kind == 1 else x + x
         return x
@@ -71,7 +72,8 @@ def main() -> None:
     save("resnet50", paddle.vision.models.resnet50(), image)
     save("mobilenet_v2", paddle.vision.models.mobilenet_v2(), image)
     save("bert_base", Bert(), InputSpec([-1, 128], "int64", "ids"))
-    save("tiny_ops", TinyOps(), InputSpec([4, 8], "float32", "x"))
+    for count in CHAIN_LENGTHS:
+        save(f"tiny_ops_{count}", TinyOps(count), InputSpec([4, 8], "float32", "x"))
     found = importlib.util.find_spec("rapidocr_onnxruntime")
     if found and found.origin:
         shutil.copytree(Path(found.origin).parent / "models", MODELS / "ppocr", dirs_exist_ok=True)

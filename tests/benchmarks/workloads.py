@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,38 +14,41 @@ ROOT = Path(__file__).resolve().parents[2]
 DOWNLOADS = ROOT / ".downloads"
 MODELS = DOWNLOADS / "bench_models"
 TRAINING = MODELS / "training"
-TINY_OPS = 1000
+PPOCR = DOWNLOADS / "ppocr"
+PICTURE = ROOT / "examples" / "ocr_demo.png"
+ONNX_OCR = {"det": "ch_PP-OCRv4_det_infer", "rec": "ch_PP-OCRv4_rec_infer", "cls": "ch_ppocr_mobile_v2.0_cls_infer"}
+CHAIN_LENGTHS = (10, 100, 1000, 10_000)
+SEQUENCES = (1, 4, 16, 64, 256, 1024, 4096)
 
 
 @dataclass(frozen=True)
 class Workload:
     """One thing to time.
 
-    model: a Paddle model, as a directory or as the path without .pdmodel. onnx: the same model as ONNX, where there is
-    one. feeds: the inputs in the order of the model's; lods: offsets of those that have LoD, by position. training:
-    model is a folder of make_training.py, and a run is one step, whose loss comes out.
+    kind: "inference"; "training" (model is a folder of make_training.py, and a run is one step, whose loss comes out);
+    or "pipeline" (pictures to text, around the three models of PP-OCRv4). model: a Paddle model, as a directory or as
+    the path without .pdmodel. onnx: the same model as ONNX, where there is one. feeds: the inputs in the order of the
+    model's; lods: offsets of those that have LoD, by position. chain: the number of ops of a chain of tiny ones.
     """
 
     name: str
     model: Path
-    feeds: list[np.ndarray]
+    feeds: list[np.ndarray] = field(default_factory=list)
     lods: dict[int, list[list[int]]] = field(default_factory=dict)
     onnx: Path | None = None
-    training: bool = False
-    batch: int = 1
+    kind: str = "inference"
+    chain: int = 0
 
 
 def _ocr(part: str, *shape: int) -> Workload:
     """Random pixels: the arithmetic of these networks does not depend on them."""
-    rng = np.random.default_rng(0)
-    onnx = {"det": "ch_PP-OCRv4_det_infer", "rec": "ch_PP-OCRv4_rec_infer", "cls": "ch_ppocr_mobile_v2.0_cls_infer"}
-    return Workload(
-        f"ocr_{part} {'x'.join(map(str, shape))}",
-        DOWNLOADS / "ppocr" / part / "inference",
-        [rng.standard_normal(shape).astype(np.float32)],
-        onnx=MODELS / "ppocr" / f"{onnx[part]}.onnx",
-        batch=shape[0],
-    )
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    onnx = MODELS / "ppocr" / f"{ONNX_OCR[part]}.onnx"
+    return Workload(f"ocr_{part} {'x'.join(map(str, shape))}", PPOCR / part / "inference", [x], onnx=onnx)
+
+
+def _pipeline() -> Workload:
+    return Workload("ocr pipeline", PPOCR, onnx=MODELS / "ppocr", kind="pipeline")
 
 
 def _lac(batch: int) -> Workload:
@@ -52,57 +57,63 @@ def _lac(batch: int) -> Workload:
     lengths = rng.integers(5, 61, batch)
     words = rng.integers(1, 20000, (int(lengths.sum()), 1)).astype(np.int64)
     lod = [[0, *np.cumsum(lengths).tolist()]]
-    return Workload(f"lac batch {batch}", DOWNLOADS / "lac" / "lac_model" / "model", [words], {0: lod}, batch=batch)
+    return Workload(f"lac batch {batch}", DOWNLOADS / "lac" / "lac_model" / "model", [words], {0: lod})
 
 
 def _image(name: str, batch: int) -> Workload:
     x = np.random.default_rng(1).standard_normal((batch, 3, 224, 224)).astype(np.float32)
-    return Workload(f"{name} batch {batch}", MODELS / name, [x], onnx=MODELS / f"{name}.onnx", batch=batch)
+    return Workload(f"{name} batch {batch}", MODELS / name, [x], onnx=MODELS / f"{name}.onnx")
 
 
 def _bert(batch: int, length: int) -> Workload:
     ids = np.random.default_rng(2).integers(1, 30000, (batch, length)).astype(np.int64)
-    return Workload(
-        f"bert_base {batch}x{length}", MODELS / "bert_base", [ids], onnx=MODELS / "bert_base.onnx", batch=batch
-    )
+    return Workload(f"bert_base {batch}x{length}", MODELS / "bert_base", [ids], onnx=MODELS / "bert_base.onnx")
 
 
-def _tiny() -> Workload:
+def _tiny(count: int) -> Workload:
     x = np.random.default_rng(3).standard_normal((4, 8)).astype(np.float32)
-    return Workload(f"{TINY_OPS} tiny ops", MODELS / "tiny_ops", [x], onnx=MODELS / "tiny_ops.onnx")
+    model = MODELS / f"tiny_ops_{count}"
+    return Workload(f"{count} tiny ops", model, [x], onnx=model.with_suffix(".onnx"), chain=count)
 
 
 def _training(name: str) -> Workload:
     folder = TRAINING / name
-    lods: dict[int, list[list[int]]] = {}
-    feeds: list[np.ndarray] = []
-    if (folder / "feeds.npz").exists():
-        with np.load(folder / "feeds.npz", allow_pickle=False) as archive:
-            names, feeds = archive.files, [archive[n] for n in archive.files]
-        given = json.loads((folder / "meta.json").read_text())["lods"]
-        lods = {i: given[n] for i, n in enumerate(names) if n in given}
-    return Workload(f"train {name}", folder, feeds, lods, training=True)
+    with np.load(folder / "feeds.npz", allow_pickle=False) as archive:
+        names, feeds = archive.files, [archive[n] for n in archive.files]
+    given = json.loads((folder / "meta.json").read_text())["lods"]
+    lods = {i: given[n] for i, n in enumerate(names) if n in given}
+    return Workload(f"train {name}", folder, feeds, lods, kind="training")
 
 
-def workloads() -> list[Workload]:
-    """All whose models are there, in order of the report."""
-    found = [
-        _ocr("det", 1, 3, 736, 736),
-        _ocr("rec", 6, 3, 48, 320),
-        _ocr("cls", 6, 3, 48, 192),
-        _lac(1),
-        _lac(32),
-        _lac(256),
-        _image("resnet50", 1),
-        _image("mobilenet_v2", 1),
-        _bert(1, 128),
-        _tiny(),
-        *(_training(name) for name in ("lenet", "resnet18", "bert_small", "tagger", "sparse_embedding")),
-    ]
-    return [w for w in found if _is_there(w)]
+_MODELS: list[tuple[str, Path, Callable[[], Workload]]] = [
+    ("ocr_det 1x3x736x736", PPOCR / "det", partial(_ocr, "det", 1, 3, 736, 736)),
+    ("ocr_rec 6x3x48x320", PPOCR / "rec", partial(_ocr, "rec", 6, 3, 48, 320)),
+    ("ocr_cls 6x3x48x192", PPOCR / "cls", partial(_ocr, "cls", 6, 3, 48, 192)),
+    ("ocr pipeline", PPOCR / "det", _pipeline),
+    *((f"lac batch {n}", DOWNLOADS / "lac" / "lac_model" / "model", partial(_lac, n)) for n in (1, 32, 256)),
+    ("resnet50 batch 1", MODELS / "resnet50.pdmodel", partial(_image, "resnet50", 1)),
+    ("mobilenet_v2 batch 1", MODELS / "mobilenet_v2.pdmodel", partial(_image, "mobilenet_v2", 1)),
+    ("bert_base 1x128", MODELS / "bert_base.pdmodel", partial(_bert, 1, 128)),
+    ("1000 tiny ops", MODELS / "tiny_ops_1000.pdmodel", partial(_tiny, 1000)),
+    *(
+        (f"train {name}", TRAINING / name / "meta.json", partial(_training, name))
+        for name in ("lenet", "resnet18", "bert_small", "tagger", "sparse_embedding")
+    ),
+]
 
 
-def _is_there(workload: Workload) -> bool:
-    if workload.training:
-        return (workload.model / "meta.json").exists()
-    return workload.model.is_dir() or workload.model.with_name(workload.model.name + ".pdmodel").exists()
+def names() -> list[str]:
+    """All workloads whose models are there, in order of the report."""
+    return [name for name, path, _ in _MODELS if path.exists()]
+
+
+def workload(name: str) -> Workload:
+    """Build one workload: one of `names()`, "N tiny ops" or "lac batch N"."""
+    for known, _, build in _MODELS:
+        if known == name:
+            return build()
+    if name.endswith(" tiny ops"):
+        return _tiny(int(name.split()[0]))
+    if name.startswith("lac batch "):
+        return _lac(int(name.split()[-1]))
+    raise KeyError(name)

@@ -1,0 +1,57 @@
+"""The results of bench_models.py as a table and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engines import ENGINES, OURS
+from turns import Result
+
+
+def table(results: list[Result]) -> str:
+    """One line for each engine and workload; ratio: oprack's median over that of the fastest peer."""
+    head = (
+        f"{'workload':<26}{'T':>2}  {'engine':<15}{'median':>9}{'p10':>9}{'p90':>9}{'ratio':>7}{'MiB':>7}{'start':>7}"
+    )
+    lines = [head + "  difference"]
+    for r in results:
+        peers = [
+            p.median_ms
+            for p in results
+            if (p.workload, p.threads) == (r.workload, r.threads) and p.engine not in OURS and p.median_ms
+        ]
+        ratio = f"{r.median_ms / min(peers):.2f}" if r.engine in OURS and peers and r.median_ms else ""
+        if r.error:
+            lines.append(f"{r.workload:<26}{r.threads:>2}  {r.engine:<15}{r.error[:80]}")
+            continue
+        times = f"{r.median_ms:>9.2f}{r.p10_ms:>9.2f}{r.p90_ms:>9.2f}{ratio:>7}"
+        difference = "-" if r.difference is None else f"{r.difference:.1e}"
+        lines.append(
+            f"{r.workload:<26}{r.threads:>2}  {r.engine:<15}{times}{r.peak_mib:>7.0f}{r.start_up_s:>7.2f}  {difference}"
+        )
+    return "\n".join(lines)
+
+
+def picture(results: list[Result], path: Path) -> None:
+    """Bars of the medians, a group for each workload, relative to the fastest engine of the group."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    times = {(r.workload, r.threads, r.engine): r.median_ms for r in results if r.median_ms}
+    groups = list(dict.fromkeys((w, t) for w, t, _ in times))
+    fastest = {g: min(ms for key, ms in times.items() if key[:2] == g) for g in groups}
+    engines = [e for e in ENGINES if any(key[2] == e for key in times)]
+    figure, axes = plt.subplots(figsize=(10, 0.6 * len(groups) + 2))
+    height = 0.8 / len(engines)
+    for k, engine in enumerate(engines):
+        bars = [(i + k * height, times[*g, engine] / fastest[g]) for i, g in enumerate(groups) if (*g, engine) in times]
+        axes.barh([y for y, _ in bars], [x for _, x in bars], height, label=engine)
+    axes.set_yticks([i + 0.4 for i in range(len(groups))], [f"{w}, {t} thread(s)" for w, t in groups])
+    axes.invert_yaxis()
+    axes.set_xlabel("median time, relative to the fastest engine (shorter is better)")
+    axes.set_xscale("log")
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)

@@ -1,0 +1,145 @@
+"""Engines take turns: a process for each has loaded the model and waits until it is asked for some runs."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engines import ENGINES, OURS, comparable, serves
+from workloads import ROOT, Workload
+
+HERE = Path(__file__).resolve().parent
+PEERS = ROOT / ".venv-peers" / "bin" / "python"
+
+
+@dataclass
+class Result:
+    """Figures of one engine on one workload: times in milliseconds, memory in MiB, start-up in seconds.
+
+    difference: None where there is nothing to compare with.
+    """
+
+    engine: str
+    workload: str
+    threads: int
+    median_ms: float = 0.0
+    p10_ms: float = 0.0
+    p90_ms: float = 0.0
+    peak_mib: float = 0.0
+    start_up_s: float = 0.0
+    difference: float | None = None
+    error: str = ""
+    samples: list[list[float]] = field(default_factory=list, repr=False)
+
+    def set_times(self, seconds: Sequence[float]) -> None:
+        """Median and deciles of runs."""
+        ordered = sorted(t * 1e3 for t in seconds)
+        self.median_ms = statistics.median(ordered)
+        self.p10_ms, self.p90_ms = ordered[len(ordered) // 10], ordered[len(ordered) * 9 // 10]
+
+
+class Worker:
+    """A process that has loaded one engine and waits for its turns."""
+
+    def __init__(self, engine: str, workload: Workload, threads: int) -> None:
+        python = sys.executable if engine in OURS else str(PEERS)
+        self.result = Result(engine, workload.name, threads)
+        self.times: list[float] = []
+        start = time.perf_counter()
+        self._process = subprocess.Popen(
+            [python, str(HERE / "worker.py"), engine, workload.name, str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        answer = self._read()
+        self.result.start_up_s = time.perf_counter() - start
+        if answer:
+            self.result.peak_mib = answer["peak_mib"]
+            self.result.samples = [o["sample"] for o in answer["outputs"]] if comparable(engine, workload) else []
+
+    def _read(self) -> dict:
+        assert self._process.stdout and self._process.stderr
+        line = self._process.stdout.readline()
+        if line:
+            return json.loads(line)
+        tail = self._process.stderr.read().strip().splitlines()
+        self.result.error = tail[-1] if tail else "ended without a word"
+        return {}
+
+    def turn(self, runs: int) -> None:
+        """Time some runs."""
+        if self.result.error:
+            return
+        assert self._process.stdin
+        print(runs, file=self._process.stdin, flush=True)
+        answer = self._read()
+        if answer:
+            self.times += answer["times"]
+            self.result.peak_mib = answer["peak_mib"]
+
+    def finish(self) -> Result:
+        """Stop the process and work out the figures."""
+        self._process.communicate(timeout=60)
+        if self.times:
+            self.result.set_times(self.times)
+        return self.result
+
+
+def compare(results: list[Result]) -> None:
+    """Set each result's largest difference from the first engine's outputs, relative to their largest element."""
+    base = next((r.samples for r in results if r.samples), [])
+    for r in results:
+        for mine, other in zip(base, r.samples, strict=False):
+            size = max(1e-6, max(map(abs, mine), default=0.0))
+            gap = max((abs(a - b) for a, b in zip(mine, other, strict=False)), default=0.0)
+            r.difference = max(r.difference or 0.0, gap / size if len(mine) == len(other) else float("inf"))
+
+
+def measure(
+    workload: Workload, threads: int, rounds: int, seconds: float, engines: Sequence[str] = tuple(ENGINES)
+) -> list[Result]:
+    """All engines on one workload, in turns of about `seconds` each."""
+    workers = [Worker(e, workload, threads) for e in engines if serves(e, workload)]
+    for w in workers:
+        w.turn(2)
+        w.times.clear()
+    per_turn = {}
+    for w in workers:
+        begin = time.perf_counter()
+        w.turn(1)
+        per_turn[id(w)] = max(1, min(200, int(seconds / max(1e-6, time.perf_counter() - begin))))
+        w.times.clear()
+    for _ in range(rounds):
+        for w in workers:
+            time.sleep(0.03)  # threads of the one before stop spinning
+            w.turn(per_turn[id(w)])
+    results = [w.finish() for w in workers]
+    compare(results)
+    return results
+
+
+def measure_start_up(workload: Workload, threads: int, rounds: int) -> list[Result]:
+    """New processes to the first result, one engine after the other in every round; the first round is not counted."""
+    engines = [e for e in ENGINES if serves(e, workload)]
+    found: dict[str, list[Result]] = {e: [] for e in engines}
+    for _ in range(rounds + 1):
+        for engine in engines:
+            found[engine].append(Worker(engine, workload, threads).finish())
+    results = []
+    for counted in found.values():
+        result = counted[-1]
+        result.workload = f"start {workload.name}"
+        if not result.error:
+            result.set_times([r.start_up_s for r in counted[1:]])
+            result.peak_mib = statistics.median(r.peak_mib for r in counted[1:])
+        results.append(result)
+    compare(results)
+    return results
