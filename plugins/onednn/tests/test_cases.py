@@ -11,7 +11,7 @@ from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
 from oprack.testing.cases import load_cases
 from oprack.testing.runner import check_case, differences, missing_ops, run_case
-from oprack_onednn.plan import Plan
+from oprack_onednn.plan import BoundPlan
 
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
 OPS = sorted(
@@ -29,13 +29,13 @@ NEVER_SERVED = {"concat", "nearest_interp", "gru"}
 def runs(monkeypatch):
     """Counts the plans that ran."""
     count = []
-    run = Plan.run
+    run = BoundPlan.run
 
     def counted(self, *args):
         count.append(1)
         return run(self, *args)
 
-    monkeypatch.setattr(Plan, "run", counted)
+    monkeypatch.setattr(BoundPlan, "run", counted)
     return count
 
 
