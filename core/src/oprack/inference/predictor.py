@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -202,14 +204,20 @@ class Predictor:
             for library in self._executor.manager.libraries().values():
                 if not isinstance(library, Exception):
                     limits.enter_context(library.limit_threads(threads))
-            try:
-                import threadpoolctl
-            except ImportError:
-                reason = "for NumPy, it needs the package threadpoolctl (pip install it)"
-                say_once("Config.set_cpu_math_library_num_threads", reason)
-            else:
-                limits.enter_context(threadpoolctl.threadpool_limits(threads))
+            if self._limit_numpy is not None:
+                limits.enter_context(self._limit_numpy(threads))
             yield
+
+    @functools.cached_property
+    def _limit_numpy(self) -> Callable[[int], contextlib.AbstractContextManager[Any]] | None:
+        """Limits the threads of NumPy's math library; None when it can't be. Looked for once: it takes long to miss."""
+        try:
+            import threadpoolctl
+        except ImportError:
+            reason = "for NumPy, it needs the package threadpoolctl (pip install it)"
+            say_once("Config.set_cpu_math_library_num_threads", reason)
+            return None
+        return threadpoolctl.threadpool_limits  # type: ignore[no-any-return]
 
     def register_output_hook(self, hook: Callable[[str, str, Tensor], None]) -> None:
         """Call hook(op type, variable, tensor) for every output of every op from now on."""
