@@ -27,7 +27,8 @@ class Library:
     """oneDNN in this process.
 
     lib: its functions, None until they are used. ready: it was opened and serves. problem: why it does not, "" when it
-    does or was not opened yet. ran: a primitive was executed. threads_revision: grows with each new number of threads.
+    does or was not opened yet. ran: a primitive was executed. threads_revision: grows with each new number of
+    threads, and when the library stops to serve.
     """
 
     def __init__(self) -> None:
@@ -84,6 +85,7 @@ class Library:
     def _after_fork(self) -> None:
         if self.ran and not self.problem:
             self.ready = False
+            self.threads_revision += 1
             self.problem = (
                 "this process was forked after oneDNN had run, and OpenMP's threads are not in it; "
                 "start processes with multiprocessing's 'spawn' or 'forkserver'"

@@ -160,10 +160,11 @@ class Thread(threading.local):
         self._memory = np.empty(0, np.uint8)
         self._arena = 0
         self._capacity = 0
-        self._revision = -1
+        self.revision = -1
         self.stream = 0
 
-    def _open(self) -> None:
+    def open(self) -> None:
+        """Take up the number of threads as it is now set."""
         if not self.stream:
             lib = LIBRARY.lib
             assert lib is not None
@@ -175,22 +176,22 @@ class Thread(threading.local):
         # implementations are chosen for the number of threads
         found = self._by_threads.setdefault(LIBRARY.apply_threads(self.limit), (object(), OrderedDict()))
         self.setting, self.plans = found
-        self._revision = LIBRARY.threads_revision
+        self.revision = LIBRARY.threads_revision
         LIBRARY.ran = True
 
     @contextmanager
     def limited(self, count: int) -> Iterator[None]:
         """Let primitives of this Python thread use `count` threads, for the length of a with block."""
-        before, self.limit, self._revision = self.limit, count, -1
+        before, self.limit, self.revision = self.limit, count, -1
         try:
             yield
         finally:
-            self.limit, self._revision = before, -1
+            self.limit, self.revision = before, -1
 
     def plan(self, key: Hashable, build: Callable[..., Any], *args: Any) -> Any:
         """The plan for `key`, made by `build(*args)` when it is new; None when oneDNN does not serve it."""
-        if self._revision != LIBRARY.threads_revision:
-            self._open()
+        if self.revision != LIBRARY.threads_revision:
+            self.open()
         plans = self.plans
         try:
             plan = plans[key]

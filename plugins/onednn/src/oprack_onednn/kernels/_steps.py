@@ -1,4 +1,4 @@
-"""A fused op step by step, with the kernels of the ops that it stands for."""
+"""What follows the main step of a fused op: with the kernels of the ops that it stands for, or as post-ops."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 from oprack.packs.manager import default_manager
 
-from oprack_onednn.ops.post_ops import RESIDUAL, attributes
+from oprack_onednn import _c
+from oprack_onednn.native import Attributes
+from oprack_onednn.ops.post_ops import RESIDUAL, algorithm, attributes
 
 
 class Step:
@@ -38,3 +40,16 @@ def after(y: Any, axis: int, bias: Any, residual: Any, post_ops: list[str], run:
             op_type, attrs = attributes(text)
             y = run(op_type, {"X": y}, Step.of(op_type, **attrs))
     return y
+
+
+def chain(post_ops, residual=None, first=()):
+    """(attributes of the primitive, index of the residual among the post-ops or None). first: what comes before."""
+    parts, at = list(first), None
+    for text in post_ops:
+        if text == RESIDUAL:
+            at = len(parts)
+            parts.append(("binary", _c.BINARY_ADD, residual))
+        else:
+            name, alpha, beta = algorithm(text)
+            parts.append(("eltwise", _c.ELTWISE[name], alpha, beta))
+    return Attributes(parts), at

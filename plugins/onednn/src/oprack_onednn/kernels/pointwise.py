@@ -10,11 +10,11 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
+from oprack_onednn.callsite import Planned, call_site
 from oprack_onednn.kernels import activation, conv, elementwise  # noqa: F401  (steps of the op)
-from oprack_onednn.kernels._steps import Step, after
-from oprack_onednn.kernels.conv import chain
+from oprack_onednn.kernels._steps import Step, after, chain
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, address, empty_image, is_channels_last, is_constant
+from oprack_onednn.memory import Weights, is_channels_last, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import plain_step, served, step
@@ -23,8 +23,8 @@ from oprack_onednn.served import plain_step, served, step
 _MOST_WEIGHTS = 1 << 20
 
 
-class PointwisePlan:
-    """One shape. run takes the arrays that there are, in the order of the op's inputs, those of the scales last."""
+class PointwisePlan(Planned):
+    """One shape of everything."""
 
     def __init__(self, x, w, bias, input_scale, output_scale, residual, post_ops):
         n, c, h, width = x.shape
@@ -51,10 +51,10 @@ class PointwisePlan:
         if scaled:
             # one copy of the weights per image, to be scaled in one go
             chosen = strided((n, k, c))
-            self.weights = Weights(strided((n, k, c), (0, c, 1)), chosen)
+            self.weights = {1: Weights(strided((n, k, c), (0, c, 1)), chosen)}
         else:
             chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
-            self.weights = Weights(strided((1, c, k), (k * c, 1, c)), chosen)
+            self.weights = {1: Weights(strided((1, c, k), (k * c, 1, c)), chosen)}
         weights = plan.input(chosen)
         if row is not None:
             memory[_c.BIAS] = plan.input(row)
@@ -82,23 +82,34 @@ class PointwisePlan:
         )
         return result
 
-    def run(self, x, w, others):
-        """others: bias, scales and residual, those that the plan has."""
-        y = empty_image(self.shape)
-        self.plan.run(THREAD, address(x), self.weights.address(w), *map(address, others), address(y))
-        return y
+
+def _find(post_ops, x, w, bias, *others):
+    """The plan for the op's inputs; None when there is none."""
+    if bias is not None and not bias.flags.c_contiguous:
+        return None
+    forms = tuple(None if a is None else (a.shape, a.strides) for a in (x, *others))
+    key = ("pointwise", w.shape, bias is not None, is_constant(w), forms, post_ops)
+    return THREAD.plan(key, PointwisePlan, x, w, bias, *others, post_ops)
 
 
-@served("onednn_pointwise_conv2d")
-def pointwise(Input, Filter, Bias=None, InputScale=None, OutputScale=None, Residual=None, *, post_ops, ctx):
-    others = (Bias, InputScale, OutputScale, Residual)
-    if Bias is None or Bias.flags.c_contiguous:
-        forms = tuple(None if a is None else (a.shape, a.strides) for a in (Input, InputScale, OutputScale, Residual))
-        key = ("pointwise", Filter.shape, Bias is None, is_constant(Filter), forms, *post_ops)
-        plan = THREAD.plan(key, PointwisePlan, Input, Filter, *others, post_ops)
-        if plan is not None:
-            return plan.run(Input, Filter, [a for a in others if a is not None])
-    return by_steps(Input, Filter, *others, ctx.attrs, step)
+def _run(attrs, *arrays):
+    plan = _find(tuple(attrs["post_ops"]), *arrays) if LIBRARY.usable() else None
+    return by_steps(*arrays, attrs, step) if plan is None else plan.run(*arrays)
+
+
+def _prepare(call):
+    free = [i for i, slot in ((0, "Input"), (3, "InputScale"), (4, "OutputScale"), (5, "Residual")) if call.given(slot)]
+    post_ops = tuple(call.attrs["post_ops"])
+
+    def padded(function, first):
+        return lambda *arrays: function(first, *arrays, *[None] * (6 - len(arrays)))
+
+    return call_site(padded(_find, post_ops), padded(_run, call.attrs), free)
+
+
+@served("onednn_pointwise_conv2d", prepare=_prepare)
+def pointwise(Input, Filter, Bias=None, InputScale=None, OutputScale=None, Residual=None, *, ctx):
+    return _run(ctx.attrs, Input, Filter, Bias, InputScale, OutputScale, Residual)
 
 
 @kernel("onednn_pointwise_conv2d", place="cpu", dtypes=FLOATS)

@@ -1,0 +1,57 @@
+"""Products of a few rows with a filter of 1x1, whose rounding counts: what follows is scaled by them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oprack_onednn import _c
+from oprack_onednn.kernels._steps import chain
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import Weights, address
+from oprack_onednn.native import Attributes, Memory, MemoryDesc, PrimitiveDesc, call
+
+
+def add_product(planned, memory, rows, w, bias, post_ops, *, constant=True, last=False):
+    """Append to a plan the product of memory [rows, C] with a filter [K, C, 1, 1], the bias and the post-ops.
+
+    The sum over C is taken in parts, which are then added. bias: whether there is one. constant: whether the filter is
+    packed once. last: the product is the plan's result. Filter and bias become inputs. Returns the result's memory.
+    """
+    plan, strided, engine = planned.plan, MemoryDesc.strided, LIBRARY.engine
+    k, c = w.shape[:2]
+    parts = next(p for p in (16, 8, 4, 2, 1) if c % p == 0 and c // p >= min(c, 16))
+    width = c // parts
+    source, split, result = strided((parts, rows, width), (width, c, 1)), strided((parts, rows, k)), (rows, 1, k)
+    view = strided((parts, width, k), (width, 1, c))
+    row = strided((1, 1, k)) if bias else None
+    attributes, _ = chain(post_ops)
+    after, empty = (row, split, attributes), (None, split, Attributes())
+    wanted = MemoryDesc.any((parts, width, k)) if constant else view
+    first = PrimitiveDesc("matmul", engine, source, wanted, *(after if parts == 1 else empty))
+    chosen = first.desc(_c.QUERY_WEIGHTS_MD)
+    if constant:
+        planned.weights[len(plan.external)] = Weights(view, chosen)
+    given = plan.same(memory, source) if memory in plan.external else plan.alias(memory, source)
+    arguments = {_c.SRC: given, _c.WEIGHTS: plan.input(chosen)}
+    extra = {_c.BIAS: plan.input(row)} if bias else {}
+    output = plan.output if last else plan.temporary
+    if parts == 1:
+        target = output(split)
+        plan.add(first, {**arguments, **extra, _c.DST: target})
+        return target
+    partial, target = plan.temporary(split), output(strided(result))
+    plan.add(first, {**arguments, _c.DST: partial})
+    # adding up is a product with ones, which takes bias and post-ops
+    total = strided((rows, parts, k), (k, rows * k, 1))
+    ones = _ones(planned, (rows, 1, parts))
+    second = PrimitiveDesc("matmul", engine, ones.desc, total, row, target.desc, attributes)
+    plan.add(second, {_c.SRC: ones, _c.WEIGHTS: plan.alias(partial, total), **extra, _c.DST: target})
+    return target
+
+
+def _ones(planned, shape):
+    """Memory of ones, which the plan's owner keeps."""
+    memory, array = Memory(MemoryDesc.strided(shape)), np.ones(shape, np.float32)
+    call("memory_set_data_handle", memory, address(array))
+    planned.constants.append(array)
+    return memory
