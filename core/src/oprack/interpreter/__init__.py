@@ -5,10 +5,10 @@ from __future__ import annotations
 from oprack.interpreter.autograd import AutogradInterpreter, backward, grad
 from oprack.interpreter.base import Interpreter, Wrapped
 from oprack.interpreter.eager import EagerInterpreter
-from oprack.interpreter.gradcheck import gradcheck
 from oprack.interpreter.lazy import LazyInterpreter
 from oprack.interpreter.modes import enable_grad, is_grad_enabled, no_grad, static_mode, wrapped
 from oprack.interpreter.op_expr import OpExpr
+from oprack.interpreter.slopes import gradcheck
 from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.interpreter.trace import seed
 

@@ -105,8 +105,8 @@ class OpFunction:
         ):
             return to_tensor(value)
         raise InvalidArgumentError(
-            f"op {self.type}: argument {position} is {value!r} ({type(value).__name__}); expected a tensor or an array; "
-            "make one with oprack.to_tensor"
+            f"op {self.type}: argument {position} is {value!r} ({type(value).__name__}); expected a tensor or an "
+            "array; oprack.to_tensor makes one"
         )
 
     # Attributes -------------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class OpFunction:
             return {many[0].name: asked}
         if isinstance(asked, Mapping):
             by_param = {s.param: s.name for s in self.proto.outputs.values()}
-            named = {by_param.get(n, n): int(v) for n, v in asked.items()}
+            named = {by_param.get(str(n), str(n)): int(v) for n, v in asked.items()}
             if all(n in self.proto.outputs for n in named):
                 return named
         raise InvalidArgumentError(

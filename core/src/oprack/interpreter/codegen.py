@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from oprack.interpreter.gradients import GradPlan
+from oprack.interpreter.invoke import Invoker
 from oprack.interpreter.node import Edge, Node
 from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.interpreter.tensor import Tensor, share_memory
@@ -67,6 +68,7 @@ class Generator:
             "place": trace.place,
             "run": trace.run,
             "xp": trace.run.device.xp,
+            "activate": trace.run.device.activate,
             "quiet": lambda: np.errstate(all="ignore"),
         }
 
@@ -116,68 +118,20 @@ class Generator:
             yield from self._finish()
             return
         yield from self._check_shapes()
-        call = self._kernel_call()
+        tied = self._tied(self.expr.outputs[0][0]) if self.expr.outputs else None
+        buffer = "None" if tied is None else f"buffer_of(x{tied})"
+        call = Invoker(self.trace, self.places, self.names, buffer).text()
         target, after = self._targets()
+        args = f"({', '.join(self.args)}{',' if self.args else ''})"
+        guard = "" if self.trace.place.kind == "cpu" else "with activate(): "
         yield "try:"
-        yield f"    {target} = {call}"
+        yield f"    {guard}{target} = {call}"
         yield "except (RuntimeWarning, FloatingPointError):"  # what the user's settings make of infinities
         yield f"    with quiet(): {target} = {call}"
         yield "except Exception:"
-        yield f"    reference(({', '.join(self.args)}{',' if self.args else ''}))"  # says what is wrong
+        yield f"    reference({args})"  # says what is wrong
         yield "    raise"
         yield from after
-
-    def _kernel_call(self) -> str:
-        record = self.trace.record
-        assert record is not None
-        signature = record.chosen.signature
-        parts = [self._argument(slot, many, container) for slot, many, container in signature.inputs]
-        attrs = record.op.attrs
-        parts += [f"{p}={self._constant(p, attrs[a])}" for p, a in signature.attrs]
-        for name in signature.injected:
-            if name == "ctx":
-                parts.append(f"ctx={self._context()}")
-            elif name == "xp":
-                parts.append("xp=xp")
-            elif self.expr.in_place and (i := self._tied(self.expr.outputs[0][0])) is not None:
-                parts.append(f"out=buffer_of(x{i})")
-        self.names["kernel"] = record.chosen.spec.function
-        return f"kernel({', '.join(parts)})"
-
-    def _argument(self, slot: str, many: bool, container: str) -> str:
-        texts = []
-        for i in self.places.get(slot, ()):
-            kind = self.trace.kinds[i]
-            if kind is None:
-                texts.append("None")
-            elif container and kind.container is LoDTensor:
-                lod = f"l{i}" if kind.lod_level else "None"
-                texts.append(f"LoDTensor(x{i}, {lod}, place=place, check=False, shared=True)")
-            else:
-                texts.append(f"x{i}")
-        if many:
-            return f"[{', '.join(texts)}]"
-        return texts[0] if texts else "None"
-
-    def _constant(self, name: str, value: Any) -> str:
-        if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and abs(value) < 1e300):
-            return repr(value)
-        self.names[f"attr_{name}"] = value
-        return f"attr_{name}"
-
-    def _context(self) -> str:
-        record = self.trace.record
-        assert record is not None
-        lods = []
-        for slot, places in self.places.items():
-            texts = [f"l{i}" if (k := self.trace.kinds[i]) is not None and k.lod_level else "[]" for i in places]
-            if any(t != "[]" for t in texts):
-                lods.append(f"{slot!r}: [{', '.join(texts)}]")
-        self.names["operator"] = record.op
-        if not lods:
-            self.names["context"] = KernelContext(record.op, {}, self.trace.run)
-            return "context"
-        return f"KernelContext(operator, {{{', '.join(lods)}}}, run)"
 
     # Results ----------------------------------------------------------------------------------------------------------
     def _targets(self) -> tuple[str, list[str]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from oprack.errors import UnknownOpError
 from oprack.interpreter.call import OpFunction, forget, op_function
+from oprack.interpreter.methods import made
 from oprack.interpreter.modes import current_or_none
 from oprack.interpreter.op_expr import attr_key
 from oprack.op import OpProto
@@ -19,24 +20,21 @@ class UnknownFunctionError(UnknownOpError, AttributeError):
     """No installed pack brings the op of that name."""
 
 
-_made: dict[str, Callable[..., Any]] = {}
-
-
 def function(op_type: str) -> Callable[..., Any]:
     """The function of an op, made once. Raises UnknownFunctionError, and as `oprack.op_info`."""
-    found = _made.get(op_type)
+    found = made.get(op_type)
     if found is None:
         try:
             op = op_function(op_type)
         except UnknownOpError as error:
             raise UnknownFunctionError(*error.args) from error.__cause__
-        found = _made[op_type] = _make(op)
+        found = made[op_type] = _make(op)
     return found
 
 
 def _forget() -> None:
     forget()
-    _made.clear()
+    made.clear()
 
 
 on_change(_forget)
@@ -53,13 +51,14 @@ def _make(op: OpFunction) -> Callable[..., Any]:
     kinds = [f"*[a._kind for a in {s.param}]" if s.duplicable else f"{s.param}._kind" for s in needed]
     given = ", ".join(f"*{s.param}" if s.duplicable else s.param for s in needed)
     lines = [f"def {op.type}({', '.join([*heads, '**attrs'])}):"]
+    key = f"mode(), {', '.join(kinds)}"
     condition = " and ".join(f"{p} is None" for p in absent) or "True"
     if needed and len(many) <= 1:
         lines += [
             "    key = None",
             f"    if {condition}:",
             "        try:",
-            f"            key = (mode(), {', '.join(kinds)}, *attr_key(attrs)) if attrs else (mode(), {', '.join(kinds)})",
+            f"            key = ({key}, *attr_key(attrs)) if attrs else ({key})",
             "            call = table.get(key)",
             "        except (AttributeError, TypeError):",
             "            key = call = None",

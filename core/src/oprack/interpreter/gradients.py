@@ -209,7 +209,7 @@ class GradPlan:
         value, lod = entry
         if not whole:
             value = _hollow(value, kind_.dtype, self.trace.run.device.xp)
-        elif i in getattr(node, "overwritten", ()):
+        elif i in node.overwritten:
             raise self._overwritten(f"output {self.trace.names_out[i]}", node.overwritten[i])
         tensor = new_tensor(value, kind(kind_.container, kind_.dtype, kind_.place, kind_.lod_level), lod)
         if side == "out" and whole and i in self.outputs:

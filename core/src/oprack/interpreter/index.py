@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
 from oprack.layers.indexing import indexed
 
-if TYPE_CHECKING:
-    from oprack.interpreter.tensor import Tensor
 
-
-def get_item(x: Any, index: Any) -> Tensor:
+def get_item(x: Any, index: Any) -> Any:
     """Part of x; basic indices by slice, others by gather_nd. Raises InvalidArgumentError."""
     from oprack import functional
 
     items = index if isinstance(index, tuple) else (index,)
     if not any(_advanced(i) for i in items):
-        found: Tensor = indexed(x, tuple(_basic(i) for i in items))
-        return found
+        return indexed(x, tuple(_basic(i) for i in items))
     where = _places(x, items)
-    found = functional.gather_nd(x.reshape([-1]), where[..., None])
-    return found
+    return functional.gather_nd(x.reshape([-1]), where[..., None])
 
 
 def set_item(x: Any, index: Any, value: Any) -> None:

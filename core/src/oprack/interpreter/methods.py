@@ -19,10 +19,17 @@ if TYPE_CHECKING:
 _NUMBERS = (int, float, bool, complex, np.generic, numbers.Number)
 
 
-def _call(op_type: str) -> Callable[..., Any]:
-    from oprack.interpreter.functions import function
+made: dict[str, Callable[..., Any]] = {}
+"""Functions by op, as oprack.interpreter.functions makes them."""
 
-    return function(op_type)
+
+def _call(op_type: str) -> Callable[..., Any]:
+    found = made.get(op_type)
+    if found is None:
+        from oprack.interpreter.functions import function
+
+        found = function(op_type)
+    return found
 
 
 def _operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -31,14 +38,13 @@ def _operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[...
     reversed_ = getattr(Operators, f"__r{name}__", None)
 
     def forward(self: Any, other: Any) -> Any:
-        try:
-            if self._kind.dtype is other._kind.dtype:
-                return _call(op_type)(self, other)
-        except AttributeError:
-            if not isinstance(other, _NUMBERS):
-                other = _array_operand(self, other)
-                if other is NotImplemented:
-                    return other
+        kind = getattr(other, "_kind", None)
+        if kind is not None and kind.dtype is self._kind.dtype:
+            return (made.get(op_type) or _call(op_type))(self, other)
+        if kind is None and not isinstance(other, _NUMBERS):
+            other = _array_operand(self, other)
+            if other is NotImplemented:
+                return other
         return general(self, other)
 
     def backward(self: Any, other: Any) -> Any:
@@ -47,7 +53,7 @@ def _operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[...
             if other is NotImplemented:
                 return other
             return getattr(other, f"__{name}__")(self)
-        return reversed_(self, other)
+        return reversed_(self, other) if reversed_ is not None else NotImplemented
 
     return forward, backward
 
@@ -79,8 +85,8 @@ class TensorMethods(Operators):
     __le__, _ = _operator("less_equal", "le")
     __gt__, _ = _operator("greater_than", "gt")
     __ge__, _ = _operator("greater_equal", "ge")
-    __eq__, _ = _operator("equal", "eq")  # type: ignore[assignment]
-    __ne__, _ = _operator("not_equal", "ne")  # type: ignore[assignment]
+    __eq__, _ = _operator("equal", "eq")
+    __ne__, _ = _operator("not_equal", "ne")
     __hash__ = object.__hash__
     del _
 
@@ -105,7 +111,7 @@ class TensorMethods(Operators):
         return lambda *args, **attrs: function(self, *args, **attrs)
 
     # Indexing ---------------------------------------------------------------------------------------------------------
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Any) -> Tensor:  # type: ignore[override]
         """x[2], x[1:3], x[..., 0], x[None], x[mask], x[[0, 2]]; gradients flow back through it."""
         from oprack.interpreter.index import get_item
 
@@ -118,7 +124,7 @@ class TensorMethods(Operators):
         set_item(self, index, value)
 
     # Shapes and dtypes ------------------------------------------------------------------------------------------------
-    def astype(self, dtype: object) -> Tensor:
+    def astype(self, dtype: object) -> Tensor:  # type: ignore[override]
         """The values as another dtype: op cast."""
         x: Any = self
         name = dtype_name(dtype)
@@ -137,7 +143,7 @@ class TensorMethods(Operators):
 
     def transpose(self, *axes: Any) -> Tensor:
         """Dims in another order, default reversed: op transpose2."""
-        order = _ints(axes) or list(range(self.ndim))[::-1]  # type: ignore[attr-defined]
+        order = _ints(axes) or list(range(self.ndim))[::-1]
         found: Tensor = _call("transpose2")(self, axis=order)
         return found
 
@@ -208,7 +214,7 @@ class TensorMethods(Operators):
 
     def zero_(self) -> Tensor:
         """Zeros, in this tensor's memory."""
-        self.set_value(np.zeros(self.shape, self._kind.dtype))  # type: ignore[attr-defined]
+        self.set_value(np.zeros(self.shape, self._kind.dtype))
         return self  # type: ignore[return-value]
 
 
@@ -229,9 +235,9 @@ def _reduced(op_type: str, x: Any, axis: Any, keepdim: bool) -> Tensor:
 
 def _in_place(op_type: str, x: Any, other: Any) -> Tensor:
     operand = other if isinstance(other, TensorMethods) else type(x).like(other, x)
-    if operand.shape != x.shape and len(operand.shape) > len(x.shape):  # type: ignore[attr-defined]
+    if operand.shape != x.shape and len(operand.shape) > len(x.shape):
         raise InvalidArgumentError(
-            f"op {op_type} in place: {x.describe()} can't hold a result of shape {list(operand.shape)}"  # type: ignore[attr-defined]
+            f"op {op_type} in place: {x.describe()} can't hold a result of shape {list(operand.shape)}"
         )
     found: Tensor = _call(op_type)(x, operand, in_place=True)
     return found

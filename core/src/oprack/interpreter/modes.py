@@ -13,7 +13,7 @@ Wrapper = Callable[[Interpreter], Interpreter]
 
 
 class Mode:
-    """grad: operations on tensors that want gradients are recorded. static: calls without tensors append to the program.
+    """grad: calls with tensors that want gradients are recorded. static: calls without tensors append to the program.
 
     wrappers: put around the interpreter, the first one innermost. interpreter: runs or appends calls.
     """

@@ -15,7 +15,8 @@ class Node:
 
     plan: its gradient ops. next: where the gradients of its inputs go, in order of plan.wrt. saved: what the gradient
     ops read; None once it was let go of. shapes: of its outputs, when it has several. versions: of saved inputs whose
-    memory is shared or was written to. hooks: functions of a gradient, by output.
+    memory is shared or was written to. overwritten: outputs that were written to since, and by which op. hooks:
+    functions of a gradient, by output.
     """
 
     __slots__ = ("__dict__", "next", "plan", "saved")
@@ -25,6 +26,7 @@ class Node:
     hooks: dict[int, dict[int, Any]] | None = None
     shapes: tuple[Any, ...] = ()
     versions: dict[int, int] = {}
+    overwritten: dict[int, str] = {}
 
     @property
     def name(self) -> str:

@@ -158,7 +158,7 @@ class Tensor(TensorMethods):
 
         return remove
 
-    def detach(self) -> Tensor:
+    def detach(self) -> Tensor:  # type: ignore[override]
         """The same memory, of which nothing is recorded."""
         found = new_tensor(self._value, self._kind.without_grad, self._lod)
         share_memory(found, self)
@@ -191,9 +191,7 @@ class Tensor(TensorMethods):
         self._memory.writer = writer
         if self._node is not None and not self.is_leaf:
             made, index = split_edge(self._node)
-            if not hasattr(made, "overwritten"):
-                made.overwritten = {}
-            made.overwritten[made.plan.outputs[index]] = writer
+            made.overwritten = made.overwritten | {made.plan.outputs[index]: writer}
         self._value = value
         new = kind_of_value(value, self._kind.place, self._kind.lod_level).with_tracking
         if node is not None:
@@ -209,7 +207,7 @@ class Tensor(TensorMethods):
         source = np.asarray(array) if self._kind.place == CPU else array
         if tuple(source.shape) != self.shape:
             raise InvalidArgumentError(
-                f"set_value: {self.describe()} can't hold an array of shape {list(source.shape)}; expected the same shape"
+                f"set_value: {self.describe()} can't hold an array of shape {list(source.shape)}; expected its own"
             )
         if getattr(getattr(self._value, "flags", None), "writeable", True):
             self._value[...] = source
@@ -270,7 +268,7 @@ class Tensor(TensorMethods):
             raise TypeError(f"{self.describe()} is no integer")
         return int(self.item())
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # type: ignore[override]
         return bool(self.item())
 
     def __len__(self) -> int:
@@ -278,7 +276,7 @@ class Tensor(TensorMethods):
             raise TypeError(f"len() of {self.describe()}, which has no dims")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[Tensor]:
+    def __iter__(self) -> Iterator[Tensor]:  # type: ignore[override]
         return (self[i] for i in range(len(self)))
 
     def describe(self) -> str:

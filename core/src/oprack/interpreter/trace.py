@@ -104,7 +104,8 @@ class Trace:
 
     def first(self, args: Sequence[Tensor | None]) -> Outputs:
         """Run the first call, which decides `record` and `outputs`."""
-        self.run.recorder = records = []
+        records: list[OpRecord] = []
+        self.run.recorder = records
         try:
             found = self.reference(args)
         finally:

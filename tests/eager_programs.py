@@ -1,0 +1,39 @@
+"""Runs the ops of a program one by one as eager calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from oprack import Program, Tensor
+from oprack.interpreter.modes import current_mode
+from oprack.interpreter.op_expr import OpExpr
+from oprack.op.attrs import COMMON_ATTRS
+from oprack.packs.manager import default_manager
+from oprack.types import EMPTY_VAR, AttrType
+
+
+def run_eagerly(program: Program, values: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Tensors by name after block 0 ran; ops that feed and fetch are left out."""
+    found: dict[str, Any] = dict(values)
+    manager = default_manager()
+    for op in program.global_block().ops:
+        if op.type in ("feed", "fetch"):
+            continue
+        info = manager.op_info(op.type)
+        attrs = {k: v for k, v in op.attrs.items() if k not in COMMON_ATTRS}
+        for name, kind in op.attr_types.items():
+            if kind in (AttrType.VAR, AttrType.VARS) and name in attrs:
+                names = [attrs[name]] if isinstance(attrs[name], str) else attrs[name]
+                numbers = [v for n in names for v in found[n].numpy().ravel().tolist()]
+                attrs[name] = numbers if info.proto.attrs[name].type.name.endswith("S") else numbers[0]
+        inputs = tuple((s, len(op.inputs[s])) for s in info.proto.inputs if op.inputs.get(s))
+        outputs = tuple(
+            (s, tuple(n != EMPTY_VAR for n in op.outputs[s])) for s in info.proto.outputs if op.outputs.get(s)
+        )
+        expr = OpExpr(info, info.checker.check(attrs), inputs, outputs, flat=True)
+        args = [None if n == EMPTY_VAR else found[n] for s, _ in inputs for n in op.inputs[s]]
+        results = current_mode().interpreter.apply(expr, args)
+        names = [n for s, _ in outputs for n in op.outputs[s]]
+        found.update(zip(names, results, strict=True))
+    return found

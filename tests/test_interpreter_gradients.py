@@ -1,0 +1,79 @@
+"""Every differentiable op called eagerly: its gradient against central differences, at float64.
+
+Programs and inputs are those of tests/test_numeric_gradients.py; each of their ops is a recorded call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import oprack
+import pytest
+from eager_programs import run_eagerly
+from oprack import LoDTensor, Tensor, to_tensor
+from oprack.testing import FileCase
+from test_numeric_gradients import ELSEWHERE, STEP, TOLERANCE, _cases, _differentiable, _Problem
+
+# Ops that run blocks of a program: Python's own control flow stands in their place.
+WITH_BLOCKS = ("conditional_block", "recurrent")
+
+
+class _Eager:
+    """A problem whose ops are called one by one."""
+
+    def __init__(self, case: FileCase) -> None:
+        problem = _Problem(case)
+        self.program, self.inputs = problem.program, problem.inputs
+        self.targets, self.wrt = problem.targets, problem.wrt
+
+    def run(self, moved: dict[str, LoDTensor], record: bool) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        given = {n: to_tensor(v) for n, v in (self.inputs | moved).items()}
+        for name in self.wrt if record else ():
+            if name in given and given[name].dtype == "float64":
+                given[name].requires_grad = True
+        return given, run_eagerly(self.program, given)
+
+    def value(self, moved: dict[str, LoDTensor]) -> float:
+        _, found = self.run(moved, record=False)
+        return sum(float((found[n].numpy() * c.array).sum()) for n, c in self.targets.items())
+
+    def gradients(self) -> dict[str, np.ndarray]:
+        given, found = self.run({}, record=True)
+        wrt = [n for n in self.wrt if n in given and given[n].requires_grad]
+        outputs = [n for n in self.targets if found[n].requires_grad]
+        gradients = oprack.grad(
+            [found[n] for n in outputs],
+            [given[n] for n in wrt],
+            [to_tensor(self.targets[n]) for n in outputs],
+            allow_unused=True,
+        )
+        return {n: g.numpy() for n, g in zip(wrt, gradients, strict=True) if g is not None}
+
+
+def _worst(case: FileCase) -> float:
+    problem, rng, worst = _Eager(case), np.random.default_rng(0), 0.0
+    gradients = problem.gradients()
+    assert gradients, f"{case.id}: no gradient"
+    for var, gradient in gradients.items():
+        x = problem.inputs[var]
+        if not x.array.size:
+            continue
+        direction = rng.standard_normal(x.shape)
+        ends = [LoDTensor(x.array + s * STEP * direction, x.lod, check=False) for s in (1, -1)]
+        numeric = (problem.value({var: ends[0]}) - problem.value({var: ends[1]})) / (2 * STEP)
+        terms = gradient * direction
+        scale = max(1.0, abs(numeric), 1e-3 * float(np.abs(terms).sum()))
+        worst = max(worst, abs(numeric - float(terms.sum())) / scale)
+    return worst
+
+
+@pytest.mark.parametrize("op_type", [t for t in _differentiable() if t not in (*ELSEWHERE, *WITH_BLOCKS)])
+def test_gradient_is_the_slope(op_type: str) -> None:
+    """Some case of the op agrees; those at kinks may not."""
+    errors = {}
+    for case in _cases(op_type):
+        errors[case.id] = _worst(case)
+        if errors[case.id] < TOLERANCE:
+            return
+    raise AssertionError(f"{op_type}: relative errors {errors}")
