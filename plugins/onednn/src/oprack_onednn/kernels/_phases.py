@@ -57,7 +57,7 @@ _BY_TAPS = {1: Axis(1, 1, 0), 2: Axis(2, 2, 1), 3: Axis(3, 1, 1)}
 
 @dataclass(frozen=True)
 class Piece:
-    """A small convolution. row: where its weights begin in what `expanded` gives; there they go by taps, then results."""
+    """A small convolution. row: where its weights begin in what `expanded` gives, by taps, then results."""
 
     high: Axis
     wide: Axis

@@ -13,6 +13,7 @@ from oprack.types import FLOATS
 
 from oprack_onednn import _c
 from oprack_onednn.kernels import activation, conv, elementwise, interp  # noqa: F401  (steps of the op)
+from oprack_onednn.kernels._implementation import convolution
 from oprack_onednn.kernels._phases import EXPANDED, expanded, pieces
 from oprack_onednn.kernels._steps import Step, after
 from oprack_onednn.library import LIBRARY
@@ -122,9 +123,10 @@ class UpsampledConvPlan:
         result = channels_last_desc(shape)
         pads = dims((piece.high.pad, piece.wide.pad))
         row = MemoryDesc.strided((results,)) if bias else None
-        desc = PrimitiveDesc(
-            "convolution_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, image.desc,
+        desc = convolution(
+            LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, image.desc,
             MemoryDesc.any((results, c, *kernel_size)), row, result, dims((1, 1)), dims((0, 0)), pads, pads, attributes,
+            outputs=results,
         )  # fmt: skip
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         view = MemoryDesc.strided(

@@ -1,0 +1,54 @@
+"""Which implementation of a convolution is taken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oprack_onednn.kernels import _implementation
+from oprack_onednn.kernels._implementation import halves_vectors
+from oprack_onednn.kernels.conv import ConvShape
+from oprack_onednn.memory import channels_last_desc
+from oprack_onednn.native import Attributes
+
+ZEN4 = "processor: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nflags\t\t: fpu avx2 avx512f\n\nprocessor: 1\n"
+
+
+def chosen(shape, w, strides=(1, 1), groups=1):
+    pad = w[2] // 2
+    geo = ConvShape(shape, np.empty(w, np.float32), strides, (pad, pad), (1, 1), groups, "EXPLICIT")
+    return geo.forward(channels_last_desc(shape), channels_last_desc(geo.shape), None, Attributes()).impl
+
+
+def test_depthwise():
+    impl = chosen((1, 48, 20, 20), (48, 1, 3, 3), groups=48)
+    assert impl.startswith("jit_dw")
+    if impl.endswith("avx512_core"):
+        assert chosen((1, 48, 20, 20), (48, 1, 3, 3), (2, 2), groups=48).startswith("brdgmm_dw")
+
+
+@pytest.mark.parametrize("w", [(24, 32, 3, 3), (40, 32, 1, 1), (8, 32, 3, 3)], ids=str)
+def test_a_last_vector_that_is_half_empty(monkeypatch, w):
+    monkeypatch.setattr(_implementation, "halves_vectors", lambda: False)
+    first = chosen((1, 32, 20, 20), w)
+    monkeypatch.setattr(_implementation, "halves_vectors", lambda: True)
+    if "avx512" not in first:
+        pytest.skip("this CPU has no vectors of 512 bits")
+    assert chosen((1, 32, 20, 20), w) == first.split(":")[0] + ":avx2"
+    for outputs in (32, 12):
+        assert not chosen((1, 32, 20, 20), (outputs, *w[1:])).endswith(":avx2")
+
+
+@pytest.mark.parametrize(
+    "text, halves",
+    [(ZEN4, True), (ZEN4.replace("25", "26"), False), (ZEN4.replace("avx512f", ""), False), ("", False), (None, False)],
+)
+def test_cpus(monkeypatch, text, halves):
+    def read_text(path):
+        if text is None:
+            raise OSError
+        return text
+
+    monkeypatch.setattr("pathlib.Path.read_text", read_text)
+    halves_vectors.cache_clear()
+    assert halves_vectors() is halves
+    halves_vectors.cache_clear()
