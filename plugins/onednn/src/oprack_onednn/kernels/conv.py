@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
+from oprack_onednn.callsite import Planned, call_site
 from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of a fused convolution)
 from oprack_onednn.kernels._implementation import convolution
-from oprack_onednn.kernels._steps import Step, after
+from oprack_onednn.kernels._product import add_product
+from oprack_onednn.kernels._steps import Step, after, chain
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, address, channels_last_desc, empty_image, image_desc, is_constant
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
+from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
+from oprack_onednn.native import MemoryDesc, NotServedError, dims
 from oprack_onednn.ops._shapes import conv_out, pads_of
-from oprack_onednn.ops.post_ops import RESIDUAL, algorithm
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import plain_step, served, step
 
@@ -23,19 +23,6 @@ def grouped(shape, groups):
     """Filter dims as oneDNN wants them: [groups, K / groups, C / groups, kh, kw] when there is more than one group."""
     k, *rest = shape
     return (groups, k // groups, *rest) if groups > 1 else tuple(shape)
-
-
-def chain(post_ops, residual=None, first=()):
-    """(attributes of the primitive, index of the residual among the post-ops or None). first: what comes before."""
-    parts, at = list(first), None
-    for text in post_ops:
-        if text == RESIDUAL:
-            at = len(parts)
-            parts.append(("binary", _c.BINARY_ADD, residual))
-        else:
-            name, alpha, beta = algorithm(text)
-            parts.append(("eltwise", _c.ELTWISE[name], alpha, beta))
-    return Attributes(parts), at
 
 
 class ConvShape:
@@ -73,7 +60,7 @@ class ConvShape:
         return convolution(*arguments, outputs=self.shape[1], depthwise=self.depthwise, strides=self.strides)
 
 
-class ConvPlan:
+class ConvPlan(Planned):
     """A convolution of one shape: source and result in channels-last memory, weights as the primitive likes them."""
 
     def __init__(self, x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops):
@@ -88,7 +75,7 @@ class ConvPlan:
         plan = self.plan = Plan()
         given = plan.input(image_desc(x))
         raw, wdesc = geo.filter_desc, desc.desc(_c.QUERY_WEIGHTS_MD)
-        self.weights = Weights(raw, wdesc) if constant else None
+        self.weights = {1: Weights(raw, wdesc)} if constant else {}
         weights = plan.input(wdesc if constant else raw)
         memory = {}
         if bias:
@@ -101,57 +88,22 @@ class ConvPlan:
         memory[_c.WEIGHTS] = weights if constant or raw == wdesc else plan.reorder(weights, wdesc)
         plan.add(desc, memory)
 
-    def run(self, x, w, *others):
-        """others: bias and residual, those that the plan has."""
-        y = empty_image(self.shape)
-        weights = self.weights.address(w) if self.weights is not None else address(w)
-        self.plan.run(THREAD, address(x), weights, *map(address, others), address(y))
-        return y
 
-
-class RowPlan:
-    """A 1x1 convolution of 1x1 images: [n, c] times [c, k].
-
-    Everything that follows is scaled by such products (squeeze and excitation), so their rounding counts: the sum over
-    c is taken in parts, which are then added.
-    """
+class RowPlan(Planned):
+    """A 1x1 convolution of 1x1 images: [n, c] times [c, k]."""
 
     def __init__(self, x, w, constant, bias, post_ops):
         n, c, *_ = x.shape
-        k = w.shape[0]
-        parts = next(p for p in (16, 8, 4, 2, 1) if c % p == 0 and c // p >= 16)
-        width = c // parts
-        source = MemoryDesc.strided((parts, n, width), (width, c, 1))
-        view = MemoryDesc.strided((parts, width, k), (width, 1, c))
-        wanted = MemoryDesc.any((parts, width, k)) if constant else view
-        result = MemoryDesc.strided((parts, n, k))
-        desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, None, result, Attributes())
-        chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
-        self.weights = Weights(view, chosen) if constant else None
-        self.bias, self.post_ops, self.shape = bias, post_ops, (parts, n, k, 1, 1)
-        plan = self.plan = Plan()
-        plan.add(desc, {_c.SRC: plan.input(source), _c.WEIGHTS: plan.input(chosen), _c.DST: plan.output(result)})
-
-    def run(self, x, w, *others):
-        """others: bias and residual, those that the plan has."""
-        partial = np.empty(self.shape, x.dtype)
-        weights = self.weights.address(w) if self.weights is not None else address(w)
-        self.plan.run(THREAD, address(x), weights, address(partial))
-        y = partial.sum(axis=0)
-        if self.bias:
-            y += others[0].reshape(1, -1, 1, 1)
-        for text in self.post_ops:
-            if text == RESIDUAL:
-                y += others[-1]
-            else:
-                activation.run_in_place(y, *algorithm(text))
-        return y
+        self.shape, self.weights, self.constants = (n, w.shape[0], 1, 1), {}, []
+        self.plan = Plan()
+        source = self.plan.input(MemoryDesc.strided((n, c)))
+        add_product(self, source, n, w, bias, post_ops, constant=constant, last=True)
 
 
 def build(x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops):
     """The plan that suits the shapes."""
     single = x.shape[2:] == (1, 1) == w.shape[2:] and groups == 1 and w.flags.c_contiguous and x.flags.c_contiguous
-    if single and x.size and w.shape[1] >= 32 and (padding != "EXPLICIT" or not any(paddings)):
+    if single and x.size and w.shape[1] >= 32 and residual is None and (padding != "EXPLICIT" or not any(paddings)):
         return RowPlan(x, w, constant, bias, post_ops)
     return ConvPlan(x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops)
 
@@ -164,7 +116,26 @@ def find_plan(x, w, residual, strides, paddings, dilations, groups, padding, bia
     return THREAD.plan(key, build, x, w, residual, *attrs)
 
 
-@served("conv2d", "depthwise_conv2d")
+def _window(attrs):
+    return list(_own(attrs).values())
+
+
+def _prepare(call):
+    """A convolution alone, of images in the program's order of dims."""
+    if call.attrs["data_format"] == "NHWC":
+        return None
+    window, context = _window(call.attrs), Step(call.op_type, call.attrs)
+
+    def find(x, w):
+        return find_plan(x, w, None, *window)
+
+    def otherwise(x, w):
+        return conv2d(x, w, **_own(call.attrs), data_format="NCHW", ctx=context)
+
+    return call_site(find, otherwise)
+
+
+@served("conv2d", "depthwise_conv2d", prepare=_prepare)
 def conv2d(Input, Filter, *, strides, paddings, dilations, groups, padding_algorithm, data_format, ctx):
     x = Input.transpose(0, 3, 1, 2) if data_format == "NHWC" else Input
     plan = find_plan(x, Filter, None, strides, paddings, dilations, groups, padding_algorithm)
@@ -174,17 +145,34 @@ def conv2d(Input, Filter, *, strides, paddings, dilations, groups, padding_algor
     return y.transpose(0, 2, 3, 1) if data_format == "NHWC" else y
 
 
-@served("onednn_conv2d")
-def onednn_conv2d(
-    Input, Filter, Bias=None, Residual=None, *, strides, paddings, dilations, groups, padding_algorithm, post_ops, ctx
-):
-    others = [a for a in (Bias, Residual) if a is not None]
-    if Bias is None or Bias.flags.c_contiguous:
-        attrs = (strides, paddings, dilations, groups, padding_algorithm)
-        plan = find_plan(Input, Filter, Residual, *attrs, Bias is not None, post_ops)
-        if plan is not None:
-            return plan.run(Input, Filter, *others)
-    return by_steps(Input, Filter, Bias, Residual, ctx.attrs, step)
+def _find_fused(x, w, bias, residual, attrs):
+    if bias is not None and not bias.flags.c_contiguous:
+        return None
+    return find_plan(x, w, residual, *_window(attrs), bias is not None, attrs["post_ops"])
+
+
+def _prepare_fused(call):
+    attrs = call.attrs
+
+    def find(x, w, bias=None, residual=None):
+        return _find_fused(x, w, bias, residual, attrs)
+
+    def otherwise(x, w, bias=None, residual=None):
+        return _fused(x, w, bias, residual, attrs)
+
+    return call_site(find, otherwise, (0, 3) if call.given("Residual") else (0,))
+
+
+def _fused(x, w, bias, residual, attrs):
+    plan = _find_fused(x, w, bias, residual, attrs) if LIBRARY.usable() else None
+    if plan is None:
+        return by_steps(x, w, bias, residual, attrs, step)
+    return plan.run(x, w, bias, residual)
+
+
+@served("onednn_conv2d", prepare=_prepare_fused)
+def onednn_conv2d(Input, Filter, Bias=None, Residual=None, *, ctx):
+    return _fused(Input, Filter, Bias, Residual, ctx.attrs)
 
 
 @kernel("onednn_conv2d", place="cpu", dtypes=FLOATS)
@@ -192,8 +180,11 @@ def plain_conv2d(Input, Filter, Bias=None, Residual=None, *, ctx):
     return by_steps(Input, Filter, Bias, Residual, ctx.attrs, plain_step)
 
 
+def _own(attrs):
+    return {name: attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")}
+
+
 def by_steps(x, w, bias, residual, attrs, run):
     """The convolution, then what follows it."""
-    own = {name: attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")}
-    y = run("conv2d", {"Input": x, "Filter": w}, Step.of("conv2d", **own))
+    y = run("conv2d", {"Input": x, "Filter": w}, Step.of("conv2d", **_own(attrs)))
     return after(y, 1, bias, residual, attrs["post_ops"], run)
