@@ -97,7 +97,7 @@ def merged_momentum(
     return params, velocities, masters
 
 
-@kernel("sparse_momentum", dtypes=REALS)
+@kernel("sparse_momentum", place=BOTH, dtypes=REALS)
 def sparse_momentum(
     Param,
     Grad,
@@ -114,17 +114,19 @@ def sparse_momentum(
     multi_precision,
     rescale_grad,
     axis,
+    xp,
 ):
     p = working(Param, MasterParam, multi_precision)
     dim = int(Axis.reshape(-1)[0]) if Axis is not None else axis
-    rows = Index.reshape(-1).astype(np.int64)
-    if len(rows) and not (0 <= rows.min() and rows.max() < Param.shape[dim]):
+    rows = Index.reshape(-1).astype(xp.int64)
+    # looking at the indices would wait for a device
+    if xp is np and len(rows) and not (0 <= rows.min() and rows.max() < Param.shape[dim]):
         raise InvalidArgumentError(
             f"op sparse_momentum: Index lies in [{rows.min()}, {rows.max()}], but Param has shape {list(Param.shape)} "
             f"and axis is {dim}; expected values in [0, {Param.shape[dim]})"
         )
-    full = np.zeros(p.shape, p.dtype)
-    np.add.at(np.moveaxis(full, dim, 0), rows, np.moveaxis(Grad, dim, 0))
+    full = xp.zeros(p.shape, p.dtype)
+    xp.add.at(xp.moveaxis(full, dim, 0), rows, xp.moveaxis(Grad, dim, 0))
     rule = mu, use_nesterov, regularization_method, regularization_coeff, rescale_grad
     new, v = step(p, full, Velocity, scalar(LearningRate, p.dtype), *rule)
     out, master = rounded(new, Param, MasterParam, multi_precision)

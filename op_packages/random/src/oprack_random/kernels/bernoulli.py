@@ -7,10 +7,10 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 
-@kernel("bernoulli", dtypes=FLOATS)
-def bernoulli(X, *, ctx):
+@kernel("bernoulli", place=("cpu", "cuda"), dtypes=FLOATS)
+def bernoulli(X, *, ctx, xp):
     if X.size and not (X.min() >= 0 and X.max() <= 1):
         raise InvalidArgumentError(
             f"op bernoulli: X has values from {X.min()} to {X.max()}; expected probabilities in [0, 1]"
         )
-    return (ctx.generator(0).random(X.shape) < X).astype(X.dtype)
+    return (xp.asarray(ctx.generator(0).random(X.shape)) < X).astype(X.dtype)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import attr, kernel
 
 from oprack_tensor.kernels._index import check_index, grid
 
-_COMBINE = {
-    "add": np.add,
-    "mean": np.add,
-    "mul": np.multiply,
-    "multiply": np.multiply,
-    "amin": np.minimum,
-    "amax": np.maximum,
-}
+_COMBINE = {"mean": "add", "mul": "multiply", "amin": "minimum", "amax": "maximum"}
+# no device multiplies atomically
+_ATOMIC = attr("Reduce").isin("assign", "add", "mean", "amin", "amax")
 
 
 def _neutral(reduce, dtype):
@@ -24,61 +19,77 @@ def _neutral(reduce, dtype):
     return 1 if reduce in ("mul", "multiply") else 0
 
 
-def _writes(shape, places, include_self):
+def _writes(shape, places, include_self, xp):
     """How many values meet in each place."""
-    count = np.zeros(shape, np.int64)
-    np.add.at(count, places, 1)
-    return np.maximum(count + include_self, 1)
+    count = xp.zeros(shape, xp.int64)
+    xp.add.at(count, places, 1)
+    return xp.maximum(count + include_self, 1)
 
 
-@kernel("put_along_axis")
-def put_along_axis(Input, Index, Value, *, Axis, Reduce, Include_self):
-    check_index("put_along_axis", "Index", Index, Input.shape[Axis], np, low=-Input.shape[Axis])
-    out, places = Input.copy(), grid(Index, Axis, np)
-    value = np.broadcast_to(Value, Index.shape)
+def _last(shape, places, index, xp):
+    """(number of the value that is written last to each place, or -1; the numbers of all values)."""
+    order = xp.arange(index.size).reshape(index.shape)
+    last = xp.full(shape, -1, xp.int64)
+    xp.maximum.at(last, places, order)
+    return last, order
+
+
+def _put(Input, Index, Value, Axis, Reduce, Include_self, xp):
+    check_index("put_along_axis", "Index", Index, Input.shape[Axis], xp, low=-Input.shape[Axis])
+    out, places = Input.copy(), grid(Index, Axis, xp)
+    value = xp.broadcast_to(Value, Index.shape)
     if Reduce == "assign":
-        out[places] = value
-        return out
+        last, _ = _last(Input.shape, places, Index, xp)
+        chosen = value.reshape(-1)[xp.maximum(last, 0)] if Index.size else out
+        return xp.where(last >= 0, chosen, out)
     if not Include_self:
         out[places] = _neutral(Reduce, out.dtype)
-    _COMBINE[Reduce].at(out, places, value)
+    getattr(xp, _COMBINE.get(Reduce, Reduce)).at(out, places, value)
     if Reduce == "mean":
-        count = np.where(_hit(out.shape, places), _writes(out.shape, places, Include_self), 1)
+        count = xp.where(_hit(out.shape, places, xp), _writes(out.shape, places, Include_self, xp), 1)
         out = (out / count if out.dtype.kind == "f" else out // count).astype(Input.dtype)
     return out
 
 
-def _hit(shape, places):
-    hit = np.zeros(shape, bool)
+@kernel("put_along_axis")
+def put_along_axis(Input, Index, Value, *, Axis, Reduce, Include_self, xp):
+    return _put(Input, Index, Value, Axis, Reduce, Include_self, xp)
+
+
+@kernel("put_along_axis", place="cuda", when=_ATOMIC)
+def put_along_axis_atomic(Input, Index, Value, *, Axis, Reduce, Include_self, xp):
+    return _put(Input, Index, Value, Axis, Reduce, Include_self, xp)
+
+
+def _hit(shape, places, xp):
+    hit = xp.zeros(shape, bool)
     hit[places] = True
     return hit
 
 
-@kernel("put_along_axis_grad")
-def put_along_axis_grad(Input, Index, Value, Result, Result_grad, *, Axis, Reduce, Include_self):
-    places = grid(Index, Axis, np)
-    hit = _hit(Input.shape, places)
-    value, flow = np.broadcast_to(Value, Index.shape), Result_grad[places]
+@kernel("put_along_axis_grad", place=("cpu", "cuda"))
+def put_along_axis_grad(Input, Index, Value, Result, Result_grad, *, Axis, Reduce, Include_self, xp):
+    places = grid(Index, Axis, xp)
+    hit = _hit(Input.shape, places, xp)
+    value, flow = xp.broadcast_to(Value, Index.shape), Result_grad[places]
     if Reduce == "assign":
         # only the value written last is in the result
-        order = np.arange(Index.size).reshape(Index.shape)
-        last = np.zeros(Input.shape, np.int64)
-        last[places] = order
-        grad_self, grad_value = np.where(hit, 0, Result_grad), np.where(last[places] == order, flow, 0)
+        last, order = _last(Input.shape, places, Index, xp)
+        grad_self, grad_value = xp.where(hit, 0, Result_grad), xp.where(last[places] == order, flow, 0)
         return grad_self.astype(Input.dtype), grad_value.astype(Input.dtype)
     if Reduce == "add":
         grad_self, grad_value = Result_grad, flow
     elif Reduce == "mean":
-        count = _writes(Input.shape, places, Include_self)
+        count = _writes(Input.shape, places, Include_self, xp)
         grad_self, grad_value = Result_grad / count, flow / count[places]
     elif Reduce in ("mul", "multiply"):
         with np.errstate(divide="ignore", invalid="ignore"):
             grad_self, grad_value = Result_grad * Result / Input, flow * Result[places] / value
     else:
-        winners = np.zeros(Input.shape, np.int64)
-        np.add.at(winners, places, value == Result[places])
-        winners = np.maximum(winners + ((Input == Result) & Include_self), 1)
-        grad_self = np.where(Input == Result, Result_grad / winners, 0)
-        grad_value = np.where(value == Result[places], flow / winners[places], 0)
-    grad_self = np.where(hit, grad_self if Include_self else 0, Result_grad)
+        winners = xp.zeros(Input.shape, xp.int64)
+        xp.add.at(winners, places, (value == Result[places]).astype(xp.int64))
+        winners = xp.maximum(winners + ((Input == Result) & Include_self), 1)
+        grad_self = xp.where(Input == Result, Result_grad / winners, 0)
+        grad_value = xp.where(value == Result[places], flow / winners[places], 0)
+    grad_self = xp.where(hit, grad_self if Include_self else 0, Result_grad)
     return grad_self.astype(Input.dtype), grad_value.astype(Input.dtype)
