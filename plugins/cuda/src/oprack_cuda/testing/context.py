@@ -1,0 +1,39 @@
+"""A device context over strict arrays, and an executor whose place cuda it serves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from oprack.device import DeviceContext, DeviceContextPool
+from oprack.runtime import Executor
+from oprack.tensor import CUDAPlace, Place
+
+from oprack_cuda.testing.namespace import xp
+from oprack_cuda.testing.strict import StrictArray
+
+
+class StrictDeviceContext(DeviceContext):
+    """Place cuda over memory of the host; copies both ways, as a device does."""
+
+    xp = xp
+
+    def from_host(self, array: np.ndarray) -> StrictArray:
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"from_host got a {type(array).__name__}; expected numpy.ndarray")
+        return StrictArray(array.copy())
+
+    def to_host(self, array: StrictArray) -> np.ndarray:
+        if not isinstance(array, StrictArray):
+            raise TypeError(f"to_host got a {type(array).__name__}; expected an array of the device")
+        return array._host.copy()
+
+    def synchronize(self) -> None:
+        """Work is done when its call returns."""
+
+
+def strict_executor(place: Place | None = None, **options: Any) -> Executor:
+    """`Executor(place, **options)` whose places of kind cuda are strict contexts."""
+    executor = Executor(place or CUDAPlace(0), **options)
+    executor.pool = DeviceContextPool(lambda kind: StrictDeviceContext if kind == "cuda" else None)
+    return executor

@@ -1,0 +1,59 @@
+"""Kernels for place cuda run all cases over strict arrays: they use nothing but `xp`, and of that what CuPy has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from oprack.errors import OprackError
+from oprack.packs.manager import default_manager
+from oprack.runtime import Executor
+from oprack.testing.cases import FileCase, Stage, load_cases
+from oprack.testing.conformance import STAGES
+from oprack.testing.runner import differences, missing_ops, run_case
+from oprack_cuda.testing import strict_executor
+
+CASES = Path(__file__).parents[3] / "tests/data/cases"
+FILES = sorted(CASES.rglob("*.npz"))
+# of each file so many cases run through plans as well
+PREPARED = 2
+
+
+def _stages(case: FileCase) -> Iterator[Stage]:
+    return (s for s in STAGES if case.has(s) and not missing_ops(case, s, default_manager()))
+
+
+def _differences(case: FileCase, stage: Stage, executor: Executor, rounds: int = 1) -> list[str]:
+    try:
+        for _ in range(rounds):
+            got = run_case(case, stage, executor)
+    except OprackError as error:
+        return [f"{type(error).__name__}: {error}"]
+    return differences(case, stage, got)
+
+
+@pytest.mark.parametrize("file", FILES, ids=[f"{f.parent.name}-{f.stem}" for f in FILES])
+def test_cases_at_place_cuda(file: Path) -> None:
+    """A case passes at place cuda, or fails at place cpu, too (a limitation that its pack's own tests name)."""
+    found = []
+    for i, case in enumerate(load_cases(file)):
+        for stage in _stages(case):
+            reasons = _differences(case, stage, strict_executor(prepared=False))
+            if not reasons and i < PREPARED:
+                # the second run of a program is generated code
+                reasons = _differences(case, stage, strict_executor(), rounds=2)
+            if reasons and not _differences(case, stage, Executor(prepared=False)):
+                found.append(f"{case.id} {stage}: " + "; ".join(reasons))
+    assert not found, "\n".join(found)
+
+
+def test_every_op_has_a_kernel_at_place_cuda() -> None:
+    """All ops of the packs; those of the plugin oprack-onednn are made by its passes, for the CPU."""
+    manager = default_manager()
+    missing = [
+        op
+        for op in manager.op_types()
+        if manager.operator_class(op) is None and not len(manager.kernel_map(op, "cuda"))
+    ]
+    assert [op for op in missing if not op.startswith("onednn_")] == []
