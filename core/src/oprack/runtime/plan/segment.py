@@ -54,7 +54,9 @@ class Segment:
         last = {n: i for i, op in enumerate(self.operators) for n in _names_of(op)}
         # what the plan itself must let go of: all else never leaves the generated function
         self._consumed = [n for n in self._dead if n in reads]
-        self._dying = [[n for n in self._dead if last[n] == i] for i in range(len(self.operators))]
+        self._dying: list[list[str]] = [[] for _ in self.operators]
+        for n in self._dead:
+            self._dying[last[n]].append(n)
         persistable = {n for n in reads if (v := block.find_var_recursive(n)) is not None and v.persistable}
         self._parameters = [n for n in reads if n in persistable]
         self.reads = [n for n in reads if n not in persistable]
