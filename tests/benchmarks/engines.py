@@ -14,7 +14,7 @@ from workloads import Workload
 Run = Callable[[], list[np.ndarray]]
 
 
-def _predictor(inference: Any, model: Path, threads: int, onednn: bool) -> Any:
+def _predictor(inference: Any, model: Path, threads: int, onednn: bool, passes: bool = True) -> Any:
     """Paddle and oprack share this interface."""
     if model.is_dir():
         config = inference.Config(str(model))
@@ -22,7 +22,7 @@ def _predictor(inference: Any, model: Path, threads: int, onednn: bool) -> Any:
         config = inference.Config(f"{model}.pdmodel", f"{model}.pdiparams")
     config.disable_gpu()
     config.set_cpu_math_library_num_threads(threads)
-    config.switch_ir_optim(True)
+    config.switch_ir_optim(passes)
     config.enable_memory_optim()
     if onednn:
         config.enable_mkldnn()
@@ -56,7 +56,9 @@ def _paddle_interface(inference: Any, workload: Workload, threads: int, onednn: 
             return lambda x: model([x], {})
 
         return pipeline.pipeline(load, threads, is_paddle)
-    model = _session(_predictor(inference, workload.model, threads, onednn))
+    # the time that Paddle's passes need grows with the square of the ops, which is minutes for 10,000
+    passes = not (is_paddle and workload.chain > 1000)
+    model = _session(_predictor(inference, workload.model, threads, onednn, passes))
     return lambda: model(workload.feeds, workload.lods)
 
 
