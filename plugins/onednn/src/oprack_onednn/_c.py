@@ -13,7 +13,7 @@ F32 = 3
 ANY_TAG = 1
 SCRATCHPAD_USER = 1
 
-FORWARD_TRAINING, FORWARD_INFERENCE, BACKWARD = 64, 96, 128
+FORWARD_TRAINING, FORWARD_INFERENCE, BACKWARD, BACKWARD_DATA = 64, 96, 128, 160
 CONVOLUTION_DIRECT, DECONVOLUTION_DIRECT = 0x1, 0xA
 POOLING_MAX, POOLING_AVG_INCLUDE_PADDING, POOLING_AVG_EXCLUDE_PADDING = 0x1FF, 0x2FF, 0x3FF
 SOFTMAX_ACCURATE, SOFTMAX_LOG = 0x30000, 0x30001
@@ -29,6 +29,12 @@ ELTWISE = {
         "gelu_erf round mish hardswish".split()
     )
 }
+
+# gradients of these are computed from what the forward op wrote
+ELTWISE.update(
+    {f"{name}_use_dst": 0x100 + i for i, name in enumerate("relu tanh elu sqrt logistic exp clip_v2".split())}
+)
+REDUCTION_SUM, REDUCTION_MEAN = 0x2FFF4, 0x2FFF6
 
 QUERY_IMPL_INFO = 8
 QUERY_SRC_MD, QUERY_DIFF_SRC_MD, QUERY_WEIGHTS_MD, QUERY_DIFF_WEIGHTS_MD = 129, 130, 131, 132
@@ -101,12 +107,16 @@ _ARGUMENTS: dict[str, tuple] = {
     "convolution_backward_weights_primitive_desc_create": (_OUT, _P, c_int, _P, _P, _P, _P, *_CONV_TAIL, _P, _P),
     "deconvolution_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, _P, _P, _P, _P, *_CONV_TAIL, _P),
     "eltwise_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, _P, _P, c_float, c_float, _P),
+    "eltwise_backward_primitive_desc_create": (_OUT, _P, c_int, _P, _P, _P, c_float, c_float, _P, _P),
+    "reduction_primitive_desc_create": (_OUT, _P, c_int, _P, _P, c_float, c_float, _P),
+    "softmax_backward_primitive_desc_create": (_OUT, _P, c_int, _P, _P, _P, c_int, _P, _P),
     "softmax_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, _P, _P, c_int, _P),
     "pooling_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, _P, _P, *_CONV_TAIL, Dims, _P),
     "pooling_backward_primitive_desc_create": (_OUT, _P, c_int, _P, _P, *_CONV_TAIL, Dims, _P, _P),
     "batch_normalization_forward_primitive_desc_create": (_OUT, _P, c_int, _P, _P, c_float, c_uint, _P),
     "batch_normalization_backward_primitive_desc_create": (_OUT, _P, c_int, *(_P,) * 3, c_float, c_uint, _P, _P),
     "layer_normalization_forward_primitive_desc_create": (_OUT, _P, c_int, _P, _P, _P, c_float, c_uint, _P),
+    "layer_normalization_backward_primitive_desc_create": (_OUT, _P, c_int, *(_P,) * 4, c_float, c_uint, _P, _P),
     "matmul_primitive_desc_create": (_OUT, _P, _P, _P, _P, _P, _P),
     "resampling_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, POINTER(c_float), _P, _P, _P),
     "gru_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, *(_P,) * 7, c_uint, _P),

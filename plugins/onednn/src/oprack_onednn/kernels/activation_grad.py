@@ -1,0 +1,76 @@
+"""Gradients of activations: dense arrays of equal strides are long rows. NumPy is as fast for relu and relu6."""
+
+from __future__ import annotations
+
+from oprack_onednn import _c
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import address, empty_like, memory_order
+from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.served import served
+
+
+def build(size, algorithm, alpha, beta):
+    """Plan over `size` elements: what the forward op read (or wrote, as the algorithm wants it), dy, dx."""
+    row, kind, engine = MemoryDesc.strided((size,)), _c.ELTWISE[algorithm], LIBRARY.engine
+    numbers = (alpha, beta)
+    forward = PrimitiveDesc(
+        "eltwise_forward", engine, _c.FORWARD_TRAINING, kind, row, row, *numbers, Attributes(), any_speed=True
+    )
+    desc = PrimitiveDesc("eltwise_backward", engine, kind, row, row, row, *numbers, forward, Attributes())
+    plan = Plan()
+    known = _c.DST if algorithm.endswith("_use_dst") else _c.SRC
+    memory = {known: plan.input(row), _c.DIFF_DST: plan.input(row), _c.DIFF_SRC: plan.output(row)}
+    plan.add(desc, memory)
+    return plan
+
+
+def apply(known, dy, algorithm, alpha=0.0, beta=0.0):
+    """dx; NotImplemented when NumPy should do it."""
+    if known.shape != dy.shape or known.strides != dy.strides or memory_order(dy.shape, dy.strides) is None:
+        return NotImplemented
+    if not dy.size:
+        return NotImplemented
+    plan = THREAD.plan(("eltwise_grad", dy.size, algorithm, alpha, beta), build, dy.size, algorithm, alpha, beta)
+    if plan is None:
+        return NotImplemented
+    dx = empty_like(dy)
+    plan.run(THREAD, address(known), address(dy), address(dx))
+    return dx
+
+
+@served("gelu_grad", least="eltwise")
+def gelu_grad(X, Out_grad, *, approximate, ctx):
+    return apply(X, Out_grad, "gelu_tanh" if approximate else "gelu_erf")
+
+
+@served("leaky_relu_grad", least="eltwise")
+def leaky_relu_grad(X, Out_grad, *, alpha, ctx):
+    return apply(X, Out_grad, "relu", alpha)
+
+
+@served("sigmoid_grad", least="binary")
+def sigmoid_grad(Out, Out_grad, *, ctx):
+    return apply(Out, Out_grad, "logistic_use_dst")
+
+
+@served("tanh_grad", least="binary")
+def tanh_grad(Out, Out_grad, *, ctx):
+    return apply(Out, Out_grad, "tanh_use_dst")
+
+
+@served("swish_grad", least="eltwise")
+def swish_grad(X, Out_grad, *, beta, ctx):
+    return apply(X, Out_grad, "swish", beta)
+
+
+@served("silu_grad", least="eltwise")
+def silu_grad(X, Out, Out_grad, *, ctx):
+    return apply(X, Out_grad, "swish", 1.0)
+
+
+@served("hard_swish_grad", least="eltwise")
+def hard_swish_grad(X, Out_grad, *, threshold, scale, offset, ctx):
+    if scale != threshold:
+        return NotImplemented
+    return apply(X, Out_grad, "hardswish", 1 / scale, offset / scale)

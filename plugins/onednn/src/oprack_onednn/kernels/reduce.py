@@ -1,0 +1,59 @@
+"""reduce_sum and reduce_mean over the last dims; over others oneDNN is slow.
+
+Its maximum is not used: it passes over NaN, and the maximum of minus infinities is the least finite number.
+"""
+
+from __future__ import annotations
+
+import math
+
+from oprack_onednn import _c
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import BUFFERS, address
+from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.served import served
+
+# Elements that are summed to one: beyond, NumPy's sum in pairs is the more exact one.
+_LONGEST = 1 << 14
+
+
+def build(rows, columns, algorithm):
+    """Plan for [rows, columns] to [rows]."""
+    matrix, column = MemoryDesc.strided((rows, columns)), MemoryDesc.strided((rows, 1))
+    desc = PrimitiveDesc("reduction", LIBRARY.engine, algorithm, matrix, column, 0.0, 0.0, Attributes())
+    plan = Plan()
+    plan.add(desc, {_c.SRC: plan.input(matrix), _c.DST: plan.output(column)})
+    return plan
+
+
+def apply(x, dims, keep_dim, reduce_all, algorithm):
+    rank = x.ndim
+    if not x.size or not rank or not x.flags.c_contiguous:
+        return NotImplemented
+    reduced = range(rank) if reduce_all or not dims else sorted(d % rank for d in dims)
+    first = reduced[0]
+    columns = math.prod(x.shape[first:])
+    if list(reduced) != list(range(first, rank)) or not 2 <= columns <= _LONGEST:
+        return NotImplemented
+    if not first and not keep_dim:
+        return NotImplemented  # NumPy's result is a scalar then, and a plan counts on that
+    rows = x.size // columns
+    plan = THREAD.plan(("reduction", rows, columns, algorithm), build, rows, columns, algorithm)
+    if plan is None:
+        return NotImplemented
+    y = BUFFERS.take((*x.shape[:first], *[1] * (rank - first if keep_dim else 0)))
+    plan.run(THREAD, address(x), address(y))
+    return y
+
+
+@served("reduce_sum", least="binary")
+def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype, ctx):
+    if out_dtype >= 0:
+        return NotImplemented
+    return apply(X, dim, keep_dim, reduce_all, _c.REDUCTION_SUM)
+
+
+@served("reduce_mean", least="binary")
+def reduce_mean(X, *, dim, keep_dim, reduce_all, ctx):
+    return apply(X, dim, keep_dim, reduce_all, _c.REDUCTION_MEAN)

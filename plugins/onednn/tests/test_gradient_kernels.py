@@ -1,0 +1,148 @@
+"""Gradients of activations, softmax and layer_norm, and sums over the last dims, against NumPy's kernels."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from oprack.packs.manager import default_manager
+from oprack_onednn import served
+from oprack_onednn.kernels import activation_grad, layer_norm, reduce, softmax
+
+
+class Context:
+    """What a kernel asks of its KernelContext."""
+
+    def __init__(self, op_type, attrs, unwanted=()):
+        self.op_type, self.attrs, self.unwanted = op_type, attrs, unwanted
+
+    def wants(self, slot, i=0):
+        return slot not in self.unwanted
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
+
+
+def channels_last(array):
+    return np.ascontiguousarray(array.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+
+
+def both(monkeypatch, function, arrays, *, unwanted=(), left=False, **given):
+    """(what the kernel of this library gives, NumPy's). left: whether it leaves the work to NumPy."""
+    op = function.__name__
+    attrs = {a.name: a.default for a in default_manager().op_info(op).proto.attrs.values()} | given
+    ctx = Context(op, attrs, unwanted)
+    parameters = inspect.signature(function).parameters.values()
+    named = {p.name: attrs[p.name] for p in parameters if p.kind is p.KEYWORD_ONLY and p.name in attrs}
+    want = served.plain_step(op, arrays, ctx)
+    calls = []
+    with monkeypatch.context() as patch:
+        patch.setattr(served, "plain", lambda *a: calls.append(a))
+        first, *others = (p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
+        got = function(arrays[first], **{n: arrays[n] for n in others if n in arrays}, **named, ctx=ctx)
+    assert bool(calls) == left
+    return got, want
+
+
+def agree(got, want, rtol=1e-5, atol=1e-5):
+    assert type(got) is type(want) and got.shape == want.shape and got.dtype == want.dtype
+    np.testing.assert_allclose(got, want, rtol=rtol, atol=atol * max(1.0, float(np.abs(want).max(initial=0))))
+
+
+ACTIVATIONS = [
+    ("gelu_grad", "X", {}),
+    ("gelu_grad", "X", {"approximate": True}),
+    ("leaky_relu_grad", "X", {"alpha": 0.1}),
+    ("sigmoid_grad", "Out", {}),
+    ("tanh_grad", "Out", {}),
+    ("swish_grad", "X", {"beta": 1.5}),
+    ("silu_grad", "X", {}),
+    ("hard_swish_grad", "X", {}),
+    ("hard_swish_grad", "X", {"threshold": 4.0, "scale": 4.0, "offset": 2.0}),
+]
+
+
+@pytest.mark.parametrize("layout", [lambda a: a, channels_last], ids=["row major", "channels last"])
+@pytest.mark.parametrize("op, known, attrs", ACTIVATIONS, ids=str)
+def test_activations(monkeypatch, op, known, attrs, layout):
+    x = 3 * normal(2, 16, 20, 30)
+    values = {"X": x, "Out": 1 / (1 + np.exp(-x)) if op == "sigmoid_grad" else np.tanh(x)}
+    if op == "silu_grad":
+        values["Out"] = x / (1 + np.exp(-x))
+    arrays = {known: layout(values[known]), "Out_grad": layout(normal(*x.shape, seed=1))}
+    if op == "silu_grad":
+        arrays["Out"] = layout(values["Out"])
+    got, want = both(monkeypatch, getattr(activation_grad, op), arrays, **attrs)
+    agree(got, want)
+    assert got.strides == arrays[known].strides
+
+
+def test_activations_of_other_strides_or_scales_are_left_to_numpy(monkeypatch):
+    x = normal(2, 16, 20, 30)
+    arrays = {"X": x, "Out_grad": channels_last(x)}
+    both(monkeypatch, activation_grad.gelu_grad, arrays, left=True)
+    both(monkeypatch, activation_grad.hard_swish_grad, {"X": x, "Out_grad": x}, left=True, threshold=6.0, scale=5.0)
+    empty = normal(0, 4)
+    both(monkeypatch, activation_grad.gelu_grad, {"X": empty, "Out_grad": empty}, left=True)
+
+
+@pytest.mark.parametrize("axis, shape", [(-1, (40, 300)), (1, (4, 30, 200)), (2, (3, 4, 5, 300))])
+@pytest.mark.parametrize("op", ["softmax_grad", "log_softmax_grad"])
+def test_softmax(monkeypatch, op, axis, shape):
+    x = normal(*shape)
+    y = np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)
+    arrays = {"Out": np.log(y) if op == "log_softmax_grad" else y, "Out_grad": normal(*shape, seed=1)}
+    last = axis % len(shape) == len(shape) - 1  # over others oneDNN is slow
+    got, want = both(monkeypatch, getattr(softmax, op), arrays, axis=axis, left=not last)
+    if last:
+        agree(got, want)
+
+
+def norm_arrays(shape, axis, scaled=True):
+    x = normal(*shape)
+    rows = x.reshape(int(np.prod(shape[:axis])), -1)
+    arrays = {"X": x, "Mean": rows.mean(axis=1), "Variance": rows.var(axis=1), "Y_grad": normal(*shape, seed=1)}
+    return arrays | ({"Scale": normal(rows.shape[1], seed=2)} if scaled else {})
+
+
+@pytest.mark.parametrize("shape, axis", [((40, 300), 1), ((4, 30, 64), 2), ((6, 5, 7, 8), 1)])
+def test_layer_norm(monkeypatch, shape, axis):
+    got, want = both(monkeypatch, layer_norm.layer_norm_grad, norm_arrays(shape, axis), begin_norm_axis=axis)
+    assert set(got) == set(want) == {"X_grad", "Scale_grad", "Bias_grad"}
+    for name in got:
+        agree(got[name], want[name], atol=2e-5)
+
+
+def test_layer_norm_without_parameters(monkeypatch):
+    gone = ("Scale@GRAD", "Bias@GRAD")
+    arrays = norm_arrays((40, 300), 1, scaled=False)
+    got, want = both(monkeypatch, layer_norm.layer_norm_grad, arrays, begin_norm_axis=1, unwanted=gone)
+    assert set(got) == set(want) == {"X_grad"}
+    agree(got["X_grad"], want["X_grad"])
+    both(monkeypatch, layer_norm.layer_norm_grad, arrays, begin_norm_axis=1, unwanted=gone[:1], left=True)
+
+
+def test_layer_norm_gives_what_is_wanted(monkeypatch):
+    arrays = norm_arrays((40, 300), 1)
+    got, want = both(monkeypatch, layer_norm.layer_norm_grad, arrays, begin_norm_axis=1, unwanted=("X@GRAD",))
+    assert set(got) == set(want) == {"Scale_grad", "Bias_grad"}
+
+
+@pytest.mark.parametrize("op", ["reduce_sum", "reduce_mean"])
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize(
+    "shape, dims", [((400, 60), [-1]), ((8, 30, 9, 10), [3, 2]), ((8, 30, 9, 10), [-1]), ((7, 9, 170), [1, 2])]
+)
+def test_reductions(monkeypatch, op, keep, shape, dims):
+    arrays = {"X": normal(*shape)}
+    agree(*both(monkeypatch, getattr(reduce, op), arrays, dim=dims, keep_dim=keep))
+
+
+@pytest.mark.parametrize(
+    "shape, dims",
+    [((400, 60), [0]), ((8, 30, 9, 10), [1, 3]), ((2, 1 << 15), [1]), ((0, 5), [1]), ((5, 1), [1]), ((90, 80), [])],
+)
+def test_reductions_that_are_left_to_numpy(monkeypatch, shape, dims):
+    both(monkeypatch, reduce.reduce_sum, {"X": normal(*shape)}, dim=dims, left=True)
