@@ -11,7 +11,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,14 @@ from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, address, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.plan import THREAD, BoundPlan, Plan
 
 # cell -> gates of the weights, gates of the bias
 GATES = {"gru": (3, 3), "lbr_gru": (3, 4), "lstm": (4, 4), "relu": (1, 1), "tanh": (1, 1)}
 _BOTH = 3
 _DIRECTIONS = {(False,): 1, (True,): 2, (False, True): _BOTH}
+# plans that a layer keeps for a thread, and threads for which it keeps any
+_PLANS, _SETTINGS = 512, 16
 # above this many sequences a primitive does one step: joining several saves nothing
 _JOINED = 64
 
@@ -47,12 +48,22 @@ class Layer:
         self.cell = cell
         self._arrays = [np.ascontiguousarray(a, np.float32) for a in (w_input, w_state, bias)]
         self.directions, self.inputs, _, self.size = w_input.shape
-        self.addresses = tuple(map(address, self._arrays))
-        self._strides = [a.nbytes // self.directions for a in self._arrays]
+        self._plans: dict[object, dict[Any, BoundPlan | None]] = {}
 
-    def of_direction(self, d: int) -> list[int]:
-        """Addresses of one direction's weights."""
-        return [a + d * s for a, s in zip(self.addresses, self._strides, strict=True)]
+    def bound(self) -> dict[Any, BoundPlan | None]:
+        """Plans with these weights, of this thread: what `_bound` made so far."""
+        if THREAD.revision != LIBRARY.threads_revision:
+            THREAD.open()
+        found = self._plans.get(THREAD.setting)
+        if found is None or len(found) > _PLANS:
+            if len(self._plans) >= _SETTINGS:
+                self._plans.clear()  # of threads that may be gone
+            found = self._plans[THREAD.setting] = {}
+        return found
+
+    def weights(self, direction: int, d: int) -> list[int]:
+        """Addresses of the weights of direction d, or of both."""
+        return [address(a if direction == _BOTH else a[d : d + 1]) for a in self._arrays]
 
 
 class FromConstants:
@@ -111,10 +122,20 @@ class StepsPlan:
         plan.add(desc, memory)
 
 
-def _steps(layer, steps, n, direction, before, after):
-    """The plan for some steps; None when oneDNN does not serve it."""
-    key = (layer.cell, steps, n, layer.inputs, layer.size, direction, before, after)
-    return THREAD.plan(("recurrent", *key), StepsPlan, *key)
+def _bound(plans, layer, steps, n, direction, d=0, before=False, after=False):
+    """Of a layer's plans that for some steps, of direction d alone or of both; None when oneDNN does not serve it."""
+    key = (steps, n, direction, d, before, after)
+    try:
+        return plans[key]
+    except KeyError:
+        shape = (layer.cell, steps, n, layer.inputs, layer.size, direction, before, after)
+        found = THREAD.plan(("recurrent", *shape), StepsPlan, *shape)
+        if found is not None:
+            count = 2 if layer.cell == "lstm" else 1
+            fixed = [0] * (1 + before * count) + layer.weights(direction, d) + [0] * (1 + after * count)
+            found = BoundPlan(found.plan, fixed)
+        plans[key] = found
+        return found
 
 
 class Order:
@@ -163,13 +184,13 @@ class Order:
 
     @cached_property
     def pieces(self):
-        """(first packed row, sequences, steps, sequences of the plan, first packed row of the last step)."""
+        """(first packed row, steps, sequences that the plan takes, first packed row of the last step)."""
         found = []
         for start, n, steps in self.runs:
             while steps:
                 # powers of two, so that plans repeat
                 size = 1 if n > _JOINED else 1 << steps.bit_length() - 1
-                found.append((start, n, size, rounded(n) if size == 1 else n, start + (size - 1) * n))
+                found.append((start, size, rounded(n) if size == 1 else n, start + (size - 1) * n))
                 start += size * n
                 steps -= size
         return found
@@ -187,11 +208,9 @@ def equal_steps(layer, x, steps, n, direction, out, before=(), after=()):
 
     before, after: arrays [directions, n, size] of h, or of h and c. False when oneDNN does not serve it.
     """
-    found = _steps(layer, steps, n, direction, bool(before), bool(after))
+    found = _bound(layer.bound(), layer, steps, n, direction, 0, bool(before), bool(after))
     if found is not None:
-        states = ([address(a) for a in arrays] for arrays in (before, after))
-        given, last = states
-        found.plan.run(THREAD, address(x), *given, *layer.addresses, address(out), *last)
+        found.run(address(x), *map(address, before), address(out), *map(address, after))
     return found is not None
 
 
@@ -201,8 +220,8 @@ def packed_steps(layer, x, order, reversals, before=()):
     before: h, or h and c, [directions, n, size] each. Returns [h] or [h, c], each [directions, total + behind, size],
     where c is there at the last step of every sequence; None when oneDNN does not serve it.
     """
-    has_cells = layer.cell == "lstm"
-    if _steps(layer, 1, 1, 1, True, has_cells) is None:
+    has_cells, plans = layer.cell == "lstm", layer.bound()
+    if _bound(plans, layer, 1, 1, 1, 0, True, has_cells) is None:
         return None
     size, rows = layer.size, order.total + order.behind
     states = [BUFFERS.take((len(reversals), rows, size)) for _ in range(1 + has_cells)]
@@ -216,22 +235,24 @@ def packed_steps(layer, x, order, reversals, before=()):
             a[: len(order.order)] = given[d][order.order]
         previous = [address(a) for a in first]
         bases = [address(a) + d * rows * row for a in states]
-        base, source, weights = bases[0], address(packed), layer.of_direction(d)
-        for start, _, steps, n, last in order.pieces:
-            found = _steps(layer, steps, n, 1, True, has_cells)
+        base, source = bases[0], address(packed)
+        for start, steps, n, last in order.pieces:
+            found = _bound(plans, layer, steps, n, 1, d, True, has_cells)
             then = [b + last * row for b in bases]
             after = then if has_cells else ()
-            found.plan.run(THREAD, source + start * wide, *previous, *weights, base + start * row, *after)
+            found.run(source + start * wide, *previous, base + start * row, *after)
             previous = then
     return states
 
 
 def sequences(layer, x, offsets, reversals):
-    """Every row's h, [N, directions size], of sequences with these offsets; None when oneDNN does not serve it."""
+    """Every row's h, [N, directions size], of sequences with these offsets; None when oneDNN does not serve it.
+
+    reversals: a tuple of booleans, one per direction.
+    """
     rows, sides = len(x), len(reversals)
-    direction = _DIRECTIONS.get(tuple(reversals))
-    lengths = [b - a for a, b in pairwise(offsets) if b > a] if len(offsets) < 8 else ()
-    if len(lengths) == 1 and direction:
+    direction = _DIRECTIONS.get(reversals)
+    if direction and len(offsets) == 2:
         out = BUFFERS.take((rows, sides * layer.size))
         return out if equal_steps(layer, x, rows, 1, direction, out) else None
     order = order_of(tuple(offsets))

@@ -10,6 +10,7 @@ from oprack.types import FLOATS
 
 from oprack_onednn.kernels._recurrent import FromConstants, Layer, sequences
 from oprack_onednn.kernels._steps import Step
+from oprack_onednn.library import LIBRARY
 from oprack_onednn.served import plain_step, served
 
 
@@ -48,28 +49,32 @@ def _by_slot(arrays):
     return [arrays[i * count : (i + 1) * count] for i in range(3)]
 
 
-_GRU, _LSTM = FromConstants(gru_layer), FromConstants(lstm_layer)
-
-
-def _run(layers, options, X, weights, is_reverse, ctx):
-    """Out, or None when NumPy should compute it."""
-    sizes = {w.shape for w in weights[len(is_reverse) : 2 * len(is_reverse)]}
+def _run(layers, options, reversals, X, WeightX, Weight, Bias, ctx):
+    """Out, or NotImplemented when NumPy should compute it."""
     lod = ctx.lod("X")
-    if len(sizes) != 1 or not X.size or not lod or not X.flags.c_contiguous:
-        return None
-    return sequences(layers(weights, *options), X, lod[-1], is_reverse)
-
-
-@served("onednn_fc_gru")
-def fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
-    out = _run(_GRU, (origin_mode,), X, [*WeightX, *Weight, *Bias], is_reverse, ctx)
+    if not lod or not X.size or not X.flags.c_contiguous or any(w.shape != Weight[0].shape for w in Weight[1:]):
+        return NotImplemented
+    out = sequences(layers((*WeightX, *Weight, *Bias), *options), X, lod[-1], reversals)
     return NotImplemented if out is None else out
 
 
-@served("onednn_fc_lstm")
-def fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, ctx):
-    out = _run(_LSTM, (), X, [*WeightX, *Weight, *Bias], is_reverse, ctx)
-    return NotImplemented if out is None else out
+def _prepare(make, by_steps, names):
+    """prepare of an op: its weights are made ready once. names: attributes that `make` takes."""
+
+    def prepare(call):
+        layers, reversals = FromConstants(make), tuple(call.attrs["is_reverse"])
+        options = {name: call.attrs[name] for name in names}
+
+        def run(X, WeightX, Weight, Bias, *, ctx):
+            if LIBRARY.ready or LIBRARY.usable():
+                out = _run(layers, options.values(), reversals, X, WeightX, Weight, Bias, ctx)
+                if out is not NotImplemented:
+                    return out
+            return by_steps(X, WeightX, Weight, Bias, **options, is_reverse=reversals, ctx=ctx)
+
+        return run
+
+    return prepare
 
 
 class _WithLoD(Step):
@@ -102,3 +107,16 @@ def plain_fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
 @kernel("onednn_fc_lstm", place="cpu", dtypes=FLOATS)
 def plain_fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, ctx):
     return _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, "lstm", 0, use_peepholes=False)
+
+
+_GRU, _LSTM = FromConstants(gru_layer), FromConstants(lstm_layer)
+
+
+@served("onednn_fc_gru", prepare=_prepare(gru_layer, plain_fc_gru, ["origin_mode"]))
+def fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
+    return _run(_GRU, (origin_mode,), tuple(is_reverse), X, WeightX, Weight, Bias, ctx)
+
+
+@served("onednn_fc_lstm", prepare=_prepare(lstm_layer, plain_fc_lstm, []))
+def fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, ctx):
+    return _run(_LSTM, (), tuple(is_reverse), X, WeightX, Weight, Bias, ctx)
