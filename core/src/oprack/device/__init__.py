@@ -1,5 +1,6 @@
 """Devices: one DeviceContext per place, found through a pool, and the transform of data between places and layouts."""
 
+from oprack.device.constants import constant, set_constant_store
 from oprack.device.context import CPUDeviceContext, DeviceContext
 from oprack.device.pool import DeviceContextPool
 from oprack.device.rows import dense_rows, merged_rows, row_totals
@@ -16,11 +17,13 @@ __all__ = [
     "CPUDeviceContext",
     "DeviceContext",
     "DeviceContextPool",
+    "constant",
     "dense_rows",
     "host_array",
     "merged_rows",
     "register_layout_transform",
     "row_totals",
+    "set_constant_store",
     "transform_layout",
     "transform_rows",
     "transform_tensor",
