@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from oprack.device import constant
 
 # Largest [out, in] matrix that the adjoint along one dim is done with; above, a scatter does it.
 _MATRIX = 1 << 24
@@ -77,12 +78,12 @@ def taps(
 def resample(x: Any, axis: int, index: Any, weight: Any, xp: Any) -> Any:
     """Weighted sums of elements of x along an axis."""
     if weight is None:
-        return x.take(xp.asarray(index[0]), axis=axis)
+        return x.take(constant(index[0], xp), axis=axis)
     shape = (-1,) + (1,) * (x.ndim - axis - 1)
     total = None
     for i, w in zip(index, weight, strict=True):
-        part = x.take(xp.asarray(i), axis=axis)
-        part *= xp.asarray(w).reshape(shape)
+        part = x.take(constant(i, xp), axis=axis)
+        part *= constant(w, xp).reshape(shape)
         if total is None:
             total = part
         else:
@@ -98,12 +99,12 @@ def resample_adjoint(y: Any, axis: int, size: int, index: Any, weight: Any, xp: 
         matrix = np.zeros((size, out), y.dtype)
         for i, w in zip(index, weight, strict=True):
             matrix[i, np.arange(out)] += w
-        return xp.moveaxis(xp.tensordot(y, xp.asarray(matrix), axes=(axis, 1)), -1, axis)
+        return xp.moveaxis(xp.tensordot(y, constant(matrix, xp), axes=(axis, 1)), -1, axis)
     lines = xp.moveaxis(y, axis, 0)
     x = xp.zeros((size, *lines.shape[1:]), y.dtype)
     shape = (-1,) + (1,) * (lines.ndim - 1)
     for i, w in zip(index, weight, strict=True):
-        xp.add.at(x, xp.asarray(i), lines * xp.asarray(w).reshape(shape))
+        xp.add.at(x, constant(i, xp), lines * constant(w, xp).reshape(shape))
     return xp.moveaxis(x, 0, axis)
 
 

@@ -26,7 +26,7 @@ def moments(x: Any, axes: Axes) -> tuple[Any, Any]:
 
 def inverse_std(variance: Any, epsilon: float, xp: Any) -> Any:
     """1 / sqrt(variance + epsilon) in the dtype of variance."""
-    return 1 / xp.sqrt(variance + xp.asarray(epsilon, variance.dtype))
+    return 1 / xp.sqrt(variance + variance.dtype.type(epsilon))
 
 
 def scale_shift(x: Any, mean: Any, inv_std: Any, scale: Any, bias: Any) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from oprack.device import constant
 
 from oprack_nn.ops._pool import PoolGeometry
 
@@ -82,7 +83,7 @@ def _membership(w: Windows, dtype: Any, xp: Any) -> Any:
     """[count, size]: 1 where a window covers an element."""
     start, stop = w.bounds()
     j = np.arange(w.size)
-    return xp.asarray(((j >= start[:, None]) & (j < stop[:, None])).astype(dtype))
+    return constant(((j >= start[:, None]) & (j < stop[:, None])).astype(dtype), xp)
 
 
 def along(x: Any, axis: int, matrix: Any, xp: Any) -> Any:
@@ -98,9 +99,9 @@ def pool_max(x: Any, geo: PoolGeometry, xp: Any) -> Any:
             x = _tiled(x, axis, w).max(axis=axis + 1)
         elif w.adaptive:
             start, stop = w.bounds()
-            best = x.take(xp.asarray(start), axis=axis)
+            best = x.take(constant(start, xp), axis=axis)
             for t in range(1, int((stop - start).max())):
-                xp.maximum(best, x.take(xp.asarray(np.minimum(start + t, stop - 1)), axis=axis), out=best)
+                xp.maximum(best, x.take(constant(np.minimum(start + t, stop - 1), xp), axis=axis), out=best)
             x = best
         else:
             x, lead = _padded(x, axis, w, lowest, xp), (slice(None),) * axis
@@ -150,7 +151,7 @@ def nonempty(geo: PoolGeometry, xp: Any) -> Any:
     for w in windows_of(geo):
         start, stop = w.bounds()
         seen = seen[..., None] & (stop > start)
-    return xp.asarray(seen)
+    return constant(seen, xp)
 
 
 def window_sizes(geo: PoolGeometry, exclusive: bool, dtype: Any, xp: Any) -> Any:
@@ -160,15 +161,15 @@ def window_sizes(geo: PoolGeometry, exclusive: bool, dtype: Any, xp: Any) -> Any
         start, stop = w.bounds()
         counts = stop - start if exclusive or w.adaptive else w.full_counts()
         sizes = sizes[..., None] * counts.astype(dtype)
-    return xp.asarray(sizes)
+    return constant(sizes, xp)
 
 
 def _pick(x: Any, position: Any, index: np.ndarray, axis: int, scale: int, xp: Any) -> tuple[Any, Any]:
     """Elements of x along axis, and their positions; position: within the later dims, None when there are none."""
-    at = xp.asarray(index)
+    at = constant(index, xp)
     value = x.take(at, axis=axis)
     # int32: the mask of max_pool2d_with_index is no wider
-    here = xp.asarray((index * scale).astype(np.int32)).reshape((-1,) + (1,) * (x.ndim - axis - 1))
+    here = constant((index * scale).astype(np.int32), xp).reshape((-1,) + (1,) * (x.ndim - axis - 1))
     return value, xp.broadcast_to(here, value.shape) if position is None else here + position.take(at, axis=axis)
 
 

@@ -39,7 +39,7 @@ def batch_norm(
     if X.size == mean.size:
         # Paddle: a single element per channel is passed on, and the running statistics stay
         return X.copy(), Mean.copy(), Variance.copy(), xp.zeros_like(Mean), xp.zeros_like(Variance)
-    keep = xp.asarray(momentum, X.dtype) if MomentumTensor is None else MomentumTensor.reshape(()).astype(X.dtype)
+    keep = X.dtype.type(momentum) if MomentumTensor is None else MomentumTensor.reshape(()).astype(X.dtype)
     mean_out = Mean * keep + mean.reshape(-1) * (1 - keep)
     variance_out = Variance * keep + variance.reshape(-1) * (1 - keep)
     inv_std = inverse_std(variance, epsilon, xp)

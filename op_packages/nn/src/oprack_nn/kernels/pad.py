@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from oprack.device import constant
 from oprack.kernel import kernel
 from oprack.types import ALL_DTYPES, COMPLEX, FLOATS
 
@@ -39,7 +40,7 @@ def _pad(x, pairs, first, mode, value, xp):
         return _constant(x, [(0, 0)] * first + pairs + [(0, 0)] * (x.ndim - first - len(pairs)), value, xp)
     for axis, pair in enumerate(pairs, first):
         if any(pair):
-            x = x.take(xp.asarray(_sources(x.shape[axis], pair, mode)), axis=axis)
+            x = x.take(constant(_sources(x.shape[axis], pair, mode), xp), axis=axis)
     return x if any(map(any, pairs)) else x.copy()
 
 

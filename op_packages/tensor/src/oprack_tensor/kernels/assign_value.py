@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from oprack.device import constant
 from oprack.errors import AttributeValueError
 from oprack.kernel import kernel
 from oprack.tensor import numpy_dtype
@@ -29,4 +31,4 @@ def assign_value(*, shape, dtype, bool_values, fp32_values, fp64_values, int32_v
             f"op assign_value: attribute {name} has {len(values)} values but shape {list(shape)} has {size} "
             "elements; expected one value per element"
         )
-    return xp.asarray(values[:size], dtype=numpy_dtype(dtype)).reshape(shape)
+    return constant(np.array(values[:size], numpy_dtype(dtype)), xp).reshape(shape).copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from oprack.errors import AttributeValueError, InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.tensor import numpy_dtype
@@ -26,6 +27,12 @@ def constant(op, value, str_value, dtype):
         ) from None
 
 
+def cast(value, dtype):
+    """A Python number as an element of a dtype, again as a Python number, which every array library fills with."""
+    element = np.asarray(value).astype(dtype)
+    return element.item() if dtype.kind in "biufc" else float(element)
+
+
 @kernel("fill_constant", place=("cpu", "cuda"))
 def fill_constant(ValueTensor=None, ShapeTensor=None, ShapeTensorList=None, *, dtype, shape, value, str_value, xp):
     wanted = numpy_dtype(dtype)
@@ -34,4 +41,4 @@ def fill_constant(ValueTensor=None, ShapeTensor=None, ShapeTensorList=None, *, d
         raise InvalidArgumentError(f"op fill_constant: shape is {dims}; expected no negative size when the op runs")
     if ValueTensor is not None:
         return xp.full(dims, ValueTensor.reshape(-1)[0].astype(wanted), wanted)
-    return xp.full(dims, xp.asarray(constant("fill_constant", value, str_value, wanted)).astype(wanted), wanted)
+    return xp.full(dims, cast(constant("fill_constant", value, str_value, wanted), wanted), wanted)

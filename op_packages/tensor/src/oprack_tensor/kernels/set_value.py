@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from oprack.device import constant
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.tensor import numpy_dtype
@@ -61,7 +63,7 @@ def set_value(
 ):
     if ValueTensor is None:
         flat = values or next((ctx.attrs[n] for n in _OLD_LISTS if ctx.attrs.get(n)), [])
-        ValueTensor = xp.asarray(flat, dtype=numpy_dtype(dtype)).reshape(shape)
+        ValueTensor = constant(np.array(flat, numpy_dtype(dtype)), xp).reshape(shape)
     out = Input.copy() if out is None else out
     part = _part(
         out,

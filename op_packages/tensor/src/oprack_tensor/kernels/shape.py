@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+from oprack.device import constant
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
 
 @kernel("shape", place=("cpu", "cuda"))
 def shape(Input, *, xp):
-    return xp.asarray(Input.shape, dtype="int32")
+    return constant(np.array(Input.shape, "int32"), xp).copy()
 
 
 @kernel("shape", place=("cpu", "cuda"))
 def shape_of_rows(Input: SelectedRows, *, xp):
-    return xp.asarray(Input.value.shape, dtype="int32")
+    return constant(np.array(Input.value.shape, "int32"), xp).copy()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from oprack.device import constant
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
@@ -18,7 +20,7 @@ def box_coder(PriorBox, TargetBox, PriorBoxVar=None, *, code_type, box_normalize
     pixel = kind(0 if box_normalized else 1)
     center, size = _centers(PriorBox, pixel)
     if PriorBoxVar is None:
-        factor = xp.asarray(variance or [1.0] * 4, dtype=PriorBox.dtype)
+        factor = constant(np.array(variance or [1.0] * 4, PriorBox.dtype), xp)
     else:
         factor = PriorBoxVar
     if code_type == "encode_center_size":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from oprack.device import constant
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
@@ -44,7 +45,7 @@ def yolo_box(
     row = xp.arange(h, dtype=X.dtype)[:, None]
     x = (column + _sigmoid(head[:, :, 0], xp) * kind(scale_x_y) + bias) * image_w / kind(w)
     y = (row + _sigmoid(head[:, :, 1], xp) * kind(scale_x_y) + bias) * image_h / kind(h)
-    sizes = xp.asarray(anchors, dtype=X.dtype).reshape(1, count, 2, 1, 1)
+    sizes = constant(np.array(anchors, X.dtype), xp).reshape(1, count, 2, 1, 1)
     half_w = xp.exp(head[:, :, 2]) * sizes[:, :, 0] * image_w / kind(downsample_ratio * w) / kind(2)
     half_h = xp.exp(head[:, :, 3]) * sizes[:, :, 1] * image_h / kind(downsample_ratio * h) / kind(2)
     low_x, low_y, high_x, high_y = x - half_w, y - half_h, x + half_w, y + half_h

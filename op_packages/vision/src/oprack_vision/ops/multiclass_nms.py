@@ -31,11 +31,16 @@ def _check(ctx):
     )
 
 
-def _infer_index_type(ctx):
-    ctx.set_dtype("Out", ctx.dtype("BBoxes"))
-    for slot in ("Index", "NmsRoisNum"):
-        if ctx.has_output(slot):
-            ctx.set_dtype(slot, "int32")
+def _infer_types(*counts):
+    """A rule: outputs in the slots `counts` hold int32 numbers, where the op has them."""
+
+    def infer(ctx):
+        ctx.set_dtype("Out", ctx.dtype("BBoxes"))
+        for slot in counts:
+            if ctx.has_output(slot):
+                ctx.set_dtype(slot, "int32")
+
+    return infer
 
 
 class MulticlassNms(OpDef, type="multiclass_nms"):
@@ -76,7 +81,7 @@ class MulticlassNms2(OpDef, type="multiclass_nms2"):
     keep_top_k = _KEEP
     normalized = _NORMALIZED
     make_grad = empty_grad
-    infer_var_type = _infer_index_type
+    infer_var_type = _infer_types("Index")
     expected_kernel_type = dtype_of("Scores")
 
     def infer_shape(ctx):
@@ -104,7 +109,7 @@ class MulticlassNms3(OpDef, type="multiclass_nms3"):
     nms_eta = _ETA
     background_label = _BACKGROUND
     make_grad = empty_grad
-    infer_var_type = _infer_index_type
+    infer_var_type = _infer_types("Index", "NmsRoisNum")
     expected_kernel_type = dtype_of("Scores")
 
     def infer_shape(ctx):
