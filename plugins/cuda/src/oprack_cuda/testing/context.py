@@ -5,12 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from oprack.device import DeviceContext, DeviceContextPool
+from oprack.device import DeviceContext, DeviceContextPool, set_constant_store
 from oprack.runtime import Executor
 from oprack.tensor import CUDAPlace, Place
 
 from oprack_cuda.testing.namespace import xp
 from oprack_cuda.testing.strict import StrictArray
+
+
+def _constant(array: np.ndarray) -> StrictArray:
+    """Constants are copied once, which counts for nothing, and are not written into."""
+    copied = array.copy()
+    copied.flags.writeable = False
+    return StrictArray(copied)
+
+
+set_constant_store(xp, _constant)
 
 
 class StrictDeviceContext(DeviceContext):
