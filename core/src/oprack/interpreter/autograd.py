@@ -10,7 +10,7 @@ from oprack.interpreter.base import Interpreter
 from oprack.interpreter.devices import context
 from oprack.interpreter.eager import EagerInterpreter
 from oprack.interpreter.kinds import kind
-from oprack.interpreter.modes import enable_grad, no_grad
+from oprack.interpreter.modes import current_mode, enable_grad, no_grad
 from oprack.interpreter.node import Leaf, Node, split_edge
 from oprack.interpreter.op_expr import OpExpr
 from oprack.interpreter.tensor import Tensor, new_tensor
@@ -45,6 +45,7 @@ class Walk:
 
     def run(self, edges: Sequence[Any], gradients: Sequence[Tensor]) -> None:
         """Walk from these edges, each with its gradient."""
+        apply = current_mode().interpreter.apply
         starts = {id(n): n for n, _ in map(split_edge, edges)}
         self._count(list(starts.values()))
         for edge, gradient in zip(edges, gradients, strict=True):
@@ -61,7 +62,7 @@ class Walk:
                     self._end(node, given[0])
                     continue
                 if any(g is not None for g in given) and id(node) in self._needed:
-                    found = node.plan.run(node, given, self.create_graph)
+                    found = node.plan.run(node, given, apply, self.create_graph)
                     if not self.retain_graph:
                         node.saved = None
                 else:
@@ -137,9 +138,9 @@ class Walk:
             for g in gradients[2:]:
                 total += g._value
             return new_tensor(total, first._kind, first._lod)
-        from oprack import functional
+        from oprack.interpreter.functions import function
 
-        found: Tensor = functional.sum(gradients)
+        found: Tensor = function("sum")(gradients)
         return found
 
     def _end(self, leaf: Leaf, gradient: Tensor | None) -> None:

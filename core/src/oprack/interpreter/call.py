@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.eager import kinds_of
@@ -13,12 +13,9 @@ from oprack.interpreter.op_expr import OpExpr, attr_key, default_outputs
 from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.layers.variable import Variable
 from oprack.op import OpInfo, OpProto
-from oprack.op.proto import AttrProto, SlotProto
+from oprack.op.proto import AttrProto
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
-
-if TYPE_CHECKING:
-    from oprack.interpreter.gradients import Step
 
 _EXPRS = 256
 _VALUES = (LoDTensor, SelectedRows, LoDTensorArray)
@@ -208,22 +205,3 @@ def forget() -> None:
     for function in _functions.values():
         function.table.clear()
     _functions.clear()
-
-
-def grad_expr(info: OpInfo, step: Step, counts: Mapping[str, int]) -> OpExpr:
-    """The expression of a gradient op with these numbers of inputs."""
-    key = tuple(counts.items())
-    found = step.exprs.get(key)
-    if found is None:
-        attrs = info.checker.check(step.grad.attrs) if info.checker is not None else dict(step.grad.attrs)
-        inputs = tuple((slot, counts[slot]) for slot in info.proto.inputs if counts.get(slot))
-        outputs = tuple(
-            (slot, tuple(t is not None for t in step.targets[slot]))
-            for slot in info.proto.outputs
-            if any(t is not None for t in step.targets.get(slot, ()))
-        )
-        found = step.exprs[key] = OpExpr(info, attrs, inputs, outputs, flat=True)
-    return found
-
-
-__all__ = ["OpFunction", "SlotProto", "forget", "grad_expr", "op_function"]

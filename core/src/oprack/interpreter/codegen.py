@@ -254,15 +254,16 @@ class Generator:
             yield f"n.versions = {{{', '.join(f'{i}: a{i}._version' for i in tracked)}}}"
 
     def _saved(self, side: str, i: int, whole: bool) -> str:
-        if side == "in":
-            kind = self.trace.kinds[i]
-            if whole or kind is None:
-                return f"a{i}" if kind is not None else "None"
-            return f"(x{i}.shape, {f'l{i}' if kind.lod_level else '()'})"
-        kind = self.trace.outputs[i]
+        """What a node keeps: an argument itself, the value of an output, or a shape; with LoD where there is one."""
+        kind = self.trace.kinds[i] if side == "in" else self.trace.outputs[i]
         if kind is None:
             return "None"
-        return f"(r{i}{'' if whole else '.shape'}, {f'm{i}' if kind.lod_level else '()'})"
+        value, lod = (f"x{i}", f"l{i}") if side == "in" else (f"r{i}", f"m{i}")
+        if not whole:
+            return f"({value}.shape, {lod if kind.lod_level else '()'})"
+        if side == "in":
+            return f"a{i}"
+        return f"({value}, {lod})" if kind.lod_level else value
 
     def _result(self) -> str:
         def texts(slot: str) -> list[str]:

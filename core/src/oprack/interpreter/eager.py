@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from oprack.interpreter.gradients import GradPlan
 from oprack.interpreter.op_expr import OpExpr
 from oprack.interpreter.trace import Trace
+from oprack.layers.append import errors_at_user_line
 
 if TYPE_CHECKING:
     from oprack.interpreter.tensor import Tensor
@@ -37,8 +38,9 @@ class EagerInterpreter:
         plain = tuple([None if k is None else k.without_grad for k in kinds])
         trace, values = expr.traces.get(plain), None
         if trace is None:
-            trace = Trace(expr, plain, args)
-            values = trace.first(args)
+            with errors_at_user_line():
+                trace = Trace(expr, plain, args)
+                values = trace.first(args)
             if trace.complete:
                 expr.traces[plain] = trace
         call: Callable[..., Any] = Generator(trace, _plan(trace, kinds) if record else None).generate()

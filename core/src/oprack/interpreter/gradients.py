@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from oprack.errors import NotDifferentiableError, PreconditionNotMetError
 from oprack.interpreter.kinds import kind
-from oprack.interpreter.op_expr import OpExpr
+from oprack.interpreter.tensor import Tensor, new_tensor
 from oprack.op.grad import GradOp, SlotRef
 from oprack.op.grad_desc import make_grad_ops
 from oprack.packs.manager import default_manager
@@ -21,21 +19,18 @@ if TYPE_CHECKING:
     from oprack.interpreter.node import Node
     from oprack.interpreter.trace import Trace
 
+_SHAPES = 64
 Source = tuple[str, Any]
 """("saved", position in node.saved), ("grad", position among the outputs), ("temporary", label) or ("none", None)."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One gradient op. sources: by input slot. targets: by output slot, input of the forward op, a label, or None.
-
-    exprs: by the numbers of inputs that flowed in.
-    """
+    """One gradient op. sources: by input slot. targets: by output slot, input of the forward op, a label, or None."""
 
     grad: GradOp
     sources: dict[str, list[Source]]
     targets: dict[str, list[int | str | None]]
-    exprs: dict[Any, OpExpr] = field(default_factory=dict)
 
 
 class GradPlan:
@@ -54,12 +49,11 @@ class GradPlan:
         self.outputs = [j for j in visible if (k := kinds[j]) is not None and k.differentiable]
         self.saved: list[tuple[str, int, bool]] = []
         self.steps: list[Step] = []
+        self._compiled: dict[Any, Callable[..., Any]] = {}
+        self._hollows: dict[Any, Tensor] = {}
         if self.differentiable:
             made = [g for g in make_grad_ops(info, trace.desc) if not g.restores]
-            self._positions = {
-                "in": _positions(trace.desc.inputs),
-                "out": _positions(trace.desc.outputs),
-            }
+            self.positions = {"in": _positions(trace.desc.inputs), "out": _positions(trace.desc.outputs)}
             self._build(made)
 
     @property
@@ -83,7 +77,7 @@ class GradPlan:
                 self.steps.insert(0, Step(grad, sources, targets))
 
     def _flat(self, ref: SlotRef, side: str) -> list[int]:
-        found = self._positions[side].get(ref.slot, [])
+        found = self.positions[side].get(ref.slot, [])
         return found if ref.index is None else found[ref.index : ref.index + 1]
 
     def _targets(self, ref: SlotRef) -> list[int | str | None]:
@@ -111,115 +105,66 @@ class GradPlan:
         return len(self.saved) - 1
 
     # Backward ---------------------------------------------------------------------------------------------------------
-    def run(self, node: Node, gradients: Sequence[Any], create_graph: bool) -> list[Any]:
-        """Gradients of the arguments in `wrt`, tensors or None, from those of the outputs (None = nothing flows in)."""
-        expr = self.trace.expr
-        if not self.differentiable:
-            raise NotDifferentiableError(
-                f"op {expr.type} (pack {expr.info.pack}) has no gradient, but a gradient of its result is asked for; "
-                "give it a make_grad (`empty_grad` if nothing should flow back), or detach() its inputs"
-            )
+    def run(self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], create_graph: bool) -> Sequence[Any]:
+        """Gradients of the arguments in `wrt`, tensors or None, from those of the outputs (None = nothing flows in).
+
+        apply: of the interpreter that calls the gradient ops.
+        """
+        key = (create_graph, *[g is not None for g in gradients])
+        function = self._compiled.get(key)
+        if function is None:
+            if not self.differentiable:
+                info = self.trace.expr.info
+                raise NotDifferentiableError(
+                    f"op {info.type} (pack {info.pack}) has no gradient, but a gradient of its result is asked for; "
+                    "give it a make_grad (`empty_grad` if nothing should flow back), or detach() its inputs"
+                )
+            from oprack.interpreter.backward_code import BackwardGenerator
+
+            function = self._compiled[key] = BackwardGenerator(self, key[1:], create_graph).generate()
         if node.saved is None:
             raise PreconditionNotMetError(
-                f"backward runs a second time through op {expr.type}, whose saved tensors were let go of after the "
+                f"backward runs a second time through op {node.name}, whose saved tensors were let go of after the "
                 "first; call backward(retain_graph=True) the first time"
             )
-        saved = [self._restored(node, k) for k in range(len(self.saved))]
-        temporaries: dict[str, Any] = {}
-        found: dict[int, Any] = {}
-        for step in self.steps:
-            self._run_step(step, node, saved, gradients, temporaries, found)
-        for x, out in ((x, out) for step in self.steps for x, out in step.grad.same.items()):
-            for i, j in zip(self._positions["in"].get(x, ()), self._positions["out"].get(out, ()), strict=False):
-                if i in self.wrt and i not in found and j in self.outputs:
-                    found[i] = gradients[self.outputs.index(j)]
-        return [found.get(i) for i in self.wrt]
+        found: Sequence[Any] = function(node, gradients, apply)
+        return found
 
-    def _run_step(
-        self,
-        step: Step,
-        node: Node,
-        saved: Sequence[Any],
-        gradients: Sequence[Any],
-        temporaries: dict[str, Any],
-        found: dict[int, Any],
-    ) -> None:
-        from oprack.interpreter.call import grad_expr
-        from oprack.interpreter.modes import current_mode
-
-        info = default_manager().op_info(step.grad.type)
-        by_slot: dict[str, list[Any]] = {}
-        arrived = False
-        for slot, sources in step.sources.items():
-            values = []
-            for what, which in sources:
-                if what == "saved":
-                    values.append(saved[which])
-                elif what == "temporary":
-                    values.append(temporaries.get(which))
-                else:
-                    values.append(gradients[which] if what == "grad" else None)
-            flows = sources[0][0] in ("grad", "temporary", "none")
-            arrived = arrived or (flows and any(v is not None for v in values))
-            if flows and all(v is None for v in values) and info.proto.inputs[slot].dispensable:
-                continue
-            by_slot[slot] = [
-                self._zeros(node, which) if v is None and what == "grad" else v
-                for v, (what, which) in zip(values, sources, strict=True)
-            ]
-        if not arrived:
-            return
-        expr = grad_expr(info, step, {s: len(v) for s, v in by_slot.items()})
-        args = [v for slot, _ in expr.inputs for v in by_slot[slot]]
-        results = iter(current_mode().interpreter.apply(expr, args))
-        for slot, wanted in expr.outputs:
-            for target, _ in zip(step.targets[slot], wanted, strict=True):
-                value = next(results)
-                if isinstance(target, str):
-                    temporaries[target] = value
-                elif target is not None and value is not None:
-                    found[target] = value
-
-    def _zeros(self, node: Node, which: int) -> Any:
+    def zeros(self, node: Node, which: int) -> Tensor:
         """A gradient of zeros for an output that nothing flows into."""
-        from oprack.interpreter.tensor import new_tensor
-
         k = self.trace.outputs[self.outputs[which]]
         assert k is not None
-        shape = node.shapes[which]
-        return new_tensor(self.trace.run.device.xp.zeros(shape, k.dtype), kind(LoDTensor, k.dtype, k.place))
+        array = self.trace.run.device.xp.zeros(node.shapes[which], k.dtype)
+        return new_tensor(array, kind(LoDTensor, k.dtype, k.place))
 
-    def _restored(self, node: Node, k: int) -> Any:
-        """What was saved, as a tensor."""
-        from oprack.interpreter.node import Edge
-        from oprack.interpreter.tensor import new_tensor
+    def hollow(self, k: int, entry: Any) -> Tensor:
+        """A saved tensor of which only shape and LoD are read: all its elements are one zero."""
+        side, i, _ = self.saved[k]
+        like = self.trace.kinds[i] if side == "in" else self.trace.outputs[i]
+        assert like is not None
+        shape, lod = entry
+        found = self._hollows.get((k, shape)) if not lod else None
+        if found is None:
+            xp = self.trace.run.device.xp
+            value = xp.broadcast_to(xp.zeros((), like.dtype), shape)
+            found = new_tensor(value, kind(LoDTensor, like.dtype, like.place, like.lod_level), lod)
+            if not lod:
+                if len(self._hollows) >= _SHAPES:
+                    self._hollows.clear()
+                self._hollows[k, shape] = found
+        return found
 
-        side, i, whole = self.saved[k]
-        entry = node.saved[k]
-        if entry is None:
-            return None
-        if side == "in":
-            if whole:
-                self._check_version(node, i, entry)
-                return entry
-            kind_ = self.trace.kinds[i]
-        else:
-            kind_ = self.trace.outputs[i]
-        assert kind_ is not None
-        value, lod = entry
-        if not whole:
-            value = _hollow(value, kind_.dtype, self.trace.run.device.xp)
-        elif i in node.overwritten:
-            raise self._overwritten(f"output {self.trace.names_out[i]}", node.overwritten[i])
-        tensor = new_tensor(value, kind(kind_.container, kind_.dtype, kind_.place, kind_.lod_level), lod)
-        if side == "out" and whole and i in self.outputs:
-            tensor._kind = tensor._kind.with_grad
-            tensor._node = node if len(self.outputs) == 1 else Edge(node, self.outputs.index(i))
-        return tensor
+    def check_input(self, node: Node, i: int, tensor: Tensor) -> None:
+        """Raise when a saved argument was written to since."""
+        if tensor._version != node.versions.get(i, 0):
+            name = f" ({tensor.name!r})" if tensor.name else ""
+            raise self._overwritten(f"input {self.trace.names_in[i]}{name}", tensor._written_by)
 
-    def _check_version(self, node: Node, i: int, tensor: Any) -> None:
-        if tensor._kind.tracked and tensor._version != node.versions.get(i, 0):
-            raise self._overwritten(f"input {self.trace.names_in[i]}{_named(tensor)}", tensor._written_by)
+    def check_outputs(self, node: Node) -> None:
+        """Raise when a saved output was written to since."""
+        for side, j, whole in self.saved:
+            if side == "out" and whole and j in node.overwritten:
+                raise self._overwritten(f"output {self.trace.names_out[j]}", node.overwritten[j])
 
     def _overwritten(self, what: str, by: str) -> PreconditionNotMetError:
         return PreconditionNotMetError(
@@ -228,19 +173,9 @@ class GradPlan:
         )
 
 
-def _named(tensor: Any) -> str:
-    return f" ({tensor.name!r})" if tensor.name else ""
-
-
 def _positions(slots: dict[str, list[str]]) -> dict[str, list[int]]:
     found, k = {}, 0
     for slot, names in slots.items():
         found[slot] = list(range(k, k + len(names)))
         k += len(names)
     return {s: ps for s, ps in found.items() if ps and any(n != EMPTY_VAR for n in slots[s])}
-
-
-def _hollow(shape: tuple[int, ...], dtype: Any, xp: Any) -> Any:
-    """An array of that shape on the memory of one element: of the input only the shape is read."""
-    zero = xp.zeros((), dtype)
-    return np.broadcast_to(zero, shape) if xp is np else xp.broadcast_to(zero, shape)

@@ -13,18 +13,18 @@ from oprack.layers.indexing import indexed
 
 def get_item(x: Any, index: Any) -> Any:
     """Part of x; basic indices by slice, others by gather_nd. Raises InvalidArgumentError."""
-    from oprack import functional
+    from oprack.interpreter.functions import function
 
     items = index if isinstance(index, tuple) else (index,)
     if not any(_advanced(i) for i in items):
         return indexed(x, tuple(_basic(i) for i in items))
     where = _places(x, items)
-    return functional.gather_nd(x.reshape([-1]), where[..., None])
+    return function("gather_nd")(x.reshape([-1]), where[..., None])
 
 
 def set_item(x: Any, index: Any, value: Any) -> None:
     """Replace part of x: the elements at these places become those of `value`, by scatter on the flat tensor."""
-    from oprack import functional
+    from oprack.interpreter.functions import function
     from oprack.interpreter.tensor import to_tensor
 
     where = _places(x, index if isinstance(index, tuple) else (index,))
@@ -40,7 +40,7 @@ def set_item(x: Any, index: Any, value: Any) -> None:
     if new.shape != where.shape:
         new = new + type(x).like(np.zeros(where.shape), new)
     flat = x.reshape([-1])
-    flat_new = functional.scatter(flat, where.reshape(-1), new.reshape([-1]), overwrite=True)
+    flat_new = function("scatter")(flat, where.reshape(-1), new.reshape([-1]), overwrite=True)
     result = flat_new.reshape(list(x.shape))
     x._overwrite(result._value, result._node, "x[...] = value")
 

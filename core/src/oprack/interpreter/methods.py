@@ -32,13 +32,30 @@ def _call(op_type: str) -> Callable[..., Any]:
     return found
 
 
+def _scaled(x: Any, scale: float, bias: float) -> Any:
+    return (made.get("scale") or _call("scale"))(x, scale=scale, bias=bias)
+
+
+# x op number, and number op x where it differs, as one `scale`
+_BY_NUMBER: dict[str, tuple[Callable[[Any, float], Any], Callable[[Any, float], Any] | None]] = {
+    "add": (lambda x, n: _scaled(x, 1.0, n), lambda x, n: _scaled(x, 1.0, n)),
+    "sub": (lambda x, n: _scaled(x, 1.0, -n), lambda x, n: _scaled(x, -1.0, n)),
+    "mul": (lambda x, n: _scaled(x, n, 0.0), lambda x, n: _scaled(x, n, 0.0)),
+    "truediv": (lambda x, n: _scaled(x, 1.0 / n, 0.0) if n else NotImplemented, None),
+}
+
+
 def _operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`a op b` and `b op a`: at once for two tensors of one dtype, else as operators on Variables do it."""
     general = getattr(Operators, f"__{name}__")
     reversed_ = getattr(Operators, f"__r{name}__", None)
+    by_number, number_by = _BY_NUMBER.get(name, (None, None))
 
     def forward(self: Any, other: Any) -> Any:
         kind = getattr(other, "_kind", None)
+        if (type(other) is float or type(other) is int) and by_number is not None and self._kind.differentiable:
+            found = by_number(self, float(other))
+            return general(self, other) if found is NotImplemented else found
         if kind is not None and kind.dtype is self._kind.dtype:
             return (made.get(op_type) or _call(op_type))(self, other)
         if kind is None and not isinstance(other, _NUMBERS):
@@ -48,6 +65,8 @@ def _operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[...
         return general(self, other)
 
     def backward(self: Any, other: Any) -> Any:
+        if type(other) in (float, int) and number_by is not None and self._kind.differentiable:
+            return number_by(self, float(other))
         if not isinstance(other, _NUMBERS):
             other = _array_operand(self, other)
             if other is NotImplemented:
@@ -115,7 +134,7 @@ class TensorMethods(Operators):
         """x[2], x[1:3], x[..., 0], x[None], x[mask], x[[0, 2]]; gradients flow back through it."""
         from oprack.interpreter.index import get_item
 
-        return get_item(self, index)
+        return get_item(self, index)  # type: ignore[no-any-return]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write into this tensor; recorded when it, or the value, wants a gradient."""

@@ -95,15 +95,20 @@ def result_class(op_type: str, slots: tuple[str, ...]) -> Any:
 
 def attr_key(attrs: Mapping[str, Any]) -> Any:
     """Attributes as something that hashes, the same for values that make the same op."""
-    return tuple((name, _frozen(value)) for name, value in attrs.items())
+    key = []
+    for name, value in attrs.items():
+        kind = type(value)
+        # 0.0 and -0.0 are equal but not the same, and True is equal to 1
+        if not (kind is str or ((kind is float or kind is int) and value)):
+            value = _frozen(value)
+        key.append((name, value))
+    return tuple(key)
 
 
 def _frozen(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return tuple(map(_frozen, value))
-    if value is True or value is False:
-        return repr(value)
-    return repr(value) if value == 0 else value  # 0.0 and -0.0 are equal, but not the same
+        return tuple([_frozen(v) for v in value])
+    return repr(value) if value == 0 or value is True else value
 
 
 def default_outputs(proto: OpProto, asked: Mapping[str, int], count: int) -> Wanted:

@@ -12,7 +12,7 @@ from oprack.errors import InvalidArgumentError, OprackError
 from oprack.interpreter.devices import context, pool
 from oprack.interpreter.kinds import CPU, Kind, kind_of_value
 from oprack.interpreter.op_expr import OpExpr
-from oprack.layers.call_site import user_line
+from oprack.layers.append import errors_at_user_line
 from oprack.op.desc_infer import infer_op
 from oprack.packs.manager import default_manager
 from oprack.runtime.kernel_operator import OperatorWithKernel, create_operator
@@ -130,14 +130,8 @@ class Trace:
         for name, arg in zip(self.names_in, args, strict=True):
             if name != EMPTY_VAR:
                 scope.var(name).value = held(arg)
-        try:
-            with np.errstate(all="ignore"):
-                self.operator.run(scope, self.run)
-        except OprackError as error:
-            where = user_line()
-            if where and "\n  at File " not in str(error):
-                error.args = (f"{error}\n  at {where}", *error.args[1:])
-            raise
+        with errors_at_user_line(), np.errstate(all="ignore"), self.run.device.activate():
+            self.operator.run(scope, self.run)
         found = []
         for name in self.names_out:
             var = scope.find_var(name) if name != EMPTY_VAR else None

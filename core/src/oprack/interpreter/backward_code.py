@@ -1,0 +1,141 @@
+"""Generates the function that computes the gradients of a recorded call's arguments."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+
+from oprack.interpreter.gradients import GradPlan, Source, Step
+from oprack.interpreter.kinds import kind
+from oprack.interpreter.node import Edge
+from oprack.interpreter.op_expr import OpExpr
+from oprack.interpreter.tensor import Tensor
+from oprack.packs.manager import default_manager
+
+_number = count()
+
+
+class BackwardGenerator:
+    """Generates `back(node, gradients, apply)`.
+
+    present: which of the outputs a gradient flows into. create_graph: saved outputs are given with their own record.
+    In the code v is a saved tensor, g a gradient that flows in, t a temporary, d a gradient that is found.
+    """
+
+    def __init__(self, plan: GradPlan, present: Sequence[bool], create_graph: bool) -> None:
+        self.plan, self.present, self.create_graph = plan, present, create_graph
+        self._names: dict[str, Any] = {"Tensor": Tensor, "Edge": Edge, "plan": plan}
+        self._found: set[str] = set()
+        self._ready: set[str] = set()
+
+    def generate(self) -> Callable[..., Any]:
+        """The function, with its code where tracebacks find it."""
+        body: list[str] = []
+        for n, step in enumerate(self.plan.steps):
+            body += self._step(n, step)
+        body += self._same()
+        results = [f"d{i}" if f"d{i}" in self._found else "None" for i in self.plan.wrt]
+        body.append(f"return ({', '.join(results)},)")
+        lines = ["s = node.saved"]
+        if any(side == "out" and whole for side, _, whole in self.plan.saved):
+            lines.append("if node.overwritten: plan.check_outputs(node)")
+        source = "def back(node, gradients, apply):\n" + "".join(f"    {line}\n" for line in [*lines, *body])
+        filename = f"<gradient of {self.plan.trace.expr.type} {next(_number)}>"
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        exec(compile(source, filename, "exec"), self._names)
+        return self._names.pop("back")  # type: ignore[no-any-return]
+
+    def _step(self, n: int, step: Step) -> list[str]:
+        """A gradient op's call; nothing when no gradient flows into it."""
+        info = default_manager().op_info(step.grad.type)
+        lines: list[str] = []
+        by_slot: dict[str, list[str]] = {}
+        arrived = False
+        for slot, sources in step.sources.items():
+            flows = sources[0][0] != "saved"
+            here = [self._is_here(s) for s in sources]
+            arrived = arrived or (flows and any(here))
+            if flows and not any(here) and slot in info.proto.inputs and info.proto.inputs[slot].dispensable:
+                continue
+            by_slot[slot] = [self._text(s, h, lines) for s, h in zip(sources, here, strict=True)]
+        if not arrived:
+            return []
+        attrs = info.checker.check(step.grad.attrs) if info.checker is not None else dict(step.grad.attrs)
+        inputs = tuple((slot, len(by_slot[slot])) for slot in info.proto.inputs if by_slot.get(slot))
+        outputs = tuple(
+            (slot, tuple(t is not None for t in step.targets[slot]))
+            for slot in info.proto.outputs
+            if any(t is not None for t in step.targets.get(slot, ()))
+        )
+        self._names[f"E{n}"] = OpExpr(info, attrs, inputs, outputs, flat=True)
+        args = [text for slot, _ in inputs for text in by_slot[slot]]
+        targets: list[str] = []
+        for slot, _ in outputs:
+            for t in step.targets[slot]:
+                name = "_" if t is None else f"t_{n}_{len(targets)}" if isinstance(t, str) else f"d{t}"
+                if isinstance(t, str):
+                    self._names[f"label {t}"] = name
+                targets.append(name)
+                self._found.add(name)
+        lines.append(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = apply(E{n}, ({', '.join(args)},))")
+        return lines
+
+    def _is_here(self, source: Source) -> bool:
+        what, which = source
+        if what == "grad":
+            return bool(self.present[which])
+        return what == "saved" or (what == "temporary" and f"label {which}" in self._names)
+
+    def _text(self, source: Source, here: bool, lines: list[str]) -> str:
+        what, which = source
+        if what == "saved":
+            return self._saved(which, lines)
+        if what == "temporary":
+            return str(self._names[f"label {which}"]) if here else "None"
+        if what == "none":
+            return "None"
+        return f"gradients[{which}]" if here else f"plan.zeros(node, {which})"
+
+    def _saved(self, k: int, lines: list[str]) -> str:
+        """Lines that make a tensor of what was saved; its name."""
+        plan, trace = self.plan, self.plan.trace
+        side, i, whole = plan.saved[k]
+        like = trace.kinds[i] if side == "in" else trace.outputs[i]
+        if like is None:
+            return "None"
+        name = f"v{k}"
+        if name in self._ready:
+            return name
+        self._ready.add(name)
+        if not whole:
+            lines.append(f"{name} = plan.hollow({k}, s[{k}])")
+            return name
+        if side == "in":
+            lines.append(f"{name} = s[{k}]")
+            lines.append(f"if {name}._memory is not None: plan.check_input(node, {i}, {name})")
+            return name
+        recorded = self.create_graph and i in plan.outputs
+        plain = kind(like.container, like.dtype, like.place, like.lod_level)
+        self._names[f"K{k}"] = plain.with_grad if recorded else plain
+        lines += [f"{name} = Tensor()", f"{name}._kind = K{k}"]
+        if like.lod_level:
+            lines.append(f"{name}._value, {name}._lod = s[{k}]")
+        else:
+            lines.append(f"{name}._value = s[{k}]")
+        node = "node" if len(plan.outputs) == 1 else f"Edge(node, {plan.outputs.index(i)})" if recorded else ""
+        lines.append(f"{name}._node = {node if recorded else 'None'}")
+        return name
+
+    def _same(self) -> list[str]:
+        """Inputs that have the gradient of an output without any op."""
+        plan = self.plan
+        lines = []
+        for x, out in ((x, out) for step in plan.steps for x, out in step.grad.same.items()):
+            pairs = zip(plan.positions["in"].get(x, ()), plan.positions["out"].get(out, ()), strict=False)
+            for i, j in pairs:
+                if i in plan.wrt and f"d{i}" not in self._found and j in plan.outputs:
+                    lines.append(f"d{i} = gradients[{plan.outputs.index(j)}]")
+                    self._found.add(f"d{i}")
+        return lines
