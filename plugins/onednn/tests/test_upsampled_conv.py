@@ -6,6 +6,8 @@ import numpy as np
 import oprack
 import pytest
 from oprack.errors import InvalidArgumentError
+from oprack.inference import Config, create_predictor
+from oprack.io import save_inference_model
 from oprack.ir import optimize, select_passes
 from oprack.program import Program
 from oprack.testing import PassCase, check_passes
@@ -192,3 +194,17 @@ def test_maps_that_do_not_fit_together():
     feeds = {"a": normal(1, 4, 3, 3), "b": normal(1, 4, 5, 6), "w": normal(8, 4, 3, 3)}
     with pytest.raises(InvalidArgumentError, match="differ in N, H or W"):
         oprack.Executor().run(program, feeds, ["y"])
+
+
+def test_in_a_predictor(tmp_path):
+    """Its parameters are constant, and what is made of them is kept for every shape."""
+    case = pyramid(2, conv_bias=True)
+    program, scope = case.build()
+    save_inference_model(tmp_path / "model", program, list(case.feeds), case.fetches(), scope)
+    predictor = create_predictor(Config(str(tmp_path / "model.pdmodel"), str(tmp_path / "model.pdiparams")))
+    assert predictor.get_input_names() == list(case.feeds)
+    for n, width in ((2, 1), (2, 2), (1, 1), (2, 1)):
+        feeds = {k: np.tile(v[:n], (1, 1, 1, width if k[0] == "p" else 1)) for k, v in case.feeds.items()}
+        (want,) = oprack.Executor().run(program, feeds, case.fetches(), scope)
+        (got,) = predictor.run(list(feeds.values()))
+        np.testing.assert_allclose(got, want, **CLOSE)

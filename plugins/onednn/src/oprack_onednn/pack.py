@@ -59,6 +59,14 @@ def oprack_passes(register):
         reorders_sums=True,
     )
     register.pass_(
+        "onednn_pair_conv2d_transpose",
+        f"{__package__}.passes.conv_transpose_pair:pair_conv2d_transpose",
+        place="cpu",
+        library="onednn",
+        after=["onednn_fuse_conv2d"],
+        reorders_sums=True,
+    )
+    register.pass_(
         "onednn_upsampled_conv2d",
         f"{__package__}.passes.upsampled_conv:upsampled_conv2d",
         place="cpu",

@@ -8,13 +8,13 @@ the first of j side by side (the image is padded by one pixel on both sides), an
 
 from __future__ import annotations
 
-import threading
-import weakref
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
 import numpy as np
+
+from oprack_onednn.kernels._derived import Derived
 
 # [results, taps of the small kernel, taps of the convolution]
 _FULL = np.eye(3, dtype=np.float32)[None]
@@ -100,21 +100,4 @@ def expanded(w: np.ndarray, factor: int) -> np.ndarray:
     return np.concatenate(rows)
 
 
-class Expanded:
-    """What `expanded` makes of constant weights, for as long as they live."""
-
-    def __init__(self) -> None:
-        self._entries: dict[tuple[int, int], tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
-        self._lock = threading.Lock()
-
-    def get(self, w: np.ndarray, factor: int) -> np.ndarray:
-        key = (id(w), factor)
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None or entry[0]() is not w:
-                rows = expanded(w, factor)
-                entry = self._entries[key] = (weakref.ref(w, lambda _: self._entries.pop(key, None)), rows)
-            return entry[1]
-
-
-EXPANDED = Expanded()
+EXPANDED = Derived(expanded)

@@ -1,0 +1,153 @@
+"""onednn_conv2d_transpose_pair: two products per pixel, and one copy that puts the tiles of tiles in their places."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_onednn import _c
+from oprack_onednn.callsite import Planned, call_site
+from oprack_onednn.kernels import activation, conv_transpose, elementwise  # noqa: F401  (steps of the op)
+from oprack_onednn.kernels._derived import Derived, DerivedWeights
+from oprack_onednn.kernels._steps import Step, after, chain
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
+from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
+from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.served import plain_step, served, step
+
+# Bytes of tiles between the products: what stays in a core's cache.
+_BETWEEN = 1 << 19
+_VECTOR = 16
+
+
+def tile_matrix(w, copies):
+    """Filter [K, L, lh, lw] as a matrix that makes of each of `copies` rows [K] side by side its tile [lh, lw, L]."""
+    k = w.shape[0]
+    tile = w.transpose(0, 2, 3, 1).reshape(k, -1)
+    matrix = np.zeros((copies, k, copies, tile.shape[1]), w.dtype)
+    matrix[range(copies), :, range(copies)] = tile
+    return matrix.reshape(copies * k, -1)
+
+
+_MATRICES = Derived(tile_matrix)
+
+
+class _Product:
+    """Rows times a constant matrix, and what follows, for any number of rows; the matrix as most rows like it."""
+
+    def __init__(self, rows, inputs, outputs, bias, post_ops):
+        self.inputs, self.outputs, self.attributes = inputs, outputs, chain(post_ops)[0]
+        self.row = MemoryDesc.strided((1, outputs)) if bias else None
+        self.layout = MemoryDesc.any((inputs, outputs))
+        self.layout = self.desc(rows).desc(_c.QUERY_WEIGHTS_MD)
+        self.memory = {}
+
+    def desc(self, rows):
+        source, result = MemoryDesc.strided((rows, self.inputs)), MemoryDesc.strided((rows, self.outputs))
+        return PrimitiveDesc("matmul", LIBRARY.engine, source, self.layout, self.row, result, self.attributes)
+
+    def add(self, plan, rows, source, result):
+        """Append it for some rows. source, result: give memory of a layout."""
+        plan.add(
+            self.desc(rows),
+            {
+                **self.memory,
+                _c.SRC: source(MemoryDesc.strided((rows, self.inputs))),
+                _c.DST: result(MemoryDesc.strided((rows, self.outputs))),
+            },
+        )
+
+
+class PairPlan(Planned):
+    """One shape. A narrow second product takes all pixels of a tile at once: its columns would not fill a vector."""
+
+    def __init__(self, x, w, bias, next_w, next_bias, post_ops, next_post_ops):
+        parameters = [p for p in (w, bias, next_w, next_bias) if p is not None]
+        if not (x.size and w.size and next_w.size):
+            raise NotServedError("an empty tensor")
+        if not all(is_constant(p) and p.flags.c_contiguous for p in parameters):
+            raise NotServedError("parameters that may change")
+        n, c, height, width = x.shape
+        _, k, kh, kw = w.shape
+        _, outputs, lh, lw = next_w.shape
+        self.shape = (n, outputs, height * kh * lh, width * kw * lw)
+        pixels, taps, tile = n * height * width, kh * kw, lh * lw * outputs
+        copies = taps if tile < _VECTOR else 1
+        strided, plan = MemoryDesc.strided, Plan()
+        self.plan, self.weights = plan, {}
+        rows = max(1, min(pixels, _BETWEEN // (4 * taps * k)))
+        source = channels_last_desc(x.shape)
+        given = plan.input(image_desc(x))
+        first = _Product(rows, c, taps * k, bias is not None, post_ops)
+        self._parameters(first, bias, 1, taps)
+        second = _Product(rows * taps // copies, copies * k, copies * tile, next_bias is not None, next_post_ops)
+        self._parameters(second, next_bias, copies, copies * lh * lw)
+        look, memory = (plan.same, given) if given.desc == source else (plan.alias, plan.reorder(given, source))
+        between, result = plan.temporary(strided((rows, taps * k))), plan.temporary(strided((pixels, taps * tile)))
+        for start in range(0, pixels, rows):
+            count = min(rows, pixels - start)
+            first.add(plan, count, partial(look, memory, offset=4 * start * c), partial(plan.alias, between))
+            target = partial(plan.alias, result, offset=4 * start * taps * tile)
+            second.add(plan, count * taps // copies, partial(plan.alias, between), target)
+        sizes = {"n": n, "h": height, "w": width, "kh": kh, "kw": kw, "lh": lh, "lw": lw, "k": outputs}
+        steps = dict(zip(sizes, contiguous_strides(list(sizes.values())), strict=True))
+        order = ("n", "h", "kh", "lh", "w", "kw", "lw", "k")
+        shape = [sizes[d] for d in order]
+        tiles = plan.alias(result, strided(shape, [steps[d] for d in order]))
+        plan.reorder(tiles, plan.output(strided(shape)))
+
+    def _parameters(self, product, bias, copies, times):
+        """Add a product's matrix and bias to the inputs. copies: on the matrix's diagonal. times: of the bias."""
+        matrix, external = MemoryDesc.strided((product.inputs, product.outputs)), self.plan.external
+        self.weights[len(external)] = DerivedWeights(_MATRICES, (copies,), matrix, product.layout)
+        product.memory[_c.WEIGHTS] = self.plan.input(product.layout)
+        if bias is not None:
+            shape = (times, bias.size)
+            self.weights[len(external)] = Weights(MemoryDesc.strided(shape, (0, 1)), MemoryDesc.strided(shape))
+            product.memory[_c.BIAS] = self.plan.input(product.row)
+
+
+def _find(attrs, x, w, bias, next_w, next_bias):
+    post_ops = tuple(attrs["post_ops"]), tuple(attrs["next_post_ops"])
+    known = tuple(p is not None and is_constant(p) for p in (w, bias, next_w, next_bias))
+    key = ("conv2d_transpose_pair", x.shape, x.strides, w.shape, next_w.shape, bias is None, next_bias is None, known)
+    return THREAD.plan((*key, *post_ops), PairPlan, x, w, bias, next_w, next_bias, *post_ops)
+
+
+def _run(attrs, *arrays):
+    plan = _find(attrs, *arrays) if LIBRARY.usable() else None
+    return by_steps(*arrays, attrs, step) if plan is None else plan.run(*arrays)
+
+
+def _prepare(call):
+    attrs = call.attrs
+
+    def find(*arrays):
+        return _find(attrs, *arrays, *[None] * (5 - len(arrays)))
+
+    def otherwise(*arrays):
+        return _run(attrs, *arrays, *[None] * (5 - len(arrays)))
+
+    return call_site(find, otherwise)
+
+
+@served("onednn_conv2d_transpose_pair", prepare=_prepare)
+def conv_transpose_pair(Input, Filter, Bias=None, NextFilter=None, NextBias=None, *, ctx):
+    return _run(ctx.attrs, Input, Filter, Bias, NextFilter, NextBias)
+
+
+@kernel("onednn_conv2d_transpose_pair", place="cpu", dtypes=FLOATS)
+def plain_conv_transpose_pair(Input, Filter, Bias=None, NextFilter=None, NextBias=None, *, ctx):
+    return by_steps(Input, Filter, Bias, NextFilter, NextBias, ctx.attrs, plain_step)
+
+
+def by_steps(x, w, bias, next_w, next_bias, attrs, run):
+    """One transposed convolution after the other, each with what follows it."""
+    for filter, row, post_ops in ((w, bias, attrs["post_ops"]), (next_w, next_bias, attrs["next_post_ops"])):
+        own = Step.of("conv2d_transpose", strides=list(filter.shape[2:]))
+        x = after(run("conv2d_transpose", {"Input": x, "Filter": filter}, own), 1, row, None, post_ops, run)
+    return x

@@ -1,0 +1,45 @@
+"""Two transposed convolutions in a row whose tiles do not overlap become one op, without an image between them."""
+
+from __future__ import annotations
+
+from oprack.ir import fusion
+
+from oprack_onednn.library import LIBRARY
+
+_TYPES = ("onednn_conv2d_transpose", "conv2d_transpose")
+
+
+def _makes_tiles(op):
+    """Whether each pixel becomes a tile of its own."""
+    w, groups = op.input("Filter"), op.attr("groups", 1)
+    plain = op.attr("data_format", "NCHW") != "NHWC" and op.attr("padding_algorithm", "EXPLICIT") != "SAME"
+    if not plain or groups != 1 or w.shape is None or op.attr("dilations", [1, 1]) != [1, 1]:
+        return False
+    if any(op.attr("paddings", [0, 0])) or any(op.attr("output_padding", [])) or op.attr("output_size", []):
+        return False
+    return list(w.shape[2:]) == list(op.attr("strides", [1, 1])) and op.input("Input").dtype == "float32"
+
+
+def _pair(p):
+    def tiles(x, w, bias):
+        return p.op(_TYPES, Input=x, Filter=p.param(w), Bias=p.param(bias, optional=True), where=_makes_tiles)
+
+    first = tiles("x", "w", "b")
+    second = tiles(first, "v", "d")
+
+    def build(m):
+        one, two = m.op_of(first), m.op_of(second)
+        attrs = {"post_ops": one.attr("post_ops", []), "next_post_ops": two.attr("post_ops", [])}
+        more = {slot: m[name] for slot, name in (("Bias", "b"), ("NextBias", "d")) if m.has(name)}
+        slots = {"Input": m["x"], "Filter": m["w"], "NextFilter": m["v"]}
+        return m.op("onednn_conv2d_transpose_pair", attrs=attrs, **slots, **more)
+
+    return second, build
+
+
+_PAIR = fusion("onednn_pair_conv2d_transpose")(_pair)
+
+
+def pair_conv2d_transpose(graph):
+    """Pairs of transposed convolutions, where oneDNN serves this process."""
+    return _PAIR(graph) if LIBRARY.usable() else 0
