@@ -6,6 +6,8 @@ together, all for as many steps as the longest: what comes past the end of a seq
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from oprack_onednn import _c
@@ -63,8 +65,9 @@ class Block:
                 fixed += map(address, (self.best[t], self.emission[t], self.best[t + 1], self.back[t]))
             self._plans.append(BoundPlan(plan, fixed))
 
-    def run(self, steps, follow):
-        """The first steps; follow: address of the transitions as `pairs` gives them."""
+    def run(self, steps, pairs):
+        """The first steps; pairs: what `_pairs` made of the transitions."""
+        follow = address(pairs)
         for plan in self._plans[: -(-steps // _BOUND)]:
             plan.run(follow)
 
@@ -82,76 +85,88 @@ _PAIRS = FromConstants(_pairs)
 
 @served("crf_decoding")
 def crf_decoding(Emission, Transition, Label=None, Length=None, *, ctx):
-    tags = Emission.shape[-1]
+    emission = np.ascontiguousarray(Emission).reshape(-1, Emission.shape[-1])
     if Length is None:
         lod = ctx.lod("Emission")
-        offsets = np.array(lod[-1] if lod else [0])
-        first, lengths = offsets[:-1], np.diff(offsets)
+        offsets = lod[-1] if lod else [0]
+        path = _by_offsets(emission, Transition, offsets)
     else:
         batch, width = Emission.shape[:2]
-        first, lengths = np.arange(batch) * width, Length.reshape(-1).astype(np.int64)
+        lengths = Length.reshape(-1).astype(np.int64)
         if len(lengths) != batch or (lengths < 0).any() or (lengths > width).any():
             return NotImplemented
-    emission = np.ascontiguousarray(Emission).reshape(-1, tags)
-    path = np.zeros(len(emission), np.int64)
-    order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
-    size = _together(len(order))
-    block = THREAD.plan(("viterbi", size, tags), Block, size, tags) if size else None
-    if block is None:
+        path = _decode_all(emission, Transition, np.arange(batch) * width, lengths)
+    if path is None:
         return NotImplemented
-    pairs = _PAIRS((Transition,), size)
-    for at in range(0, len(order), size):
-        group = order[at : at + size]
-        if size == 1:
-            start = int(first[group[0]])
-            rows = slice(start, start + int(lengths[group[0]]))
-            _decode_one(block, pairs, emission[rows], Transition, path[rows])
-            continue
-        if len(group) < size:
-            group = np.append(group, np.repeat(group[-1], size - len(group)))
-        _decode(block, pairs, emission, Transition, first[group], lengths[group], path)
     if Label is not None:
         path = (path == Label.reshape(-1)).astype(np.int64)
-    path = path.reshape(Emission.shape[:2] if Length is not None else (-1, 1))
+    path = path.reshape(-1, 1) if Length is None else path.reshape(batch, width)
     if Label is not None and Length is not None:
-        path *= np.arange(path.shape[1]) < lengths[:, None]
+        path *= np.arange(width) < lengths[:, None]
     return path
 
 
-def _together(count):
-    """How many of some sequences go together: many for speed, few so that they are about as long as each other."""
-    if count <= 2:
-        return min(count, 1)
-    if count <= 8:
-        return count
-    return 16 if count < 64 else 32 if count < 128 else 64
+def _block(n, tags):
+    return THREAD.plan(("viterbi", n, tags), Block, n, tags)
 
 
-def _decode_one(block, pairs, emission, transition, path):
-    """Write the path of one sequence with rows `emission`."""
-    follow, steps, tags = address(pairs), len(emission), emission.shape[1]
-    best, back = block.best, b""
-    np.add(emission[0], transition[0], out=best[0, 0])
-    last = 0
+def _by_offsets(emission, transition, offsets):
+    """Paths of sequences with these offsets; None when oneDNN does not serve them."""
+    if len(offsets) > 3 or offsets[-1] == 0:
+        ends = np.array(offsets)
+        return _decode_all(emission, transition, ends[:-1], np.diff(ends))
+    block = _block(1, emission.shape[1])
+    if block is None:
+        return None
+    path, pairs = np.empty(len(emission), np.int64), _PAIRS((transition,), 1)
+    for start, end in pairwise(offsets):
+        if end > start:
+            path[start:end] = _decode_one(block, pairs, emission[start:end], transition)
+    return path
+
+
+def _decode_all(emission, transition, first, lengths):
+    """The path of every row, 0 outside of the sequences; None when oneDNN does not serve it."""
+    order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+    # many together are faster, but all go as many steps as the longest of them
+    count = len(order)
+    size = count if count <= 8 else 16 if count < 64 else 32 if count < 128 else 64
+    block = _block(size, emission.shape[1]) if size else None
+    if block is None:
+        return None
+    path, pairs = np.zeros(len(emission), np.int64), _PAIRS((transition,), size)
+    for at in range(0, count, size):
+        group = order[at : at + size]
+        if len(group) < size:
+            group = np.append(group, np.repeat(group[-1], size - len(group)))
+        _decode(block, pairs, emission, transition, first[group], lengths[group], path)
+    return path
+
+
+def _decode_one(block, pairs, emission, transition):
+    """Labels of one sequence with rows `emission`. pairs: the transitions as the block takes them."""
+    best, back, tags = block.best, b"", emission.shape[1]
+    steps, last = len(emission), 0
+    np.add(emission[0], transition[0], best[0, 0])
     for start in range(1, steps, _STEPS):
-        best[0] = best[last]  # of the block before
+        if last:
+            best[0] = best[last]
         last = min(_STEPS, steps - start)
         block.emission[:last, 0] = emission[start : start + last]
-        block.run(last, follow)
+        block.run(last, pairs)
         back += block.back[:last].tobytes()
     label = int((best[last, 0] + transition[1]).argmax())
     labels = [label]
     for at in range(len(back) - tags, -1, -tags):
         label = back[at + label]
         labels.append(label)
-    path[:] = labels[::-1]
+    return labels[::-1]
 
 
 def _decode(block, pairs, emission, transition, first, lengths, path):
     """Write the paths of sequences, longest first."""
     n, tags = len(first), emission.shape[1]
-    follow, last = address(pairs), lengths - 1
-    steps = int(lengths[0])
+    last, steps = lengths - 1, int(lengths[0])
     # past its end a sequence stays at its last row
     rows = first + np.minimum(np.arange(steps)[:, None], last)
     back = np.empty((steps, n * tags), np.uint8)
@@ -166,7 +181,7 @@ def _decode(block, pairs, emission, transition, first, lengths, path):
             block.emission[:count] = emission[rows[start : start + count]].transpose(0, 2, 1)
         else:
             emission.take(rows[start : start + count], axis=0, out=block.emission[:count], mode="clip")
-        block.run(count, follow)
+        block.run(count, pairs)
         back[start : start + count] = block.back[:count]
         ends = np.flatnonzero((last >= start) & (last < start + count))
         at = last[ends] - start + 1
