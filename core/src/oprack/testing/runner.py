@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from oprack.errors import OprackError
+from oprack.errors import GraphError, OprackError
+from oprack.ir import Pass, optimize, select_passes
+from oprack.packs.manager import default_manager
+from oprack.program import Program
 from oprack.runtime import Checks, Executor
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
 from oprack.testing.cases import FileCase, Stage, compare
@@ -23,16 +28,41 @@ def missing_ops(case: FileCase, stage: Stage, manager: Any) -> list[str]:
 
 def run_case(case: FileCase, stage: Stage, executor: Executor) -> dict[str, Any]:
     """Values by variable, of everything the case expects. Raises what the executor raises."""
-    program = case.program(stage)
-    scope, feed = Scope(), {}
-    for name, value in case.inputs(stage).items():
-        if name in case.persistable or isinstance(value, SelectedRows):
-            scope.var(name).set(copied(value))
-        else:
-            feed[name] = value
+    program, held, feed = _split(case, stage)
     names = [e.name for e in _fetched(case, stage)]
-    values = executor.run(program, feed, names, scope, return_numpy=False)
+    values = executor.run(program, feed, names, _hold(Scope(), held), return_numpy=False)
     return dict(zip(names, map(_as_array_object, values), strict=True))
+
+
+def _split(case: FileCase, stage: Stage) -> tuple[Program, dict[str, Any], dict[str, Any]]:
+    """Program, the inputs that a scope has to hold, and those that are fed."""
+    inputs = case.inputs(stage)
+    held = {n: v for n, v in inputs.items() if n in case.persistable or isinstance(v, SelectedRows)}
+    return case.program(stage), held, {n: v for n, v in inputs.items() if n not in held}
+
+
+def _with_constants(case: FileCase) -> tuple[Program, dict[str, Any], dict[str, Any]]:
+    """As _split of the forward program, with dense inputs but the first one as parameters."""
+    program, held, feed = _split(case, "forward")
+    for name, value in list(feed.items())[1:]:
+        if isinstance(value, LoDTensor) and not value.lod:
+            program.global_block().vars[name].persistable = True
+            held[name] = feed.pop(name)
+    return program, held, feed
+
+
+def _hold(scope: Scope, held: Mapping[str, Any]) -> Scope:
+    """Put copies of values into a scope."""
+    for name, value in held.items():
+        scope.var(name).set(copied(value))
+    return scope
+
+
+@lru_cache(maxsize=2)
+def _passes_by_excluded(manager: Any) -> dict[tuple[str, ...], list[Pass]]:
+    """Passes for inference by the kernel libraries that are left out: none of them, and all."""
+    libraries = tuple(sorted(manager.libraries()))
+    return {x: select_passes(manager=manager, excluded_libraries=x) for x in ((), libraries)}
 
 
 def _fetched(case: FileCase, stage: Stage) -> list[Any]:
@@ -86,7 +116,9 @@ def _matches_numeric(value: Any, numeric: np.ndarray) -> bool:
 
 
 def check_case(case: FileCase, stage: Stage, manager: Any = None) -> list[str]:
-    """Run a case on the reference path and twice prepared; what differs from Paddle, or between the paths."""
+    """Run a case on the reference path, twice prepared, and as the passes leave it; what differs from Paddle, or
+    between the paths.
+    """
     reference = Executor(prepared=False, checks=CHECKS, manager=manager)
     try:
         got = run_case(case, stage, reference)
@@ -103,6 +135,37 @@ def check_case(case: FileCase, stage: Stage, manager: Any = None) -> list[str]:
             for name, value in got.items()
             if not _identical(value, again[name])
         ]
+    return found if found or stage != "forward" else check_rewritten(case, got, manager)
+
+
+def check_rewritten(case: FileCase, plain: Mapping[str, Any], manager: Any = None) -> list[str]:
+    """Run the forward program of a case as a plan after all passes, with every kernel library and without any.
+
+    Once all inputs are fed, and once all but the first are parameters, which passes may take for constants. Returns
+    what differs from `plain`, the outputs of the program as it is, by more than the case's tolerances.
+    """
+    manager = manager or default_manager()
+    found = []
+    for excluded, passes in _passes_by_excluded(manager).items():
+        where = f"after the passes without {', '.join(excluded)}" if excluded else "after all passes"
+        executor = Executor(manager=manager, excluded_libraries=excluded)
+        for constants in (False, True):
+            program, held, feed = _with_constants(case) if constants else _split(case, "forward")
+            scope, names = _hold(Scope(), held), [e.name for e in _fetched(case, "forward")]
+            try:
+                optimized = optimize(program.desc, scope, keep=names, passes=passes, manager=manager, debug=True)
+                for _ in range(2):  # traced, then as a plan
+                    _hold(scope, held)
+                    values = executor.run(optimized.program, feed, names, scope, return_numpy=False)
+            except (GraphError, OprackError) as error:
+                found.append(f"{where}: {type(error).__name__}: {error}")
+                continue
+            found += [f"{where}: {r.name} failed: {r.error}" for r in optimized.reports if r.error]
+            if case.stochastic:
+                continue
+            for expected, value in zip(_fetched(case, "forward"), map(_as_array_object, values), strict=True):
+                reason = compare(replace(expected, value=plain[expected.name]), value)
+                found += [f"{expected.name} {where} {reason}"] if reason else []
     return found
 
 
