@@ -151,8 +151,8 @@ class Buffers:
         """The size of the buffers for arrays of so many bytes; 0 when they are too small to be kept."""
         if nbytes < self._smallest:
             return 0
-        step = 1 << (nbytes - 1).bit_length() - 2
-        return -(-nbytes // step) * step  # at most a quarter is wasted
+        # few sizes: the sooner memory is used again, the more of it is still in the caches
+        return int(1 << (nbytes - 1).bit_length())
 
     def take(self, shape: Sequence[int]) -> np.ndarray:
         """An uninitialised float32 array."""
