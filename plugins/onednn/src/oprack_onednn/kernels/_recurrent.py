@@ -25,6 +25,7 @@ from oprack_onednn.plan import THREAD, BoundPlan, Plan
 GATES = {"gru": (3, 3), "lbr_gru": (3, 4), "lstm": (4, 4), "relu": (1, 1), "tanh": (1, 1)}
 _BOTH = 3
 _DIRECTIONS = {(False,): 1, (True,): 2, (False, True): _BOTH}
+_LINE = 16  # float32 in a cache line
 # plans that a layer keeps for a thread, and threads for which it keeps any
 _PLANS, _SETTINGS = 512, 16
 # above this many sequences a primitive does one step: joining several saves nothing
@@ -46,7 +47,7 @@ class Layer:
 
     def __init__(self, cell: str, w_input: np.ndarray, w_state: np.ndarray, bias: np.ndarray) -> None:
         self.cell = cell
-        self._arrays = [np.ascontiguousarray(a, np.float32) for a in (w_input, w_state, bias)]
+        self._arrays = [_aligned(a) for a in (w_input, w_state, bias)]
         self.directions, self.inputs, _, self.size = w_input.shape
         self._plans: dict[object, dict[Any, BoundPlan | None]] = {}
 
@@ -64,6 +65,15 @@ class Layer:
     def weights(self, direction: int, d: int) -> list[int]:
         """Addresses of the weights of direction d, or of both."""
         return [address(a if direction == _BOTH else a[d : d + 1]) for a in self._arrays]
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    """A copy that begins with a cache line, so that no vector of a row lies in two."""
+    raw = np.empty(array.size + _LINE, np.float32)
+    start = -address(raw) % (4 * _LINE) // 4
+    copy = raw[start : start + array.size].reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 class FromConstants:
