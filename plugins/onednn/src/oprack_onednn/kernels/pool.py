@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from oprack_onednn import _c
+from oprack_onednn.callsite import Planned, call_site
+from oprack_onednn.kernels._steps import Step
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import address, channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc, dims
@@ -59,12 +61,12 @@ class PoolShape:
         return PrimitiveDesc("pooling_forward", *arguments)
 
 
-class PoolPlan:
+class PoolPlan(Planned):
     """Pooling of one shape."""
 
     def __init__(self, x, *attrs):
         geo = PoolShape(x.shape, *attrs)
-        self.shape = geo.shape
+        self.shape, self.weights = geo.shape, {}
         plan = self.plan = Plan()
         given = plan.input(image_desc(x))
         result = plan.output(geo.target)
@@ -92,40 +94,49 @@ def build_grad(x, dy, *attrs):
     return plan
 
 
-@served("pool2d")
-def pool(
-    X, *, pooling_type, ksize, strides, paddings, padding_algorithm, global_pooling, ceil_mode, exclusive, adaptive,
-    data_format, ctx,
-):  # fmt: skip
-    if X.size < Limits.eltwise or X.ndim != 4:
-        return NotImplemented
-    last = data_format == "NHWC"
+_ATTRS = (
+    "pooling_type", "ksize", "strides", "paddings", "padding_algorithm", "global_pooling", "ceil_mode", "exclusive",
+    "adaptive",
+)  # fmt: skip
+
+
+def _known(attrs):
+    return tuple(tuple(v) if isinstance(v, list) else v for v in map(attrs.__getitem__, _ATTRS))
+
+
+def find_plan(x, attrs):
+    """The plan for images [N, C, H, W]; None when NumPy should do it."""
+    if x.size < Limits.eltwise or x.ndim != 4:
+        return None
+    return THREAD.plan(("pool2d", x.shape, x.strides, attrs), PoolPlan, x, *attrs)
+
+
+def _prepare(call):
+    """Pooling of images in the program's order of dims."""
+    if call.attrs["data_format"] == "NHWC":
+        return None
+    attrs, context = _known(call.attrs), Step(call.op_type, call.attrs)
+    return call_site(lambda x: find_plan(x, attrs), lambda x: pool(x, ctx=context))
+
+
+@served("pool2d", prepare=_prepare)
+def pool(X, *, ctx):
+    last = ctx.attrs["data_format"] == "NHWC" and X.ndim == 4
     x = X.transpose(0, 3, 1, 2) if last else X
-    attrs = (
-        pooling_type, tuple(ksize), tuple(strides), tuple(paddings), padding_algorithm, global_pooling, ceil_mode,
-        exclusive, adaptive,
-    )  # fmt: skip
-    found = THREAD.plan(("pool2d", x.shape, x.strides, attrs), PoolPlan, x, *attrs)
-    if found is None:
+    plan = find_plan(x, _known(ctx.attrs))
+    if plan is None:
         return NotImplemented
-    y = empty_image(found.shape)
-    found.plan.run(THREAD, address(x), address(y))
+    y = plan.run(x)
     return y.transpose(0, 2, 3, 1) if last else y
 
 
 @served("pool2d_grad")
-def pool_grad(
-    X, Out_grad, *, pooling_type, ksize, strides, paddings, padding_algorithm, global_pooling, ceil_mode, exclusive,
-    adaptive, data_format, ctx,
-):  # fmt: skip
+def pool_grad(X, Out_grad, *, ctx):
     if X.size < Limits.eltwise or X.ndim != 4:
         return NotImplemented
-    last = data_format == "NHWC"
+    last = ctx.attrs["data_format"] == "NHWC"
     x, dy = (a.transpose(0, 3, 1, 2) if last else a for a in (X, Out_grad))
-    attrs = (
-        pooling_type, tuple(ksize), tuple(strides), tuple(paddings), padding_algorithm, global_pooling, ceil_mode,
-        exclusive, adaptive,
-    )  # fmt: skip
+    attrs = _known(ctx.attrs)
     plan = THREAD.plan(("pool2d_grad", x.shape, x.strides, dy.shape, dy.strides, attrs), build_grad, x, dy, *attrs)
     if plan is None:
         return NotImplemented
