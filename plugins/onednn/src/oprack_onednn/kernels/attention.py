@@ -7,8 +7,9 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
+from oprack_onednn.callsite import call_site
+from oprack_onednn.kernels._rows import RowMajorPlan
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS, address
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import served
@@ -23,10 +24,11 @@ def _by_heads(array, heads):
     return (batch, heads, length, width // heads), (s, width // heads, t, 1)
 
 
-class AttentionPlan:
+class AttentionPlan(RowMajorPlan):
     """Scores stay in scratch memory; the context is written head beside head, as the next product wants it."""
 
     def __init__(self, q, k, v, mask, heads, alpha):
+        self.weights = {}
         (q_shape, q_strides), (k_shape, k_strides), (v_shape, v_strides) = (_by_heads(a, heads) for a in (q, k, v))
         batch, _, rows, _ = q_shape
         columns, width = v_shape[2:]
@@ -48,10 +50,10 @@ class AttentionPlan:
         plan = self.plan = Plan()
         arguments = {_c.SRC: plan.input(query), _c.WEIGHTS: plan.input(keys)}
         factor = plan.input(values)
-        result = plan.output(context)
         between = arguments[_c.DST] = plan.temporary(scores)
         seen_flat = plan.alias(between, flat)
         shift = None if added is None else plan.input(added)
+        result = plan.output(context)
         if shift is not None and separate is None:
             arguments[_c.POST_OP * (2 if alpha != 1 else 1) | _c.SRC_1] = shift
         plan.add(first, arguments)
@@ -77,21 +79,31 @@ class AttentionPlan:
         return product, PrimitiveDesc("binary", engine, _c.BINARY_ADD, scores, added, scores, Attributes())
 
 
-@served("onednn_attention")
+def _find(q, k, v, mask, heads, alpha):
+    if not (q.size and k.size and v.size) or not (mask is None or mask.flags.c_contiguous):
+        return None
+    added = None if mask is None else (1,) * (4 - mask.ndim) + mask.shape
+    key = ("attention", q.shape, q.strides, k.shape, k.strides, v.shape, v.strides, added, heads, alpha)
+    return THREAD.plan(key, AttentionPlan, q, k, v, added, heads, alpha)
+
+
+def _prepare(call):
+    heads, alpha = call.attrs["heads"], call.attrs["alpha"]
+
+    def find(q, k, v, mask=None):
+        return _find(q, k, v, mask, heads, alpha)
+
+    def otherwise(q, k, v, mask=None):
+        found = find(q, k, v, mask) if LIBRARY.usable() else None
+        return attention(q, k, v, mask, heads=heads, alpha=alpha) if found is None else found.run(q, k, v, mask)
+
+    return call_site(find, otherwise, (0, 1, 2, 3) if call.given("Mask") else (0, 1, 2))
+
+
+@served("onednn_attention", prepare=_prepare)
 def onednn_attention(Q, K, V, Mask=None, *, heads, alpha, ctx):
-    if not (Q.size and K.size and V.size):
-        return NotImplemented
-    if Mask is not None:
-        Mask = np.ascontiguousarray(Mask).reshape((1,) * (4 - Mask.ndim) + Mask.shape)
-    mask = None if Mask is None else Mask.shape
-    key = ("attention", Q.shape, Q.strides, K.shape, K.strides, V.shape, V.strides, mask, heads, alpha)
-    found = THREAD.plan(key, AttentionPlan, Q, K, V, mask, heads, alpha)
-    if found is None:
-        return NotImplemented
-    out = BUFFERS.take(found.shape)
-    masks = () if Mask is None else (address(Mask),)
-    found.plan.run(THREAD, address(Q), address(K), address(V), address(out), *masks)
-    return out
+    found = _find(Q, K, V, Mask, heads, alpha)
+    return NotImplemented if found is None else found.run(Q, K, V, Mask)
 
 
 @kernel("onednn_attention", place="cpu", dtypes=FLOATS)

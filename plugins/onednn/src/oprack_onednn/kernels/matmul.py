@@ -8,25 +8,30 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
+from oprack_onednn.callsite import call_site
 from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of a fused product)
-from oprack_onednn.kernels._steps import Step, after
-from oprack_onednn.kernels.conv import chain
+from oprack_onednn.kernels._rows import RowMajorPlan, rows_of
+from oprack_onednn.kernels._steps import Step, after, chain
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS, Weights, address, is_constant
+from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import Limits, plain_step, served, step
 
 
-class ProductPlan:
-    """x [*batch, m, k] times y [*batch, k, n] of one rank, with any strides; y may be constant and then is packed."""
+# Products of two arrays -----------------------------------------------------------------------------------------------
+class ProductPlan(RowMajorPlan):
+    """x [*batch, m, k] times y [*batch, k, n] of one rank, with any strides; y may be constant and then is packed.
 
-    def __init__(self, x, y, alpha, constant):
+    shape: of the result, with the same elements as [*batch, m, n].
+    """
+
+    def __init__(self, x, y, alpha, constant, shape):
         batch = tuple(max(a, b) for a, b in zip(x.shape[:-2], y.shape[:-2], strict=True))
-        self.shape = (*batch, x.shape[-2], y.shape[-1])
+        self.shape = (*batch, x.shape[-2], y.shape[-1]) if shape is None else shape
         attributes = Attributes([("eltwise", _c.ELTWISE["linear"], alpha, 0.0)] if alpha != 1 else ())
         source, weights = (MemoryDesc.strided(a.shape, element_strides(a)) for a in (x, y))
-        result = MemoryDesc.strided(self.shape)
+        result = MemoryDesc.strided((*batch, x.shape[-2], y.shape[-1]))
         wanted = MemoryDesc.any(y.shape) if constant else weights
         plan = self.plan = Plan()
         given = plan.input(source)
@@ -37,10 +42,10 @@ class ProductPlan:
             source = MemoryDesc.strided(x.shape)
             wanted = wanted if constant else MemoryDesc.strided(y.shape)
             desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, None, result, attributes)
-        self.weights = None
+        self.weights = {}
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         if constant:
-            self.weights = Weights(weights, chosen)
+            self.weights[1] = Weights(weights, chosen)
             factor = plan.input(chosen)
         else:
             factor = plan.input(weights)
@@ -49,121 +54,179 @@ class ProductPlan:
         plan.add(desc, {_c.SRC: given, _c.WEIGHTS: factor, _c.DST: plan.output(result)})
 
 
-def product(x, y, parameter, alpha=1.0):
-    """alpha x y of arrays with two dims or more; parameter: the array that y is a view of, which may be constant.
+def find_product(x, y, alpha=1.0, shape=None, constant=False):
+    """The plan for alpha x y of arrays with two dims or more; None when NumPy should do it.
 
-    None when NumPy should do it.
+    shape: of the result, when it has other dims than x and y. constant: whether nobody can write to y.
     """
     k, n = x.shape[-1], y.shape[-1]
     if k != y.shape[-2] or math.prod(x.shape) * n < Limits.product or not (x.size and y.size):
         return None
-    lead = x.shape[:-1]
     if y.ndim == 2 and x.ndim > 2 and x.flags.c_contiguous:
+        shape = (*x.shape[:-1], n) if shape is None else shape
         x = x.reshape(-1, k)  # one matrix for the whole batch
     elif x.ndim != y.ndim:
         rank = max(x.ndim, y.ndim)
         x, y = (a.reshape((1,) * (rank - a.ndim) + a.shape) if a.ndim < rank else a for a in (x, y))
     if any(a != b and 1 not in (a, b) for a, b in zip(x.shape[:-2], y.shape[:-2], strict=True)):
         return None
-    constant = is_constant(parameter)
-    key = ("product", x.shape, x.strides, y.shape, y.strides, alpha, constant)
-    found = THREAD.plan(key, ProductPlan, x, y, alpha, constant)
-    if found is None:
+    key = ("product", x.shape, x.strides, y.shape, y.strides, alpha, constant, shape)
+    return THREAD.plan(key, ProductPlan, x, y, alpha, constant, shape)
+
+
+def product(x, y, alpha=1.0):
+    """alpha x y of arrays with two dims or more, neither of them constant; None when NumPy should do it."""
+    found = find_product(x, y, alpha)
+    return None if found is None else found.run(x, y)
+
+
+def _find_matmul(x, y, trans_x, trans_y, alpha=1.0):
+    """The plan of matmul_v2, which takes arrays of one dim, too."""
+    if x.size * y.size < Limits.product or not x.ndim or not y.ndim:
         return None
-    weights = found.weights
-    out = BUFFERS.take(found.shape)
-    found.plan.run(THREAD, address(x), address(y) if weights is None else weights.address(parameter), address(out))
-    return out if x.ndim > 2 else out.reshape(*lead, n)
+    left = x.reshape(1, -1) if x.ndim == 1 else x.swapaxes(-1, -2) if trans_x else x
+    right = y.reshape(-1, 1) if y.ndim == 1 else y.swapaxes(-1, -2) if trans_y else y
+    shape = None
+    if 1 in (x.ndim, y.ndim):
+        batch = left.shape[:-2] if y.ndim == 1 else right.shape[:-2]
+        shape = (*batch, *left.shape[-2:-1] * (x.ndim > 1), *right.shape[-1:] * (y.ndim > 1))
+    return find_product(left, right, alpha, shape, is_constant(y))
 
 
-def _factors(X, Y, trans_x, trans_y):
-    """Views with at least two dims, ready to be multiplied."""
-    x = X.reshape(1, -1) if X.ndim == 1 else X.swapaxes(-1, -2) if trans_x else X
-    y = Y.reshape(-1, 1) if Y.ndim == 1 else Y.swapaxes(-1, -2) if trans_y else Y
-    return x, y
+def _find_mul(x, y, x_rows, y_rows):
+    """The plan of mul, which makes matrices of its arrays."""
+    if not (x.size and y.size and x.flags.c_contiguous and y.flags.c_contiguous):
+        return None
+    left, right = (a.reshape(math.prod(a.shape[:r]), -1) for a, r in ((x, x_rows), (y, y_rows)))
+    return find_product(left, right, 1.0, (*x.shape[:x_rows], *y.shape[y_rows:]), is_constant(y))
 
 
-@served("matmul_v2")
-def matmul_v2(X, Y, *, trans_x, trans_y, ctx):
-    if X.size * Y.size < Limits.product or not X.ndim or not Y.ndim:
-        return NotImplemented
-    out = product(*_factors(X, Y, trans_x, trans_y), Y)
-    if out is None:
-        return NotImplemented
-    if X.ndim > 1 and Y.ndim > 1:
-        return out
-    rows, columns = out.shape[-2:]
-    return out.reshape((*out.shape[:-2], *(() if X.ndim == 1 else (rows,)), *(() if Y.ndim == 1 else (columns,))))
+def _finder(op_type, attrs):
+    """A function of X and Y that gives their plan."""
+    if op_type == "mul":
+        rows = attrs["x_num_col_dims"], attrs["y_num_col_dims"]
+        return lambda x, y: _find_mul(x, y, *rows)
+    if op_type == "matmul_v2":
+        flags = attrs["trans_x"], attrs["trans_y"]
+        return lambda x, y: _find_matmul(x, y, *flags)
+    if op_type == "matmul":
+        flags = attrs["transpose_X"], attrs["transpose_Y"], attrs["alpha"]
+        plain = attrs["head_number"] == 1
+        return lambda x, y: _find_matmul(x, y, *flags) if plain and min(x.ndim, y.ndim) > 1 else None
+    return lambda x, y: find_product(x, y, 1.0, None, is_constant(y))
 
 
-@served("matmul")
-def matmul(X, Y, *, transpose_X, transpose_Y, alpha, head_number, ctx):
-    if head_number != 1 or X.ndim < 2 or Y.ndim < 2 or X.size * Y.size < Limits.product:
-        return NotImplemented
-    out = product(*_factors(X, Y, transpose_X, transpose_Y), Y, alpha)
-    return NotImplemented if out is None else out
+def _prepare(call):
+    """One place for a constant Y, whose address stays, and one for any other."""
+    find, context = _finder(call.op_type, call.attrs), Step(call.op_type, call.attrs)
+
+    def otherwise(x, y):
+        found = find(x, y) if LIBRARY.usable() else None
+        return plain_step(call.op_type, {"X": x, "Y": y}, context) if found is None else found.run(x, y)
+
+    weighted, both = call_site(find, otherwise), call_site(find, otherwise, (0, 1))
+
+    def run(X, Y):
+        flags = Y.flags
+        return weighted(X, Y) if flags.owndata and not flags.writeable else both(X, Y)
+
+    return run
 
 
-@served("bmm")
+def _run(X, Y, ctx):
+    found = _finder(ctx.op_type, ctx.attrs)(X, Y)
+    return NotImplemented if found is None else found.run(X, Y)
+
+
+@served("matmul_v2", prepare=_prepare)
+def matmul_v2(X, Y, *, ctx):
+    return _run(X, Y, ctx)
+
+
+@served("matmul", prepare=_prepare)
+def matmul(X, Y, *, ctx):
+    return _run(X, Y, ctx)
+
+
+@served("bmm", prepare=_prepare)
 def bmm(X, Y, *, ctx):
-    out = product(X, Y, Y)
-    return NotImplemented if out is None else out
+    return _run(X, Y, ctx)
 
 
-@served("mul")
-def mul(X, Y, *, x_num_col_dims, y_num_col_dims, ctx):
-    if not (X.flags.c_contiguous and Y.flags.c_contiguous):
-        return NotImplemented
-    x = X.reshape(math.prod(X.shape[:x_num_col_dims]), -1) if X.size else X
-    y = Y.reshape(math.prod(Y.shape[:y_num_col_dims]), -1) if Y.size else Y
-    if x.ndim != 2 or y.ndim != 2:
-        return NotImplemented
-    out = product(x, y, Y)
-    if out is None:
-        return NotImplemented
-    return out.reshape(*X.shape[:x_num_col_dims], *Y.shape[y_num_col_dims:])
+@served("mul", prepare=_prepare)
+def mul(X, Y, *, ctx):
+    return _run(X, Y, ctx)
 
 
-class FusedPlan:
-    """x [m, k] times y [k, n], with bias [n], residual [m, n] and post-ops."""
+# A product with what follows it ---------------------------------------------------------------------------------------
+class FusedPlan(RowMajorPlan):
+    """x, m rows that are `apart` elements from each other, times y [k, n], with bias [n], residual and post-ops.
 
-    def __init__(self, m, y_shape, y_strides, constant, bias, residual, post_ops):
+    residual: None, or what rows_of says of it.
+    """
+
+    def __init__(self, shape, m, apart, y_shape, y_strides, constant, bias, residual, post_ops):
+        self.shape = shape
         k, n = y_shape
-        source, result = MemoryDesc.strided((m, k)), MemoryDesc.strided((m, n))
+        source, result = MemoryDesc.strided((m, k), (apart, 1)), MemoryDesc.strided((m, n))
         weights = MemoryDesc.strided(y_shape, y_strides)
         row = MemoryDesc.strided((1, n)) if bias else None
         attributes, at = chain(post_ops, result)
         wanted = MemoryDesc.any(y_shape) if constant else weights
         desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
-        self.weights = Weights(weights, chosen) if constant else None
+        self.weights = {1: Weights(weights, chosen)} if constant else {}
         plan = self.plan = Plan()
         memory = {_c.SRC: plan.input(source), _c.WEIGHTS: plan.input(chosen)}
         if bias:
             memory[_c.BIAS] = plan.input(row)
         if at is not None:
-            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = plan.input(result)
+            # a post-op reads what is without gaps
+            added = plan.input(MemoryDesc.strided((m, n), (residual[2], 1)))
+            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if residual[2] == n else plan.reorder(added, result)
         memory[_c.DST] = plan.output(result)
         plan.add(desc, memory)
 
 
-@served("onednn_matmul")
-def onednn_matmul(X, Y, Bias=None, Residual=None, *, x_num_col_dims, post_ops, ctx):
-    rows = x_num_col_dims if x_num_col_dims > 0 else X.ndim - 1
-    shape = (*X.shape[:rows], Y.shape[1])
-    m = math.prod(X.shape[:rows])
-    others = [a for a in (Bias, Residual) if a is not None]
-    simple = X.flags.c_contiguous and Y.flags.c_contiguous and all(a.flags.c_contiguous for a in others)
-    if simple and m * Y.size >= Limits.product and X.size and (Residual is None or Residual.shape == shape):
-        constant = is_constant(Y)
-        key = (m, Y.shape, element_strides(Y), constant, Bias is not None, Residual is not None, tuple(post_ops))
-        found = THREAD.plan(("fused", *key), FusedPlan, *key)
-        if found is not None:
-            out = BUFFERS.take(shape)
-            weights = address(Y) if found.weights is None else found.weights.address(Y)
-            found.plan.run(THREAD, address(X), weights, *map(address, others), address(out))
-            return out
-    return by_steps(X, Y, Bias, Residual, ctx.attrs, step)
+def _find_fused(x, y, bias, residual, rows, post_ops):
+    if rows < 1:
+        rows = x.ndim - 1
+    shape = (*x.shape[:rows], y.shape[1])
+    seen = rows_of(x, rows)
+    added = None if residual is None else rows_of(residual)
+    if seen is None or not x.size or seen[0] * y.size < Limits.product or not y.flags.c_contiguous:
+        return None
+    if (bias is not None and not bias.flags.c_contiguous) or (residual is not None and residual.shape != shape):
+        return None
+    if seen[1] != y.shape[0] or (residual is not None and added is None):
+        return None
+    key = (shape, seen[0], seen[2], y.shape, element_strides(y), is_constant(y), bias is not None, added, post_ops)
+    return THREAD.plan(("fused", *key), FusedPlan, *key)
+
+
+def _run_fused(x, y, bias, residual, attrs):
+    found = None
+    if LIBRARY.usable():
+        found = _find_fused(x, y, bias, residual, attrs["x_num_col_dims"], tuple(attrs["post_ops"]))
+    return by_steps(x, y, bias, residual, attrs, step) if found is None else found.run(x, y, bias, residual)
+
+
+def _prepare_fused(call):
+    attrs = call.attrs
+    rows, post_ops = attrs["x_num_col_dims"], tuple(attrs["post_ops"])
+
+    def find(x, y, bias=None, residual=None):
+        return _find_fused(x, y, bias, residual, rows, post_ops)
+
+    def otherwise(x, y, bias=None, residual=None):
+        return _run_fused(x, y, bias, residual, attrs)
+
+    return call_site(find, otherwise, (0, 3) if call.given("Residual") else (0,))
+
+
+@served("onednn_matmul", prepare=_prepare_fused)
+def onednn_matmul(X, Y, Bias=None, Residual=None, *, ctx):
+    return _run_fused(X, Y, Bias, Residual, ctx.attrs)
 
 
 @kernel("onednn_matmul", place="cpu", dtypes=FLOATS)

@@ -24,12 +24,12 @@ def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx):
     left, right = _matrix(x, trans_x), _matrix(y, trans_y)
     dx = dy = None
     if ctx.wants("X@GRAD"):
-        dx = product(right, _matrix(g, True), g) if trans_x else product(g, _matrix(right, True), g)
+        dx = product(right, _matrix(g, True)) if trans_x else product(g, _matrix(right, True))
         if dx is None:
             return NotImplemented
         dx = dx.reshape(X.shape)
     if ctx.wants("Y@GRAD"):
-        dy = product(_matrix(g, True), left, g) if trans_y else product(_matrix(left, True), g, g)
+        dy = product(_matrix(g, True), left) if trans_y else product(_matrix(left, True), g)
         if dy is None:
             return NotImplemented
     return dx, dy
@@ -42,8 +42,8 @@ def mul_grad(X, Y, Out_grad, *, x_num_col_dims, y_num_col_dims, ctx):
     x = X.reshape(math.prod(X.shape[:x_num_col_dims]), -1)
     y = Y.reshape(math.prod(Y.shape[:y_num_col_dims]), -1)
     g = Out_grad.reshape(x.shape[0], y.shape[1])
-    dx = product(g, y.T, g) if ctx.wants("X@GRAD") else None
-    dy = product(x.T, g, g) if ctx.wants("Y@GRAD") else None
+    dx = product(g, y.T) if ctx.wants("X@GRAD") else None
+    dy = product(x.T, g) if ctx.wants("Y@GRAD") else None
     if (dx is None and ctx.wants("X@GRAD")) or (dy is None and ctx.wants("Y@GRAD")):
         return NotImplemented
     return dx if dx is None else dx.reshape(X.shape), dy if dy is None else dy.reshape(Y.shape)

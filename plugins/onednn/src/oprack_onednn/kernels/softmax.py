@@ -5,22 +5,29 @@ from __future__ import annotations
 import math
 
 from oprack_onednn import _c
+from oprack_onednn.callsite import call_site
+from oprack_onednn.kernels._rows import RowMajorPlan
+from oprack_onednn.kernels._steps import Step
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, address
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, served
+from oprack_onednn.served import Limits, plain_step, served
+
+_ALGORITHMS = {"softmax": _c.SOFTMAX_ACCURATE, "log_softmax": _c.SOFTMAX_LOG}
 
 
-def build(shape, algorithm):
-    """Plan for [outer, n, inner], over the middle dim."""
-    desc = MemoryDesc.strided(shape)
-    primitive = PrimitiveDesc(
-        "softmax_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, algorithm, desc, desc, 1, Attributes()
-    )
-    plan = Plan()
-    plan.add(primitive, {_c.SRC: plan.input(desc), _c.DST: plan.output(desc)})
-    return plan
+class SoftmaxPlan(RowMajorPlan):
+    """Over the middle dim of [outer, n, inner], or the last of [outer, n]. shape: of the result."""
+
+    def __init__(self, around, algorithm, shape):
+        self.shape, self.weights = shape, {}
+        desc = MemoryDesc.strided(around)
+        primitive = PrimitiveDesc(
+            "softmax_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, algorithm, desc, desc, 1, Attributes()
+        )
+        plan = self.plan = Plan()
+        plan.add(primitive, {_c.SRC: plan.input(desc), _c.DST: plan.output(desc)})
 
 
 def build_grad(shape, algorithm):
@@ -42,16 +49,33 @@ def _around(shape, axis):
     return (math.prod(shape[:axis]), shape[axis], *([inner] if inner > 1 else []))
 
 
-def apply(X, axis, out, algorithm):
-    if X.size < Limits.eltwise or not X.ndim or not X.size or not X.flags.c_contiguous:
+def _find(x, axis, algorithm):
+    if x.size < Limits.eltwise or not x.ndim or not x.size or not x.flags.c_contiguous:
+        return None
+    around = _around(x.shape, axis)
+    return THREAD.plan(("softmax", around, x.shape, algorithm), SoftmaxPlan, around, algorithm, x.shape)
+
+
+def _prepare(call):
+    axis, algorithm, context = call.attrs["axis"], _ALGORITHMS[call.op_type], Step(call.op_type, call.attrs)
+
+    def find(x):
+        return _find(x, axis, algorithm)
+
+    def otherwise(x):
+        return plain_step(call.op_type, {"X": x}, context)
+
+    return call_site(find, otherwise)
+
+
+def _run(x, axis, out, algorithm):
+    found = _find(x, axis, algorithm)
+    if found is None:
         return NotImplemented
-    shape = _around(X.shape, axis)
-    plan = THREAD.plan(("softmax", shape, algorithm), build, shape, algorithm)
-    if plan is None:
-        return NotImplemented
-    y = BUFFERS.take(X.shape) if out is None or out.strides != X.strides else out
-    plan.run(THREAD, address(X), address(y))
-    return y
+    if out is None or out.strides != x.strides:
+        return found.run(x)
+    found.plan.run(THREAD, address(x), address(out))
+    return out
 
 
 def apply_grad(y, dy, axis, algorithm):
@@ -66,14 +90,14 @@ def apply_grad(y, dy, axis, algorithm):
     return dx
 
 
-@served("softmax")
+@served("softmax", prepare=_prepare)
 def softmax(X, *, axis, out=None, ctx):
-    return apply(X, axis, out, _c.SOFTMAX_ACCURATE)
+    return _run(X, axis, out, _c.SOFTMAX_ACCURATE)
 
 
-@served("log_softmax")
+@served("log_softmax", prepare=_prepare)
 def log_softmax(X, *, axis, out=None, ctx):
-    return apply(X, axis, out, _c.SOFTMAX_LOG)
+    return _run(X, axis, out, _c.SOFTMAX_LOG)
 
 
 @served("softmax_grad", least="binary")

@@ -1,0 +1,40 @@
+"""Plans whose result is a row-major array, and arrays seen as rows that may be apart in memory."""
+
+from __future__ import annotations
+
+from oprack_onednn.callsite import Planned
+from oprack_onednn.memory import FLOAT, Outlet
+from oprack_onednn.native import contiguous_strides
+
+
+class RowMajorPlan(Planned):
+    """As Planned; shape: of the row-major result."""
+
+    def outlet(self):
+        return Outlet(self.shape, tuple(FLOAT.itemsize * s for s in contiguous_strides(self.shape)))
+
+
+def rows_of(array, count=-1):
+    """(m, k, elements from one row to the next) of an array whose first `count` dims are rows; None for other strides.
+
+    count: default: all but the last.
+    """
+    lead, last = array.shape[:count], array.shape[count:]
+    width = 1
+    for n, stride in zip(reversed(last), reversed(array.strides[count:]), strict=True):
+        if n != 1 and stride != array.itemsize * width:
+            return None
+        width *= n
+    m = step = 1
+    for n, stride in zip(reversed(lead), reversed(array.strides[:count]), strict=True):
+        if n == 1:
+            continue
+        if m == 1:
+            step = stride
+        elif stride != step * m:
+            return None
+        m *= n
+    if m == 1:
+        return m, width, width
+    apart, rest = divmod(step, array.itemsize)
+    return None if rest or apart < width else (m, width, apart)
