@@ -1,0 +1,189 @@
+"""Call sites: what stays the same is set once, and everything that may change is noticed."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from oprack.kernel.kernel_call import KernelCall
+from oprack_onednn import callsite
+from oprack_onednn.kernels import conv, pointwise, pool, squeeze_excite
+from oprack_onednn.kernels._steps import Step
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import is_channels_last
+from oprack_onednn.plan import THREAD, BoundPlan
+
+CLOSE = dict(rtol=2e-5, atol=2e-5)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
+
+
+def constant(*shape, seed=0):
+    array = normal(*shape, seed=seed)
+    array.flags.writeable = False
+    return array
+
+
+def call_of(op_type, given=("Input", "Filter"), **attrs):
+    return KernelCall(op_type, Step.of(op_type, **attrs).attrs, {slot: (np.float32,) for slot in given}, np)
+
+
+def convolution(**attrs):
+    """A prepared convolution, and the kernel that it stands for."""
+    call = call_of("onednn_conv2d", paddings=[1, 1], **attrs)
+    return conv._prepare_fused(call), lambda *arrays: conv.by_steps(
+        *arrays, *[None] * (4 - len(arrays)), call.attrs, conv.plain_step
+    )
+
+
+@pytest.fixture
+def bindings(monkeypatch):
+    """How often a plan was bound."""
+    made = []
+
+    class Counted(BoundPlan):
+        def __init__(self, *args):
+            made.append(args)
+            super().__init__(*args)
+
+    monkeypatch.setattr(callsite, "BoundPlan", Counted)
+    return made
+
+
+def test_a_plan_is_bound_once_for_each_shape(bindings):
+    site, plain = convolution(post_ops=["relu"])
+    w, b = constant(8, 5, 3, 3), constant(8)
+    for shape in [(2, 5, 7, 6), (1, 5, 9, 9)]:
+        for seed in range(3):
+            x = normal(*shape, seed=seed)
+            np.testing.assert_allclose(site(x, w, b), plain(x, w, b), **CLOSE)
+    x = normal(2, 7, 6, 5).transpose(0, 3, 1, 2)
+    np.testing.assert_allclose(site(x, w, b), plain(x, w, b), **CLOSE)
+    assert len(bindings) == 3
+
+
+def test_results_do_not_share_memory():
+    site, plain = convolution()
+    w, xs = constant(8, 5, 3, 3), [normal(1, 5, 60, 60, seed=i) for i in range(4)]
+    results = [site(x, w) for x in xs]
+    for x, y in zip(xs, results, strict=True):
+        np.testing.assert_allclose(y, plain(x, w), **CLOSE)
+
+
+def test_other_parameters_are_noticed(bindings):
+    site, plain = convolution()
+    x, b = normal(2, 5, 7, 6), constant(8)
+    for seed in (0, 1, 0):
+        w = constant(8, 5, 3, 3, seed=seed)
+        np.testing.assert_allclose(site(x, w, b), plain(x, w, b), **CLOSE)
+    assert len(bindings) == 3
+
+
+def test_parameters_that_may_change_are_not_kept(bindings):
+    site, plain = convolution()
+    x, w = normal(2, 5, 7, 6), normal(8, 5, 3, 3)
+    for _ in range(2):
+        np.testing.assert_allclose(site(x, w), plain(x, w), **CLOSE)
+        w += 1
+    assert not bindings
+
+
+def test_a_residual_in_any_layout():
+    call = call_of("onednn_conv2d", ("Input", "Filter", "Residual"), post_ops=["residual", "relu"])
+    site, w = conv._prepare_fused(call), constant(8, 5, 1, 1)
+    for seed, turn in ((0, False), (1, True), (2, False)):
+        x, r = normal(2, 5, 7, 6, seed=seed), normal(2, 8, 7, 6, seed=seed)
+        r = np.ascontiguousarray(r.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2) if turn else r
+        want = conv.by_steps(x, w, None, r, call.attrs, conv.plain_step)
+        np.testing.assert_allclose(site(x, w, None, r), want, **CLOSE)
+
+
+def test_another_thread_and_another_number_of_threads(bindings):
+    site, plain = convolution()
+    x, w = normal(2, 5, 40, 40), constant(8, 5, 3, 3)
+    want, got = plain(x, w), [site(x, w)]
+    thread = threading.Thread(target=lambda: got.append(site(x, w)))
+    thread.start()
+    thread.join()
+    with THREAD.limited(LIBRARY.num_threads() + 1):
+        got += [site(x, w), site(x, w)]
+    got.append(site(x, w))
+    for y in got:
+        np.testing.assert_allclose(y, want, **CLOSE)
+    assert len(got) == 5 and len(bindings) == 3
+
+
+def test_only_so_many_shapes_are_kept(monkeypatch, bindings):
+    monkeypatch.setattr(callsite, "_SHAPES", 2)
+    site, plain = convolution()
+    w = constant(8, 5, 3, 3)
+    for size in (5, 6, 7, 5):
+        x = normal(1, 5, size, size)
+        np.testing.assert_allclose(site(x, w), plain(x, w), **CLOSE)
+    assert len(bindings) == 4
+
+
+def test_shapes_that_onednn_does_not_serve():
+    site, _ = convolution()
+    assert site(normal(0, 5, 6, 6), constant(8, 5, 3, 3)).shape == (0, 8, 6, 6)
+
+
+def test_a_library_that_stops_to_serve(monkeypatch):
+    site, plain = convolution()
+    x, w = normal(2, 5, 7, 6), constant(8, 5, 3, 3)
+    site(x, w)
+    monkeypatch.setattr(LIBRARY, "ready", False)
+    monkeypatch.setattr(LIBRARY, "problem", "as a test wants it")
+    monkeypatch.setattr(LIBRARY, "threads_revision", LIBRARY.threads_revision + 1)
+    monkeypatch.setattr(BoundPlan, "run", lambda *a: pytest.fail("oneDNN ran"))
+    np.testing.assert_allclose(site(x, w), plain(x, w), **CLOSE)
+
+
+@pytest.mark.parametrize("op_type", ["conv2d", "depthwise_conv2d"])
+def test_a_convolution_alone(op_type, bindings):
+    groups = 6 if op_type == "depthwise_conv2d" else 1
+    site = conv._prepare(call_of(op_type, groups=groups))
+    x, w = normal(2, 6, 7, 6), constant(12, 6 // groups, 3, 3)
+    y, step = site(x, w), Step.of("conv2d", groups=groups)
+    np.testing.assert_allclose(y, conv.plain_step("conv2d", {"Input": x, "Filter": w}, step), **CLOSE)
+    assert is_channels_last(y) and len(bindings) == 1
+    assert conv._prepare(call_of(op_type, data_format="NHWC")) is None
+
+
+def test_pooling(any_size, bindings):
+    attrs = dict(pooling_type="avg", ksize=[2, 2], strides=[2, 2])
+    site, x = pool._prepare(call_of("pool2d", ("X",), **attrs)), normal(2, 6, 8, 8)
+    np.testing.assert_allclose(site(x), x.reshape(2, 6, 4, 2, 4, 2).mean(axis=(3, 5)), **CLOSE)
+    assert len(bindings) == 1
+    assert pool._prepare(call_of("pool2d", ("X",), data_format="NHWC")) is None
+
+
+def test_squeeze_and_excitation(bindings):
+    slots = ("X", "Reduce", "Expand", "ExpandBias")
+    call = call_of("onednn_squeeze_excite", slots, reduce_post_ops=["relu"], expand_post_ops=["sigmoid"])
+    arrays = (constant(12, 48, 1, 1), None, constant(48, 12, 1, 1), constant(48))
+    site, x = squeeze_excite._prepare(call), normal(3, 48, 6, 5)
+    want = squeeze_excite.by_steps(x, *arrays, call.attrs, squeeze_excite.plain_step)
+    np.testing.assert_allclose(site(x, *arrays), want, **CLOSE)
+    assert len(bindings) == 1
+
+
+@pytest.mark.parametrize("slots", [("InputScale",), ("OutputScale", "Residual"), ("InputScale", "OutputScale")])
+def test_pointwise_convolutions(slots, bindings):
+    post_ops = ["residual", "relu"] if "Residual" in slots else ["relu"]
+    call = call_of("onednn_pointwise_conv2d", ("Input", "Filter", "Bias", *slots), post_ops=post_ops)
+
+    def last(*shape):
+        return normal(shape[0], *shape[2:], shape[1]).transpose(0, 3, 1, 2)
+
+    x, w, b = last(2, 8, 6, 5), constant(12, 8, 1, 1), constant(12)
+    known = {"InputScale": normal(2, 8, 1, 1), "OutputScale": normal(2, 12, 1, 1), "Residual": last(2, 12, 6, 5)}
+    others = [known[s] if s in slots else None for s in known]
+    want = pointwise.by_steps(x, w, b, *others, call.attrs, pointwise.plain_step)
+    while others[-1] is None:
+        others.pop()
+    np.testing.assert_allclose(pointwise._prepare(call)(x, w, b, *others), want, **CLOSE)
+    assert len(bindings) == 1
