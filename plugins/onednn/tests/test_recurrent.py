@@ -33,8 +33,9 @@ def layer(op_type, i, reverse, size=16, inputs=24, bias=True, product="mul", **a
     n = GATES[op_type] * size
     params = {f"wx{i}": normal(inputs, n, seed=i) * 0.3, f"b{i}": normal(n, seed=i), f"w{i}": normal(size, n, seed=i)}
     if op_type == "lstm" or bias:
-        params[f"bias{i}"] = normal(1, n, seed=i + 9)
-    attrs["is_reverse"] = reverse
+        peepholes = 3 * size if attrs.get("use_peepholes") else 0
+        params[f"bias{i}"] = normal(1, n + peepholes, seed=i + 9)
+    attrs |= {"is_reverse": reverse} | ({"use_peepholes": False} | attrs if op_type == "lstm" else {})
     slots = {"Input": f"y{i}", "Weight": f"w{i}"} | ({"Bias": f"bias{i}"} if f"bias{i}" in params else {})
     outputs = {"Hidden": f"h{i}"} | {"gru": {}, "lstm": {"Cell": f"c{i}"}}[op_type]
     extra = {"gru": ("BatchGate", "BatchResetHiddenPrev", "BatchHidden"), "lstm": ("BatchGate", "BatchCellPreAct")}
@@ -42,7 +43,7 @@ def layer(op_type, i, reverse, size=16, inputs=24, bias=True, product="mul", **a
     ops = [
         (product, {"X": "x", "Y": f"wx{i}"}, {"Out": f"p{i}"}),
         ("elementwise_add", {"X": f"p{i}", "Y": f"b{i}"}, {"Out": f"y{i}"}, {"axis": 1}),
-        (op_type, slots, outputs, attrs | ({"use_peepholes": False} if op_type == "lstm" else {})),
+        (op_type, slots, outputs, attrs),
     ]
     return ops, params, f"h{i}"
 
@@ -99,12 +100,10 @@ def test_other_activations_stay(op_type, attrs):
     assert op_types(check_passes(case, *PASSES, **CLOSE)) == ["onednn_matmul", op_type]
 
 
-def test_peepholes_stay():
-    ops, params, _ = layer("lstm", 0, False)
-    ops[2][3]["use_peepholes"] = True
-    params["bias0"] = normal(1, 7 * 16)
-    case = PassCase({"x": words([2, 5])}, params, ops, fetch=["h0"])
-    assert op_types(check_passes(case, *PASSES, **CLOSE)) == ["onednn_matmul", "lstm"]
+@pytest.mark.parametrize("lengths", [[7], [3, 0, 9, 1, 0], [4] * 5], ids=str)
+def test_peepholes(lengths):
+    case = both_directions("lstm", lengths, use_peepholes=True)
+    assert op_types(check_passes(case, *PASSES, **CLOSE)) == ["onednn_fc_lstm"]
 
 
 @pytest.mark.parametrize("op_type, name", [("gru", "BatchGate0"), ("lstm", "c0")])

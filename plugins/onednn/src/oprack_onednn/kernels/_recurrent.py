@@ -22,7 +22,14 @@ from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, BoundPlan, Plan
 
 # cell -> gates of the weights, gates of the bias
-GATES = {"gru": (3, 3), "lbr_gru": (3, 4), "lstm": (4, 4), "relu": (1, 1), "tanh": (1, 1)}
+GATES = {
+    "gru": (3, 3),
+    "lbr_gru": (3, 4),
+    "lstm": (4, 4),
+    "peephole_lstm": (4, 4),
+    "relu": (1, 1),
+    "tanh": (1, 1),
+}
 _BOTH = 3
 _DIRECTIONS = {(False,): 1, (True,): 2, (False, True): _BOTH}
 _LINE = 16  # float32 in a cache line
@@ -42,12 +49,22 @@ class Layer:
     """Weights of a layer's directions, as primitives take them, with the gates in oneDNN's order.
 
     cell: a key of GATES. w_input: [directions, inputs, gates, size]. w_state: [directions, size, gates, size]. bias:
-    [directions, gates of the bias, size].
+    [directions, gates of the bias, size]. peepholes: of i, f and o, [directions, 3, size], for a cell "lstm" that has
+    them.
     """
 
-    def __init__(self, cell: str, w_input: np.ndarray, w_state: np.ndarray, bias: np.ndarray) -> None:
-        self.cell = cell
-        self._arrays = [_aligned(a) for a in (w_input, w_state, bias)]
+    def __init__(
+        self,
+        cell: str,
+        w_input: np.ndarray,
+        w_state: np.ndarray,
+        bias: np.ndarray,
+        peepholes: np.ndarray | None = None,
+    ) -> None:
+        self.cell = cell if peepholes is None else "peephole_lstm"
+        self.has_cells = cell == "lstm"
+        given = (w_input, w_state, bias, peepholes)
+        self._arrays = [_aligned(a) for a in given if a is not None]
         self.directions, self.inputs, _, self.size = w_input.shape
         self._plans: dict[object, dict[Any, BoundPlan | None]] = {}
 
@@ -99,8 +116,8 @@ class FromConstants:
 class StepsPlan:
     """`steps` steps of n sequences in one or both directions.
 
-    Addresses: x, before, the weights of x and h, bias, y, after, where `before` and `after` are none or h, or h and c
-    of a cell with c.
+    Addresses: x, before, the weights of x and h, bias, peepholes if any, y, after, where `before` and `after` are none
+    or h, or h and c of a cell with c.
     """
 
     def __init__(self, cell, steps, n, inputs, size, direction, before, after):
@@ -113,8 +130,11 @@ class StepsPlan:
         h, last = (state if given else None for given in (before, after))
         kind, options = cell, (_c.FORWARD_INFERENCE, direction)
         descs, numbers = (x, h, *weights, bias, y, last), (0,)
-        if cell == "lstm":
-            descs = (x, h, h, *weights, None, None, bias, y, last, last)
+        has_cells, peepholes = cell in ("lstm", "peephole_lstm"), None
+        if has_cells:
+            if cell == "peephole_lstm":
+                peepholes = MemoryDesc.strided((1, sides, 3, size))
+            kind, descs = "lstm", (x, h, h, *weights, peepholes, None, bias, y, last, last)
         elif cell in ("relu", "tanh"):
             kind, options = "vanilla_rnn", (_c.FORWARD_INFERENCE, _c.ELTWISE[cell], direction)
             numbers = (0, 0.0, 0.0)
@@ -123,10 +143,12 @@ class StepsPlan:
             f"{kind}_forward", LIBRARY.engine, *options, *descs, *numbers, Attributes(), any_speed=True
         )
         plan = self.plan = Plan()
-        count = 2 if cell == "lstm" else 1
+        count = 1 + has_cells
         memory = {_c.SRC: plan.input(x)}
         memory |= {arg: plan.input(state) for arg in (_c.SRC_1, _c.SRC_2)[: count if before else 0]}
         memory |= {_c.WEIGHTS: plan.input(weights[0]), _c.WEIGHTS_1: plan.input(weights[1]), _c.BIAS: plan.input(bias)}
+        if peepholes:
+            memory[_c.WEIGHTS_2] = plan.input(peepholes)
         memory[_c.DST] = plan.output(y)
         memory |= {arg: plan.output(state) for arg in (_c.DST_1, _c.DST_2)[: count if after else 0]}
         plan.add(desc, memory)
@@ -141,7 +163,7 @@ def _bound(plans, layer, steps, n, direction, d=0, before=False, after=False):
         shape = (layer.cell, steps, n, layer.inputs, layer.size, direction, before, after)
         found = THREAD.plan(("recurrent", *shape), StepsPlan, *shape)
         if found is not None:
-            count = 2 if layer.cell == "lstm" else 1
+            count = 1 + layer.has_cells
             fixed = [0] * (1 + before * count) + layer.weights(direction, d) + [0] * (1 + after * count)
             found = BoundPlan(found.plan, fixed)
         plans[key] = found
@@ -230,7 +252,7 @@ def packed_steps(layer, x, order, reversals, before=()):
     before: h, or h and c, [directions, n, size] each. Returns [h] or [h, c], each [directions, total + behind, size],
     where c is there at the last step of every sequence; None when oneDNN does not serve it.
     """
-    has_cells, plans = layer.cell == "lstm", layer.bound()
+    has_cells, plans = layer.has_cells, layer.bound()
     if _bound(plans, layer, 1, 1, 1, 0, True, has_cells) is None:
         return None
     size, rows = layer.size, order.total + order.behind

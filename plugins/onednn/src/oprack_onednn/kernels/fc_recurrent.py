@@ -35,13 +35,14 @@ def gru_layer(arrays, origin_mode):
     return Layer("gru", inputs, states, bias)
 
 
-def lstm_layer(arrays):
+def lstm_layer(arrays, use_peepholes):
     """From WeightX, Weight and Bias of all directions, as the op has them."""
     w_input, w_state, bias = _by_slot(arrays)
     size = w_state[0].shape[0]
     order = [1, 2, 0, 3]  # from c', i, f, o to i, f, c', o
     inputs, states = (np.stack([w.reshape(-1, 4, size)[:, order] for w in ws]) for ws in (w_input, w_state))
-    return Layer("lstm", inputs, states, np.stack([b.reshape(4, size)[order] for b in bias]))
+    bias = np.stack([b.reshape(-1, size) for b in bias])
+    return Layer("lstm", inputs, states, bias[:, order], bias[:, 4:] if use_peepholes else None)
 
 
 def _by_slot(arrays):
@@ -105,8 +106,8 @@ def plain_fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
 
 
 @kernel("onednn_fc_lstm", place="cpu", dtypes=FLOATS)
-def plain_fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, ctx):
-    return _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, "lstm", 0, use_peepholes=False)
+def plain_fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, use_peepholes, ctx):
+    return _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, "lstm", 0, use_peepholes=use_peepholes)
 
 
 _GRU, _LSTM = FromConstants(gru_layer), FromConstants(lstm_layer)
@@ -117,6 +118,6 @@ def fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
     return _run(_GRU, (origin_mode,), tuple(is_reverse), X, WeightX, Weight, Bias, ctx)
 
 
-@served("onednn_fc_lstm", prepare=_prepare(lstm_layer, plain_fc_lstm, []))
-def fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, ctx):
-    return _run(_LSTM, (), tuple(is_reverse), X, WeightX, Weight, Bias, ctx)
+@served("onednn_fc_lstm", prepare=_prepare(lstm_layer, plain_fc_lstm, ["use_peepholes"]))
+def fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, use_peepholes, ctx):
+    return _run(_LSTM, (use_peepholes,), tuple(is_reverse), X, WeightX, Weight, Bias, ctx)

@@ -51,15 +51,16 @@ class OneDNNFcGru(OpDef, type="onednn_fc_gru"):
 class OneDNNFcLstm(OpDef, type="onednn_fc_lstm"):
     r"""For each direction d $$Out_d = lstm(X WeightX_d + Bias_d, Weight_d)$$, side by side.
 
-    Made by passes, for inference. There are no peepholes; the gates are those of lstm with a sigmoid and tanh.
+    Made by passes, for inference. The gates are those of lstm with a sigmoid and tanh.
     """
 
     X = op.Input("[N, I] with LoD.")
     WeightX = op.Input("[I, 4 D] each: columns of c', i, f, o.", duplicable=True)
     Weight = op.Input("As of lstm, [D, 4 D] each.", duplicable=True)
-    Bias = op.Input("[4 D] each.", duplicable=True)
+    Bias = op.Input("[4 D] each, or with use_peepholes [7 D]: b, then p_i, p_f, p_o.", duplicable=True)
     Out = op.Output("[N, sum of D], with the LoD of X: h.")
     is_reverse = Attr([False], "Of each direction: walk every sequence from its last row.", type=AttrType.BOOLEANS)
+    use_peepholes = Attr(False, "As of lstm.")
     make_grad = empty_grad
 
     def infer_shape(ctx):

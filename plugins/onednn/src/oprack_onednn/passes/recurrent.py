@@ -12,14 +12,9 @@ from oprack_onednn.passes.fuse import plain_product
 _PRODUCTS = ("mul", "matmul")
 _ACTIVATIONS = {
     "gru": {"gate_activation": "sigmoid", "activation": "tanh"},
-    "lstm": {
-        "gate_activation": "sigmoid",
-        "cell_activation": "tanh",
-        "candidate_activation": "tanh",
-        "use_peepholes": False,
-    },
+    "lstm": {"gate_activation": "sigmoid", "cell_activation": "tanh", "candidate_activation": "tanh"},
 }
-_KEPT = {"gru": ("origin_mode",), "lstm": ()}
+_KEPT = {"gru": ("origin_mode",), "lstm": ("use_peepholes",)}
 
 
 def _layer_row(op_type, gates):
@@ -50,10 +45,12 @@ def _layer_row(op_type, gates):
             shape = m["x"].shape
             if wx.shape[1] != gates * size or wx.dtype != "float32" or shape is None or len(shape) != 2:
                 return None
-            parts = [m.value(name).reshape(-1) for name in ("b", "bias") if m.has(name)]
-            if any(part.size != gates * size for part in parts):
-                return None
-            bias = m.new_param(sum(parts, np.zeros(gates * size, wx.dtype)), like="w")
+            bias = m.value("bias").reshape(-1).copy() if m.has("bias") else np.zeros(gates * size, wx.dtype)
+            if m.has("b"):
+                if m.value("b").size != gates * size:
+                    return None
+                bias[: gates * size] += m.value("b").reshape(-1)
+            bias = m.new_param(bias, like="w")
             attrs = {name: m.attr(root, name) for name in _KEPT[op_type]}
             attrs["is_reverse"] = [m.attr(root, "is_reverse")]
             return m.op(f"onednn_fc_{op_type}", X=m["x"], WeightX=[m["wx"]], Weight=[m["w"]], Bias=[bias], attrs=attrs)
