@@ -133,6 +133,11 @@ def test_products_of_batches():
     ops = [("matmul_v2", {"X": "x", "Y": "w"}, {"Out": "y0"}), after("elementwise_add", 0, Y="b"), after("swish", 1)]
     case = PassCase({"x": normal(3, 20, 64)}, {"w": normal(64, 50), "b": normal(50)}, ops)
     assert op_types(check_passes(case, "onednn_fuse_matmul", **CLOSE)) == ["onednn_matmul"]
+    ops[0] = ("matmul_v2", {"X": "x", "Y": "w"}, {"Out": "y0"}, {"trans_x": True})
+    images = np.ascontiguousarray(normal(3, 20, 64)).transpose(0, 2, 1)
+    for x in (images, normal(3, 64, 20)):
+        case = PassCase({"x": x}, {"w": normal(64, 50), "b": normal(50)}, ops)
+        assert op_types(check_passes(case, "onednn_fuse_matmul", **CLOSE)) == ["onednn_matmul"]
     ops[0] = ("matmul_v2", {"X": "x", "Y": "w"}, {"Out": "y0"}, {"trans_y": True})
     case = PassCase({"x": normal(3, 20, 64)}, {"w": normal(50, 64), "b": normal(50)}, ops)
     assert op_types(check_passes(case, "onednn_fuse_matmul", **CLOSE))[0] == "matmul_v2"

@@ -45,7 +45,7 @@ def test_a_product_and_what_follows_of_rows_that_are_apart(any_size, monkeypatch
     x, residual = (SLICES[slices](a) for a in (normal(6, 1, 40), normal(6, 1, 30, seed=1)))
     w, b = normal(40, 30, seed=2), normal(30, seed=3)
     args = (x, constant(w) if fixed else w, b, residual)
-    call = KernelCall("onednn_matmul", {"x_num_col_dims": -1, "post_ops": ["residual", "relu"]}, {"Residual": (1,)}, np)
+    call = KernelCall("onednn_matmul", {"x_num_col_dims": -1, "trans_x": False, "post_ops": ["residual", "relu"]}, {"Residual": (1,)}, np)
     want = np.maximum(x @ w + b + residual, 0)
     monkeypatch.setattr(matmul, "by_steps", lambda *a: pytest.fail("NumPy ran"))
     site = matmul._prepare_fused(call)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
@@ -188,7 +189,9 @@ class FusedPlan(RowMajorPlan):
         plan.add(desc, memory)
 
 
-def _find_fused(x, y, bias, residual, rows, post_ops):
+def _find_fused(x, y, bias, residual, rows, swapped, post_ops):
+    if swapped:
+        x = x.swapaxes(-1, -2)
     if rows < 1:
         rows = x.ndim - 1
     shape = (*x.shape[:rows], y.shape[1])
@@ -204,19 +207,30 @@ def _find_fused(x, y, bias, residual, rows, post_ops):
     return THREAD.plan(("fused", *key), FusedPlan, *key)
 
 
+def _own(attrs):
+    return attrs["x_num_col_dims"], attrs["trans_x"], tuple(attrs["post_ops"])
+
+
 def _run_fused(x, y, bias, residual, attrs):
-    found = None
+    own = _own(attrs)
     if LIBRARY.usable():
-        found = _find_fused(x, y, bias, residual, attrs["x_num_col_dims"], tuple(attrs["post_ops"]))
-    return by_steps(x, y, bias, residual, attrs, step) if found is None else found.run(x, y, bias, residual)
+        found = _find_fused(x, y, bias, residual, *own)
+        if found is not None:
+            return found.run(x, y, bias, residual)
+        # rows in an odd order: a row-major copy is cheaper than what NumPy does
+        rows = np.ascontiguousarray(x.swapaxes(-1, -2) if own[1] else x)
+        residual = residual if residual is None else np.ascontiguousarray(residual)
+        found = _find_fused(rows, y, bias, residual, own[0], False, own[2])
+        if found is not None:
+            return found.run(rows, y, bias, residual)
+    return by_steps(x, y, bias, residual, attrs, step)
 
 
 def _prepare_fused(call):
-    attrs = call.attrs
-    rows, post_ops = attrs["x_num_col_dims"], tuple(attrs["post_ops"])
+    attrs, own = call.attrs, _own(call.attrs)
 
     def find(x, y, bias=None, residual=None):
-        return _find_fused(x, y, bias, residual, rows, post_ops)
+        return _find_fused(x, y, bias, residual, *own)
 
     def otherwise(x, y, bias=None, residual=None):
         return _run_fused(x, y, bias, residual, attrs)
@@ -236,6 +250,8 @@ def plain_matmul(X, Y, Bias=None, Residual=None, *, ctx):
 
 def by_steps(x, y, bias, residual, attrs, run):
     """The product, then what follows it."""
+    if attrs["trans_x"]:
+        x = x.swapaxes(-1, -2)
     rows = attrs["x_num_col_dims"] if attrs["x_num_col_dims"] > 0 else x.ndim - 1
     out = run("mul", {"X": x, "Y": y}, Step.of("mul", x_num_col_dims=rows, y_num_col_dims=1))
     return after(out, -1, bias, residual, attrs["post_ops"], run)

@@ -17,12 +17,15 @@ class OneDNNMatmul(OpDef, type="onednn_matmul"):
     Residual = op.Input('What the post-op "residual" adds; the shape of Out.', dispensable=True)
     Out = op.Output("[*, N], LoD of X.")
     x_num_col_dims = Attr(-1, "How many dims of X are rows; -1 = all but the last.")
+    trans_x = Attr(False, "The last two dims of X are swapped first.")
     post_ops = post_ops_attr()
     make_grad = empty_grad
 
     def infer_shape(ctx):
-        x = ctx.dim("X")
+        x = list(ctx.dim("X"))
         rows, width = ctx.attr("x_num_col_dims"), ctx.require_rank("Y", 2)
-        ctx.require(len(x) > 1, f"X {list(x)} is no matrix")
+        ctx.require(len(x) > 1, f"X {x} is no matrix")
+        if ctx.attr("trans_x"):
+            x[-2:] = x[:-3:-1]
         ctx.set_dim("Out", (*x[: rows if rows > 0 else len(x) - 1], width[1]))
         ctx.share_lod("X", "Out")

@@ -51,8 +51,8 @@ def _extras(p):
 
 
 def plain_product(op):
-    """Whether a product is that of the last dims of X with a matrix as it is."""
-    flags = ("transpose_X", "transpose_Y", "trans_x", "trans_y")
+    """Whether a product is that of the last dims of X, swapped or not, with a matrix as it is."""
+    flags = ("transpose_Y", "trans_y")
     if any(op.attr(f, False) for f in flags) or op.attr("alpha", 1.0) != 1 or op.attr("head_number", 1) != 1:
         return False
     w, x = op.input("Y"), op.input("X")
@@ -77,7 +77,9 @@ def _rebuilt(m, main, *, bias=None, post_op=None, residual=None):
         attrs = {name: m.attr(op, name) for name in (*CONV_ATTRS, "output_padding")} | {"post_ops": post_ops}
         return m.op("onednn_conv2d_transpose", Input=m["x"], Filter=m["w"], attrs=attrs, **more)
     rows = op.attr("x_num_col_dims", 1 if op.type == "mul" else -1)
-    return m.op("onednn_matmul", X=m["x"], Y=m["w"], attrs={"x_num_col_dims": rows, "post_ops": post_ops}, **more)
+    swapped = op.attr("transpose_X", op.attr("trans_x", False))
+    attrs = {"x_num_col_dims": rows, "trans_x": swapped, "post_ops": post_ops}
+    return m.op("onednn_matmul", X=m["x"], Y=m["w"], attrs=attrs, **more)
 
 
 def _outputs(m, op, w):
