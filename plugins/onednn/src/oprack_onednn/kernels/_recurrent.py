@@ -214,6 +214,13 @@ class Order:
         found[rows] = np.arange(self.total)
         return found
 
+    @property
+    def last(self):
+        """The packed row in which each sequence of `order` ends."""
+        ends = np.cumsum([steps for _, _, steps in self.runs])
+        rows = np.array([start + (steps - 1) * n for start, n, steps in self.runs])
+        return rows[np.searchsorted(ends, self._lengths)] + np.arange(len(self.order))
+
     @cached_property
     def pieces(self):
         """(first packed row, steps, sequences that the plan takes, first packed row of the last step)."""

@@ -1,0 +1,76 @@
+"""rnn for inference: a layer of the stack, with both directions, is one primitive where all sequences are full."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oprack_onednn.kernels._recurrent import FromConstants, Layer, Order, equal_steps, packed_steps
+from oprack_onednn.served import served
+
+_CELLS = {"LSTM": "lstm", "GRU": "lbr_gru", "RNN_RELU": "relu", "RNN_TANH": "tanh"}
+_GATES = {"LSTM": [0, 1, 2, 3], "GRU": [1, 0, 2], "RNN_RELU": [0], "RNN_TANH": [0]}  # in oneDNN's order
+
+
+def rnn_layer(arrays, mode):
+    """From W_ih, W_hh, b_ih and b_hh of one direction after the other."""
+    order, size = _GATES[mode], arrays[1].shape[1]
+
+    def stacked(matrices):
+        return np.stack([w.reshape(len(order), size, -1)[order].transpose(2, 0, 1) for w in matrices])
+
+    b_input, b_state = (np.stack([b.reshape(-1, size)[order] for b in arrays[i::4]]) for i in (2, 3))
+    bias = b_input + b_state
+    if mode == "GRU":
+        # what is added to h's part of the candidate lies within the product with the reset gate
+        bias = np.concatenate([bias[:, :2], b_input[:, 2:], b_state[:, 2:]], axis=1)
+    return Layer(_CELLS[mode], stacked(arrays[0::4]), stacked(arrays[1::4]), bias)
+
+
+_LAYERS = FromConstants(rnn_layer)
+
+
+@served("rnn")
+def rnn(Input, PreState, WeightList, SequenceLength=None, *, is_bidirec, hidden_size, num_layers, mode, is_test, ctx):
+    steps, batch = Input.shape[:2]
+    if not is_test or not Input.size:
+        return NotImplemented
+    order = None
+    if SequenceLength is not None:
+        lengths = SequenceLength.reshape(-1).astype(np.int64)
+        if len(lengths) != batch or (lengths < 0).any() or (lengths > steps).any():
+            return NotImplemented
+        if (lengths < steps).any():
+            order = Order(lengths, np.arange(batch), batch)
+    sides = 2 if is_bidirec else 1
+    before = [np.ascontiguousarray(s) for s in PreState]
+    after = [s.copy() for s in before]
+    x, biases = np.ascontiguousarray(Input), WeightList[2 * num_layers * sides :]
+    for first in range(0, num_layers * sides, sides):
+        ks = range(first, first + sides)
+        arrays = [a for k in ks for a in (*WeightList[2 * k : 2 * k + 2], *biases[2 * k : 2 * k + 2])]
+        layer = _LAYERS(arrays, mode)
+        given, last = ([s[first : first + sides] for s in states] for states in (before, after))
+        out = np.empty((steps, batch, sides * hidden_size), np.float32)
+        if order is None:
+            done = equal_steps(layer, x, steps, batch, 3 if is_bidirec else 1, out, given, last)
+        else:
+            done = _padded(layer, x, order, given, last, out)
+        if not done:
+            return NotImplemented
+        x = out
+    return {"Out": x, "DropoutState": None, "State": after, "Reserve": None}
+
+
+def _padded(layer, x, order, before, after, out):
+    """A layer over sequences that are not all full; False when oneDNN does not serve it."""
+    sides = layer.directions
+    states = packed_steps(layer, x.reshape(-1, layer.inputs), order, (False, True)[:sides], before)
+    if states is None:
+        return False
+    out.fill(0)
+    rows = out.reshape(-1, sides, layer.size)
+    for d in range(sides):
+        rows[order.rows(d == 1), d] = states[0][d, : order.total]
+        for state, found in zip(after, states, strict=True):
+            state[d, order.order] = found[d, order.last]
+    return True
