@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from oprack import functional, initializer, layers, metrics, nets, optimizer, packs
+    from oprack import functional, initializer, layers, metrics, nets, nn, optimizer, packs
     from oprack.interpreter import (
         Tensor,
         enable_grad,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     )
 
 # Modules; packs() can be called as well
-_SUBMODULES = ("functional", "initializer", "layers", "metrics", "nets", "optimizer", "packs")
+_SUBMODULES = ("functional", "initializer", "layers", "metrics", "nets", "nn", "optimizer", "packs")
 _HOMES = {
     "oprack.interpreter": (
         "Tensor",
@@ -130,6 +130,7 @@ __all__ = [
     "metrics",
     "name_scope",
     "nets",
+    "nn",
     "no_grad",
     "op_info",
     "optimizer",

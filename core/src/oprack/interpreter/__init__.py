@@ -7,20 +7,28 @@ from oprack.interpreter.base import Interpreter, Wrapped
 from oprack.interpreter.eager import EagerInterpreter
 from oprack.interpreter.lazy import LazyInterpreter
 from oprack.interpreter.modes import enable_grad, is_grad_enabled, no_grad, static_mode, wrapped
+from oprack.interpreter.module import Module, ModuleList, Parameter, Sequential, create_parameter
 from oprack.interpreter.op_expr import OpExpr
 from oprack.interpreter.slopes import gradcheck
 from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.interpreter.trace import seed
+from oprack.interpreter.update import Updates
 
 __all__ = [
     "AutogradInterpreter",
     "EagerInterpreter",
     "Interpreter",
     "LazyInterpreter",
+    "Module",
+    "ModuleList",
     "OpExpr",
+    "Parameter",
+    "Sequential",
     "Tensor",
+    "Updates",
     "Wrapped",
     "backward",
+    "create_parameter",
     "enable_grad",
     "grad",
     "gradcheck",

@@ -42,14 +42,19 @@ class OpFunction:
         attrs: by how Python spells them; None = the default. fast_key: where the generated function is put.
         """
         mode = current_mode()
-        in_place, asked = bool(attrs.get("in_place", False)) and "in_place" not in self.attrs, attrs.get("num_outputs")
+        in_place, asked = self._in_place(attrs.get("in_place")), attrs.get("num_outputs")
         given = {n: v for n, v in attrs.items() if v is not None and n not in ("in_place", "num_outputs")}
         flat, arity = self._flattened(values)
         if mode.static or any(isinstance(v, Variable) for v in (*flat, *given.values())):
-            return self._append(flat, arity, given, asked, mode)
+            return self._append(flat, arity, given, asked, in_place, mode)
         args = [v if v is None or type(v) is Tensor else self._tensor(v, i) for i, v in enumerate(flat)]
         plain = {n: self._plain(n, v) for n, v in given.items()} if given else given
-        key = (arity, attr_key(plain), asked if not isinstance(asked, Mapping) else tuple(asked.items()), in_place)
+        key = (
+            arity,
+            attr_key(plain),
+            asked if not isinstance(asked, Mapping) else tuple(asked.items()),
+            *in_place.items(),
+        )
         expr = self._exprs.get(key)
         if expr is None:
             checked = self._checked(plain)
@@ -67,6 +72,18 @@ class OpFunction:
                     self.table.clear()
                 self.table[fast_key] = call
         return result
+
+    def _in_place(self, asked: Any) -> dict[str, str]:
+        """Input slots and the outputs that are written to them: those that the op declares, or these."""
+        if not asked:
+            return {}
+        pairs = dict(self.info.inplace) if asked is True else dict(asked) if isinstance(asked, Mapping) else {}
+        if not pairs or any(x not in self.proto.inputs or out not in self.proto.outputs for x, out in pairs.items()):
+            raise InvalidArgumentError(
+                f"op {self.type}: in_place is {asked!r}; expected {{input slot: output slot}}, or True for the pairs "
+                f"that the op declares, {dict(self.info.inplace) or 'which are none'}"
+            )
+        return pairs
 
     # Inputs -----------------------------------------------------------------------------------------------------------
     def _flattened(self, values: Sequence[Any]) -> tuple[list[Any], tuple[tuple[str, int], ...]]:
@@ -171,11 +188,13 @@ class OpFunction:
         )
 
     # Programs ---------------------------------------------------------------------------------------------------------
-    def _append(self, flat: Sequence[Any], arity: Any, given: Mapping[str, Any], asked: Any, mode: Mode) -> Any:
+    def _append(
+        self, flat: Sequence[Any], arity: Any, given: Mapping[str, Any], asked: Any, in_place: Any, mode: Mode
+    ) -> Any:
         attrs = {self._proto(n).name: v for n, v in given.items()}
         static = mode if mode.static else mode.but(static=True)
         outputs = default_outputs(self.proto, self._asked(asked), self._count(arity, self._with_defaults(attrs), flat))
-        return static.interpreter.apply(OpExpr(self.info, attrs, arity, outputs), flat)
+        return static.interpreter.apply(OpExpr(self.info, attrs, arity, outputs, in_place), flat)
 
     def _with_defaults(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
         return {n: a.default for n, a in self.proto.attrs.items()} | dict(attrs)

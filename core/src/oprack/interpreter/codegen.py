@@ -119,7 +119,8 @@ class Generator:
             return
         yield from self._check_shapes()
         tied = self._tied(self.expr.outputs[0][0]) if self.expr.outputs else None
-        buffer = "None" if tied is None else f"buffer_of(x{tied})"
+        declared = self.expr.outputs[0][0] in self.expr.info.inplace.values() if tied is not None else False
+        buffer = f"buffer_of(x{tied})" if declared else "None"
         call = Invoker(self.trace, self.places, self.names, buffer).text()
         target, after = self._targets()
         args = f"({', '.join(self.args)}{',' if self.args else ''})"
@@ -195,12 +196,8 @@ class Generator:
     # Tensors ----------------------------------------------------------------------------------------------------------
     def _tied(self, out_slot: str) -> int | None:
         """The argument that an output is written to, in an op in place."""
-        if not self.expr.in_place:
-            return None
-        for x, out in self.expr.info.inplace.items():
-            if out == out_slot and x in self.places:
-                return self.places[x][0]
-        return None
+        tied = (self.places[x][0] for x, out in self.expr.in_place.items() if out == out_slot and x in self.places)
+        return next(tied, None)
 
     def _wrap(self) -> Iterator[str]:
         yield from self._node()

@@ -35,13 +35,16 @@ class LazyInterpreter:
             k += count
         protos = expr.proto.outputs
         stop = bool(variables) and all(v.stop_gradient for v in variables if v is not None)
-        outputs = {
+        outputs = {out: inputs[x] for x, out in expr.in_place.items() if x in inputs}
+        written = set(outputs)
+        outputs |= {
             slot: [helper.create_variable_for_type_inference(stop_gradient=protos[slot].intermediate) for _ in wanted]
             for slot, wanted in expr.outputs
+            if slot not in written
         }
         helper.append_op(expr.type, inputs, outputs, expr.attrs)
-        for made in outputs.values():
-            for v in made:
+        for slot, made in outputs.items():
+            for v in made if slot not in written else ():
                 v.stop_gradient = v.stop_gradient or stop
         fields = [outputs[s] if protos[s].duplicable else outputs[s][0] for s in expr.returned]
         if len(fields) == 1:

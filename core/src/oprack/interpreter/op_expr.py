@@ -19,9 +19,9 @@ class OpExpr:
     """An op, ready to be called with a flat list of tensors.
 
     inputs: (slot, number of tensors) of the slots that are present, in OpProto order. outputs: (slot, for each of its
-    tensors whether it is wanted). attrs: checked, defaults filled in. in_place: outputs that the op declares in place
-    are written to their inputs. flat: the result is a list of all outputs, None for those not computed; otherwise it is
-    what a caller of the op expects: one tensor, or a tuple with a field per slot, without intermediate outputs.
+    tensors whether it is wanted). attrs: checked, defaults filled in. in_place: input slot -> output slot that is
+    written to it. flat: the result is a list of all outputs, None for those not computed; otherwise it is what a caller
+    of the op expects: one tensor, or a tuple with a field per slot, without intermediate outputs.
     calls: kinds of the arguments -> generated function; whoever fills it drops it when packs change.
     """
 
@@ -33,12 +33,12 @@ class OpExpr:
         attrs: Mapping[str, Any],
         inputs: Arity,
         outputs: Wanted,
-        in_place: bool = False,
+        in_place: Mapping[str, str] | None = None,
         flat: bool = False,
     ) -> None:
         self.info, self.type, self.attrs = info, info.type, dict(attrs)
         self.inputs, self.outputs = inputs, outputs
-        self.in_place, self.flat = in_place, flat
+        self.in_place, self.flat = dict(in_place or {}), flat
         self.calls: dict[Any, Any] = {}
         self.traces: dict[Any, Any] = {}
 
@@ -58,7 +58,7 @@ class OpExpr:
     def output_names(self, inputs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
         """Names of variables by slot, those of inputs where the op works in place."""
         taken = {n for names in inputs.values() for n in names}
-        tied = {out: x for x, out in self.info.inplace.items() if x in inputs} if self.in_place else {}
+        tied = {out: x for x, out in self.in_place.items() if x in inputs}
         names = {}
         for slot, wanted in self.outputs:
             if slot in tied:
@@ -108,6 +108,8 @@ def attr_key(attrs: Mapping[str, Any]) -> Any:
 def _frozen(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple([_frozen(v) for v in value])
+    if isinstance(value, Mapping):
+        return tuple(value.items())
     return repr(value) if value == 0 or value is True else value
 
 

@@ -34,6 +34,15 @@ LAYERS = {
 # Functions of layers/nets.py, found as oprack.nets.<name>.
 NETS = ("glu", "img_conv_group", "scaled_dot_product_attention", "simple_img_conv_pool")
 
+# Module in modules/ -> its classes, found as oprack.nn.<name>.
+MODULES = {
+    "activation": "ELU GELU Hardsigmoid Hardswish LeakyReLU LogSoftmax ReLU ReLU6 Sigmoid Softmax Softplus Swish Tanh",
+    "common": "Dropout Embedding Flatten Linear",
+    "conv": "AvgPool2D AdaptiveAvgPool2D Conv2D Conv2DTranspose MaxPool2D",
+    "loss": "CrossEntropyLoss L1Loss MSELoss",
+    "norm": "BatchNorm GroupNorm InstanceNorm LayerNorm",
+}
+
 
 @hookimpl
 def oprack_ops(register):
@@ -47,6 +56,8 @@ def oprack_layers(register):
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
     register.layers(f"{__package__}.layers.nets", *NETS, namespace="nets")
+    for module, names in MODULES.items():
+        register.layers(f"{__package__}.modules.{module}", *names.split(), namespace="nn")
 
 
 @hookimpl

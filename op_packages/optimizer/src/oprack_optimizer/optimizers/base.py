@@ -26,6 +26,8 @@ from oprack.layers import (
 )
 from oprack.runtime import global_scope
 
+from oprack_optimizer.optimizers.eager import EagerSteps
+
 Pair = tuple[Parameter, Variable]
 
 
@@ -52,13 +54,14 @@ def beta_powers(beta1: float, beta2: float) -> tuple[Accumulator, Accumulator]:
     )
 
 
-class Optimizer:
+class Optimizer(EagerSteps):
     """Base of the optimizers; a subclass says its op, its state and its attributes.
 
     learning_rate: a number, a scheduler of oprack.optimizer.lr, or a Variable of one element. parameter_list: what to
-    train, Parameters or names; default: all of the program that are trainable. regularization: a WeightDecay for
-    parameters without one of their own, or the coefficient of L2Decay. grad_clip: a GradientClip. name: goes into the
-    names of the state. An optimizer serves one program, whose variables hold its state.
+    train, Parameters or names, default: all of the program that are trainable; or eager tensors, which `step` updates.
+    regularization: a WeightDecay for parameters without one of their own, or the coefficient of L2Decay. grad_clip: a
+    GradientClip. name: goes into the names of the state. An optimizer serves one program, whose variables hold its
+    state, or the tensors of parameter_list.
     Raises InvalidArgumentError for arguments of another kind.
     """
 
@@ -88,10 +91,10 @@ class Optimizer:
                 )
         self.parameter_list = None if parameter_list is None else list(parameter_list)
         self.regularization, self.grad_clip, self.name = regularization, grad_clip, name
-        self._program: Any = None
-        self._rate_var: Variable | None = None
-        self._rates: dict[float, Variable] = {}
-        self._state: dict[tuple[str, str], Variable] = {}
+        self._rate_var: Variable | None
+        self._rates: dict[float, Variable]
+        self._state: dict[tuple[str, str], Variable]
+        self.forget_program()
 
     # What a subclass says -------------------------------------------------------------------------------------------
     def accumulators(self) -> Sequence[Accumulator]:

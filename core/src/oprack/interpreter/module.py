@@ -1,0 +1,322 @@
+"""Module: a part of a network with its parameters and buffers; Parameter: a tensor that is trained."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError, NotFoundError
+from oprack.interpreter.devices import context
+from oprack.interpreter.kinds import CPU, kind
+from oprack.interpreter.tensor import Tensor, to_tensor
+from oprack.interpreter.trace import RANDOM
+from oprack.layers import unique_name
+from oprack.layers.initializer import Constant, Initializer, Xavier
+from oprack.layers.param_attr import ParamAttr
+from oprack.layers.variable import Variable
+from oprack.program import Program
+from oprack.runtime import Executor
+from oprack.tensor import LoDTensor, Place, Scope, numpy_dtype
+from oprack.types import dtype_name
+
+
+class Parameter(Tensor):
+    """A tensor that training changes, with a name of its own. attr: how it was asked for."""
+
+    __slots__ = ()
+    attr: ParamAttr = ParamAttr()
+
+    @property
+    def trainable(self) -> bool:
+        return self.requires_grad
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self.requires_grad = value
+
+
+def filled(initializer: Initializer, shape: Sequence[int], dtype: str, name: str, place: Place = CPU) -> Any:
+    """An array that an initializer made; random ones go on with the numbers of `oprack.seed`."""
+    program = Program()
+    block = program.global_block()
+    var = Variable(program, block, block.create_var(name, dtype=dtype, shape=tuple(shape), persistable=True))
+    initializer(var)
+    executor, scope = Executor(place, prepared=False), Scope()
+    executor.random = RANDOM
+    executor.run(program, scope=scope)
+    return scope.get_var(name).get().array
+
+
+def create_parameter(
+    shape: Sequence[int],
+    dtype: object = "float32",
+    attr: Any = None,
+    is_bias: bool = False,
+    default_initializer: Initializer | None = None,
+    name: str = "parameter",
+    place: Place = CPU,
+) -> Parameter:
+    """A parameter. attr: see ParamAttr.of; its default initializer is Xavier for weights and 0 for biases.
+
+    name: begins the name when attr has none. Raises InvalidArgumentError.
+    """
+    made = ParamAttr.of(attr)
+    if made is None or not all(isinstance(d, numbers.Integral) and d > 0 for d in shape):
+        raise InvalidArgumentError(
+            f"{name}: a parameter of shape {list(shape)} with attr {attr!r}; expected sizes greater than 0, and another "
+            "attr than False"
+        )
+    full = made.name or unique_name.generate(f"{name}.{'b' if is_bias else 'w'}")
+    initializer = made.initializer or default_initializer or (Constant(0.0) if is_bias else Xavier())
+    array = filled(initializer, shape, dtype_name(dtype), full, place)
+    found = Parameter()
+    found._value, found._kind, found._node = array, kind(LoDTensor, array.dtype, place), None
+    found.name, found.attr = full, made
+    found.requires_grad = made.trainable
+    return found
+
+
+class Module:
+    """Base of parts of a network: derive from it, make parameters and parts in __init__, compute in forward.
+
+    Parameters, buffers and modules that are assigned as attributes belong to it; their names in `state_dict` are paths
+    of attributes. name: begins the names of its parameters; default from the class.
+    """
+
+    training: bool
+
+    def __init__(self, name: str | None = None) -> None:
+        self.__dict__.update(_parameters={}, _buffers={}, _modules={}, _kept={}, training=True)
+        self.__dict__["_name"] = name or unique_name.generate(type(self).__name__.lower())
+
+    @property
+    def full_name(self) -> str:
+        """Begins the names of its parameters, "linear_0"."""
+        return str(self._name)
+
+    # Making -----------------------------------------------------------------------------------------------------------
+    def create_parameter(
+        self,
+        shape: Sequence[int],
+        attr: Any = None,
+        dtype: object = "float32",
+        is_bias: bool = False,
+        default_initializer: Initializer | None = None,
+    ) -> Parameter:
+        """A parameter named after the module; assign it to an attribute. See `oprack.interpreter.create_parameter`."""
+        return create_parameter(shape, dtype, attr, is_bias, default_initializer, self.full_name)
+
+    def register_buffer(self, name: str, value: Any, persistable: bool = True) -> None:
+        """A tensor that is no parameter, such as a running mean, as attribute `name`. persistable: it is saved."""
+        tensor = value if isinstance(value, Tensor) else to_tensor(value)
+        tensor.name = tensor.name or f"{self.full_name}.{name}"
+        self._buffers[name] = tensor
+        self._kept[name] = persistable
+
+    def add_module(self, name: str, module: Module) -> Module:
+        """A part whose name is computed. Raises InvalidArgumentError when it is no Module."""
+        if not isinstance(module, Module):
+            raise InvalidArgumentError(f"{self.full_name}: part {name!r} is {module!r}; expected a Module")
+        self._modules[name] = module
+        return module
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_modules" not in self.__dict__:
+            raise InvalidArgumentError(f"{type(self).__name__}: call super().__init__() before setting {name}")
+        for held in (self._parameters, self._buffers, self._modules):
+            held.pop(name, None) if not (held is self._buffers and isinstance(value, Tensor)) else None
+        if isinstance(value, Parameter):
+            self._parameters[name] = value
+        elif isinstance(value, Module):
+            self._modules[name] = value
+        elif isinstance(value, Tensor) and name in self._buffers:
+            self._buffers[name] = value
+        else:
+            self.__dict__[name] = value
+            return
+        self.__dict__.pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        for held in ("_parameters", "_modules", "_buffers"):
+            found = self.__dict__.get(held, {})
+            if name in found:
+                return found[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        for held in (self._parameters, self._modules, self._buffers):
+            if name in held:
+                del held[name]
+                return
+        del self.__dict__[name]
+
+    # Calling ----------------------------------------------------------------------------------------------------------
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call computes."""
+        raise NotImplementedError(f"{type(self).__name__} must define forward")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self.forward(*args, **kwargs)
+        for hook in self.__dict__.get("_hooks", ()):
+            changed = hook(self, args, result)
+            result = result if changed is None else changed
+        return result
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> Callable[[], None]:
+        """Call `hook(module, args, result)` after each call; what it returns replaces the result.
+
+        Returns a function that takes the hook away.
+        """
+        hooks = self.__dict__.setdefault("_hooks", [])
+        hooks.append(hook)
+        return lambda: hooks.remove(hook)
+
+    def train(self, mode: bool = True) -> Self:
+        """Dropout drops and batch statistics count, here and in all parts."""
+        for module in self.modules():
+            module.__dict__["training"] = mode
+        return self
+
+    def eval(self) -> Self:
+        """The opposite of train()."""
+        return self.train(False)
+
+    # Going through ----------------------------------------------------------------------------------------------------
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module and all parts, with their paths."""
+        yield prefix, self
+        for name, module in self._modules.items():
+            yield from module.named_modules(f"{prefix}.{name}" if prefix else name)
+
+    def modules(self) -> Iterator[Module]:
+        return (module for _, module in self.named_modules())
+
+    def children(self) -> Iterator[Module]:
+        return iter(self._modules.values())
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """Parameters with their paths; one that is shared comes once, at its first path."""
+        return self._named("_parameters")
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        return self._named("_buffers")
+
+    def _named(self, held: str) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        for path, module in self.named_modules():
+            for name, value in module.__dict__[held].items():
+                if id(value) not in seen:
+                    seen.add(id(value))
+                    yield f"{path}.{name}" if path else name, value
+
+    def parameters(self) -> list[Parameter]:
+        """All parameters, those of parts included."""
+        return [p for _, p in self.named_parameters()]
+
+    def clear_grad(self) -> None:
+        """Let go of the gradients of all parameters."""
+        for p in self.parameters():
+            p.clear_grad()
+
+    # State ------------------------------------------------------------------------------------------------------------
+    def state_dict(self) -> dict[str, Tensor]:
+        """Parameters and buffers by path; the tensors themselves, not copies."""
+        kept = {
+            f"{path}.{name}" if path else name
+            for path, module in self.named_modules()
+            for name, persistable in module._kept.items()
+            if persistable
+        }
+        return dict(self.named_parameters()) | {n: b for n, b in self.named_buffers() if n in kept}
+
+    def set_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
+        """Copy values, tensors or arrays by path, into parameters and buffers.
+
+        strict: every path has to be on both sides. Raises NotFoundError that lists the paths that are not, and
+        InvalidArgumentError for other shapes; then nothing is changed.
+        """
+        own = self.state_dict()
+        missing, unknown = [n for n in own if n not in state], [n for n in state if n not in own]
+        if strict and (missing or unknown):
+            raise NotFoundError(
+                f"{self.full_name}: the state has no {', '.join(missing) or 'path missing'}; not expected: "
+                f"{', '.join(unknown) or 'none'}; pass strict=False to take what fits"
+            )
+        pairs = [(n, own[n], v) for n, v in state.items() if n in own]
+        for name, tensor, value in pairs:
+            shape = tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
+            if shape != tensor.shape:
+                raise InvalidArgumentError(
+                    f"{self.full_name}: {name} has shape {list(tensor.shape)}, the state's {list(shape)}"
+                )
+        for _, tensor, value in pairs:
+            tensor.set_value(value)
+
+    load_state_dict = set_state_dict
+
+    def to(self, place: Place | None = None, dtype: object = None) -> Self:
+        """Move parameters and buffers to a place, or make the floating ones another dtype."""
+        for tensor in self.state_dict().values():
+            array = tensor._value
+            if place is not None and place != tensor.place:
+                array = context(place).from_host(context(tensor.place).to_host(array))
+            if dtype is not None and tensor._kind.differentiable:
+                array = array.astype(numpy_dtype(dtype))
+            if array is not tensor._value:
+                new = kind(LoDTensor, array.dtype, place or tensor.place)
+                tensor._value, tensor._kind = array, new.with_grad if tensor._kind.grad else new
+                tensor._grad = None
+        return self
+
+    def __repr__(self) -> str:
+        lines = [f"  ({name}): " + repr(m).replace("\n", "\n  ") for name, m in self._modules.items()]
+        shown = self.extra_repr()
+        return f"{type(self).__name__}({shown}" + (("\n" + "\n".join(lines) + "\n") if lines else "") + ")"
+
+    def extra_repr(self) -> str:
+        """What repr shows of this module's own settings."""
+        return ", ".join(f"{n}: {list(p.shape)}" for n, p in self._parameters.items())
+
+
+class Sequential(Module):
+    """Parts that are called one after the other."""
+
+    def __init__(self, *modules: Module) -> None:
+        super().__init__()
+        for i, module in enumerate(modules):
+            self.add_module(str(i), module)
+
+    def forward(self, x: Any) -> Any:
+        for module in self.children():
+            x = module(x)
+        return x
+
+    def __getitem__(self, index: int) -> Module:
+        return list(self.children())[index]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+class ModuleList(Module):
+    """Parts in a list, each a part of this module."""
+
+    def __init__(self, modules: Sequence[Module] = ()) -> None:
+        super().__init__()
+        for module in modules:
+            self.append(module)
+
+    def append(self, module: Module) -> None:
+        self.add_module(str(len(self._modules)), module)
+
+    def __iter__(self) -> Iterator[Module]:
+        return self.children()
+
+    def __getitem__(self, index: int) -> Module:
+        return list(self.children())[index]
+
+    def __len__(self) -> int:
+        return len(self._modules)

@@ -1,0 +1,27 @@
+"""Parts of networks for eager calls: `Module` and containers of the core, and the modules that packs bring.
+
+class Net(oprack.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = oprack.nn.Linear(784, 10)
+
+    def forward(self, x):
+        return self.fc(x).relu()
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack.layers.namespace import core_and_packs
+
+_OWN = ("Module", "ModuleList", "Parameter", "Sequential", "create_parameter")
+_getattr, _dir = core_and_packs("nn", dict.fromkeys(_OWN, "oprack.interpreter"))
+
+
+def __getattr__(name: str) -> Any:
+    return _getattr(name)
+
+
+def __dir__() -> list[str]:
+    return _dir()

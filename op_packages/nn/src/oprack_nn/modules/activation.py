@@ -1,0 +1,102 @@
+"""Activations as modules; each calls one op with the attributes that it was made with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack import functional as F
+from oprack.nn import Module
+
+
+class Activation(Module):
+    """Base of these modules. attrs: of the op `op_type`."""
+
+    op_type = ""
+
+    def __init__(self, **attrs: Any) -> None:
+        super().__init__()
+        self.attrs = attrs
+
+    def forward(self, x):
+        return getattr(F, self.op_type)(x, **self.attrs)
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{k}={v!r}" for k, v in self.attrs.items())
+
+
+class ELU(Activation):
+    """Op elu; alpha."""
+
+    op_type = "elu"
+
+
+class GELU(Activation):
+    """Op gelu; approximate."""
+
+    op_type = "gelu"
+
+
+class Hardsigmoid(Activation):
+    """Op hard_sigmoid; slope, offset."""
+
+    op_type = "hard_sigmoid"
+
+
+class Hardswish(Activation):
+    """Op hard_swish."""
+
+    op_type = "hard_swish"
+
+
+class LeakyReLU(Activation):
+    """Op leaky_relu; alpha."""
+
+    op_type = "leaky_relu"
+
+
+class LogSoftmax(Activation):
+    """Op log_softmax; axis."""
+
+    op_type = "log_softmax"
+
+
+class ReLU(Activation):
+    """Op relu."""
+
+    op_type = "relu"
+
+
+class ReLU6(Activation):
+    """Op relu6."""
+
+    op_type = "relu6"
+
+
+class Sigmoid(Activation):
+    """Op sigmoid."""
+
+    op_type = "sigmoid"
+
+
+class Softmax(Activation):
+    """Op softmax; axis."""
+
+    op_type = "softmax"
+
+
+class Softplus(Activation):
+    """Op softplus; beta, threshold."""
+
+    op_type = "softplus"
+
+
+class Swish(Activation):
+    """Op swish; beta."""
+
+    op_type = "swish"
+
+
+class Tanh(Activation):
+    """Op tanh."""
+
+    op_type = "tanh"

@@ -1,0 +1,79 @@
+"""Linear, Embedding, Dropout, Flatten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack import functional as F
+from oprack.initializer import Normal
+from oprack.nn import Module
+
+
+class Linear(Module):
+    """x @ weight + bias over the last dim: ops matmul_v2 and elementwise_add.
+
+    weight: [in_features, out_features]. bias_attr: False leaves the bias out.
+    """
+
+    def __init__(self, in_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None) -> None:
+        super().__init__()
+        self.weight = self.create_parameter([in_features, out_features], weight_attr)
+        self.bias = None if bias_attr is False else self.create_parameter([out_features], bias_attr, is_bias=True)
+
+    def forward(self, x):
+        y = F.matmul_v2(x, self.weight)
+        return y if self.bias is None else F.elementwise_add(y, self.bias)
+
+
+class Embedding(Module):
+    """Rows of a table by number: op lookup_table_v2.
+
+    sparse: the table's gradient is SelectedRows, of the rows that a batch reads. padding_idx: a number whose row counts
+    as zeros.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        sparse: bool = False,
+        weight_attr: Any = None,
+    ) -> None:
+        super().__init__()
+        self.padding_idx, self.sparse = -1 if padding_idx is None else padding_idx, sparse
+        shape = [num_embeddings, embedding_dim]
+        self.weight = self.create_parameter(shape, weight_attr, default_initializer=Normal(0.0, 1.0))
+
+    def forward(self, ids):
+        return F.lookup_table_v2(ids, self.weight, padding_idx=self.padding_idx, is_sparse=self.sparse)
+
+
+class Dropout(Module):
+    """In training each element is 0 with probability p: op dropout.
+
+    mode: "upscale_in_train" divides the others by 1 - p; "downscale_in_infer" multiplies by 1 - p in evaluation.
+    """
+
+    def __init__(self, p: float = 0.5, mode: str = "upscale_in_train") -> None:
+        super().__init__()
+        self.p = p
+        self.implementation = "downgrade_in_infer" if mode == "downscale_in_infer" else mode
+
+    def forward(self, x):
+        test = not self.training
+        return F.dropout(x, dropout_prob=self.p, is_test=test, dropout_implementation=self.implementation)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
+class Flatten(Module):
+    """Dims from start_axis to stop_axis as one: op flatten_contiguous_range."""
+
+    def __init__(self, start_axis: int = 1, stop_axis: int = -1) -> None:
+        super().__init__()
+        self.start_axis, self.stop_axis = start_axis, stop_axis
+
+    def forward(self, x):
+        return F.flatten_contiguous_range(x, start_axis=self.start_axis, stop_axis=self.stop_axis)

@@ -1,0 +1,108 @@
+"""Normalisations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from oprack import functional as F
+from oprack.initializer import Constant
+from oprack.nn import Module
+
+
+class _Affine(Module):
+    """A scale and a bias of some shape; attributes False leave them out."""
+
+    def _make(self, shape: list[int], weight_attr: Any, bias_attr: Any) -> None:
+        ones = Constant(1.0)
+        self.weight = (
+            None if weight_attr is False else self.create_parameter(shape, weight_attr, default_initializer=ones)
+        )
+        self.bias = None if bias_attr is False else self.create_parameter(shape, bias_attr, is_bias=True)
+
+
+class BatchNorm(_Affine):
+    """Per channel, by the statistics of the batch in training, by running ones in evaluation: op batch_norm."""
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        use_global_stats: bool = False,
+    ) -> None:
+        super().__init__()
+        self._make([num_features], weight_attr, bias_attr)
+        self.register_buffer("mean", np.zeros(num_features, np.float32))
+        self.register_buffer("variance", np.ones(num_features, np.float32))
+        self.attrs = {
+            "momentum": momentum,
+            "epsilon": epsilon,
+            "data_layout": data_format,
+            "use_global_stats": use_global_stats,
+        }
+
+    def forward(self, x):
+        return F.batch_norm(
+            x,
+            Mean=self.mean,
+            Variance=self.variance,
+            Scale=self.weight,
+            Bias=self.bias,
+            is_test=not self.training,
+            in_place={"Mean": "MeanOut", "Variance": "VarianceOut"},
+            **self.attrs,
+        ).Y
+
+
+class LayerNorm(_Affine):
+    """Over the last dims, of sizes normalized_shape: op layer_norm."""
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        epsilon: float = 1e-5,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+    ) -> None:
+        super().__init__()
+        dims = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        self.rank, self.epsilon = len(dims), epsilon
+        self._make([math.prod(dims)], weight_attr, bias_attr)
+
+    def forward(self, x):
+        axis = len(x.shape) - self.rank
+        return F.layer_norm(x, self.weight, self.bias, begin_norm_axis=axis, epsilon=self.epsilon)
+
+
+class GroupNorm(_Affine):
+    """Over groups of channels: op group_norm."""
+
+    def __init__(
+        self, num_groups: int, num_channels: int, epsilon: float = 1e-5, weight_attr: Any = None, bias_attr: Any = None
+    ) -> None:
+        super().__init__()
+        self.groups, self.epsilon = num_groups, epsilon
+        self._make([num_channels], weight_attr, bias_attr)
+
+    def forward(self, x):
+        return F.group_norm(x, self.weight, self.bias, groups=self.groups, epsilon=self.epsilon)
+
+
+class InstanceNorm(_Affine):
+    """Per image and channel: op instance_norm."""
+
+    def __init__(
+        self, num_features: int, epsilon: float = 1e-5, weight_attr: Any = None, bias_attr: Any = None
+    ) -> None:
+        super().__init__()
+        self.epsilon = epsilon
+        self._make([num_features], weight_attr, bias_attr)
+
+    def forward(self, x):
+        return F.instance_norm(x, self.weight, self.bias, epsilon=self.epsilon)
