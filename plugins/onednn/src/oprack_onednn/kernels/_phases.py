@@ -43,13 +43,16 @@ class Axis:
     results: int
     pad: int
 
-    def parts(self, size: int, factor: int) -> list[Part]:
-        """Of an image of `size` pixels along this dim."""
+    def parts(self, size: int, factor: int, outermost: bool = False) -> list[Part]:
+        """Of an image of `size` pixels along this dim. outermost: no other dim has a larger step."""
         if self.taps == 1:
             return [Part((0, 0), 1, ((size, 1, 0, factor), (factor - 2, 0, 0, 1)))]
-        first, last = Part((0, 1), 0, ()), Part((size, 0), factor * size - 1, ())
-        between = Part((1, 0), factor - 1, ((size - 1, 1, 0, factor), (2, 0, 1, 1)))
-        return [first, *([between] if size > 1 else []), last]
+        # the first result of the first pixel and the last of the last; the others lie side by side in pairs
+        edges = [Part((0, 1), 0, ()), Part((size, 0), factor * size - 1, ())]
+        if outermost and size > 1:
+            edges = [Part((0, 1), 0, ((2, size, -1, factor * size - 1),))]
+        pairs = Part((1, 0), factor - 1, ((size - 1, 1, 0, factor), (2, 0, 1, 1)))
+        return [*edges, pairs] if size > 1 else edges
 
 
 _BY_TAPS = {1: Axis(1, 1, 0), 2: Axis(2, 2, 1), 3: Axis(3, 1, 1)}

@@ -5,7 +5,10 @@ What belongs to one image alone, scales and 1x1 convolutions, is multiplied into
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 
 import numpy as np
 from oprack.kernel import kernel
@@ -118,9 +121,7 @@ class UpsampledConvPlan:
         c, columns = source.shape[1], source.columns
         results = piece.results * self.k
         kernel_size = (piece.high.taps, piece.wide.taps)
-        _, _, h, w = source.shape
-        shape = (self.images, results, *(s + 2 * a.pad - a.taps + 1 for s, a in ((h, piece.high), (w, piece.wide))))
-        result = channels_last_desc(shape)
+        result = channels_last_desc(self._result_shape(source, piece))
         pads = dims((piece.high.pad, piece.wide.pad))
         row = MemoryDesc.strided((results,)) if bias else None
         desc = convolution(
@@ -144,7 +145,10 @@ class UpsampledConvPlan:
             self.tiled.add(piece.results)
             arguments[_c.BIAS] = stage.external(("bias", piece.results), row)
         stage.plan.add(desc, arguments)
-        return arguments[_c.DST], shape
+
+    def _result_shape(self, source, piece):
+        spatial = zip(source.shape[2:], (piece.high, piece.wide), strict=True)
+        return (self.images, piece.results * self.k, *(size + 2 * a.pad - a.taps + 1 for size, a in spatial))
 
     def _image(self, stage, i):
         """Memory of a map, channels last."""
@@ -155,48 +159,46 @@ class UpsampledConvPlan:
         return given if given.desc == wanted else stage.plan.reorder(given, wanted)
 
     def _spread(self, low, bias, attributes):
-        stage = self.spread
-        for i in low:
-            image = self._image(stage, i)
-            source = self.sources[i]
-            for piece in pieces(source.factor, self.k):
-                row = bias and i == low[-1]
-                z, shape = self._convolve(stage, i, piece, image, row, stage.plan.temporary, attributes)
-                self._place(source, piece, z, shape, i != low[0])
+        plan, found = self.spread.plan, [(i, p) for i in low for p in pieces(self.sources[i].factor, self.k)]
+        if not found:
+            return
+        # small convolutions leave their results in the same memory, one after the other
+        size = max(math.prod(self._result_shape(self.sources[i], piece)) for i, piece in found)
+        between = plan.temporary(MemoryDesc.strided((size,)))
+        images = {i: self._image(self.spread, i) for i in low}
+        for i, piece in found:
+            target = partial(plan.alias, between)
+            self._convolve(self.spread, i, piece, images[i], bias and i == low[-1], target, attributes)
+            self._place(self.sources[i], piece, between, i != low[0])
 
-    def _place(self, source, piece, z, z_shape, accumulate):
+    def _place(self, source, piece, between, accumulate):
         """Append the copies of a small convolution's results to their places."""
         plan, k = self.spread.plan, self.k
         _, _, height, width = self.shape
-        _, results, z_high, z_wide = z_shape
+        _, results, high, wide = self._result_shape(source, piece)
         whole = self.spread.external("y", channels_last_desc((self.images, *self.shape[1:])))
-        # elements per position and per result, along H and W
-        steps = ((z_wide * results, piece.wide.results * k), (results, k))
-        into = (width * k, k)
-        for parts in (
-            (a, b)
-            for a in piece.high.parts(source.shape[2], source.factor)
-            for b in piece.wide.parts(source.shape[3], source.factor)
-        ):
-            sizes, given, wanted, start, end = [self.images], [z_high * z_wide * results], [height * width * k], 0, 0
-            for part, (position, result), step_into in zip(parts, steps, into, strict=True):
+        # elements per position, per result, and in the whole, along H and W
+        steps = ((wide * results, piece.wide.results * k, width * k), (results, k, k))
+        _, _, h, w = source.shape
+        alone = self.images == 1
+        for parts in product(piece.high.parts(h, source.factor, alone), piece.wide.parts(w, source.factor)):
+            rows = [] if alone else [(self.images, high * wide * results, height * width * k)]
+            start = end = 0
+            for part, (position, result, into) in zip(parts, steps, strict=True):
                 start += part.source[0] * position + part.source[1] * result
-                end += part.target * step_into
-                for size, a, b, c in part.dims:
-                    sizes.append(size)
-                    given.append(a * position + b * result)
-                    wanted.append(c * step_into)
-            source_desc = MemoryDesc.strided((*sizes, k), (*given, 1))
-            target_desc = MemoryDesc.strided((*sizes, k), (*wanted, 1))
-            plan.reorder(
-                plan.alias(z, source_desc, 4 * start), plan.same(whole, target_desc, 4 * end), accumulate=accumulate
-            )
+                end += part.target * into
+                rows += [(size, a * position + b * result, c * into) for size, a, b, c in part.dims]
+            sizes, given, wanted = zip(*rows, (k, 1, 1), strict=True)
+            part = plan.alias(between, MemoryDesc.strided(sizes, given), 4 * start)
+            target = plan.same(whole, MemoryDesc.strided(sizes, wanted), 4 * end)
+            plan.reorder(part, target, accumulate=accumulate)
 
     def _convolve_full(self, i, bias, written, acts):
         stage = self.finish
         (piece,) = pieces(1, self.k)
         attributes = Attributes([*([("sum", 1.0)] if written else []), *acts])
-        self._convolve(stage, i, piece, self._image(stage, i), bias, lambda desc: stage.external("y", desc), attributes)
+        target = partial(stage.external, "y")
+        self._convolve(stage, i, piece, self._image(stage, i), bias, target, attributes)
 
     def run(self, xs, ws, bias, seconds):
         """seconds(i, image): what the weights of map i are multiplied with for an image."""
