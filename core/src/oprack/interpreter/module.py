@@ -66,8 +66,8 @@ def create_parameter(
     made = ParamAttr.of(attr)
     if made is None or not all(isinstance(d, numbers.Integral) and d > 0 for d in shape):
         raise InvalidArgumentError(
-            f"{name}: a parameter of shape {list(shape)} with attr {attr!r}; expected sizes greater than 0, and another "
-            "attr than False"
+            f"{name}: a parameter of shape {list(shape)} with attr {attr!r}; expected sizes greater than 0, and an "
+            "attr other than False"
         )
     full = made.name or unique_name.generate(f"{name}.{'b' if is_bias else 'w'}")
     initializer = made.initializer or default_initializer or (Constant(0.0) if is_bias else Xavier())
