@@ -81,3 +81,11 @@ def oprack_passes(register):
         library="onednn",
         after=["onednn_fuse_conv2d", "onednn_fuse_matmul"],
     )
+    register.pass_(
+        "onednn_winograd",
+        f"{__package__}.passes.winograd:fuse_winograd",
+        place="cpu",
+        library="onednn",
+        after=["onednn_fuse_conv2d", "onednn_upsampled_conv2d"],
+        reorders_sums=True,
+    )

@@ -1,0 +1,194 @@
+"""onednn_winograd_conv2d: gather tiles, transform them, multiply by the filter, transform back, put in place.
+
+All transforms are products with small matrices; all moves are reorders between strides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_onednn import _c
+from oprack_onednn.callsite import Planned, call_site
+from oprack_onednn.kernels import activation  # noqa: F401  (a step of the op)
+from oprack_onednn.kernels._steps import after, chain
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import Weights, address, channels_last_desc, image_desc, is_constant
+from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc, call
+from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
+from oprack_onednn.plan import THREAD, Plan, reorder_desc
+from oprack_onednn.served import plain_step, served
+
+# Bytes of gathered tiles up to which a part of the images is computed at a time, so that it stays in the caches.
+_PART = 1 << 21
+
+
+def squares():
+    """The matrices that transform a tile's pixels [36, 36], and products into results [16, 36]."""
+    back, _, forth = (np.array(m) for m in matrices())
+    return np.kron(forth, forth), np.kron(back, back)
+
+
+class WinogradPlan(Planned):
+    """One shape.
+
+    The zeros around the images are kept in memory of the plan's own, into which the images are copied.
+    """
+
+    def __init__(self, x, u, bias, paddings, post_ops):
+        n, c, h, w = x.shape
+        k = u.shape[2]
+        top, bottom, left, right = paddings
+        high, wide = h + top + bottom - 2, w + left + right - 2
+        constant = is_constant(u) and (bias is None or is_constant(bias))
+        if 0 in x.shape or min(high, wide, top, left) < 0 or not high or not wide or not u.flags.c_contiguous:
+            raise NotServedError("an empty tensor, or a filter that is a view")
+        self.shape, self.weights, self._kept = (n, k, high, wide), {}, []
+        strided = MemoryDesc.strided
+        plan = self.plan = Plan()
+        rows, columns = -(-high // RESULTS), -(-wide // RESULTS)
+        tall, broad = rows * RESULTS + 2, columns * RESULTS + 2
+        part = next(
+            r for r in range(rows, 0, -1) if rows % r == 0 and (r == 1 or self._bytes(n, r, columns, c) <= _PART)
+        )
+        tiles = n * part * columns
+
+        source = plan.input(image_desc(x))
+        pixels, results = strided((TILE * TILE, tiles, c)), strided((TILE * TILE, tiles, k))
+        chosen = MemoryDesc.any((TILE * TILE, c, k)) if constant else strided((TILE * TILE, c, k))
+        multiply = PrimitiveDesc("matmul", LIBRARY.engine, pixels, chosen, None, results, Attributes())
+        chosen = multiply.desc(_c.QUERY_WEIGHTS_MD)
+        if constant:
+            self.weights[1] = Weights(strided((TILE * TILE, c, k)), chosen)
+        weights = plan.input(chosen)
+        bias_row = self._bias(bias, constant, tiles, k)
+        target = plan.output(channels_last_desc(self.shape))
+
+        padded = np.zeros((n, tall, broad, c), np.float32)
+        self._kept.append(padded)
+        inner = strided((n, c, h, w), (tall * broad * c, 1, broad * c, c))
+        plan.reorder(source, self._constant(padded, inner, (top * broad + left) * c))
+        forth, back = (m.astype(np.float32) for m in squares())
+        gathered, moved = plan.temporary(pixels), plan.temporary(pixels)
+        products, finished = plan.temporary(results), plan.temporary(strided((RESULTS * RESULTS, tiles * k)))
+        transform = self._transform(forth, gathered, moved, tiles * c)
+        attributes, _ = chain(post_ops)
+        finish = self._transform(back, products, finished, tiles * k, bias_row, attributes)
+        for first in range(0, rows, part):
+            for i, di in ((0, RESULTS), (RESULTS, TILE - RESULTS)):
+                for j, dj in ((0, RESULTS), (RESULTS, TILE - RESULTS)):
+                    shape = (di, dj, n, part, columns, c)
+                    steps = (broad * c, c, tall * broad * c, RESULTS * broad * c, RESULTS * c, 1)
+                    given = self._constant(padded, strided(shape, steps), ((i + first * RESULTS) * broad + j) * c)
+                    steps = (TILE * tiles * c, tiles * c, part * columns * c, columns * c, c, 1)
+                    plan.reorder(given, plan.alias(gathered, strided(shape, steps), 4 * (i * TILE + j) * tiles * c))
+            plan.add(*transform)
+            plan.add(multiply, {_c.SRC: moved, _c.WEIGHTS: weights, _c.DST: products})
+            plan.add(*finish)
+            self._place(finished, target, first, part, columns)
+
+    @staticmethod
+    def _bytes(n, rows, columns, c):
+        return 4 * TILE * TILE * n * rows * columns * c
+
+    def _constant(self, array, desc, offset=0):
+        """Memory over an array of the plan's own, from element `offset` on."""
+        memory = Memory(desc)
+        call("memory_set_data_handle", memory, address(array) + 4 * offset)
+        return memory
+
+    def _bias(self, bias, constant, tiles, k):
+        """Memory of the bias once per tile; None without one."""
+        if bias is None:
+            return None
+        once, every = MemoryDesc.strided((1, tiles, k), (0, 0, 1)), MemoryDesc.strided((1, tiles, k))
+        row = MemoryDesc.strided((1, tiles * k))
+        if constant:
+            self.weights[2] = Weights(once, every)
+            return self.plan.input(row)
+        return self.plan.alias(self.plan.reorder(self.plan.input(once), every), row)
+
+    def _transform(self, matrix, given, result, width, bias=None, attributes=None):
+        """A matrix [m, 36] times memory [36, width]: a step of the plan."""
+        self._kept.append(matrix)
+        m, strided = len(matrix), MemoryDesc.strided
+        left, right, product = strided(matrix.shape), strided((TILE * TILE, width)), strided((m, width))
+        row = None if bias is None else bias.desc
+        desc = PrimitiveDesc("matmul", LIBRARY.engine, left, right, row, product, attributes or Attributes())
+        alias = self.plan.alias
+        arguments = {
+            _c.SRC: self._constant(matrix, left),
+            _c.WEIGHTS: alias(given, right),
+            _c.DST: alias(result, product),
+        }
+        return desc, arguments if bias is None else arguments | {_c.BIAS: bias}
+
+    def _place(self, finished, target, first, part, columns):
+        """Append the copies of tiles of results to where they belong; the last tiles may reach over the edges."""
+        n, k, high, wide = self.shape
+        tiles = n * part * columns
+
+        def ranges(size, begin, count):
+            """(tile, tiles, results per tile) of whole tiles, then of the one at the edge."""
+            whole = min(count, size // RESULTS - begin)
+            found = [(0, whole, RESULTS)] if whole > 0 else []
+            rest = size - RESULTS * (begin + whole)
+            return [*found, (whole, 1, rest)] if whole < count and rest > 0 else found
+
+        for row, some_rows, di in ranges(high, first, part):
+            for column, some_columns, dj in ranges(wide, 0, columns):
+                shape = (di, dj, n, some_rows, some_columns, k)
+                steps = (RESULTS * tiles * k, tiles * k, part * columns * k, columns * k, k, 1)
+                offset = (row * columns + column) * k
+                source = self.plan.alias(finished, MemoryDesc.strided(shape, steps), 4 * offset)
+                steps = (wide * k, k, high * wide * k, RESULTS * wide * k, RESULTS * k, 1)
+                offset = ((first + row) * RESULTS * wide + column * RESULTS) * k
+                place = self.plan.same(target, MemoryDesc.strided(shape, steps), 4 * offset)
+                self.plan.add(reorder_desc(source.desc, place.desc), {_c.SRC: source, _c.DST: place})
+
+
+def find_plan(attrs, x, u, bias=None):
+    """The plan for the op's inputs; None when there is none."""
+    constant = is_constant(u) and (bias is None or is_constant(bias))
+    paddings, post_ops = tuple(attrs["paddings"]), tuple(attrs["post_ops"])
+    key = ("winograd", x.shape, x.strides, u.shape, constant, bias is not None, paddings, post_ops)
+    return THREAD.plan(key, WinogradPlan, x, u, bias, paddings, post_ops)
+
+
+def run(attrs, x, u, bias=None):
+    plan = find_plan(attrs, x, u, bias) if LIBRARY.usable() else None
+    return by_steps(x, u, bias, attrs) if plan is None else plan.run(x, u, bias)
+
+
+def _prepare(prepared):
+    attrs = prepared.attrs
+    return call_site(lambda *arrays: find_plan(attrs, *arrays), lambda *arrays: run(attrs, *arrays))
+
+
+@served("onednn_winograd_conv2d", prepare=_prepare)
+def winograd(Input, Filter, Bias=None, *, ctx):
+    return run(ctx.attrs, Input, Filter, Bias)
+
+
+@kernel("onednn_winograd_conv2d", place="cpu", dtypes=FLOATS)
+def plain_winograd(Input, Filter, Bias=None, *, ctx):
+    return by_steps(Input, Filter, Bias, ctx.attrs)
+
+
+def by_steps(x, u, bias, attrs):
+    """The same in NumPy."""
+    n, c, h, w = x.shape
+    k = u.shape[2]
+    top, bottom, left, right = attrs["paddings"]
+    high, wide = h + top + bottom - 2, w + left + right - 2
+    rows, columns = -(-high // RESULTS), -(-wide // RESULTS)
+    padded = np.zeros((n, rows * RESULTS + 2, columns * RESULTS + 2, c), x.dtype)
+    padded[:, top : top + h, left : left + w] = x.transpose(0, 2, 3, 1)
+    forth, back = (m.astype(x.dtype) for m in squares())
+    tiles = np.lib.stride_tricks.sliding_window_view(padded, (TILE, TILE), (1, 2))[:, ::RESULTS, ::RESULTS]
+    tiles = tiles.transpose(4, 5, 0, 1, 2, 3).reshape(TILE * TILE, -1)
+    products = (forth @ tiles).reshape(TILE * TILE, -1, c) @ u
+    y = (back @ products.reshape(TILE * TILE, -1)).reshape(RESULTS, RESULTS, n, rows, columns, k)
+    y = y.transpose(2, 5, 3, 0, 4, 1).reshape(n, k, rows * RESULTS, columns * RESULTS)[:, :, :high, :wide]
+    return after(np.ascontiguousarray(y), 1, bias, None, attrs["post_ops"], plain_step)

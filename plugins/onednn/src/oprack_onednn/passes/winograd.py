@@ -1,0 +1,57 @@
+"""3x3 convolutions with many channels by Winograd's algorithm: a quarter of the products."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.ir import fusion
+
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.ops._shapes import pads_of
+from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
+from oprack_onednn.passes.fuse import CONVOLUTIONS
+
+# Fewer channels, and the transforms cost what the products save; fewer tiles, and reading the larger filter does.
+_CHANNELS, _TILES = 64, 9
+
+
+def _suits(op):
+    """Whether a convolution moves 3x3 windows pixel by pixel."""
+    w = op.input("Filter").shape
+    if w is None or len(w) != 4 or tuple(w[2:]) != (3, 3) or min(w[:2]) < _CHANNELS:
+        return False
+    if op.attr("groups", 1) != 1 or op.attr("data_format", "NCHW") == "NHWC":
+        return False
+    return all(v == 1 for name in ("strides", "dilations") for v in op.attr(name, [1, 1]))
+
+
+@fusion("onednn_winograd")
+def winograd(p):
+    """conv(x, w)  ->  onednn_winograd_conv2d(x, G w G^T), where the size of x is known"""
+    fused = {"Input": "x", "Filter": p.param("w")}
+    convs = (
+        p.op(CONVOLUTIONS, **fused, where=_suits),
+        p.op("onednn_conv2d", **fused, Bias=p.param("b", optional=True), where=_suits),
+    )
+
+    def build(m):
+        op, x, w = m.root, m["x"].shape, m.value("w")
+        if x is None or min(x[2:]) < 0 or w.dtype != np.float32:
+            return None
+        sizes = pads_of(m.attr(op, "padding_algorithm"), m.attr(op, "paddings"), x[2:], (3, 3), (1, 1))
+        paddings = [side for pair in sizes for side in pair]
+        results = [s + a + b - 2 for s, (a, b) in zip(x[2:], sizes, strict=True)]
+        tiles = [-(-r // RESULTS) for r in results]
+        if min(paddings) < 0 or tiles[0] * tiles[1] < _TILES:
+            return None
+        _, g, _ = matrices()
+        u = np.einsum("ia,jb,kcab->ijck", g, g, w.astype(np.float64), optimize=True)
+        u = m.new_param(u.reshape(TILE * TILE, *u.shape[2:]), like="w")
+        attrs = {"paddings": paddings, "post_ops": op.attr("post_ops", [])}
+        return m.op("onednn_winograd_conv2d", Input=m["x"], Filter=u, Bias=op.input("Bias"), attrs=attrs)
+
+    return p.either(*convs), build
+
+
+def fuse_winograd(graph):
+    """Large convolutions by Winograd's algorithm, where oneDNN serves this process."""
+    return winograd(graph) if LIBRARY.usable() else 0

@@ -1,0 +1,122 @@
+"""Winograd's algorithm: the numbers of the convolution, for every size of image and at the edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import oprack
+import pytest
+from oprack.ir import optimize, select_passes
+from oprack.testing import PassCase, check_passes
+from oprack.testing.passes import op_types
+from oprack_onednn.kernels import winograd
+from oprack_onednn.kernels._steps import Step
+from oprack_onednn.ops.winograd import matrices
+from oprack_onednn.plan import Plan
+
+PASSES = ("onednn_fuse_conv2d", "onednn_winograd")
+CLOSE = dict(rtol=1e-4, atol=1e-4)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
+
+
+def case(image=(2, 64, 14, 13), outputs=80, bias=True, act=True, **attrs):
+    attrs = {"paddings": [1, 1]} | attrs
+    ops = [("conv2d", {"Input": "x", "Filter": "w"}, {"Output": "y0"}, attrs)]
+    if bias:
+        ops.append(("elementwise_add", {"X": "y0", "Y": "b"}, {"Out": "y1"}, {"axis": 1}))
+    if act:
+        ops.append(("relu", {"X": "y1" if bias else "y0"}, {"Out": "y2"}))
+    w = normal(outputs, image[1] // attrs.get("groups", 1), 3, 3) / 24
+    return PassCase({"x": normal(*image)}, {"w": w, "b": normal(outputs)} if bias else {"w": w}, ops)
+
+
+def test_the_algorithm_in_one_dim():
+    back, weigh, forth = map(np.array, matrices())
+    d, g = np.random.default_rng(0).standard_normal((2, 6))
+    want = np.convolve(d, g[2::-1], "valid")
+    np.testing.assert_allclose(back @ ((weigh @ g[:3]) * (forth @ d)), want, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("bias, act", [(True, True), (False, True), (True, False), (False, False)])
+def test_what_follows(bias, act):
+    optimized = check_passes(case(bias=bias, act=act), *PASSES, **CLOSE)
+    assert op_types(optimized) == ["onednn_winograd_conv2d"]
+
+
+@pytest.mark.parametrize("size", [(12, 12), (13, 11), (11, 14), (30, 10)], ids=str)
+@pytest.mark.parametrize(
+    "attrs", [{}, {"paddings": [0, 0]}, {"paddings": [2, 0, 1, 3]}, {"padding_algorithm": "SAME"}], ids=str
+)
+def test_sizes_and_padding(size, attrs):
+    optimized = check_passes(case((2, 64, *size), **attrs), *PASSES, **CLOSE)
+    assert op_types(optimized) == ["onednn_winograd_conv2d"]
+
+
+def test_in_parts(monkeypatch):
+    monkeypatch.setattr(winograd, "_PART", 1)
+    check_passes(case(), *PASSES, **CLOSE)
+
+
+def read_only(scope):
+    for name in scope.local_var_names():
+        scope.get_var(name).get().array.flags.writeable = False
+
+
+def fused(example):
+    program, scope = example.build()
+    passes = [p for p in select_passes() if p.name in PASSES]
+    return program, optimize(program.desc, scope, keep=example.fetches(), passes=passes).program, scope
+
+
+def test_constant_parameters_are_packed(monkeypatch):
+    example = case()
+    program, changed, scope = fused(example)
+    read_only(scope)
+    monkeypatch.setattr(winograd, "by_steps", lambda *a: pytest.fail("not served"))
+    x = np.ascontiguousarray(example.feeds["x"].transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    executor = oprack.Executor()
+    for feed in (example.feeds["x"], x, 2 * x):
+        (want,), (got,) = (executor.run(p, {"x": feed}, example.fetches(), scope) for p in (program, changed))
+        np.testing.assert_allclose(got, want, **CLOSE)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_on_numpy_as_well(monkeypatch, dtype):
+    monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
+    x, w, b = (a.astype(dtype) for a in (normal(2, 5, 9, 11), normal(7, 5, 3, 3), normal(7)))
+    _, g, _ = matrices()
+    u = np.einsum("ia,jb,kcab->ijck", g, g, w).reshape(36, 5, 7).astype(dtype)
+    attrs = Step.of("onednn_winograd_conv2d", paddings=[1, 0, 2, 1], post_ops=["tanh"]).attrs
+    got = winograd.by_steps(x, u, b, attrs)
+    conv = Step.of("conv2d", paddings=[1, 0, 2, 1])
+    want = np.tanh(winograd.plain_step("conv2d", {"Input": x, "Filter": w}, conv) + b.reshape(-1, 1, 1))
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
+
+
+def test_rounding_is_like_that_of_a_convolution():
+    x, w = np.maximum(normal(1, 256, 12, 12), 0), normal(64, 256, 3, 3) / 48
+    _, g, _ = matrices()
+    u = np.einsum("ia,jb,kcab->ijck", g, g, w.astype(np.float64), optimize=True).reshape(36, 256, 64)
+    attrs = Step.of("onednn_winograd_conv2d", paddings=[1, 1, 1, 1]).attrs
+    exact = winograd.by_steps(x.astype(np.float64), u, None, attrs)
+    got = winograd.run(attrs, x, u.astype(np.float32))
+    assert np.sqrt(np.square(got - exact).mean()) < 1e-6 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"strides": [2, 2]}, {"dilations": [2, 2]}, {"groups": 2, "image": (2, 128, 14, 14)},
+        {"image": (2, 32, 14, 14)}, {"outputs": 32}, {"image": (2, 64, 8, 8)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_convolutions_that_stay(change):
+    assert "onednn_winograd_conv2d" not in op_types(check_passes(case(**change), *PASSES, **CLOSE))
+
+
+def test_an_empty_batch():
+    check_passes(case((0, 64, 14, 14)), *PASSES)
