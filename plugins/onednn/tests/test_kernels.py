@@ -17,7 +17,6 @@ from oprack_onednn.kernels import (
     conv_grad,
     conv_transpose,
     elementwise,
-    gru,
     interp,
     layer_norm,
     matmul,
@@ -356,35 +355,3 @@ def test_concat(monkeypatch, axis):
     got, want = both(monkeypatch, concat.concat, "concat", parts, axis=axis)
     np.testing.assert_array_equal(got, want)
     assert is_channels_last(got)
-
-
-@pytest.mark.parametrize("lengths", [[7], [3, 0, 9, 1, 0], [0, 0, 5], [4] * 40, list(range(60))], ids=str)
-@pytest.mark.parametrize("attrs", [{}, dict(is_reverse=True), dict(origin_mode=True, activation="relu")], ids=str)
-@pytest.mark.parametrize("more", [False, True])
-def test_gru(any_size, monkeypatch, lengths, attrs, more):
-    size, offsets = 32, np.cumsum([0, *lengths]).tolist()
-    x, w = normal(offsets[-1], 3 * size), constant(normal(size, 3 * size) * 0.2)
-    others = (normal(len(lengths), size), normal(1, 3 * size)) if more else ()
-    got, want = both(monkeypatch, gru.gru, "gru", x, w, *others, offsets=offsets, **attrs)
-    assert got[:3] == (None, None, None)
-    agree(got[3], want[3])
-
-
-def test_gru_of_lone_sequences_gives_the_same_outputs():
-    """One program runs both ways: a batch of many sequences, and a single one."""
-    size, ctx = 32, Context("gru", {}, [0, 5])
-    ctx.attrs = {a.name: a.default for a in default_manager().op_info("gru").proto.attrs.values()}
-    names = ("activation", "gate_activation", "is_reverse", "origin_mode")
-    x, w = normal(5, 96), constant(normal(size, 96))
-    got = gru.gru(x, w, **{n: ctx.attrs[n] for n in names}, ctx=ctx)
-    want = served.plain_step("gru", {"Input": x, "Weight": w}, ctx)
-    assert got[:3] == (None, None, None)
-    np.testing.assert_array_equal(got[3], want[3])
-
-
-def test_gru_whose_weight_is_trained_keeps_what_its_gradient_reads():
-    size, ctx = 32, Context("gru", {}, [0, 5])
-    ctx.attrs = {a.name: a.default for a in default_manager().op_info("gru").proto.attrs.values()}
-    names = ("activation", "gate_activation", "is_reverse", "origin_mode")
-    got = gru.gru(normal(5, 96), normal(size, 96), **{n: ctx.attrs[n] for n in names}, ctx=ctx)
-    assert [g.shape for g in got] == [(5, 96), (5, 32), (5, 32), (5, 32)]

@@ -21,14 +21,13 @@ PRIORITY = 10
 class Limits:
     """Below these sizes NumPy is faster than a primitive's call.
 
-    eltwise, binary, moved: elements. product: m n k. together: sequences per step of a recurrence.
+    eltwise, binary, moved: elements. product: m n k.
     """
 
     eltwise = 1 << 12
     binary = 1 << 14
     moved = 1 << 14
     product = 1 << 18
-    together = 4
 
 
 def served(

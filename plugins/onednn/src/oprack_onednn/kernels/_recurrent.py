@@ -33,8 +33,8 @@ GATES = {
 _BOTH = 3
 _DIRECTIONS = {(False,): 1, (True,): 2, (False, True): _BOTH}
 _LINE = 16  # float32 in a cache line
-# plans that a layer keeps for a thread, and threads for which it keeps any
-_PLANS, _SETTINGS = 512, 16
+# plans that a layer keeps for a thread, threads for which it keeps any, and things made of constants that are kept
+_PLANS, _SETTINGS, _MADE = 512, 16, 4096
 # above this many sequences a primitive does one step: joining several saves nothing
 _JOINED = 64
 
@@ -96,11 +96,11 @@ def _aligned(array: np.ndarray) -> np.ndarray:
 class FromConstants:
     """What a function makes of constant arrays, kept for as long as the first of them lives."""
 
-    def __init__(self, make: Callable[..., Layer]) -> None:
+    def __init__(self, make: Callable[..., Any]) -> None:
         self._make = make
-        self._known: dict[tuple[Any, ...], tuple[list[weakref.ref[np.ndarray]], Layer]] = {}
+        self._known: dict[tuple[Any, ...], tuple[list[weakref.ref[np.ndarray]], Any]] = {}
 
-    def __call__(self, arrays: Sequence[np.ndarray], *options: Any) -> Layer:
+    def __call__(self, arrays: Sequence[np.ndarray], *options: Any) -> Any:
         """make(arrays, *options), remembered when nobody can write to the arrays."""
         key = (*map(id, arrays), *options)
         entry = self._known.get(key)
@@ -108,6 +108,8 @@ class FromConstants:
             return entry[1]
         made = self._make(arrays, *options)
         if all(map(is_constant, arrays)):
+            if len(self._known) >= _MADE:
+                self._known.clear()
             first = weakref.ref(arrays[0], lambda _: self._known.pop(key, None))
             self._known[key] = ([first, *map(weakref.ref, arrays[1:])], made)
         return made
@@ -213,6 +215,11 @@ class Order:
         found = np.empty(self.total, np.intp)
         found[rows] = np.arange(self.total)
         return found
+
+    @property
+    def steps(self):
+        """(first packed row, sequences that a plan takes) of every step."""
+        return [(start + t * n, rounded(n)) for start, n, steps in self.runs for t in range(steps)]
 
     @property
     def last(self):

@@ -1,0 +1,76 @@
+"""Recurrent ops whose input holds the products with it already: one plan per step of time, three or more products.
+
+Rows are walked in the time-major order of `_recurrent.Order`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from oprack_onednn.kernels._recurrent import FromConstants, order_of
+from oprack_onednn.memory import BUFFERS, Weights, address
+from oprack_onednn.plan import THREAD, BoundPlan, Plan
+
+
+class StepPlan:
+    """One step of n sequences. Addresses: states before, weights, x of every gate, states after; all [n, size].
+
+    weights: how parts of the op's Weight become what the products take.
+    """
+
+    plan: Plan
+    weights: Sequence[Weights]
+
+
+_BOUND = FromConstants(lambda arrays, *options: {})
+"""Plans with the weights set, by sequences of a step; for each weight, thread and cell."""
+
+
+def walk(
+    make: Callable[..., StepPlan],
+    key: tuple,
+    x: np.ndarray,
+    weight: np.ndarray,
+    bias: np.ndarray | None,
+    before: Sequence[np.ndarray | None],
+    offsets: Sequence[int],
+    is_reverse: bool,
+) -> list[np.ndarray] | None:
+    """Every row's states; None when oneDNN does not serve the cell.
+
+    make: called with the sequences of a step and `key`. x: [N, gates size]. bias: [gates size] or None. before: of each
+    state what it begins with, [number of sequences, size], or None for zeros.
+    """
+    size, order = weight.shape[0], order_of(tuple(offsets))
+    total, rows = order.total, order.total + order.behind
+    count = x.shape[1] // size
+    if THREAD.plan(("step", make, 1, *key), make, 1, *key) is None:
+        return None
+    gates = BUFFERS.take((count, rows, size))
+    parts, picked = np.ascontiguousarray(x).reshape(-1, size), count * order.rows(is_reverse)
+    for i, gate in enumerate(gates):
+        np.take(parts, picked + i, axis=0, out=gate[:total], mode="clip")
+        gate[total:] = 0
+        if bias is not None:
+            gate[:total] += bias[i * size : (i + 1) * size]
+    states = [BUFFERS.take((rows, size)) for _ in before]
+    first = np.zeros((len(before), len(order.order) + order.behind, size), np.float32)
+    for a, given in zip(first, before, strict=True):
+        if given is not None:
+            a[: len(order.order)] = given[order.order]
+    previous, starts, bases = ([address(a) for a in arrays] for arrays in (first, gates, states))
+    bound = _BOUND((weight,), THREAD.setting, make, *key)
+    for start, n in order.steps:
+        plan = bound.get(n)
+        if plan is None:
+            found = THREAD.plan(("step", make, n, *key), make, n, *key)
+            fixed = [0] * len(before) + [w.address(weight) for w in found.weights] + [0] * (count + len(before))
+            plan = bound[n] = BoundPlan(found.plan, fixed)
+        offset = 4 * size * start
+        after = [b + offset for b in bases]
+        plan.run(*previous, *[a + offset for a in starts], *after)
+        previous = after
+    inverse = order.inverse(is_reverse)
+    return [np.take(s, inverse, axis=0, out=BUFFERS.take((total, size)), mode="clip") for s in states]

@@ -1,0 +1,77 @@
+"""lstm with constant weights, where it was not fused with the product in front: what its gradient reads is left out."""
+
+from __future__ import annotations
+
+from oprack_onednn import _c
+from oprack_onednn.kernels._walk import StepPlan, walk
+from oprack_onednn.kernels.gru import GATES
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import Weights, is_constant
+from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.plan import Plan
+from oprack_onednn.served import plain_step, served
+
+
+class LstmStep(StepPlan):
+    """Four products with everything else as their post-ops; gates c', i, f, o, states h, c."""
+
+    def __init__(self, n, size, gate, activation, candidate):
+        matrix, square = MemoryDesc.strided((n, size)), MemoryDesc.any((size, size))
+        plan = self.plan = Plan()
+        h, c = plan.input(matrix), plan.input(matrix)
+        gated, new = (("eltwise", _c.ELTWISE[GATES[a]], 0.0, 0.0) for a in (gate, candidate))
+        add, mul = (("binary", kind, matrix) for kind in (_c.BINARY_ADD, _c.BINARY_MUL))
+        # f c, then i, then c after = c' i + f c, then h after = o activation(c after)
+        chains = {2: [add, gated, mul], 1: [add, gated], 0: [add, new, mul, add], 3: [add, gated, mul]}
+        descs = [
+            PrimitiveDesc("matmul", LIBRARY.engine, matrix, square, None, matrix, Attributes(chains[k]))
+            for k in range(4)
+        ]
+        targets = [d.desc(_c.QUERY_WEIGHTS_MD) for d in descs]
+        source = MemoryDesc.strided((size, size), (4 * size, 1))
+        self.weights = [Weights(source, target, k * size) for k, target in enumerate(targets)]
+        w = [plan.input(target) for target in targets]
+        x = [plan.input(matrix) for _ in range(4)]
+        h_after, c_after = plan.output(matrix), plan.output(matrix)
+        kept, i, seen = (plan.temporary(matrix) for _ in range(3))
+
+        def product(k, result, *more):
+            operands = {_c.POST_OP * (at + 1) | _c.SRC_1: m for at, m in ((0, x[k]), *more)}
+            plan.add(descs[k], {_c.SRC: h, _c.WEIGHTS: w[k], _c.DST: result, **operands})
+
+        product(2, kept, (2, c))
+        product(1, i)
+        product(0, c_after, (2, i), (3, kept))
+        kind = (_c.FORWARD_INFERENCE, _c.ELTWISE[GATES[activation]])
+        show = PrimitiveDesc("eltwise_forward", LIBRARY.engine, *kind, matrix, matrix, 0.0, 0.0, Attributes())
+        plan.add(show, {_c.SRC: c_after, _c.DST: seen})
+        product(3, h_after, (2, seen))
+
+
+@served("lstm")
+def lstm(
+    Input,
+    Weight,
+    Bias,
+    H0=None,
+    C0=None,
+    *,
+    use_peepholes,
+    is_reverse,
+    gate_activation,
+    cell_activation,
+    candidate_activation,
+    ctx,
+):
+    if not is_constant(Weight):
+        return NotImplemented
+    states, lod = None, ctx.lod("Input")
+    activations = (gate_activation, cell_activation, candidate_activation)
+    if not use_peepholes and all(a in GATES for a in activations) and Input.size and lod:
+        key = (Weight.shape[0], *activations)
+        states = walk(LstmStep, key, Input, Weight, Bias.reshape(-1), [H0, C0], lod[-1], is_reverse)
+    if states is None:
+        arrays = {"Input": Input, "Weight": Weight, "Bias": Bias, "H0": H0, "C0": C0}
+        states = plain_step("lstm", arrays, ctx)[:2]
+    # always the same: plans of programs count on which outputs there are
+    return *states, None, None

@@ -1,0 +1,104 @@
+"""gru and lstm over products made elsewhere: oneDNN's steps give what NumPy's kernels give, for any lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oprack.packs.manager import default_manager
+from oprack_onednn import served
+from oprack_onednn.kernels.gru import gru
+from oprack_onednn.kernels.lstm import lstm
+
+SIZE = 32
+FUNCTIONS = {"gru": (gru, 3), "lstm": (lstm, 4)}
+NAMES = {
+    "gru": ("activation", "gate_activation", "is_reverse", "origin_mode"),
+    "lstm": ("use_peepholes", "is_reverse", "gate_activation", "cell_activation", "candidate_activation"),
+}
+
+
+class Context:
+    """What the kernels ask of their KernelContext."""
+
+    def __init__(self, op_type, offsets, **attrs):
+        self.op_type, self.offsets = op_type, offsets
+        self.attrs = {a.name: a.default for a in default_manager().op_info(op_type).proto.attrs.values()} | attrs
+
+    def lod(self, slot, i=0):
+        return [self.offsets]
+
+    def wants(self, slot, i=0):
+        return True
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32) * 0.5
+
+
+def slots(op_type, lengths, states, bias=True, peepholes=False):
+    """Inputs by slot, the weight read-only as in a predictor."""
+    n = FUNCTIONS[op_type][1] * SIZE
+    given = {"Input": normal(sum(lengths), n), "Weight": normal(SIZE, n) * 0.3}
+    given["Weight"].flags.writeable = False
+    if bias or op_type == "lstm":
+        given["Bias"] = normal(1, n + 3 * SIZE * peepholes)
+    names = {"gru": ("H0",), "lstm": ("H0", "C0")}[op_type] if states else ()
+    return given | {name: normal(len(lengths), SIZE, seed=i) for i, name in enumerate(names)}
+
+
+def run(op_type, given, lengths, **attrs):
+    """(what this library's kernel gives, what NumPy's gives)."""
+    ctx = Context(op_type, [0, *np.cumsum(lengths).tolist()], **attrs)
+    want = served.plain_step(op_type, given, ctx)
+    return FUNCTIONS[op_type][0](**given, **{n: ctx.attrs[n] for n in NAMES[op_type]}, ctx=ctx), want
+
+
+def hidden(op_type, outputs):
+    """What is not for the gradient alone, after a check that this is left out."""
+    kept, left = (outputs[3:], outputs[:3]) if op_type == "gru" else (outputs[:2], outputs[2:])
+    assert all(a is None for a in left)
+    return kept
+
+
+LENGTHS = [[7], [3, 0, 9, 1, 0], [0, 0, 5], [4] * 40, list(range(60))]
+
+
+@pytest.mark.parametrize("lengths", LENGTHS, ids=lambda lengths: f"{len(lengths)}-{sum(lengths)}")
+@pytest.mark.parametrize("states", [False, True])
+@pytest.mark.parametrize(
+    "op_type, attrs",
+    [
+        ("gru", {}),
+        ("gru", dict(is_reverse=True)),
+        ("gru", dict(origin_mode=True, activation="relu")),
+        ("lstm", dict(use_peepholes=False)),
+        ("lstm", dict(use_peepholes=False, is_reverse=True, cell_activation="relu")),
+    ],
+    ids=str,
+)
+def test_walks(monkeypatch, op_type, attrs, states, lengths):
+    given = slots(op_type, lengths, states, bias=states)
+    for kernel in ("gru", "lstm"):
+        monkeypatch.setattr(f"oprack_onednn.kernels.{kernel}.plain_step", lambda *a: pytest.fail("left to NumPy"))
+    got, want = run(op_type, given, lengths, **attrs)
+    for g, w in zip(hidden(op_type, got), want[3:] if op_type == "gru" else want[:2], strict=True):
+        assert g.shape == w.shape and g.dtype == w.dtype
+        np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("op_type, attrs", [("gru", {"activation": "identity"}), ("lstm", {"use_peepholes": True})])
+def test_what_numpy_does_has_the_same_outputs(op_type, attrs):
+    given = slots(op_type, [3, 5], False, peepholes=True)
+    if op_type == "gru":
+        del given["Bias"]
+    got, want = run(op_type, given, [3, 5], **attrs)
+    for g, w in zip(hidden(op_type, got), want[3:] if op_type == "gru" else want[:2], strict=True):
+        np.testing.assert_array_equal(g, w)
+
+
+@pytest.mark.parametrize("op_type", FUNCTIONS)
+def test_a_weight_that_is_trained_keeps_what_the_gradient_reads(op_type):
+    given = slots(op_type, [3, 5], False, peepholes=op_type == "lstm")
+    given["Weight"] = given["Weight"].copy()
+    got, want = run(op_type, given, [3, 5])
+    assert [g.shape for g in got] == [w.shape for w in want]
