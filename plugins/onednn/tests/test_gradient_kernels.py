@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from oprack.packs.manager import default_manager
 from oprack_onednn import served
-from oprack_onednn.kernels import activation_grad, layer_norm, reduce, softmax
+from oprack_onednn.kernels import activation_grad, conv3d, layer_norm, reduce, softmax
 
 
 class Context:
@@ -146,3 +146,26 @@ def test_reductions(monkeypatch, op, keep, shape, dims):
 )
 def test_reductions_that_are_left_to_numpy(monkeypatch, shape, dims):
     both(monkeypatch, reduce.reduce_sum, {"X": normal(*shape)}, dim=dims, left=True)
+
+
+VOLUMES = [
+    ((2, 3, 6, 9, 8), (8, 3, 3, 3, 3), {"paddings": [1, 1, 1]}),
+    ((1, 16, 9, 11, 13), (24, 4, 3, 2, 1), {"groups": 4, "strides": [2, 1, 2], "paddings": [1, 0, 0, 1, 1, 0]}),
+    ((1, 8, 6, 7, 8), (8, 8, 3, 3, 3), {"padding_algorithm": "SAME", "strides": [1, 2, 1]}),
+    ((1, 8, 7, 7, 8), (8, 1, 3, 3, 2), {"groups": 8, "dilations": [1, 2, 1], "padding_algorithm": "VALID"}),
+]
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("x, w, attrs", VOLUMES, ids=str)
+def test_conv3d(monkeypatch, x, w, attrs, last):
+    x, w = normal(*x), normal(*w)
+    if last:
+        x, attrs = np.ascontiguousarray(x.transpose(0, 2, 3, 4, 1)), attrs | {"data_format": "NDHWC"}
+    got, want = both(monkeypatch, conv3d.conv3d, {"Input": x, "Filter": w}, **attrs)
+    agree(got, want, rtol=1e-4)
+    arrays = {"Input": x, "Filter": w, "Output_grad": normal(*want.shape, seed=1)}
+    got, want = both(monkeypatch, conv3d.conv3d_grad, arrays, **attrs)
+    assert set(got) == set(want)
+    for name in got:
+        agree(got[name], want[name], rtol=1e-4)

@@ -35,7 +35,7 @@ class ConvShape:
         n, _, *spatial = x_shape
         k, _, *ksize = w.shape
         if padding == "SAME":
-            dilations = (1, 1)
+            dilations = (1,) * len(spatial)
         pads = pads_of(padding, paddings, spatial, ksize, strides)
         if min(p for pair in pads for p in pair) < 0 or 0 in x_shape or 0 in w.shape or not w.flags.c_contiguous:
             raise NotServedError("negative padding, an empty tensor or a filter that is a view")
@@ -94,7 +94,7 @@ class RowPlan(Planned):
 
     def __init__(self, x, w, constant, bias, post_ops):
         n, c, *_ = x.shape
-        self.shape, self.weights, self.constants = (n, w.shape[0], 1, 1), {}, []
+        self.shape, self.weights = (n, w.shape[0], 1, 1), {}
         self.plan = Plan()
         source = self.plan.input(MemoryDesc.strided((n, c)))
         add_product(self, source, n, w, bias, post_ops, constant=constant, last=True)

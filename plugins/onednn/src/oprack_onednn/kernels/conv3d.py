@@ -1,0 +1,68 @@
+"""conv3d and conv3d_grad, as conv2d and its gradient are computed, with one dim more."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oprack_onednn.callsite import call_site
+from oprack_onednn.kernels._steps import Step
+from oprack_onednn.kernels.conv import find_plan
+from oprack_onednn.kernels.conv_grad import GradPlan
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import address, empty_image
+from oprack_onednn.plan import THREAD
+from oprack_onednn.served import plain_step, served
+
+_FIRST, _LAST = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
+
+
+def _window(attrs):
+    return [attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")]
+
+
+def _prepare(call):
+    """A convolution of volumes in the program's order of dims."""
+    if call.attrs["data_format"] == "NDHWC":
+        return None
+    window, context = _window(call.attrs), Step(call.op_type, call.attrs)
+
+    def find(x, w):
+        return find_plan(x, w, None, *window)
+
+    def otherwise(x, w):
+        plan = find(x, w) if LIBRARY.usable() else None
+        return plain_step("conv3d", {"Input": x, "Filter": w}, context) if plan is None else plan.run(x, w)
+
+    return call_site(find, otherwise)
+
+
+@served("conv3d", prepare=_prepare)
+def conv3d(Input, Filter, *, data_format, ctx):
+    last = data_format == "NDHWC"
+    x = Input.transpose(_FIRST) if last else Input
+    plan = find_plan(x, Filter, None, *_window(ctx.attrs))
+    if plan is None:
+        return NotImplemented
+    y = plan.run(x, Filter)
+    return y.transpose(_LAST) if last else y
+
+
+@served("conv3d_grad")
+def conv3d_grad(Input, Filter, Output_grad, *, data_format, ctx):
+    last = data_format == "NDHWC"
+    x, dy = (a.transpose(_FIRST) if last else a for a in (Input, Output_grad))
+    strides, paddings, dilations, groups, padding = _window(ctx.attrs)
+    attrs = (tuple(strides), tuple(paddings), tuple(dilations), groups, padding)
+    key = (x.shape, x.strides, Filter.shape, Filter.strides, dy.shape, dy.strides, attrs)
+    found = THREAD.plan(("conv3d_grad", *key), GradPlan, x.shape, x, Filter, dy, *attrs)
+    if found is None:
+        return NotImplemented
+    grads = {}
+    if ctx.wants("Input@GRAD"):
+        dx = empty_image(x.shape)
+        found.by_input.run(THREAD, address(Filter), address(dy), address(dx))
+        grads["Input_grad"] = dx.transpose(_LAST) if last else dx
+    if ctx.wants("Filter@GRAD"):
+        grads["Filter_grad"] = dw = np.empty(Filter.shape, Filter.dtype)
+        found.by_filter.run(THREAD, address(x), address(dy), address(dw))
+    return grads
