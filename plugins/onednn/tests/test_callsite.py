@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import numpy as np
@@ -187,3 +188,18 @@ def test_pointwise_convolutions(slots, bindings):
         others.pop()
     np.testing.assert_allclose(pointwise._prepare(call)(x, w, b, *others), want, **CLOSE)
     assert len(bindings) == 1
+
+
+def test_a_bound_plan_outlives_the_plans_of_its_thread():
+    """What the plan computes with, such as ones and zeros of its own, lives as long."""
+    slots = ("X", "Reduce", "Expand")
+    call = call_of("onednn_squeeze_excite", slots, reduce_post_ops=["relu"], expand_post_ops=["sigmoid"])
+    arrays = (constant(12, 480, 1, 1), None, constant(480, 12, 1, 1))
+    site, x = squeeze_excite._prepare(call), normal(3, 480, 6, 5)
+    want = squeeze_excite.by_steps(x, *arrays, None, call.attrs, squeeze_excite.plain_step)
+    site(x, *arrays)
+    THREAD.plans.clear()
+    gc.collect()
+    others = [np.full(48, np.nan, np.float32) for _ in range(200)]
+    np.testing.assert_allclose(site(x, *arrays), want, **CLOSE)
+    assert len(others) == 200

@@ -114,14 +114,15 @@ def element_strides(array: np.ndarray) -> tuple[int, ...]:
 
 
 class Memory(Native):
-    """A memory object; its address is set before every run."""
+    """A memory object; its address is set before every run, unless it is that of an array, from a byte on."""
 
-    __slots__ = ("desc",)
+    __slots__ = ("array", "desc")
     destroy = "memory_destroy"
 
-    def __init__(self, desc: MemoryDesc) -> None:
-        super().__init__(_create("memory_create", desc, LIBRARY.engine, None))
-        self.desc = desc
+    def __init__(self, desc: MemoryDesc, array: np.ndarray | None = None, offset: int = 0) -> None:
+        address = None if array is None else array.ctypes.data + offset
+        super().__init__(_create("memory_create", desc, LIBRARY.engine, address))
+        self.desc, self.array = desc, array
 
 
 class PrimitiveDesc(Native):

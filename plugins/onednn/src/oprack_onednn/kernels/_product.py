@@ -7,8 +7,8 @@ import numpy as np
 from oprack_onednn import _c
 from oprack_onednn.kernels._steps import chain
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, address
-from oprack_onednn.native import Attributes, Memory, MemoryDesc, PrimitiveDesc, call
+from oprack_onednn.memory import Weights
+from oprack_onednn.native import Attributes, Memory, MemoryDesc, PrimitiveDesc
 
 
 def add_product(planned, memory, rows, w, bias, post_ops, *, constant=True, last=False):
@@ -43,15 +43,7 @@ def add_product(planned, memory, rows, w, bias, post_ops, *, constant=True, last
     plan.add(first, {**arguments, _c.DST: partial})
     # adding up is a product with ones, which takes bias and post-ops
     total = strided((rows, parts, k), (k, rows * k, 1))
-    ones = _ones(planned, (rows, 1, parts))
+    ones = Memory(strided((rows, 1, parts)), np.ones((rows, 1, parts), np.float32))
     second = PrimitiveDesc("matmul", engine, ones.desc, total, row, target.desc, attributes)
     plan.add(second, {_c.SRC: ones, _c.WEIGHTS: plan.alias(partial, total), **extra, _c.DST: target})
     return target
-
-
-def _ones(planned, shape):
-    """Memory of ones, which the plan's owner keeps."""
-    memory, array = Memory(MemoryDesc.strided(shape)), np.ones(shape, np.float32)
-    call("memory_set_data_handle", memory, address(array))
-    planned.constants.append(array)
-    return memory

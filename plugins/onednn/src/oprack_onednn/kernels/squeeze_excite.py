@@ -37,7 +37,7 @@ class SqueezePlan(Planned):
         if 0 in x.shape or not all(is_constant(p) and p.flags.c_contiguous for p in given):
             raise NotServedError("an empty tensor, or parameters that may change")
         n = x.shape[0]
-        self.shape, self.weights, self.constants = (n, expand.shape[0], 1, 1), {}, []
+        self.shape, self.weights = (n, expand.shape[0], 1, 1), {}
         self.plan = Plan()
         memory = add_mean(self.plan, self.plan.input(image_desc(x)), x.shape)
         memory = add_product(self, memory, n, reduce, reduce_bias is not None, reduce_post_ops)

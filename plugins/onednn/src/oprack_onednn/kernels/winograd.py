@@ -14,8 +14,8 @@ from oprack_onednn.callsite import Planned, call_site
 from oprack_onednn.kernels import activation  # noqa: F401  (a step of the op)
 from oprack_onednn.kernels._steps import after, chain
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, address, channels_last_desc, image_desc, is_constant
-from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc, call
+from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
+from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc
 from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
 from oprack_onednn.plan import THREAD, Plan, reorder_desc
 from oprack_onednn.served import plain_step, served
@@ -44,7 +44,7 @@ class WinogradPlan(Planned):
         constant = is_constant(u) and (bias is None or is_constant(bias))
         if 0 in x.shape or min(high, wide, top, left) < 0 or not high or not wide or not u.flags.c_contiguous:
             raise NotServedError("an empty tensor, or a filter that is a view")
-        self.shape, self.weights, self._kept = (n, k, high, wide), {}, []
+        self.shape, self.weights = (n, k, high, wide), {}
         strided = MemoryDesc.strided
         plan = self.plan = Plan()
         rows, columns = -(-high // RESULTS), -(-wide // RESULTS)
@@ -66,9 +66,8 @@ class WinogradPlan(Planned):
         target = plan.output(channels_last_desc(self.shape))
 
         padded = np.zeros((n, tall, broad, c), np.float32)
-        self._kept.append(padded)
         inner = strided((n, c, h, w), (tall * broad * c, 1, broad * c, c))
-        plan.reorder(source, self._constant(padded, inner, (top * broad + left) * c))
+        plan.reorder(source, Memory(inner, padded, 4 * (top * broad + left) * c))
         forth, back = (m.astype(np.float32) for m in squares())
         gathered, moved = plan.temporary(pixels), plan.temporary(pixels)
         products, finished = plan.temporary(results), plan.temporary(strided((RESULTS * RESULTS, tiles * k)))
@@ -80,7 +79,8 @@ class WinogradPlan(Planned):
                 for j, dj in ((0, RESULTS), (RESULTS, TILE - RESULTS)):
                     shape = (di, dj, n, part, columns, c)
                     steps = (broad * c, c, tall * broad * c, RESULTS * broad * c, RESULTS * c, 1)
-                    given = self._constant(padded, strided(shape, steps), ((i + first * RESULTS) * broad + j) * c)
+                    offset = ((i + first * RESULTS) * broad + j) * c
+                    given = Memory(strided(shape, steps), padded, 4 * offset)
                     steps = (TILE * tiles * c, tiles * c, part * columns * c, columns * c, c, 1)
                     plan.reorder(given, plan.alias(gathered, strided(shape, steps), 4 * (i * TILE + j) * tiles * c))
             plan.add(*transform)
@@ -91,12 +91,6 @@ class WinogradPlan(Planned):
     @staticmethod
     def _bytes(n, rows, columns, c):
         return 4 * TILE * TILE * n * rows * columns * c
-
-    def _constant(self, array, desc, offset=0):
-        """Memory over an array of the plan's own, from element `offset` on."""
-        memory = Memory(desc)
-        call("memory_set_data_handle", memory, address(array) + 4 * offset)
-        return memory
 
     def _bias(self, bias, constant, tiles, k):
         """Memory of the bias once per tile; None without one."""
@@ -111,14 +105,13 @@ class WinogradPlan(Planned):
 
     def _transform(self, matrix, given, result, width, bias=None, attributes=None):
         """A matrix [m, 36] times memory [36, width]: a step of the plan."""
-        self._kept.append(matrix)
         m, strided = len(matrix), MemoryDesc.strided
         left, right, product = strided(matrix.shape), strided((TILE * TILE, width)), strided((m, width))
         row = None if bias is None else bias.desc
         desc = PrimitiveDesc("matmul", LIBRARY.engine, left, right, row, product, attributes or Attributes())
         alias = self.plan.alias
         arguments = {
-            _c.SRC: self._constant(matrix, left),
+            _c.SRC: Memory(left, matrix),
             _c.WEIGHTS: alias(given, right),
             _c.DST: alias(result, product),
         }
