@@ -13,14 +13,17 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from oprack import functional, initializer, layers, metrics, nets, nn, optimizer, packs
     from oprack.interpreter import (
+        InputSpec,
         Tensor,
         enable_grad,
         grad,
         gradcheck,
         is_grad_enabled,
+        jit,
         no_grad,
         seed,
         static_mode,
+        to_program,
         to_tensor,
     )
     from oprack.layers import (
@@ -55,14 +58,17 @@ if TYPE_CHECKING:
 _SUBMODULES = ("functional", "initializer", "layers", "metrics", "nets", "nn", "optimizer", "packs")
 _HOMES = {
     "oprack.interpreter": (
+        "InputSpec",
         "Tensor",
         "enable_grad",
         "grad",
         "gradcheck",
         "is_grad_enabled",
+        "jit",
         "no_grad",
         "seed",
         "static_mode",
+        "to_program",
         "to_tensor",
     ),
     "oprack.layers": (
@@ -100,6 +106,7 @@ __all__ = [
     "CUDAPinnedPlace",
     "CUDAPlace",
     "Executor",
+    "InputSpec",
     "LoDTensor",
     "LoDTensorArray",
     "NaiveExecutor",
@@ -125,6 +132,7 @@ __all__ = [
     "hookspec",
     "initializer",
     "is_grad_enabled",
+    "jit",
     "layers",
     "lod_from_lengths",
     "metrics",
@@ -140,6 +148,7 @@ __all__ = [
     "register_operator",
     "seed",
     "static_mode",
+    "to_program",
     "to_tensor",
     "unique_name",
     "use_manager",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.interpreter.autograd import AutogradInterpreter, backward, grad
 from oprack.interpreter.base import Interpreter, Wrapped
+from oprack.interpreter.compiled import jit
 from oprack.interpreter.eager import EagerInterpreter
 from oprack.interpreter.lazy import LazyInterpreter
 from oprack.interpreter.modes import enable_grad, is_grad_enabled, no_grad, static_mode, wrapped
@@ -12,11 +13,13 @@ from oprack.interpreter.op_expr import OpExpr
 from oprack.interpreter.slopes import gradcheck
 from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.interpreter.trace import seed
+from oprack.interpreter.traced import InputSpec, TracedProgram, to_program
 from oprack.interpreter.update import Updates
 
 __all__ = [
     "AutogradInterpreter",
     "EagerInterpreter",
+    "InputSpec",
     "Interpreter",
     "LazyInterpreter",
     "Module",
@@ -25,6 +28,7 @@ __all__ = [
     "Parameter",
     "Sequential",
     "Tensor",
+    "TracedProgram",
     "Updates",
     "Wrapped",
     "backward",
@@ -33,9 +37,11 @@ __all__ = [
     "grad",
     "gradcheck",
     "is_grad_enabled",
+    "jit",
     "no_grad",
     "seed",
     "static_mode",
+    "to_program",
     "to_tensor",
     "wrapped",
 ]

@@ -57,6 +57,11 @@ class GradPlan:
             self._build(made)
 
     @property
+    def name(self) -> str:
+        """Type of the op."""
+        return self.trace.expr.type
+
+    @property
     def empty(self) -> bool:
         """Whether nothing flows back through the call, on purpose."""
         return not (self.wrt and self.outputs) or (self.differentiable and not self.steps)

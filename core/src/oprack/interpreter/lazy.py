@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.op_expr import OpExpr, result_class
+from oprack.interpreter.symbol import symbol
 from oprack.interpreter.tensor import Tensor
 from oprack.layers.helper import LayerHelper
 from oprack.layers.variable import Variable
@@ -46,6 +47,7 @@ class LazyInterpreter:
         for slot, made in outputs.items():
             for v in made if slot not in written else ():
                 v.stop_gradient = v.stop_gradient or stop
+        outputs = {s: [symbol(v) for v in made] for s, made in outputs.items()}
         fields = [outputs[s] if protos[s].duplicable else outputs[s][0] for s in expr.returned]
         if len(fields) == 1:
             return fields[0]

@@ -87,38 +87,13 @@ def _array_operand(self: Any, other: Any) -> Any:
     return NotImplemented
 
 
-class TensorMethods(Operators):
-    """Base of Tensor. Every op whose first input is a tensor is a method, too: `x.relu()`, `x.softmax(axis=0)`."""
+class SharedMethods(Operators):
+    """Methods of tensors and of Variables alike: each is a call of an op.
+
+    Every op whose first input is a tensor is a method, too: `x.relu()`, `x.softmax(axis=0)`.
+    """
 
     __slots__ = ()
-
-    __add__, __radd__ = _operator("elementwise_add", "add")
-    __sub__, __rsub__ = _operator("elementwise_sub", "sub")
-    __mul__, __rmul__ = _operator("elementwise_mul", "mul")
-    __truediv__, __rtruediv__ = _operator("elementwise_div", "truediv")
-    __pow__, __rpow__ = _operator("elementwise_pow", "pow")
-    __floordiv__, __rfloordiv__ = _operator("elementwise_floordiv", "floordiv")
-    __mod__, __rmod__ = _operator("elementwise_mod", "mod")
-    __matmul__, _ = _operator("matmul_v2", "matmul")
-    __lt__, _ = _operator("less_than", "lt")
-    __le__, _ = _operator("less_equal", "le")
-    __gt__, _ = _operator("greater_than", "gt")
-    __ge__, _ = _operator("greater_equal", "ge")
-    __eq__, _ = _operator("equal", "eq")
-    __ne__, _ = _operator("not_equal", "ne")
-    __hash__ = object.__hash__
-    del _
-
-    def __rmatmul__(self, other: Any) -> Any:
-        other = _array_operand(self, other)
-        return other if other is NotImplemented else other @ self
-
-    def _apply(
-        self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
-    ) -> Any:
-        given = {param_name(slot): value for slot, value in inputs.items()}
-        result = _call(op_type)(**given, **attrs)
-        return getattr(result, param_name(slots[0])) if isinstance(result, tuple) else result
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -128,19 +103,6 @@ class TensorMethods(Operators):
         except UnknownOpError as error:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute or op {name!r}") from error
         return lambda *args, **attrs: function(self, *args, **attrs)
-
-    # Indexing ---------------------------------------------------------------------------------------------------------
-    def __getitem__(self, index: Any) -> Tensor:  # type: ignore[override]
-        """x[2], x[1:3], x[..., 0], x[None], x[mask], x[[0, 2]]; gradients flow back through it."""
-        from oprack.interpreter.index import get_item
-
-        return get_item(self, index)  # type: ignore[no-any-return]
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        """Write into this tensor; recorded when it, or the value, wants a gradient."""
-        from oprack.interpreter.index import set_item
-
-        set_item(self, index, value)
 
     # Shapes and dtypes ------------------------------------------------------------------------------------------------
     def astype(self, dtype: object) -> Tensor:  # type: ignore[override]
@@ -216,6 +178,53 @@ class TensorMethods(Operators):
         """Where the smallest element of a dim is: op arg_min."""
         found: Tensor = _call("arg_min")(self, axis=axis, keepdims=keepdim, dtype="int64")
         return found
+
+
+class TensorMethods(SharedMethods):
+    """Base of Tensor."""
+
+    __slots__ = ()
+
+    __add__, __radd__ = _operator("elementwise_add", "add")
+    __sub__, __rsub__ = _operator("elementwise_sub", "sub")
+    __mul__, __rmul__ = _operator("elementwise_mul", "mul")
+    __truediv__, __rtruediv__ = _operator("elementwise_div", "truediv")
+    __pow__, __rpow__ = _operator("elementwise_pow", "pow")
+    __floordiv__, __rfloordiv__ = _operator("elementwise_floordiv", "floordiv")
+    __mod__, __rmod__ = _operator("elementwise_mod", "mod")
+    __matmul__, _ = _operator("matmul_v2", "matmul")
+    __lt__, _ = _operator("less_than", "lt")
+    __le__, _ = _operator("less_equal", "le")
+    __gt__, _ = _operator("greater_than", "gt")
+    __ge__, _ = _operator("greater_equal", "ge")
+    __eq__, _ = _operator("equal", "eq")
+    __ne__, _ = _operator("not_equal", "ne")
+    __hash__ = object.__hash__
+    del _
+
+    def __rmatmul__(self, other: Any) -> Any:
+        other = _array_operand(self, other)
+        return other if other is NotImplemented else other @ self
+
+    def _apply(
+        self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
+    ) -> Any:
+        given = {param_name(slot): value for slot, value in inputs.items()}
+        result = _call(op_type)(**given, **attrs)
+        return getattr(result, param_name(slots[0])) if isinstance(result, tuple) else result
+
+    # Indexing ---------------------------------------------------------------------------------------------------------
+    def __getitem__(self, index: Any) -> Tensor:  # type: ignore[override]
+        """x[2], x[1:3], x[..., 0], x[None], x[mask], x[[0, 2]]; gradients flow back through it."""
+        from oprack.interpreter.index import get_item
+
+        return get_item(self, index)  # type: ignore[no-any-return]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write into this tensor; recorded when it, or the value, wants a gradient."""
+        from oprack.interpreter.index import set_item
+
+        set_item(self, index, value)
 
     # In place ---------------------------------------------------------------------------------------------------------
     def add_(self, other: Any) -> Tensor:

@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oprack.interpreter.custom import CustomPlan
     from oprack.interpreter.gradients import GradPlan
     from oprack.interpreter.tensor import Tensor
 
@@ -20,7 +21,7 @@ class Node:
     """
 
     __slots__ = ("__dict__", "next", "plan", "saved")
-    plan: GradPlan
+    plan: GradPlan | CustomPlan
     next: tuple[Any, ...]
     saved: Any
     hooks: dict[int, dict[int, Any]] | None = None
@@ -31,7 +32,7 @@ class Node:
     @property
     def name(self) -> str:
         """Type of the op that was called."""
-        return self.plan.trace.expr.type
+        return self.plan.name
 
     def __repr__(self) -> str:
         return f"<gradient of {self.name}>"

@@ -1,0 +1,204 @@
+"""jit: a function of tensors that runs as a program, written down at its first call and again for other kinds."""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from oprack.autodiff import gradients
+from oprack.errors import InvalidArgumentError
+from oprack.interpreter.custom import CustomPlan, record
+from oprack.interpreter.devices import context
+from oprack.interpreter.kinds import kind_of_value
+from oprack.interpreter.modes import current_mode
+from oprack.interpreter.module import Module
+from oprack.interpreter.tensor import Tensor, new_tensor, to_tensor
+from oprack.interpreter.trace import RANDOM
+from oprack.interpreter.traced import InputSpec, TracedProgram, filled, to_program
+from oprack.layers.variable import Variable
+from oprack.program import Program
+from oprack.runtime import Executor
+from oprack.runtime.prepared import PreparedProgram
+from oprack.tensor import LoDTensor, Place, Scope, SelectedRows
+from oprack.types import GRAD_SUFFIX
+
+_PROGRAMS = 32
+
+
+class Compiled:
+    """A traced function at a place, and the program of its gradients, which starts from values that the first kept.
+
+    wrt: names of inputs and captured tensors whose gradients are wanted.
+    """
+
+    def __init__(self, traced: TracedProgram, place: Place, wrt: Sequence[str], name: str) -> None:
+        self.traced, self.place, self.wrt, self.name = traced, place, list(wrt), name
+        self._executor = Executor(place)
+        self._executor.random = RANDOM
+        forward = traced.program
+        block = forward.global_block()
+        self.cotangents: list[str] = []
+        self.kept: list[str] = []
+        self.outputs = list(traced.fetch_names)
+        self._gradients: list[str | None] = []
+        self._backward: PreparedProgram | None = None
+        written = {n for op in block.ops for n in op.output_arg_names()}
+        self._changed = [n for n in traced.tensors if n in written]
+        if self.wrt:
+            self._write_backward(forward, set(traced.feed_names) | written)
+        self._forward = self._executor.prepare(forward.desc)
+
+    def _write_backward(self, forward: Program, values: set[str]) -> None:
+        both = forward.clone()
+        block = both.global_block()
+        count = len(block.ops)
+        targets = [n for n in self.outputs if (v := block.var(n)).dtype is not None and not v.stop_gradient]
+        for n in targets:
+            like = block.var(n)
+            name = f"{n}{GRAD_SUFFIX}@given"
+            block.create_var(name, dtype=like.dtype, shape=like.shape, lod_level=like.lod_level)
+            self.cotangents.append(name)
+        self.targets = targets
+        self._gradients = gradients(targets, self.wrt, self.cotangents, block=block)
+        read = {n for op in block.ops[count:] for n in op.input_arg_names()}
+        self.kept = sorted(n for n in read & values if n not in self.traced.tensors)
+        block.ops = block.ops[count:]
+        self._backward = self._executor.prepare(both.desc)
+        self._program = both  # prepared programs are kept for as long as their program lives
+
+    # Running ----------------------------------------------------------------------------------------------------------
+    def run(self, feeds: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(outputs, values kept for the gradients), by name."""
+        self.traced.refresh()
+        local = self.traced.scope.new_scope()
+        try:
+            self._forward.block(0).create_variables(local)
+            for name, value in feeds.items():
+                local.var(name).value = value
+            self._executor.run_prepared(self._forward, local, keep=[*self.outputs, *self.kept])
+            outputs = {n: _value(local, n) for n in self.outputs}
+            kept = {n: _value(local, n) for n in self.kept}
+        finally:
+            self.traced.scope.delete_scope(local)
+        for name in self._changed:
+            new = self.traced.scope.get_var(name).get()
+            self.traced.tensors[name]._overwrite(new.array, None, self.name)
+        return outputs, kept
+
+    def run_backward(self, kept: dict[str, Any], given: Sequence[Any]) -> list[Any]:
+        """Gradients of `wrt` from those of the targets, None where nothing flows."""
+        assert self._backward is not None
+        local = self.traced.scope.new_scope()
+        try:
+            self._backward.block(0).create_variables(local)
+            for name, value in (kept | dict(zip(self.cotangents, given, strict=True))).items():
+                local.var(name).value = value
+            names = [n for n in self._gradients if n is not None]
+            self._executor.run_prepared(self._backward, local, keep=names)
+            return [None if n is None else _value(local, n) for n in self._gradients]
+        finally:
+            self.traced.scope.delete_scope(local)
+
+
+def _value(scope: Scope, name: str) -> Any:
+    var = scope.find_var(name)
+    return None if var is None else var.value
+
+
+def _as_tensor(value: Any) -> Tensor:
+    """A tensor on the memory that a program computed."""
+    if isinstance(value, SelectedRows) or not isinstance(value, LoDTensor):
+        return new_tensor(value, kind_of_value(value))
+    return new_tensor(value.array, kind_of_value(value.array, value.place, len(value.lod)), value.lod)
+
+
+class JitFunction:
+    """What `jit` makes of a function. specs: inputs with dims that vary; default: a program for each new shape."""
+
+    def __init__(self, function: Callable[..., Any], specs: Sequence[Any] | None) -> None:
+        self._function = function
+        self.specs = None if specs is None else [InputSpec.of(s) for s in specs]
+        self._compiled: OrderedDict[Any, tuple[Compiled, Any]] = OrderedDict()
+        functools.update_wrapper(self, function, updated=())
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, *args: Any) -> Any:
+        """Call with tensors (or arrays) only; the result is that of the function."""
+        if any(isinstance(a, Variable) for a in args):
+            return self._function(*args)
+        given = [a if isinstance(a, Tensor) else to_tensor(a) for a in args]
+        grad = current_mode().grad
+        training = self._function.training if isinstance(self._function, Module) else None
+        shapes = None if self.specs is not None else tuple([x.shape for x in given])
+        key = (grad, training, tuple([x._kind for x in given]), shapes)
+        found = self._compiled.get(key)
+        if found is None:
+            found = self._compiled[key] = self._compile(given, grad)
+            if len(self._compiled) > _PROGRAMS:
+                self._compiled.popitem(last=False)
+        return self._run(*found, given)
+
+    def _compile(self, given: Sequence[Tensor], grad: bool) -> tuple[Compiled, Any]:
+        specs = self.specs or [InputSpec(x.shape, str(x.dtype), None, len(x._lod)) for x in given]
+        if len(specs) != len(given):
+            raise InvalidArgumentError(
+                f"{self.__name__}: got {len(given)} tensors; expected {len(specs)}, as its specs"
+            )
+        specs = [InputSpec(s.shape, s.dtype, f"x{i}", s.lod_level) for i, s in enumerate(specs)]
+        place = given[0].place if given else next(iter(()), None)
+        traced = to_program(_with_gradients(self._function, [x.requires_grad for x in given]), specs)
+        names = [n for n, x in zip(traced.feed_names, given, strict=True) if x.requires_grad]
+        names += [n for n, t in traced.tensors.items() if t.requires_grad]
+        places = [place] if place is not None else [t.place for t in traced.tensors.values()]
+        compiled = Compiled(traced, places[0], names if grad else (), self.__name__)
+        plan = CustomPlan(self.__name__, len(compiled.targets), _backward_of(compiled)) if compiled.wrt else None
+        return compiled, plan
+
+    def _run(self, compiled: Compiled, plan: Any, given: Sequence[Tensor]) -> Any:
+        traced = compiled.traced
+        outputs, kept = compiled.run({n: x.value for n, x in zip(traced.feed_names, given, strict=True)})
+        tensors = {n: _as_tensor(v) for n, v in outputs.items()}
+        if plan is not None and compiled.targets:
+            by_name = dict(zip(traced.feed_names, given, strict=True)) | traced.tensors
+            shapes = [(tensors[n].shape, tensors[n]._kind) for n in compiled.targets]
+            record(plan, [by_name[n] for n in compiled.wrt], [tensors[n] for n in compiled.targets], (kept, shapes))
+        return filled(traced.structure, tensors)
+
+
+def _with_gradients(function: Callable[..., Any], wanted: Sequence[bool]) -> Callable[..., Any]:
+    def call(*inputs: Any) -> Any:
+        for x, w in zip(inputs, wanted, strict=True):
+            x.stop_gradient = not w
+        return function(*inputs)
+
+    return call
+
+
+def _backward_of(compiled: Compiled) -> Callable[[Any, Sequence[Any]], Sequence[Any]]:
+    def backward(saved: Any, given: Sequence[Any]) -> Sequence[Any]:
+        kept, shapes = saved
+        values = []
+        for g, (shape, kind) in zip(given, shapes, strict=True):
+            if g is None:
+                zeros = context(kind.place).xp.zeros(shape, kind.dtype)
+                values.append(LoDTensor(zeros, place=kind.place))
+            else:
+                values.append(g.value)
+        found = compiled.run_backward(kept, values)
+        return [None if v is None else _as_tensor(v) for v in found]
+
+    return backward
+
+
+def jit(function: Callable[..., Any] | None = None, *, specs: Sequence[Any] | None = None) -> Any:
+    """`fast = oprack.jit(f)`, or a decorator: f runs as a program, whose plan is one generated function.
+
+    function: of tensors, or a Module; its Python runs at the first call with tensors of new kinds and shapes, and then
+    no more. specs: InputSpecs with dims that vary, for one program for all of them. Gradients flow through a call to
+    its arguments and to the tensors that the function refers to.
+    """
+    if function is None:
+        return lambda f: JitFunction(f, specs)
+    return JitFunction(function, specs)

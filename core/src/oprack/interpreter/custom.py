@@ -1,0 +1,53 @@
+"""Nodes whose gradients a Python function computes: jitted programs, moves between places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from oprack.errors import PreconditionNotMetError, UnimplementedError
+from oprack.interpreter.node import Edge, Node
+from oprack.interpreter.tensor import Tensor
+
+
+class CustomPlan:
+    """As GradPlan, for calls that are no ops.
+
+    name: in messages. function: called with what the node saved and the gradients of the outputs (None where nothing
+    flows in); returns those of the inputs. outputs: positions of the outputs.
+    """
+
+    def __init__(self, name: str, count: int, function: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> None:
+        self.name, self.outputs, self._function = name, list(range(count)), function
+
+    def run(self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], create_graph: bool) -> Sequence[Any]:
+        """Gradients of the inputs. Raises UnimplementedError where they would have to be recorded."""
+        if create_graph:
+            raise UnimplementedError(
+                f"{self.name}: gradients of its gradients are not recorded; call the function itself instead"
+            )
+        if node.saved is None:
+            raise PreconditionNotMetError(
+                f"backward runs a second time through {self.name}, whose saved values were let go of after the first; "
+                "call backward(retain_graph=True) the first time"
+            )
+        saved, inputs, versions = node.saved
+        written = next((x for x, v in zip(inputs, versions, strict=True) if x._version != v), None)
+        if written is not None or node.overwritten:
+            what = f"input {written.describe()}" if written is not None else "result"
+            by = written._written_by if written is not None else next(iter(node.overwritten.values()))
+            raise PreconditionNotMetError(
+                f"the gradient of {self.name} may need its {what}, which was changed in place since by {by}; change it "
+                "after backward(), or change a copy (x.clone())"
+            )
+        return self._function(saved, gradients)
+
+
+def record(plan: CustomPlan, inputs: Sequence[Tensor], outputs: Sequence[Tensor], saved: Any) -> None:
+    """Let gradients flow from these outputs back to these inputs (whose kinds want them)."""
+    node = Node()
+    node.plan, node.saved = plan, (saved, tuple(inputs), tuple([x._version for x in inputs]))
+    node.next = tuple([x._node for x in inputs])
+    for i, y in enumerate(outputs):
+        y._kind = y._kind.with_grad
+        y._node = node if len(outputs) == 1 else Edge(node, i)

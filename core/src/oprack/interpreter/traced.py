@@ -1,0 +1,157 @@
+"""to_program: a function of tensors written down as a program, by calling it once with Variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oprack.errors import InvalidArgumentError
+from oprack.interpreter.lazy import capture
+from oprack.interpreter.modes import static_mode
+from oprack.interpreter.module import Parameter
+from oprack.interpreter.symbol import symbol
+from oprack.interpreter.tensor import Tensor
+from oprack.layers import unique_name
+from oprack.layers.framework import program_guard
+from oprack.layers.inputs import data
+from oprack.layers.variable import Variable
+from oprack.program import ParameterInfo, Program
+from oprack.tensor import Scope
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """An input of a program: shape with None (or -1) for dims that vary, dtype, name, and the number of LoD levels."""
+
+    shape: Sequence[int | None]
+    dtype: str = "float32"
+    name: str | None = None
+    lod_level: int = 0
+
+    @classmethod
+    def of(cls, value: Any) -> InputSpec:
+        """The spec of a tensor, or the spec itself. Raises InvalidArgumentError for anything else."""
+        if isinstance(value, InputSpec):
+            return value
+        if isinstance(value, Tensor) and not value.is_sparse:
+            return cls(value.shape, str(value.dtype), value.name, len(value._lod))
+        raise InvalidArgumentError(f"{value!r} is no spec of an input; expected an InputSpec or a tensor")
+
+
+class Captured:
+    """Takes tensors that a function refers to into its program, each once: their values go into a scope."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.scope = program, Scope()
+        self.tensors: dict[str, Tensor] = {}
+        self._variables: dict[int, Variable] = {}
+
+    def variable(self, tensor: Tensor) -> Variable:
+        """The persistable variable that stands for a tensor; a parameter of the program when it is one."""
+        found = self._variables.get(id(tensor))
+        if found is None:
+            name = tensor.name or unique_name.generate("constant")
+            if name in self.tensors or self.program.global_block().has_var(name):
+                name = unique_name.generate(f"{name}.copy")
+            block = self.program.global_block()
+            trained = isinstance(tensor, Parameter)
+            desc = block.create_var(
+                name,
+                dtype=tensor.dtype,
+                shape=tensor.shape,
+                persistable=True,
+                is_parameter=trained,
+                stop_gradient=not tensor.requires_grad,
+            )
+            if isinstance(tensor, Parameter):
+                attr = tensor.attr
+                self.program.parameters[name] = ParameterInfo(
+                    attr.learning_rate, attr.regularizer, attr.need_clip, attr.initializer
+                )
+            found = self._variables[id(tensor)] = symbol(Variable(self.program, block, desc))
+            self.tensors[name] = tensor
+            self.scope.var(name).set(tensor.value)
+        return found
+
+
+@dataclass
+class TracedProgram:
+    """A function as a program. `oprack.io.save_inference_model(path, t.program, t.feed_names, t.fetch_names, t.scope)`
+    saves it.
+
+    scope: holds the tensors that the function refers to, tensors by the names of their variables. structure: what the
+    function returns, with names in place of tensors.
+    """
+
+    program: Program
+    feed_names: list[str]
+    fetch_names: list[str]
+    scope: Scope
+    tensors: dict[str, Tensor]
+    structure: Any
+
+    def refresh(self) -> None:
+        """Take over what the tensors hold now."""
+        for name, tensor in self.tensors.items():
+            self.scope.var(name).set(tensor.value)
+
+
+def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> TracedProgram:
+    """Call `function` with one Variable per spec (InputSpec or tensor) and keep what it appends, as a program.
+
+    The function, or Module, may use oprack.functional, operators and methods of tensors; its Python runs once, so
+    branches and loops are those of this call. Tensors and parameters that it refers to become persistable variables.
+    Raises InvalidArgumentError when it returns something else than tensors, in lists, tuples and dicts.
+    """
+    program, startup = Program(), Program()
+    captured = Captured(program)
+    given = [InputSpec.of(s) for s in specs]
+    token = capture.set(captured)
+    try:
+        with unique_name.guard(), program_guard(program, startup), static_mode():
+            inputs = []
+            for i, spec in enumerate(given):
+                shape = [None if d is None or d < 0 else d for d in spec.shape]
+                var = data(spec.name or f"x{i}", shape, spec.dtype, lod_level=spec.lod_level)
+                inputs.append(symbol(var))
+            result = function(*inputs)
+            fetches: dict[str, None] = {}
+            structure = _names(result, captured, fetches)
+    finally:
+        capture.reset(token)
+    return TracedProgram(program, [v.name for v in inputs], list(fetches), captured.scope, captured.tensors, structure)
+
+
+def _names(result: Any, captured: Captured, fetches: dict[str, None]) -> Any:
+    """The result with names in place of Variables."""
+    if isinstance(result, Tensor):
+        result = captured.variable(result)
+    if isinstance(result, Variable):
+        fetches[result.name] = None
+        return Name(result.name)
+    if isinstance(result, dict):
+        return {k: _names(v, captured, fetches) for k, v in result.items()}
+    if isinstance(result, list | tuple):
+        items = [_names(v, captured, fetches) for v in result]
+        return items if isinstance(result, list) else tuple(items)
+    raise InvalidArgumentError(
+        f"to_program: the function returned {result!r} ({type(result).__name__}); expected tensors, in lists, tuples "
+        "and dicts"
+    )
+
+
+class Name(str):
+    """The name of a variable among what a function returns."""
+
+    __slots__ = ()
+
+
+def filled(structure: Any, values: dict[str, Any]) -> Any:
+    """A structure with values in place of names."""
+    if isinstance(structure, Name):
+        return values[structure]
+    if isinstance(structure, dict):
+        return {k: filled(v, values) for k, v in structure.items()}
+    items = [filled(v, values) for v in structure]
+    return items if isinstance(structure, list) else tuple(items)
