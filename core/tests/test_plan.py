@@ -246,3 +246,13 @@ def test_checks_profilers_and_observers_see_ops_one_by_one(build: Build, rack: P
         run(exe, program, X, "y")
     assert profiler.by_op()[0]["op"] == "double"
     assert exe.prepare(program.desc).block(0)._plans == {}
+
+
+def test_names_of_variables_stand_beside_the_code_and_never_in_it(build: Build) -> None:
+    wicked = "y\n    raise SystemExit  # \u2028"
+    program = build({"x": X}, [("double", {"X": "x"}, {"Out": wicked}), ("double", {"X": wicked}, {"Out": "z"})])
+    exe = Executor()
+    for _ in range(3):
+        assert (run(exe, program, X, "z")[0].array == 4 * X).all()
+    code = plan_of(exe, program, "z").source()
+    assert "  # z\n" in code and "# 'y\\n    raise SystemExit  # \\u2028'" in code

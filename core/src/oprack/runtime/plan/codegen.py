@@ -28,7 +28,7 @@ class Local:
 
     name: holds the bare array of a LoDTensor, or the object itself when `tensor` is False. lod: the local with its
     offsets, "" when it has none. buffer: number of the memory; views of each other share it. used: last record that
-    reads it. flag: parameter that says whether the caller's memory may be overwritten, "" when nobody asks.
+    reads it. held: somebody else holds the value, too, for longer. flag: parameter that says whether the caller's memory may be overwritten, "" when nobody asks.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Local:
     dtype: Any
     buffer: int
     external: bool = False
+    held: bool = False
     used: int = -1
     flag: str = ""
 
@@ -82,10 +83,17 @@ class _Step:
 
 
 class Generator:
-    """Generates one segment. keep: variables that are read afterwards, and so are returned."""
+    """Generates one segment.
 
-    def __init__(self, records: Sequence[OpRecord], keep: Collection[str], xp: Any) -> None:
+    keep: variables that are read afterwards, and so are returned. parameters: those that the scope goes on holding.
+    """
+
+    def __init__(
+        self, records: Sequence[OpRecord], keep: Collection[str], xp: Any, parameters: Collection[str] = ()
+    ) -> None:
         self._records, self._keep, self._xp = records, keep, xp
+        written = {n for r in records for names in r.op.outputs.values() for n in names}
+        self._held = {n for n in parameters if n not in written}
         self._env: dict[str, Local] = {}
         self._inputs: list[tuple[str, Local]] = []
         self._buffers: list[list[Local]] = []
@@ -104,7 +112,8 @@ class Generator:
         body: list[str] = []
         lines: dict[int, int] = {}
         for i, step in enumerate(steps):
-            for text in (*self._call(i, step), *self._drop(i, step)):
+            first, *others = self._call(i, step)
+            for text in (f"{first}  # {_comment(step.record)}", *others, *self._drop(i, step)):
                 body.append("    " + text)
                 lines[len(body) + 1] = i
         values = [v for _, loc in returned for v in (loc.name, loc.lod) if v]
@@ -143,7 +152,7 @@ class Generator:
         local = self._env.get(var)
         if local is None:
             local = self._env[var] = self._local(value)
-            local.external = True
+            local.external, local.held = True, var in self._held
             self._inputs.append((var, local))
         return local
 
@@ -174,7 +183,7 @@ class Generator:
 
     # Writing ----------------------------------------------------------------------------------------------------------
     def _drop(self, i: int, step: _Step) -> list[str]:
-        dead = [v for x in (*_present(step.ins), *_present(step.outs)) if x.used == i for v in (x.name, x.lod) if v]
+        dead = [x.name for x in (*_present(step.ins), *_present(step.outs)) if x.used == i and not x.held]
         return [f"del {', '.join(dict.fromkeys(dead))}"] if dead else []
 
     def _call(self, i: int, step: _Step) -> list[str]:
@@ -346,7 +355,7 @@ class Generator:
             slot, j = next(s for s, target in step.record.shares if target == position)
             source = step.ins[slot][j]
             assert source is not None
-            yield f"{local.lod} = {source.lod}"
+            local.lod = source.lod
 
 
 def by_size(chosen: Candidate) -> list[Candidate]:
@@ -361,6 +370,13 @@ def wanted_by(function: Any, xp: Any) -> frozenset[str]:
         return frozenset(["out"])
     parameters = inspect.signature(function).parameters.values()
     return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY) & {"ctx", "out"}
+
+
+def _comment(record: OpRecord) -> str:
+    """The variables that an op writes, for people who read the code."""
+    names = [n for names in record.op.outputs.values() for n in names if n != EMPTY_VAR]
+    # a name comes with the model: one with a line break in it would go on as code
+    return ", ".join(n if n.isprintable() else ascii(n) for n in names)
 
 
 def _present(bound: Bound) -> Iterator[Local]:

@@ -156,7 +156,7 @@ class Segment:
                 compiled.shapes.popitem(last=False)
 
     def _compile(self, records: list[OpRecord], run: RunContext) -> Compiled:
-        generated = Generator(records, self.keep, run.device.xp).generate()
+        generated = Generator(records, self.keep, run.device.xp, self._parameters).generate()
         filename = f"<plan of {self._ops_text}>"
         linecache.cache[filename] = (len(generated.source), None, generated.source.splitlines(True), filename)
         exec(compile(generated.source, filename, "exec"), generated.namespace)
