@@ -28,7 +28,8 @@ class Local:
 
     name: holds the bare array of a LoDTensor, or the object itself when `tensor` is False. lod: the local with its
     offsets, "" when it has none. buffer: number of the memory; views of each other share it. used: last record that
-    reads it. held: somebody else holds the value, too, for longer. flag: parameter that says whether the caller's memory may be overwritten, "" when nobody asks.
+    reads it. held: somebody else holds the value, too, for longer. flag: parameter that says whether the caller's
+    memory may be overwritten, "" when nobody asks.
     """
 
     name: str
