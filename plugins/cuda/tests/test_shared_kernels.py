@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import oprack_cuda
 import pytest
 from oprack.errors import OprackError
 from oprack.packs.manager import default_manager
@@ -16,6 +18,10 @@ from oprack_cuda.testing import strict_executor
 
 CASES = Path(__file__).parents[3] / "tests/data/cases"
 FILES = sorted(CASES.rglob("*.npz"))
+MANIFEST = tomllib.loads((Path(oprack_cuda.__file__).parent / "ops.toml").read_text("utf-8"))["kernels"]
+# ops whose kernel here is a source in CUDA C++; gradients run with their ops
+OWN = [op.removesuffix("_grad") for op, modules in MANIFEST.items() if not all(".host_" in m for m in modules["cuda"])]
+OWN = sorted(set(OWN))
 # of each file so many cases run through plans as well
 PREPARED = 2
 
@@ -46,6 +52,19 @@ def test_cases_at_place_cuda(file: Path) -> None:
             if reasons and not _differences(case, stage, Executor(prepared=False)):
                 found.append(f"{case.id} {stage}: " + "; ".join(reasons))
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("op", OWN)
+def test_cases_with_kernels_of_library_cuda(op: str, emulated: None) -> None:
+    """Ops with a CUDA source: the same cases, with the source compiled as C++."""
+    files = [f for f in FILES if f.stem == op]
+    found = []
+    for case in (c for f in files for c in load_cases(f)):
+        for stage in _stages(case):
+            reasons = _differences(case, stage, strict_executor(prepared=False))
+            if reasons and not _differences(case, stage, Executor(prepared=False)):
+                found.append(f"{case.id} {stage}: " + "; ".join(reasons))
+    assert files and not found, "\n".join(found)
 
 
 def test_every_op_has_a_kernel_at_place_cuda() -> None:

@@ -9,6 +9,8 @@ from oprack.device import DeviceContext, DeviceContextPool, set_constant_store
 from oprack.runtime import Executor
 from oprack.tensor import CUDAPlace, Place
 
+from oprack_cuda import raw
+from oprack_cuda.testing import emulator
 from oprack_cuda.testing.namespace import xp
 from oprack_cuda.testing.strict import StrictArray
 
@@ -21,6 +23,7 @@ def _constant(array: np.ndarray) -> StrictArray:
 
 
 set_constant_store(xp, _constant)
+raw.set_backend(xp, emulator.find)
 
 
 class StrictDeviceContext(DeviceContext):

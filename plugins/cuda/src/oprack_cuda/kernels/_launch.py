@@ -1,0 +1,45 @@
+"""What the kernels of library "cuda" share: contiguous operands and launches over all elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from oprack.kernel import kernel
+
+from oprack_cuda import raw
+from oprack_cuda.library import usable
+
+PRIORITY = 10
+I64, I32, F64, U64 = np.int64, np.int32, np.float64, np.uint64
+
+
+def cuda_kernel(op_type: str, dtypes: Any) -> Any:
+    """@kernel of library "cuda", which goes before the sources that serve all places."""
+    return kernel(op_type, place="cuda", dtypes=dtypes, library="cuda", when=usable, priority=PRIORITY)
+
+
+def sums_dtype(dtype: Any) -> np.dtype:
+    """The type A of the sources: sums of 16-bit floats are float32."""
+    return np.dtype(np.float32) if dtype.itemsize == 2 else np.dtype(dtype)
+
+
+def launch(xp: Any, file: str, name: str, dtype: Any, elements: int, *arguments: Any) -> None:
+    """Run a loop over elements; nothing when there are none."""
+    if elements:
+        raw.function(xp, file, name, dtype)(raw.blocks_for(elements), raw.BLOCK, *arguments)
+
+
+def launch_rows(xp: Any, file: str, name: str, dtype: Any, rows: int, width: int, *arguments: Any) -> None:
+    """Run one block per row of `width` elements; nothing when there are none."""
+    if rows and width:
+        raw.function(xp, file, name, dtype)(raw.blocks_for(rows, 1), raw.threads_for(width), *arguments)
+
+
+def dense(xp: Any, array: Any, dtype: Any = None) -> Any:
+    """The array in C order, cast where asked; itself when it is so already. None stays None."""
+    if array is None:
+        return None
+    if not array.flags.c_contiguous:  # else a scalar would become an array of rank 1
+        array = xp.ascontiguousarray(array)
+    return array if dtype is None else array.astype(dtype, copy=False)

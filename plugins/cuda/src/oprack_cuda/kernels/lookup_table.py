@@ -1,0 +1,43 @@
+"""lookup_table: one gather, and for the gradient one pass of atomic additions."""
+
+from __future__ import annotations
+
+from oprack.types import FLOATS, HALF_FLOATS
+from oprack_nn.kernels import lookup_table as plain
+
+from oprack_cuda.kernels._launch import I64, cuda_kernel, dense, launch, sums_dtype
+
+REALS = FLOATS | HALF_FLOATS
+
+
+def _look_up(table, ids, padding_idx, xp):
+    """An id outside the table gives zeros: to say which one it was, the host would have to wait."""
+    table, ids = dense(xp, table), dense(xp, ids, "int64")
+    out = xp.empty((*ids.shape, *table.shape[1:]), table.dtype)
+    width = out.size // max(ids.size, 1)
+    numbers = I64(ids.size), I64(width), I64(len(table)), I64(padding_idx)
+    launch(xp, "rows.cu", "look_up", table.dtype, out.size, table, ids, out, *numbers)
+    return out
+
+
+@cuda_kernel("lookup_table", REALS)
+def lookup_table(W, Ids, *, padding_idx, xp):
+    return _look_up(W, Ids[..., 0], padding_idx, xp)
+
+
+@cuda_kernel("lookup_table_v2", REALS)
+def lookup_table_v2(Ids, W, *, padding_idx, xp):
+    return _look_up(W, Ids, padding_idx, xp)
+
+
+@cuda_kernel("lookup_table_grad", REALS)
+@cuda_kernel("lookup_table_v2_grad", REALS)
+def lookup_table_grad(W, Ids, Out_grad, *, is_sparse, padding_idx, ctx, xp):
+    if is_sparse:
+        return plain.lookup_table_grad(W, Ids, Out_grad, is_sparse=True, padding_idx=padding_idx, ctx=ctx, xp=xp)
+    ids, values = dense(xp, Ids.reshape(-1), "int64"), dense(xp, Out_grad)
+    width = values.shape[-1]
+    total = xp.zeros((W.shape[0], width), sums_dtype(values.dtype))
+    numbers = I64(ids.size), I64(width), I64(W.shape[0]), I64(padding_idx)
+    launch(xp, "rows.cu", "add_rows", values.dtype, values.size, values, ids, total, *numbers)
+    return total.astype(values.dtype, copy=False)

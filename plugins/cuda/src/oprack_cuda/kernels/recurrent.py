@@ -1,0 +1,159 @@
+"""gru and lstm: per time step the products by cuBLAS, and everything between them in one or two launches."""
+
+from __future__ import annotations
+
+from oprack.types import FLOATS
+from oprack_sequence.kernels._gru_cell import GruCell
+from oprack_sequence.kernels._lod import Packing, sequence_offsets
+from oprack_sequence.kernels._lstm_cell import LstmCell
+
+from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launch
+
+_CODES = {name: I32(i) for i, name in enumerate(("identity", "sigmoid", "tanh", "relu"))}
+
+
+def _step(xp, name, array, rows, size, *arguments):
+    launch(xp, "recurrent.cu", name, array.dtype, rows * size, *arguments)
+
+
+@cuda_kernel("gru", FLOATS)
+def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_reverse, origin_mode, ctx, xp):
+    packing = Packing(sequence_offsets(ctx, "Input"), is_reverse)
+    cell = GruCell.of(dense(xp, Weight), gate_activation, activation, origin_mode, xp)
+    gates, size = packing.pack(Input, xp), cell.size
+    if Bias is not None:
+        gates += Bias.reshape(-1)
+    hidden = xp.empty((len(gates), size), gates.dtype)
+    reset = xp.zeros_like(hidden)
+    gate, candidate, mode = _CODES[gate_activation], _CODES[activation], I32(origin_mode)
+    h = None if H0 is None else H0[xp.asarray(packing.order)]
+    for start, end in packing.steps:
+        g, kept, n = gates[start:end], reset[start:end], end - start
+        h = None if h is None else h[:n]
+        product = None if h is None else h @ cell.w_gates
+        _step(xp, "gru_gates", g, n, size, g, product, h, kept, I64(n), I64(size), gate)
+        product = None if h is None else kept @ cell.w_candidate
+        out = hidden[start:end]
+        _step(xp, "gru_output", g, n, size, g, product, h, out, I64(n), I64(size), candidate, mode)
+        h = out
+    return gates, reset, hidden, packing.unpack(hidden, xp)
+
+
+@cuda_kernel("gru_grad", FLOATS)
+def gru_grad(
+    Weight,
+    BatchGate,
+    BatchResetHiddenPrev,
+    BatchHidden,
+    Hidden_grad,
+    H0=None,
+    *,
+    activation,
+    gate_activation,
+    is_reverse,
+    origin_mode,
+    ctx,
+    xp,
+):
+    packing = Packing(sequence_offsets(ctx, "Input"), is_reverse)
+    cell = GruCell.of(dense(xp, Weight), gate_activation, activation, origin_mode, xp)
+    size, gates = cell.size, dense(xp, BatchGate)
+    h_prev, dh = packing.previous(BatchHidden, H0, xp), packing.pack(Hidden_grad, xp)
+    d_gates, flow = xp.empty_like(gates), None
+    gate, candidate, mode = _CODES[gate_activation], _CODES[activation], I32(origin_mode)
+    for start, end in reversed(packing.steps):
+        n, g, d, before, here = end - start, *(a[start:end] for a in (gates, d_gates, h_prev, dh))
+        later = 0 if flow is None else len(flow)
+        numbers = I64(n), I64(later), I64(size), candidate, mode
+        _step(xp, "gru_grad_candidate", g, n, size, g, flow, here, d, *numbers)
+        d_reset = xp.ascontiguousarray(d[:, 2 * size :]) @ cell.w_candidate.T
+        flow = xp.empty_like(before)
+        given = g, before, here, dense(xp, d_reset), d, flow
+        _step(xp, "gru_grad_gates", g, n, size, *given, I64(n), I64(size), gate, mode)
+        flow += xp.ascontiguousarray(d[:, : 2 * size]) @ cell.w_gates.T
+    return {
+        "Input@GRAD": packing.unpack(d_gates, xp),
+        "H0@GRAD": None if H0 is None else packing.scatter_initial(flow, H0, xp),
+        "Weight@GRAD": cell.weight_grad(d_gates, h_prev, BatchResetHiddenPrev),
+        "Bias@GRAD": d_gates.sum(axis=0, keepdims=True) if ctx.wants("Bias@GRAD") else None,
+    }
+
+
+def _peepholes(bias, size, use, xp):
+    return dense(xp, bias.reshape(-1)[4 * size :].copy()) if use else None
+
+
+@cuda_kernel("lstm", FLOATS)
+def lstm(
+    Input,
+    Weight,
+    Bias,
+    H0=None,
+    C0=None,
+    *,
+    use_peepholes,
+    is_reverse,
+    gate_activation,
+    cell_activation,
+    candidate_activation,
+    ctx,
+    xp,
+):
+    packing, size = Packing(sequence_offsets(ctx, "Input"), is_reverse), Weight.shape[0]
+    gates = packing.pack(Input, xp)
+    gates += Bias.reshape(-1)[: 4 * size]
+    hidden, cells, activated = (xp.empty((len(gates), size), gates.dtype) for _ in range(3))
+    order, peepholes = xp.asarray(packing.order), _peepholes(Bias, size, use_peepholes, xp)
+    codes = [_CODES[a] for a in (gate_activation, candidate_activation, cell_activation)]
+    h, c = (None, None) if H0 is None else (H0[order], C0[order])
+    for start, end in packing.steps:
+        n, g = end - start, gates[start:end]
+        product, c = (None, None) if h is None else (h[:n] @ Weight, c[:n])
+        given = g, product, c, peepholes, cells[start:end], activated[start:end], hidden[start:end]
+        _step(xp, "lstm_step", g, n, size, *given, I64(n), I64(size), *codes, F64(0))
+        h, c = hidden[start:end], cells[start:end]
+    return packing.unpack(hidden, xp), packing.unpack(cells, xp), gates, activated
+
+
+@cuda_kernel("lstm_grad", FLOATS)
+def lstm_grad(
+    Weight,
+    Bias,
+    Hidden,
+    Cell,
+    BatchGate,
+    BatchCellPreAct,
+    Hidden_grad,
+    H0=None,
+    C0=None,
+    *,
+    use_peepholes,
+    is_reverse,
+    gate_activation,
+    cell_activation,
+    candidate_activation,
+    ctx,
+    xp,
+):
+    packing, size = Packing(sequence_offsets(ctx, "Input"), is_reverse), Weight.shape[0]
+    cell = LstmCell.of(Bias, size, use_peepholes, gate_activation, candidate_activation, cell_activation, xp=xp)
+    gates, activated, cells = dense(xp, BatchGate), dense(xp, BatchCellPreAct), packing.pack(Cell, xp)
+    h_prev, c_prev = packing.previous(packing.pack(Hidden, xp), H0, xp), packing.previous(cells, C0, xp)
+    dh, d_gates = packing.pack(Hidden_grad, xp), xp.empty_like(gates)
+    peepholes = _peepholes(Bias, size, use_peepholes, xp)
+    codes = [_CODES[a] for a in (gate_activation, candidate_activation, cell_activation)]
+    dh_prev = dc_prev = None
+    for start, end in reversed(packing.steps):
+        n, later = end - start, 0 if dh_prev is None else len(dh_prev)
+        given = [a[start:end] for a in (gates, c_prev, cells, activated, dh)]
+        d, back = d_gates[start:end], xp.empty((n, size), gates.dtype)
+        numbers = I64(n), I64(later), I64(size), *codes, F64(0)
+        _step(xp, "lstm_grad", gates, n, size, *given, dh_prev, dc_prev, peepholes, d, back, *numbers)
+        dh_prev, dc_prev = dense(xp, d @ Weight.T), back
+    return {
+        "Input@GRAD": packing.unpack(d_gates, xp),
+        "H0@GRAD": None if H0 is None else packing.scatter_initial(dh_prev, H0, xp),
+        "C0@GRAD": None if C0 is None else packing.scatter_initial(dc_prev, C0, xp),
+        "Weight@GRAD": h_prev.T @ d_gates,
+        "Bias@GRAD": cell.bias_grad(d_gates, c_prev, cells),
+    }

@@ -1,0 +1,89 @@
+"""Kernels written in CUDA C++: compiled per dtype on first use, launched on the current stream.
+
+Each source in cuda/ defines `extern "C" __global__` functions over the types T (elements) and A (of sums). Loops over
+elements stride over the grid and reductions work for any block size, so that a stand-in may run a source with one
+thread per block (oprack_cuda.testing.emulator).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SOURCES = Path(__file__).parent / "cuda"
+BLOCK = 256
+_MOST_BLOCKS = 1 << 16
+
+# dtype -> (T, A, header)
+TYPES = {
+    "float32": ("float", "float", ""),
+    "float64": ("double", "double", ""),
+    "float16": ("__half", "float", "cuda_fp16.h"),
+    "bfloat16": ("__nv_bfloat16", "float", "cuda_bf16.h"),
+    "int32": ("int", "int", ""),
+    "int64": ("long long", "long long", ""),
+}
+
+Launch = Callable[..., None]
+_BACKENDS: dict[str, Callable[[str, str, str], Launch]] = {}
+
+
+def source_of(file: str, dtype: str) -> str:
+    """The text to compile: types, then common.cuh and the source itself."""
+    element, accumulator, header = TYPES[dtype]
+    include = f"#include <{header}>\n" if header else ""
+    types = f"typedef {element} T;\ntypedef {accumulator} A;\n"
+    return include + types + (SOURCES / "common.cuh").read_text("utf-8") + (SOURCES / file).read_text("utf-8")
+
+
+def set_backend(xp: Any, find: Callable[[str, str, str], Launch]) -> None:
+    """`find(file, function, dtype)` gives a function of (blocks, threads, *arguments) for arrays of library xp."""
+    _BACKENDS[xp.__name__] = find
+
+
+def function(xp: Any, file: str, name: str, dtype: Any) -> Launch:
+    """A kernel of a source for elements of a dtype: call it with (blocks, threads, *arguments).
+
+    Arguments are arrays, None for a null pointer, and NumPy scalars of exactly the parameter's type.
+    """
+    return _BACKENDS.get(xp.__name__, _cupy_function)(file, name, np.dtype(dtype).name)
+
+
+def blocks_for(elements: int, threads: int = BLOCK) -> int:
+    """Blocks of a loop over elements, which strides over the grid."""
+    return max(1, min(-(-elements // threads), _MOST_BLOCKS))
+
+
+def threads_for(width: int) -> int:
+    """Threads of a block that reduces `width` elements: a power of two, as the reductions need it."""
+    threads = 32
+    while threads < width and threads < BLOCK:
+        threads *= 2
+    return threads
+
+
+@functools.cache
+def _module(file: str, dtype: str, device: int) -> Any:
+    import cupy
+
+    return cupy.RawModule(code=source_of(file, dtype), options=("-std=c++17",))
+
+
+@functools.cache
+def _compiled(file: str, name: str, dtype: str, device: int) -> Any:
+    return _module(file, dtype, device).get_function(name)
+
+
+def _cupy_function(file: str, name: str, dtype: str) -> Launch:
+    from cupy.cuda.runtime import getDevice
+
+    compiled = _compiled(file, name, dtype, getDevice())
+
+    def launch(blocks: int, threads: int, *arguments: Any) -> None:
+        compiled((blocks,), (threads,), tuple(np.uintp(0) if a is None else a for a in arguments))
+
+    return launch
