@@ -16,17 +16,24 @@ from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, Primiti
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import plain_step, served, step
 
+# Sums over more than this many pixels go row by row first: in parallel, and with rounding errors that do not pile up.
+_LONG = 256
+
 
 def add_mean(plan, given, shape):
     """Append the mean over H and W of the images in memory `given`; returns its memory, [N, C]."""
     n, c, h, w = shape
-    source, target = channels_last_desc(shape), channels_last_desc((n, c, 1, 1))
+    source = channels_last_desc(shape)
     memory = given if given.desc == source else plan.reorder(given, source)
-    window = (dims((1, 1)), dims((h, w)), dims((0, 0)), dims((0, 0)), dims((0, 0)))
-    arguments = (_c.FORWARD_INFERENCE, _c.POOLING_AVG_EXCLUDE_PADDING, source, target, *window, Attributes())
-    result = plan.temporary(target)
-    plan.add(PrimitiveDesc("pooling_forward", LIBRARY.engine, *arguments), {_c.SRC: memory, _c.DST: result})
-    return plan.alias(result, MemoryDesc.strided((n, c)))
+    for high, wide in [(1, w), (h, 1)] if h > 1 and h * w > _LONG else [(h, w)]:
+        h, w = h // high, w // wide
+        target, step = channels_last_desc((n, c, h, w)), dims((high, wide))
+        window = (step, step, dims((0, 0)), dims((0, 0)), dims((0, 0)))
+        arguments = (_c.FORWARD_INFERENCE, _c.POOLING_AVG_EXCLUDE_PADDING, memory.desc, target, *window, Attributes())
+        result = plan.temporary(target)
+        plan.add(PrimitiveDesc("pooling_forward", LIBRARY.engine, *arguments), {_c.SRC: memory, _c.DST: result})
+        memory = result
+    return plan.alias(memory, MemoryDesc.strided((n, c)))
 
 
 class SqueezePlan(Planned):
