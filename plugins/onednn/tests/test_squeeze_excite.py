@@ -160,14 +160,14 @@ def test_an_empty_batch():
 
 
 def test_means_of_large_images_do_not_pile_up_rounding_errors():
-    """Everything behind is scaled by them; the sum of 33,856 numbers in a row is off by more than 1e-5 of it."""
+    """Everything behind is scaled by them; the sum of 33,856 numbers in a row is off by 5e-6 of it."""
     x = channels_last(1 + normal(1, 16, 184, 184))
     plan, mean = Plan(), np.empty((1, 16), np.float32)
     memory = squeeze_excite.add_mean(plan, plan.input(image_desc(x)), x.shape)
     plan.reorder(memory, plan.output(MemoryDesc.strided(mean.shape)))
     THREAD.open()
     plan.run(THREAD, address(x), address(mean))
-    np.testing.assert_allclose(mean, x.mean(axis=(2, 3), dtype=np.float64), rtol=5e-7)
+    np.testing.assert_allclose(mean, x.mean(axis=(2, 3), dtype=np.float64), rtol=1e-6)
 
 
 def channels_last(image):
