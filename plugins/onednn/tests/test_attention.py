@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import numpy as np
 import oprack
 import pytest
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.kernels.attention import attention
-from oprack_onednn.plan import Plan
+from oprack_onednn.kernels.attention import _part_of, attention
+from oprack_onednn.plan import THREAD, Plan
 
 CLOSE = dict(rtol=1e-5, atol=2e-6)
 B, T, HEADS, D = 2, 10, 3, 4
@@ -51,6 +53,18 @@ def test_attention_with_masks(monkeypatch, mask, alpha):
         feeds["Mask"] = 3 * normal(*mask)
     served = mask != (2, 3, 1, 7)  # what is broadcast in the middle is slow in oneDNN
     np.testing.assert_allclose(run(monkeypatch, feeds, 3, alpha, served=served), expected(feeds, 3, alpha), **CLOSE)
+
+
+@pytest.mark.parametrize("mask", MASKS, ids=str)
+def test_a_batch_in_parts(monkeypatch, mask):
+    monkeypatch.setattr("oprack_onednn.kernels.attention._SCORES", 1)
+    monkeypatch.setattr(THREAD, "plans", OrderedDict())
+    test_attention_with_masks(monkeypatch, mask, 0.25)
+
+
+def test_parts_of_a_batch():
+    assert _part_of(8, 1 << 10) == 8 and _part_of(8, 1 << 19) == 4 and _part_of(8, 1 << 30) == 1
+    assert _part_of(7, 1 << 20) == 1 and _part_of(1000, 1 << 30) == 40
 
 
 @pytest.mark.parametrize("rows, columns", [(1, 33), (128, 128), (1, 1), (17, 2)])

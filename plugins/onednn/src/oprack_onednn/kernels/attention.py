@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
@@ -10,9 +12,13 @@ from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
 from oprack_onednn.kernels._rows import RowMajorPlan
 from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import FLOAT
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import served
+
+# Bytes of scores that are computed at a time, and parts of a batch at most.
+_SCORES, _PARTS = 1 << 21, 32
 
 
 def _by_heads(array, heads):
@@ -24,43 +30,60 @@ def _by_heads(array, heads):
     return (batch, heads, length, width // heads), (s, width // heads, t, 1)
 
 
+def _part_of(batch, nbytes):
+    """How many of a batch to take at a time, when the scores of one have so many bytes."""
+    parts = [n for n in range(1, batch + 1) if batch % n == 0 and batch // n <= _PARTS]
+    return max([n for n in parts if n * nbytes <= _SCORES], default=parts[0])
+
+
 class AttentionPlan(RowMajorPlan):
-    """Scores stay in scratch memory; the context is written head beside head, as the next product wants it."""
+    """Scores stay in scratch memory; the context is written head beside head, as the next product wants it.
+
+    A batch is walked in parts whose scores stay in the caches.
+    """
 
     def __init__(self, q, k, v, mask, heads, alpha):
         self.weights = {}
-        (q_shape, q_strides), (k_shape, k_strides), (v_shape, v_strides) = (_by_heads(a, heads) for a in (q, k, v))
-        batch, _, rows, _ = q_shape
-        columns, width = v_shape[2:]
+        arrays = [_by_heads(a, heads) for a in (q, k, v)]
+        batch, rows, columns, width = q.shape[0], q.shape[1], v.shape[1], v.shape[2] // heads
         self.shape = (batch, rows, heads * width)
-        query, values = MemoryDesc.strided(q_shape, q_strides), MemoryDesc.strided(v_shape, v_strides)
-        swap = (0, 1, 3, 2)
-        keys = MemoryDesc.strided([k_shape[i] for i in swap], [k_strides[i] for i in swap])
-        scores = MemoryDesc.strided((batch, heads, rows, columns))
-        flat = MemoryDesc.strided((batch * heads * rows, columns))
         step = heads * width
-        context = MemoryDesc.strided((batch, heads, rows, width), (rows * step, width, step, 1))
-        added = None if mask is None else MemoryDesc.strided(mask)
-        first, separate = self._scores(query, keys, scores, added, alpha)
+        arrays.append(((batch, heads, rows, width), (rows * step, width, step, 1)))
+        part = _part_of(batch, FLOAT.itemsize * heads * rows * columns)
+        plan = self.plan = Plan()
+        wholes = [MemoryDesc.strided(*a) for a in arrays]
+        query, keys, values, context = (MemoryDesc.strided((part, *shape[1:]), strides) for shape, strides in arrays)
+        shape, strides = arrays[1]
+        swap = (0, 1, 3, 2)
+        keys = MemoryDesc.strided((part, *[shape[i] for i in swap[1:]]), [strides[i] for i in swap])
+        scores = MemoryDesc.strided((part, heads, rows, columns))
+        flat = MemoryDesc.strided((part * heads * rows, columns))
+        descs, jumps, masks = [query, keys, values, context], [strides[0] for _, strides in arrays], None
+        if mask is not None:
+            masks = MemoryDesc.strided((min(mask[0], part), *mask[1:]))
+            wholes.insert(3, MemoryDesc.strided(mask))
+            descs.insert(3, masks)
+            jumps.insert(3, math.prod(mask[1:]) if mask[0] > 1 else 0)
+        first, separate = self._scores(query, keys, scores, masks, alpha)
         engine, plain = LIBRARY.engine, Attributes()
         softmax = PrimitiveDesc(
             "softmax_forward", engine, _c.FORWARD_INFERENCE, _c.SOFTMAX_ACCURATE, flat, flat, 1, plain
         )
         second = PrimitiveDesc("matmul", engine, scores, values, None, context, plain)
-        plan = self.plan = Plan()
-        arguments = {_c.SRC: plan.input(query), _c.WEIGHTS: plan.input(keys)}
-        factor = plan.input(values)
-        between = arguments[_c.DST] = plan.temporary(scores)
+        memory = [plan.input(desc) for desc in wholes]
+        between = plan.temporary(scores)
         seen_flat = plan.alias(between, flat)
-        shift = None if added is None else plan.input(added)
-        result = plan.output(context)
-        if shift is not None and separate is None:
-            arguments[_c.POST_OP * (2 if alpha != 1 else 1) | _c.SRC_1] = shift
-        plan.add(first, arguments)
-        if separate is not None:
-            plan.add(separate, {_c.SRC: between, _c.SRC_1: shift, _c.DST: between})
-        plan.add(softmax, {_c.SRC: seen_flat, _c.DST: seen_flat})
-        plan.add(second, {_c.SRC: between, _c.WEIGHTS: factor, _c.DST: result})
+        for i in range(0, batch, part):
+            places = zip(memory, descs, jumps, strict=True)
+            q_, k_, v_, *m_, out = (plan.same(m, d, FLOAT.itemsize * i * jump) for m, d, jump in places)
+            arguments = {_c.SRC: q_, _c.WEIGHTS: k_, _c.DST: between}
+            if m_ and separate is None:
+                arguments[_c.POST_OP * (2 if alpha != 1 else 1) | _c.SRC_1] = m_[0]
+            plan.add(first, arguments)
+            if separate is not None:
+                plan.add(separate, {_c.SRC: between, _c.SRC_1: m_[0], _c.DST: between})
+            plan.add(softmax, {_c.SRC: seen_flat, _c.DST: seen_flat})
+            plan.add(second, {_c.SRC: between, _c.WEIGHTS: v_, _c.DST: out})
 
     @staticmethod
     def _scores(query, keys, scores, added, alpha):
