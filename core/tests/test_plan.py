@@ -42,6 +42,20 @@ def test_the_first_run_is_traced_and_the_next_ones_run_generated_code(build: Bui
     assert free in source, "y dies, so z may have its memory"
 
 
+def test_the_code_names_the_variables_whatever_a_model_calls_them(build: Build) -> None:
+    bad = "y\n    raise SystemExit  # \r\u2028"
+    program = build({"x": X}, [("double", {"X": "x"}, {"Out": bad}), ("double", {"X": bad}, {"Out": "z"})])
+    exe = Executor()
+    for _ in range(3):
+        assert (run(exe, program, X, "z", bad)[0].array == 4 * X).all()
+    source = plan_of(exe, program, "z", bad).source()
+    assert "    # v0 = x\n" in source and source.count(ascii(bad)) == 1
+    exe, program = Executor(), build({bad: X}, [("double", {"X": bad}, {"Out": "z"})])
+    for _ in range(3):
+        (z,) = exe.run(program, {bad: X}, ["z"], Scope())
+    assert (z == 2 * X).all() and f"    # v0 = {bad!a}\n" in plan_of(exe, program, "z").source()
+
+
 def test_shapes_do_not_make_another_plan_but_dtypes_and_lod_levels_do(build: Build) -> None:
     program = build({"x": X}, [("double", {"X": "x"}, {"Out": "y"})])
     program.global_block().vars["x"].dtype = None

@@ -7,6 +7,7 @@ import keyword
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,8 @@ class Generator:
         returned = [(n, loc) for n, loc in self._env.items() if n in self._keep and id(loc) not in entered]
         for _, local in returned:
             local.used = len(steps)
-        body: list[str] = []
+        entering = ", ".join(f"{local.name} = {_printable(name)}" for name, local in self._inputs)
+        body = [f"    # {line}" for line in wrap(entering, 110)]
         lines: dict[int, int] = {}
         for i, step in enumerate(steps):
             first, *others = self._call(i, step)
@@ -375,9 +377,12 @@ def wanted_by(function: Any, xp: Any) -> frozenset[str]:
 
 def _comment(record: OpRecord) -> str:
     """The variables that an op writes, for people who read the code."""
-    names = [n for names in record.op.outputs.values() for n in names if n != EMPTY_VAR]
-    # a name comes with the model: one with a line break in it would go on as code
-    return ", ".join(n if n.isprintable() else ascii(n) for n in names)
+    return ", ".join(_printable(n) for names in record.op.outputs.values() for n in names if n != EMPTY_VAR)
+
+
+def _printable(name: str) -> str:
+    """A name comes with the model: one with a line break in it would go on as code."""
+    return name if name.isprintable() else ascii(name)
 
 
 def _present(bound: Bound) -> Iterator[Local]:
