@@ -2,23 +2,58 @@
 
 from __future__ import annotations
 
+import numpy as np
 from oprack.device import row_totals
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
 from oprack_optimizer.kernels._update import BOTH, REALS, dense, number, rounded, scalar, working
 
+# Elements that are updated at a time: what is read and written for them stays in a core's cache.
+_BLOCK = 1 << 14
+
 
 def step(p, grad, m1, m2, lr, b1pow, b2pow, beta1, beta2, epsilon, xp):
     """(parameter, moment 1, moment 2) after one step. lr, b1pow, b2pow: 0-d arrays."""
     kind = p.dtype.type
     g = grad.astype(p.dtype, copy=False)
-    new1 = m1 * kind(beta1) + g * kind(1 - beta1)
-    new2 = m2 * kind(beta2) + g * g * kind(1 - beta2)
     correction = xp.sqrt(kind(1) - b2pow)
+    numbers = (kind(beta1), kind(1 - beta1), kind(beta2), kind(1 - beta2))
+    numbers = (*numbers, kind(epsilon) * correction, lr * correction / (kind(1) - b1pow))
+    if xp is not np or p.size <= _BLOCK:
+        return _whole(p, g, m1, m2, *numbers, xp)
+    return _blockwise(p, g, m1, m2, *numbers)
+
+
+def _whole(p, g, m1, m2, keep1, add1, keep2, add2, epsilon, rate, xp):
+    new1 = m1 * keep1 + g * add1
+    new2 = m2 * keep2 + g * g * add2
     divisor = xp.sqrt(new2)
-    divisor += kind(epsilon) * correction
-    return p - new1 / divisor * (lr * correction / (kind(1) - b1pow)), new1, new2
+    divisor += epsilon
+    return p - new1 / divisor * rate, new1, new2
+
+
+def _blockwise(p, g, m1, m2, keep1, add1, keep2, add2, epsilon, rate):
+    """The same operations in the same order, block by block."""
+    given = [np.ascontiguousarray(a).reshape(-1) for a in (p, g, m1, m2)]
+    made = [np.empty(p.shape, p.dtype) for _ in range(3)]
+    flat, scratch = [a.reshape(-1) for a in made], np.empty(_BLOCK, p.dtype)
+    for i in range(0, p.size, _BLOCK):
+        x, gradient, old1, old2 = (a[i : i + _BLOCK] for a in given)
+        new, new1, new2 = (a[i : i + _BLOCK] for a in flat)
+        work = scratch[: x.size]
+        np.multiply(old1, keep1, out=new1)
+        new1 += np.multiply(gradient, add1, out=work)
+        np.multiply(gradient, gradient, out=work)
+        work *= add2
+        np.multiply(old2, keep2, out=new2)
+        new2 += work
+        np.sqrt(new2, out=work)
+        work += epsilon
+        np.divide(new1, work, out=work)
+        work *= rate
+        np.subtract(x, work, out=new)
+    return tuple(made)
 
 
 def skipped(SkipUpdate, p, m1, m2, b1pow, b2pow, master):
