@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import oprack
 import pytest
@@ -9,7 +11,8 @@ from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn.kernels import _recurrent
-from oprack_onednn.plan import Plan
+from oprack_onednn.kernels._order import order_of
+from oprack_onednn.plan import THREAD, Plan
 
 CLOSE = dict(rtol=1e-5, atol=1e-5)
 GATES = {"gru": 3, "lstm": 4}
@@ -149,6 +152,40 @@ def test_a_layer_that_onednn_refuses_runs_step_by_step(monkeypatch):
         check_passes(both_directions("gru", lengths), *PASSES, **CLOSE)
 
 
+@pytest.mark.parametrize("lengths", [[9], [3, 0, 9, 1, 0], [4] * 5], ids=str)
+@pytest.mark.parametrize("op_type", GATES)
+def test_directions_in_a_thread_each(monkeypatch, op_type, lengths):
+    monkeypatch.setattr(_recurrent, "_APART", 0)
+    walked = []
+    walk = _recurrent._walk
+    monkeypatch.setattr(
+        _recurrent, "_walk", lambda *a: (walked.append((threading.get_ident(), THREAD.limit)), walk(*a))
+    )
+    with THREAD.limited(2):
+        check_passes(both_directions(op_type, lengths), *PASSES, **CLOSE)
+    assert len(set(walked)) == 2 and {limit for _, limit in walked} == {1}
+
+
+def test_an_error_in_the_other_thread_is_seen(monkeypatch):
+    monkeypatch.setattr(_recurrent, "_APART", 0)
+
+    def walk(d):
+        if d:
+            raise ArithmeticError("of direction 1")
+
+    layers = _recurrent.Layer("gru", *(np.zeros(shape) for shape in ((2, 3, 3, 4), (2, 4, 3, 4), (2, 3, 4))))
+    with THREAD.limited(2), pytest.raises(ArithmeticError, match="of direction 1"):
+        _recurrent.side_by_side(walk, layers, 10, 5)
+
+
+def test_small_steps_are_left_to_one_thread():
+    with THREAD.limited(4):
+        with _recurrent.threads_for(10):
+            assert THREAD.limit == 1
+        with _recurrent.threads_for(1e9):
+            assert THREAD.limit == 4
+
+
 def test_weights_are_made_ready_once_while_nobody_can_write_to_them():
     made = []
     layers = _recurrent.FromConstants(lambda arrays, *options: made.append(options) or len(made))
@@ -161,7 +198,7 @@ def test_weights_are_made_ready_once_while_nobody_can_write_to_them():
 
 
 def test_packed_rows_are_in_time_major_order():
-    order = _recurrent.order_of((0, 2, 2, 5, 6))
+    order = order_of((0, 2, 2, 5, 6))
     assert order.order.tolist() == [2, 0, 3]
     assert order.runs == [(0, 3, 1), (3, 2, 1), (5, 1, 1)]
     assert order.rows(False).tolist() == [2, 0, 5, 3, 1, 4]

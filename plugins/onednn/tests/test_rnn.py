@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from oprack.packs.manager import default_manager
 from oprack_onednn import served
+from oprack_onednn.kernels import _recurrent
 from oprack_onednn.kernels.rnn import rnn
+from oprack_onednn.plan import THREAD
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_RELU": 1, "RNN_TANH": 1}
 INPUTS, HIDDEN = 12, 16
@@ -73,6 +75,17 @@ def test_batches_of_every_size(monkeypatch, mode):
         np.testing.assert_allclose(got["Out"], want["Out"], rtol=1e-5, atol=1e-5)
         for g, w in zip(got["State"], want["State"], strict=True):
             np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("lengths", [None, np.array([5, 0, 9, 5, 1])], ids=str)
+@pytest.mark.parametrize("mode", GATES)
+def test_directions_in_a_thread_each(monkeypatch, mode, lengths):
+    monkeypatch.setattr(_recurrent, "_APART", 0)
+    with THREAD.limited(3):
+        got, want = both(monkeypatch, lengths, 9, 5, mode=mode, num_layers=2, is_bidirec=True)
+    np.testing.assert_allclose(got["Out"], want["Out"], rtol=1e-5, atol=1e-5)
+    for g, w in zip(got["State"], want["State"], strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-5)
 
 
 def test_training_is_left_to_numpy(monkeypatch):

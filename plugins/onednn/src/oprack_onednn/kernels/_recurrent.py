@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from oprack_onednn import _c
+from oprack_onednn.kernels._order import order_of
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, address, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
@@ -33,16 +35,11 @@ GATES = {
 _BOTH = 3
 _DIRECTIONS = {(False,): 1, (True,): 2, (False, True): _BOTH}
 _LINE = 16  # float32 in a cache line
+_APART = 1e8  # operations of a direction from which on it has a thread of its own
+_SHARED = 1e7  # operations of a step from which on threads share it
+_OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
 # plans that a layer keeps for a thread, threads for which it keeps any, and things made of constants that are kept
 _PLANS, _SETTINGS, _MADE = 512, 16, 4096
-# above this many sequences a primitive does one step: joining several saves nothing
-_JOINED = 64
-
-
-def rounded(n):
-    """Sequences of the plan for one step of n sequences: few different ones, so that plans repeat."""
-    step = 1 << max(0, (n - 1).bit_length() - 5)
-    return -(-n // step) * step
 
 
 class Layer:
@@ -172,81 +169,47 @@ def _bound(plans, layer, steps, n, direction, d=0, before=False, after=False):
         return found
 
 
-class Order:
-    """Time-major order of the rows of sequences.
+def _threads():
+    """Threads that the primitives of this Python thread may use."""
+    return THREAD.limit or LIBRARY.num_threads()
 
-    lengths: of the sequences. first: the row in which each begins; stride: the distance of its rows. order: sequences,
-    longest first, empty ones left out. runs: (first packed row, sequences, steps) as long as no sequence ends. total:
-    packed rows. behind: by how many rows a step may reach behind its own.
+
+def threads_for(operations):
+    """A context in which primitives share such a step, or leave it to one thread where waiting would take longer."""
+    return nullcontext() if operations > _SHARED or _threads() == 1 else THREAD.limited(1)
+
+
+def _operations(layer, rows):
+    return 2 * rows * layer.size * GATES[layer.cell][0] * (layer.inputs + layer.size)
+
+
+def directions_apart(layer, rows):
+    """Whether the two directions of a layer are better computed by a thread each."""
+    return layer.directions == 2 and _operations(layer, rows) > _APART and _threads() > 1
+
+
+def side_by_side(walk, layer, rows, steps):
+    """walk(d) for each direction, with one thread each where that pays.
+
+    Threads that share the steps of one direction wait for each other several times per step.
     """
+    if not directions_apart(layer, rows):
+        with threads_for(_operations(layer, rows) / steps):
+            for d in range(layer.directions):
+                walk(d)
+        return
+    count = _threads()
 
-    def __init__(self, lengths, first, stride):
-        self.count = len(lengths)
-        order = np.argsort(-lengths, kind="stable")
-        order = self.order = order[: np.count_nonzero(lengths)]
-        lengths = lengths[order]
-        # lengths of shorter and shorter sequences are where runs end
-        ends, last = np.unique(lengths[::-1], return_index=True)
-        running = (len(lengths) - last).tolist()
-        self.runs, start, done = [], 0, 0
-        for n, end in zip(running, ends.tolist(), strict=True):
-            self.runs.append((start, n, end - done))
-            start += n * (end - done)
-            done = end
-        self.total = start
-        self.behind = max((rounded(n) - n for n in running), default=0)
-        self._lengths, self._first, self._stride = lengths, first[order], stride
-        counts = np.repeat(running, np.diff(ends, prepend=0)) if running else np.zeros(0, np.intp)
-        self._time = np.repeat(np.arange(done), counts)
-        self._sequence = np.arange(start) - np.repeat(np.cumsum(counts) - counts, counts)
-        self._rows: dict[bool, np.ndarray] = {}
+    def other():
+        with THREAD.limited(count // 2):
+            walk(1)
 
-    def rows(self, reverse):
-        """The row that each packed row is, when sequences are walked from their first or last row on."""
-        found = self._rows.get(reverse)
-        if found is None:
-            time = (self._lengths - 1)[self._sequence] - self._time if reverse else self._time
-            found = self._rows[reverse] = self._first[self._sequence] + time * self._stride
-        return found
-
-    def inverse(self, reverse):
-        """The packed row of each row."""
-        rows = self.rows(reverse)
-        found = np.empty(self.total, np.intp)
-        found[rows] = np.arange(self.total)
-        return found
-
-    @property
-    def steps(self):
-        """(first packed row, sequences that a plan takes) of every step."""
-        return [(start + t * n, rounded(n)) for start, n, steps in self.runs for t in range(steps)]
-
-    @property
-    def last(self):
-        """The packed row in which each sequence of `order` ends."""
-        ends = np.cumsum([steps for _, _, steps in self.runs])
-        rows = np.array([start + (steps - 1) * n for start, n, steps in self.runs])
-        return rows[np.searchsorted(ends, self._lengths)] + np.arange(len(self.order))
-
-    @cached_property
-    def pieces(self):
-        """(first packed row, steps, sequences that the plan takes, first packed row of the last step)."""
-        found = []
-        for start, n, steps in self.runs:
-            while steps:
-                # powers of two, so that plans repeat
-                size = 1 if n > _JOINED else 1 << steps.bit_length() - 1
-                found.append((start, size, rounded(n) if size == 1 else n, start + (size - 1) * n))
-                start += size * n
-                steps -= size
-        return found
-
-
-@lru_cache(maxsize=16)
-def order_of(offsets):
-    """The order of sequences with these offsets, a tuple."""
-    ends = np.array(offsets)
-    return Order(np.diff(ends), ends[:-1], 1)
+    done = _OTHERS.submit(other)
+    try:
+        with THREAD.limited(count - count // 2):
+            walk(0)
+    finally:
+        done.result()
 
 
 def equal_steps(layer, x, steps, n, direction, out, before=(), after=()):
@@ -254,9 +217,10 @@ def equal_steps(layer, x, steps, n, direction, out, before=(), after=()):
 
     before, after: arrays [directions, n, size] of h, or of h and c. False when oneDNN does not serve it.
     """
-    found = _bound(layer.bound(), layer, steps, n, direction, 0, bool(before), bool(after))
-    if found is not None:
-        found.run(address(x), *map(address, before), address(out), *map(address, after))
+    with threads_for(_operations(layer, n)):
+        found = _bound(layer.bound(), layer, steps, n, direction, 0, bool(before), bool(after))
+        if found is not None:
+            found.run(address(x), *map(address, before), address(out), *map(address, after))
     return found is not None
 
 
@@ -266,29 +230,36 @@ def packed_steps(layer, x, order, reversals, before=()):
     before: h, or h and c, [directions, n, size] each. Returns [h] or [h, c], each [directions, total + behind, size],
     where c is there at the last step of every sequence; None when oneDNN does not serve it.
     """
-    has_cells, plans = layer.has_cells, layer.bound()
-    if _bound(plans, layer, 1, 1, 1, 0, True, has_cells) is None:
+    if _bound(layer.bound(), layer, 1, 1, 1, 0, True, layer.has_cells) is None:
         return None
-    size, rows = layer.size, order.total + order.behind
-    states = [BUFFERS.take((len(reversals), rows, size)) for _ in range(1 + has_cells)]
-    packed = BUFFERS.take((rows, layer.inputs))
-    packed[order.total :] = 0
-    first = np.zeros((1 + has_cells, len(order.order) + order.behind, size), np.float32)
-    row, wide = 4 * size, 4 * layer.inputs
-    for d, reverse in enumerate(reversals):
-        np.take(x, order.rows(reverse), axis=0, out=packed[: order.total], mode="clip")
-        for a, given in zip(first, before, strict=False):
-            a[: len(order.order)] = given[d][order.order]
-        previous = [address(a) for a in first]
-        bases = [address(a) + d * rows * row for a in states]
-        base, source = bases[0], address(packed)
-        for start, steps, n, last in order.pieces:
-            found = _bound(plans, layer, steps, n, 1, d, True, has_cells)
-            then = [b + last * row for b in bases]
-            after = then if has_cells else ()
-            found.run(source + start * wide, *previous, base + start * row, *after)
-            previous = then
+    rows = order.total + order.behind
+    states = [BUFFERS.take((len(reversals), rows, layer.size)) for _ in range(1 + layer.has_cells)]
+
+    def walk(d):
+        _walk(layer, x, order, d, reversals[d], [a[d] for a in before], [a[d] for a in states])
+
+    side_by_side(walk, layer, order.total, len(order.steps))
     return states
+
+
+def _walk(layer, x, order, d, reverse, before, states):
+    """Direction d of packed_steps: fills its packed rows of h, and of c."""
+    size, rows, plans = layer.size, order.total + order.behind, layer.bound()
+    packed = BUFFERS.take((rows, layer.inputs))
+    np.take(x, order.rows(reverse), axis=0, out=packed[: order.total], mode="clip")
+    packed[order.total :] = 0
+    first = np.zeros((len(states), len(order.order) + order.behind, size), np.float32)
+    for a, given in zip(first, before, strict=False):
+        a[: len(order.order)] = given[order.order]
+    row, wide = 4 * size, 4 * layer.inputs
+    previous, bases = [address(a) for a in first], [address(a) for a in states]
+    base, source = bases[0], address(packed)
+    for start, steps, n, last in order.pieces:
+        found = _bound(plans, layer, steps, n, 1, d, True, layer.has_cells)
+        then = [b + last * row for b in bases]
+        after = then if layer.has_cells else ()
+        found.run(source + start * wide, *previous, base + start * row, *after)
+        previous = then
 
 
 def sequences(layer, x, offsets, reversals):
@@ -298,11 +269,12 @@ def sequences(layer, x, offsets, reversals):
     """
     rows, sides = len(x), len(reversals)
     direction = _DIRECTIONS.get(reversals)
-    if direction and len(offsets) == 2:
+    apart = directions_apart(layer, rows)
+    if direction and len(offsets) == 2 and not apart:
         out = BUFFERS.take((rows, sides * layer.size))
         return out if equal_steps(layer, x, rows, 1, direction, out) else None
     order = order_of(tuple(offsets))
-    if len(order.runs) == 1 and direction:
+    if len(order.runs) == 1 and direction and not apart:
         packed, out = (BUFFERS.take((rows, n)) for n in (layer.inputs, sides * layer.size))
         np.take(x, order.rows(False), axis=0, out=packed, mode="clip")
         _, n, steps = order.runs[0]

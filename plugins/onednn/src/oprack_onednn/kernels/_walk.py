@@ -1,6 +1,6 @@
 """Recurrent ops whose input holds the products with it already: one plan per step of time, three or more products.
 
-Rows are walked in the time-major order of `_recurrent.Order`.
+Rows are walked in the time-major order of `_order.Order`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from oprack_onednn.kernels._recurrent import FromConstants, order_of
+from oprack_onednn.kernels._order import order_of
+from oprack_onednn.kernels._recurrent import FromConstants, threads_for
 from oprack_onednn.memory import BUFFERS, Weights, address
 from oprack_onednn.plan import THREAD, BoundPlan, Plan
 
@@ -61,16 +62,17 @@ def walk(
         if given is not None:
             a[: len(order.order)] = given[order.order]
     previous, starts, bases = ([address(a) for a in arrays] for arrays in (first, gates, states))
-    bound = _BOUND((weight,), THREAD.setting, make, *key)
-    for start, n in order.steps:
-        plan = bound.get(n)
-        if plan is None:
-            found = THREAD.plan(("step", make, n, *key), make, n, *key)
-            fixed = [0] * len(before) + [w.address(weight) for w in found.weights] + [0] * (count + len(before))
-            plan = bound[n] = BoundPlan(found.plan, fixed)
-        offset = 4 * size * start
-        after = [b + offset for b in bases]
-        plan.run(*previous, *[a + offset for a in starts], *after)
-        previous = after
+    with threads_for(2 * total / len(order.steps) * size * x.shape[1]):
+        bound = _BOUND((weight,), THREAD.setting, make, *key)
+        for start, n in order.steps:
+            plan = bound.get(n)
+            if plan is None:
+                found = THREAD.plan(("step", make, n, *key), make, n, *key)
+                fixed = [0] * len(before) + [w.address(weight) for w in found.weights] + [0] * (count + len(before))
+                plan = bound[n] = BoundPlan(found.plan, fixed)
+            offset = 4 * size * start
+            after = [b + offset for b in bases]
+            plan.run(*previous, *[a + offset for a in starts], *after)
+            previous = after
     inverse = order.inverse(is_reverse)
     return [np.take(s, inverse, axis=0, out=BUFFERS.take((total, size)), mode="clip") for s in states]

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from oprack_onednn import _c
-from oprack_onednn.kernels._recurrent import FromConstants
+from oprack_onednn.kernels._recurrent import FromConstants, threads_for
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import address
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
@@ -89,13 +89,15 @@ def crf_decoding(Emission, Transition, Label=None, Length=None, *, ctx):
     if Length is None:
         lod = ctx.lod("Emission")
         offsets = lod[-1] if lod else [0]
-        path = _by_offsets(emission, Transition, offsets)
+        with threads_for(0):
+            path = _by_offsets(emission, Transition, offsets)
     else:
         batch, width = Emission.shape[:2]
         lengths = Length.reshape(-1).astype(np.int64)
         if len(lengths) != batch or (lengths < 0).any() or (lengths > width).any():
             return NotImplemented
-        path = _decode_all(emission, Transition, np.arange(batch) * width, lengths)
+        with threads_for(0):
+            path = _decode_all(emission, Transition, np.arange(batch) * width, lengths)
     if path is None:
         return NotImplemented
     if Label is not None:

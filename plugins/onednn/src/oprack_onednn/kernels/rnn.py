@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from oprack_onednn.kernels._recurrent import FromConstants, Layer, Order, equal_steps, packed_steps
+from oprack_onednn.kernels._order import Order
+from oprack_onednn.kernels._recurrent import FromConstants, Layer, directions_apart, equal_steps, packed_steps
 from oprack_onednn.served import served
 
 _CELLS = {"LSTM": "lstm", "GRU": "lbr_gru", "RNN_RELU": "relu", "RNN_TANH": "tanh"}
@@ -51,6 +52,8 @@ def rnn(Input, PreState, WeightList, SequenceLength=None, *, is_bidirec, hidden_
         layer = _LAYERS(arrays, mode)
         given, last = ([s[first : first + sides] for s in states] for states in (before, after))
         out = np.empty((steps, batch, sides * hidden_size), np.float32)
+        if order is None and directions_apart(layer, steps * batch):
+            order = Order(np.full(batch, steps), np.arange(batch), batch)
         if order is None:
             done = equal_steps(layer, x, steps, batch, 3 if is_bidirec else 1, out, given, last)
         else:
