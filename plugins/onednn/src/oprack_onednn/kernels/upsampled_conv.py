@@ -5,325 +5,212 @@ What belongs to one image alone, scales and 1x1 convolutions, is multiplied into
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from functools import partial
-from itertools import product
 
 import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_onednn import _c
 from oprack_onednn.kernels import activation, conv, elementwise, interp  # noqa: F401  (steps of the op)
-from oprack_onednn.kernels._implementation import convolution
-from oprack_onednn.kernels._phases import EXPANDED, expanded, pieces
+from oprack_onednn.kernels._phases import EXPANDED, expanded
 from oprack_onednn.kernels._steps import Step, after
+from oprack_onednn.kernels._upsampled_plan import Source, UpsampledConvPlan
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, address, channels_last_desc, empty_image, image_desc, is_constant
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
+from oprack_onednn.memory import FLOAT, Outlet, address, is_constant, last_strides
 from oprack_onednn.ops.post_ops import algorithm
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.plan import THREAD, BoundPlan
 from oprack_onednn.served import plain_step, served, step
 
+# Shapes whose bound plans one op keeps.
+_SHAPES = 64
 
-@dataclass(frozen=True)
-class Source:
-    """One map. kind: what its weights are multiplied with: "", "scale" or "project". constant: whether w is."""
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    factor: int
-    channels: int
-    kind: str
-    shift: bool
-    constant: bool
-
-    @property
-    def columns(self) -> int:
-        """Of the weights as rows, after what they are multiplied with."""
-        return self.shape[1] + self.shift
+# From the nine taps: what the first and last row, the first and last column, and their four corners miss; and all.
+_WINDOW = np.eye(9, dtype=np.float32).reshape(3, 3, 9)
+_BORDER = np.stack(
+    [
+        *(_WINDOW[0].sum(0), _WINDOW[2].sum(0), _WINDOW[:, 0].sum(0), _WINDOW[:, 2].sum(0)),
+        *(_WINDOW[0, 0], _WINDOW[0, 2], _WINDOW[2, 0], _WINDOW[2, 2], _WINDOW.sum((0, 1))),
+    ]
+)
 
 
-class Stage:
-    """A plan whose external memory goes by keys."""
+class Maps:
+    """What the inputs of the op are to each map: x, w, and its projection, shift and scale or None."""
 
-    def __init__(self):
-        self.plan, self.memory = Plan(), {}
+    def __init__(self, attrs, X, Filter, Bias=None, Project=(), Shift=(), Scale=()):
+        def by_map(values, which):
+            return [None if i < 0 else values[i] for i in which]
 
-    def external(self, key, desc):
-        if key not in self.memory:
-            self.memory[key] = self.plan.input(desc)
-        return self.memory[key]
+        self.xs, self.ws, self.bias, self.factors = X, Filter, Bias, attrs["factors"]
+        self.projects = by_map(Project, attrs["projects"])
+        self.shifts = by_map(Shift, attrs["shifts"])
+        self.scales = by_map(Scale, attrs["scales"])
+        self.parameters = (*Filter, *Project, *Shift, *(() if Bias is None else (Bias,)))
 
-    def run(self, addresses):
-        if self.memory:
-            self.plan.run(THREAD, *map(addresses.__getitem__, self.memory))
-
-
-class UpsampledConvPlan:
-    """Maps of some shapes. With weights that belong to an image it computes one image, else all.
-
-    spread: what comes from repeated pixels; finish: the convolutions at full resolution, added to it.
-    """
-
-    def __init__(self, sources, outputs, bias, post_ops):
-        self.sources, self.k, self.post_ops, self.bias = sources, outputs, post_ops, bias
-        n, _, h, w = sources[0].shape
-        height, width = h * sources[0].factor, w * sources[0].factor
-        self.shape = (n, outputs, height, width)
-        sizes = {(s.shape[0], s.shape[2] * s.factor, s.shape[3] * s.factor) for s in sources}
-        if len(sizes) > 1 or any(0 in s.shape for s in sources) or not outputs:
-            raise NotServedError("an empty tensor, or maps that do not fit together")
-        self.by_image = any(s.kind for s in sources)
-        self.shifted = any(s.shift for s in sources)
-        self.images = 1 if self.by_image else n
-        self.packed, self.tiled = {}, set()
-        self.weigh = [self._weigh(s) if s.kind else None for s in sources]
-        self.spread, self.finish = Stage(), Stage()
-        low = [i for i, s in enumerate(sources) if s.factor > 1]
-        full = [i for i, s in enumerate(sources) if s.factor == 1]
-        acts = [("eltwise", _c.ELTWISE[name], a, b) for name, a, b in map(algorithm, post_ops)]
-        # a lone map: what follows commutes with repeating pixels
-        alone = len(sources) == 1 and not full and not self.shifted
-        self.later = [] if full or alone else post_ops
-        self._spread(low, bias and not full, Attributes(acts if alone else ()))
-        written = bool(low) or self.shifted
-        for i in full:
-            last = i == full[-1]
-            self._convolve_full(i, bias and last, written, acts if last else [])
-            written = True
-
-    def _weigh(self, source):
-        """The plan that multiplies weights [rows, channels] with what belongs to the image."""
-        rows, c = self._rows(source), source.channels
-        stage = Plan()
-        given, result = MemoryDesc.strided((rows, c)), MemoryDesc.strided((rows, source.columns))
-        engine = LIBRARY.engine
-        if source.kind == "scale":
-            other = MemoryDesc.strided((1, c))
-            desc = PrimitiveDesc("binary", engine, _c.BINARY_MUL, given, other, result, Attributes())
-            slot = _c.SRC_1
-        else:
-            other = MemoryDesc.strided((c, source.columns))
-            desc = PrimitiveDesc("matmul", engine, given, other, None, result, Attributes())
-            slot = _c.WEIGHTS
-        stage.add(desc, {_c.SRC: stage.input(given), slot: stage.input(other), _c.DST: stage.output(result)})
-        return stage
-
-    def _rows(self, source):
-        last = pieces(source.factor, self.k)[-1]
-        return last.row + last.taps * last.results * self.k
-
-    def _convolve(self, stage, i, piece, image, bias, target, attributes):
-        """Append a small convolution of a map in memory `image` into the memory that `target` gives for a layout."""
-        source = self.sources[i]
-        c, columns = source.shape[1], source.columns
-        results = piece.results * self.k
-        kernel_size = (piece.high.taps, piece.wide.taps)
-        result = channels_last_desc(self._result_shape(source, piece))
-        pads = dims((piece.high.pad, piece.wide.pad))
-        row = MemoryDesc.strided((results,)) if bias else None
-        desc = convolution(
-            LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, image.desc,
-            MemoryDesc.any((results, c, *kernel_size)), row, result, dims((1, 1)), dims((0, 0)), pads, pads, attributes,
-            outputs=results,
-        )  # fmt: skip
-        chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
-        view = MemoryDesc.strided(
-            (results, c, *kernel_size), (columns, 1, piece.wide.taps * results * columns, results * columns)
+    def plan(self, post_ops):
+        """The plan for these shapes; None when there is none."""
+        maps = list(zip(self.xs, self.ws, self.factors, self.projects, self.shifts, self.scales, strict=True))
+        for x, w, _, project, shift, scale in maps:
+            if (shift is not None and project is None) or x.ndim != 4:
+                return None
+            if scale is not None and scale.shape != (x.shape[0], w.shape[1], 1, 1):
+                return None
+        if not all(p.flags.c_contiguous for p in self.parameters):
+            return None
+        sources = tuple(
+            Source(
+                *(x.shape, x.strides, factor, w.shape[1]),
+                "project" if project is not None else "scale" if scale is not None else "",
+                *(shift is not None, is_constant(w)),
+            )
+            for x, w, factor, project, shift, scale in maps
         )
-        if source.constant and not source.kind:
-            key = ("packed", i, piece.row)
-            self.packed[key] = Weights(view, chosen, piece.row * columns)
-            weights = stage.external(key, chosen)
+        bias = self.bias is not None or any(s.shift for s in sources)
+        key = ("upsampled_conv2d", sources, self.ws[0].shape[0], bias, *post_ops)
+        return THREAD.plan(key, UpsampledConvPlan, sources, self.ws[0].shape[0], bias, tuple(post_ops))
+
+
+class _Weigher:
+    """Weights of one map for an image: what does not depend on the image, times what does."""
+
+    def __init__(self, stage, source, rows, project, shift, keep):
+        self.rows, self.weighted = rows, np.empty((len(rows), source.columns), FLOAT)
+        if project is None:
+            self.base, self.second = None, np.empty(source.channels, FLOAT)
         else:
-            rows = stage.external(("rows", i), MemoryDesc.strided((self._rows(source), columns)))
-            weights = stage.plan.reorder(stage.plan.same(rows, view, 4 * piece.row * columns), chosen)
-        arguments = {_c.SRC: image, _c.WEIGHTS: weights, _c.DST: target(result)}
-        if bias:
-            self.tiled.add(piece.results)
-            arguments[_c.BIAS] = stage.external(("bias", piece.results), row)
-        stage.plan.add(desc, arguments)
+            self.base = project[:, :, 0, 0] if shift is None else np.column_stack([project[:, :, 0, 0], shift])
+            self.second = np.array(self.base, FLOAT, order="C")
+        fixed = [address(a) for a in (self.rows, self.second, self.weighted)]
+        self.run = BoundPlan(stage, fixed).run if keep else partial(stage.run, THREAD, *fixed)
 
-    def _result_shape(self, source, piece):
-        spatial = zip(source.shape[2:], (piece.high, piece.wide), strict=True)
-        return (self.images, piece.results * self.k, *(size + 2 * a.pad - a.taps + 1 for size, a in spatial))
+    def weigh(self, scale):
+        """scale: [C], or None."""
+        if self.base is None:
+            self.second[:] = scale
+        elif scale is not None:
+            np.multiply(self.base, scale[:, None], out=self.second)
+        self.run()
 
-    def _image(self, stage, i):
-        """Memory of a map, channels last."""
-        source = self.sources[i]
-        shape = (self.images, *source.shape[1:])
-        given = stage.external(("x", i), image_desc(np.lib.stride_tricks.as_strided(_NOTHING, shape, source.strides)))
-        wanted = channels_last_desc(shape)
-        return given if given.desc == wanted else stage.plan.reorder(given, wanted)
 
-    def _spread(self, low, bias, attributes):
-        plan, found = self.spread.plan, [(i, p) for i in low for p in pieces(self.sources[i].factor, self.k)]
-        if not found:
-            return
-        # small convolutions leave their results in the same memory, one after the other
-        size = max(math.prod(self._result_shape(self.sources[i], piece)) for i, piece in found)
-        between = plan.temporary(MemoryDesc.strided((size,)))
-        images = {i: self._image(self.spread, i) for i in low}
-        for i, piece in found:
-            target = partial(plan.alias, between)
-            self._convolve(self.spread, i, piece, images[i], bias and i == low[-1], target, attributes)
-            self._place(self.sources[i], piece, between, i != low[0])
+class Bound:
+    """A plan with the parameters of an op. keep: they are constant, so their addresses are set once."""
 
-    def _place(self, source, piece, between, accumulate):
-        """Append the copies of a small convolution's results to their places."""
-        plan, k = self.spread.plan, self.k
-        _, _, height, width = self.shape
-        _, results, high, wide = self._result_shape(source, piece)
-        whole = self.spread.external("y", channels_last_desc((self.images, *self.shape[1:])))
-        # elements per position, per result, and in the whole, along H and W
-        steps = ((wide * results, piece.wide.results * k, width * k), (results, k, k))
-        _, _, h, w = source.shape
-        alone = self.images == 1
-        for parts in product(piece.high.parts(h, source.factor, alone), piece.wide.parts(w, source.factor)):
-            rows = [] if alone else [(self.images, high * wide * results, height * width * k)]
-            start = end = 0
-            for part, (position, result, into) in zip(parts, steps, strict=True):
-                start += part.source[0] * position + part.source[1] * result
-                end += part.target * into
-                rows += [(size, a * position + b * result, c * into) for size, a, b, c in part.dims]
-            sizes, given, wanted = zip(*rows, (k, 1, 1), strict=True)
-            part = plan.alias(between, MemoryDesc.strided(sizes, given), 4 * start)
-            target = plan.same(whole, MemoryDesc.strided(sizes, wanted), 4 * end)
-            plan.reorder(part, target, accumulate=accumulate)
+    def __init__(self, plan, maps, keep):
+        self.plan, self.parameters = plan, maps.parameters
+        self.weighers, addresses = {}, {}
+        for i, (w, source) in enumerate(zip(maps.ws, plan.sources, strict=True)):
+            rows = EXPANDED.get(w, source.factor) if source.constant else expanded(w, source.factor)
+            if source.kind:
+                found = _Weigher(plan.weigh[i], source, rows, maps.projects[i], maps.shifts[i], keep)
+                self.weighers[i] = found
+                rows = found.weighted
+            addresses["rows", i] = address(rows)
+            addresses |= {key: p.address(rows) for key, p in plan.packed.items() if key[1] == i}
+            self.kept = (*getattr(self, "kept", ()), rows)
+        self.bias = maps.bias
+        self.tiles = {count: np.empty((count, plan.k), FLOAT) for count in plan.tiled}
+        addresses |= {("bias", count): address(tile) for count, tile in self.tiles.items()}
+        if not plan.shifted:
+            self._set_bias(maps.bias)
+        self.spread, self.finish = (stage.bound(addresses, keep) for stage in (plan.spread, plan.finish))
+        self.take = Outlet(plan.shape, tuple(FLOAT.itemsize * s for s in last_strides(plan.shape))).take
 
-    def _convolve_full(self, i, bias, written, acts):
-        stage = self.finish
-        (piece,) = pieces(1, self.k)
-        attributes = Attributes([*([("sum", 1.0)] if written else []), *acts])
-        target = partial(stage.external, "y")
-        self._convolve(stage, i, piece, self._image(stage, i), bias, target, attributes)
+    def _set_bias(self, row):
+        for tile in self.tiles.values():
+            tile[:] = row
 
-    def run(self, xs, ws, bias, seconds):
-        """seconds(i, image): what the weights of map i are multiplied with for an image."""
-        y = empty_image(self.shape)
-        rows = [
-            EXPANDED.get(w, s.factor) if s.constant else expanded(w, s.factor)
-            for w, s in zip(ws, self.sources, strict=True)
-        ]
-        fixed = {key: weights.address(rows[key[1]]) for key, weights in self.packed.items()}
-        for image in range(0, self.shape[0], self.images):
-            addresses = {**fixed, "y": address(y) + image * y.strides[0]}
-            kept = []
-            taps = None
-            for i, (x, s) in enumerate(zip(xs, self.sources, strict=True)):
-                addresses["x", i] = address(x) + image * x.strides[0]
-                made = rows[i]
-                if s.kind:
-                    second = seconds(i, image)
-                    made = np.empty((len(rows[i]), s.columns), np.float32)
-                    self.weigh[i].run(THREAD, address(rows[i]), address(second), address(made))
-                    if s.shift:
-                        part = made[: 9 * self.k, -1]
-                        taps = part if taps is None else taps + part
-                addresses["rows", i] = address(made)
-                kept.append(made)
-            row = bias
-            if taps is not None:
-                taps = taps.reshape(3, 3, self.k)
-                row = taps.sum(axis=(0, 1)) if bias is None else taps.sum(axis=(0, 1)) + bias
-            for results in self.tiled:
-                tile = np.tile(row, results)
-                addresses["bias", results] = address(tile)
-                kept.append(tile)
-            if self.shifted and not self.spread.memory:
-                y[image : image + self.images] = 0
-            self.spread.run(addresses)
-            if taps is not None:
-                _take_border(y[image], taps)
-            self.finish.run(addresses)
-        for text in self.later:
+    def run(self, maps):
+        """The result for the maps' images and scales."""
+        plan, (y, out) = self.plan, self.take()
+        images = y.transpose(0, 2, 3, 1)
+        for image in range(0, plan.shape[0], plan.images):
+            found = {("x", i): address(x) + image * x.strides[0] for i, x in enumerate(maps.xs)}
+            found["y"] = out + image * y.strides[0]
+            for i, weigher in self.weighers.items():
+                scale = maps.scales[i]
+                weigher.weigh(None if scale is None else scale[image].reshape(-1))
+            if not plan.shifted:
+                self.spread(found)
+            else:
+                self._run_shifted(images[image], found)
+            self.finish(found)
+        for text in plan.later:
             activation.run_in_place(y, *algorithm(text))
         return y
 
-
-_NOTHING = np.empty(1, np.float32)
-
-
-def _take_border(y, taps):
-    """Take from the result [K, H, W] of a constant map what its padding of zeros does not give."""
-    y[:, 0] -= taps[0].sum(axis=0)[:, None]
-    y[:, -1] -= taps[2].sum(axis=0)[:, None]
-    y[:, :, 0] -= taps[:, 0].sum(axis=0)[:, None]
-    y[:, :, -1] -= taps[:, 2].sum(axis=0)[:, None]
-    for i in (0, 2):
-        for j in (0, 2):
-            y[:, -(i // 2), -(j // 2)] += taps[i, j]
-
-
-def _entry(values, which, i):
-    """The entry of a slot that belongs to map i, or None."""
-    return None if which[i] < 0 else values[which[i]]
+    def _run_shifted(self, y, found):
+        """Shifts are constant maps: part of the bias, but for the border, where the padding is no part of them."""
+        plan = self.plan
+        taps = sum(self.weighers[i].weighted[: 9 * plan.k, -1] for i, s in enumerate(plan.sources) if s.shift)
+        *border, whole = _BORDER @ taps.reshape(9, plan.k)
+        self._set_bias(whole if self.bias is None else whole + self.bias)
+        if plan.spread.memory:
+            self.spread(found)
+        else:
+            y[:] = 0
+        lines = (y[0], y[-1], y[:, 0], y[:, -1])
+        corners = (y[0, 0], y[0, -1], y[-1, 0], y[-1, -1])
+        for part, value in zip(lines, border[:4], strict=True):
+            part -= value
+        for part, value in zip(corners, border[4:], strict=True):
+            part += value
 
 
-@served("onednn_upsampled_conv2d")
-def upsampled_conv2d(
-    X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, factors, projects, shifts, scales, post_ops, ctx
-):  # fmt: skip
-    parts = [(_entry(Project, projects, i), _entry(Shift, shifts, i), _entry(Scale, scales, i)) for i in range(len(X))]
-    sources = tuple(
-        Source(
-            x.shape, x.strides, factor, w.shape[1],
-            "project" if p is not None else "scale" if s is not None else "", b is not None, is_constant(w),
-        )
-        for x, w, factor, (p, b, s) in zip(X, Filter, factors, parts, strict=True)
-    )  # fmt: skip
-    dense = all(a.flags.c_contiguous for a in (*Filter, *Project, *Shift, *(() if Bias is None else (Bias,))))
-    fits = all(b is None or p is not None for p, b, _ in parts)
-    plan = None
-    if dense and fits:
-        key = ("upsampled_conv2d", sources, Filter[0].shape[0], Bias is not None, *post_ops)
-        plan = THREAD.plan(key, build, sources, Filter[0].shape[0], Bias is not None, tuple(post_ops))
-    if plan is None:
-        return by_steps(X, Filter, Bias, parts, factors, post_ops, step)
-
-    def second(i, image):
-        project, shift, scale = parts[i]
-        row = None if scale is None else np.ascontiguousarray(scale[image].reshape(-1))
-        if project is None:
-            return row
-        matrix = np.empty((project.shape[0], sources[i].columns), np.float32)
-        c = project.shape[1]
-        matrix[:, :c] = project[:, :, 0, 0]
-        if shift is not None:
-            matrix[:, c] = shift
-        if row is not None:
-            matrix *= row[:, None]
-        return matrix
-
-    return plan.run(X, Filter, Bias, second)
+def _run(attrs, *arrays):
+    maps = Maps(attrs, *arrays)
+    plan = maps.plan(attrs["post_ops"]) if LIBRARY.usable() else None
+    return by_steps(maps, attrs["post_ops"], step) if plan is None else Bound(plan, maps, False).run(maps)
 
 
-def build(sources, outputs, bias, post_ops):
-    """The plan for sources, output channels, and what follows."""
-    return UpsampledConvPlan(sources, outputs, bias or any(s.shift for s in sources), post_ops)
+def _prepare(call):
+    attrs, entries = call.attrs, {}
+
+    def enter(key, maps):
+        if len(entries) >= _SHAPES:
+            entries.clear()
+        plan = maps.plan(attrs["post_ops"])
+        constant = plan is not None and all(is_constant(p) for p in maps.parameters)
+        bound = entries[key] = Bound(plan, maps, True) if constant else None
+        return bound
+
+    def run(*arrays):
+        if THREAD.revision != LIBRARY.threads_revision:
+            if not LIBRARY.usable():
+                return _run(attrs, *arrays)
+            THREAD.open()
+        maps = Maps(attrs, *arrays)
+        key = (THREAD.setting, *[(x.shape, x.strides) for x in maps.xs])
+        bound = entries[key] if key in entries else enter(key, maps)
+        if bound is not None and any(a is not b for a, b in zip(bound.parameters, maps.parameters, strict=True)):
+            bound = enter(key, maps)
+        return _run(attrs, *arrays) if bound is None else bound.run(maps)
+
+    return run
+
+
+@served("onednn_upsampled_conv2d", prepare=_prepare)
+def upsampled_conv2d(X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, ctx):
+    return _run(ctx.attrs, X, Filter, Bias, Project, Shift, Scale)
 
 
 @kernel("onednn_upsampled_conv2d", place="cpu", dtypes=FLOATS)
-def plain_upsampled_conv2d(
-    X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, factors, projects, shifts, scales, post_ops
-):  # fmt: skip
-    parts = [(_entry(Project, projects, i), _entry(Shift, shifts, i), _entry(Scale, scales, i)) for i in range(len(X))]
-    return by_steps(X, Filter, Bias, parts, factors, post_ops, plain_step)
+def plain_upsampled_conv2d(X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, ctx):
+    maps = Maps(ctx.attrs, X, Filter, Bias, Project, Shift, Scale)
+    return by_steps(maps, ctx.attrs["post_ops"], plain_step)
 
 
-def by_steps(xs, ws, bias, parts, factors, post_ops, run):
+def by_steps(maps, post_ops, run):
     """One map after the other: 1x1 convolution, scale, repeated pixels, convolution; then the sum of all."""
     total = None
     one, padded = Step.of("conv2d"), Step.of("conv2d", paddings=[1, 1])
-    for x, w, (project, shift, scale), factor in zip(xs, ws, parts, factors, strict=True):
+    parts = zip(maps.xs, maps.ws, maps.projects, maps.shifts, maps.scales, maps.factors, strict=True)
+    for x, w, project, shift, scale, factor in parts:
         if project is not None:
-            x = after(run("conv2d", {"Input": x, "Filter": project}, one), 1, shift, None, (), run)
+            x = after(run("conv2d", {"Input": x, "Filter": project}, one), 1, shift, None, [], run)
         if scale is not None:
             x = run("elementwise_mul", {"X": x, "Y": scale}, Step.of("elementwise_mul"))
         if factor > 1:
             x = x.repeat(factor, axis=2).repeat(factor, axis=3)
         y = run("conv2d", {"Input": x, "Filter": w}, padded)
         total = y if total is None else run("elementwise_add", {"X": total, "Y": y}, Step.of("elementwise_add"))
-    return after(total, 1, bias, None, post_ops, run)
+    return after(total, 1, maps.bias, None, post_ops, run)

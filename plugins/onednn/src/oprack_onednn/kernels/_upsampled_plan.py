@@ -1,0 +1,201 @@
+"""The primitives of onednn_upsampled_conv2d: small convolutions, and copies that spread their results."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from oprack_onednn import _c
+from oprack_onednn.kernels._implementation import convolution
+from oprack_onednn.kernels._phases import pieces
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import Weights, channels_last_desc, image_desc
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
+from oprack_onednn.ops.post_ops import algorithm
+from oprack_onednn.plan import THREAD, BoundPlan, Plan
+
+_NOTHING = np.empty(1, np.float32)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One map. kind: what its weights are multiplied with: "", "scale" or "project". constant: whether w is."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    factor: int
+    channels: int
+    kind: str
+    shift: bool
+    constant: bool
+
+    @property
+    def columns(self) -> int:
+        """Of the weights as rows, after what they are multiplied with."""
+        return self.shape[1] + self.shift
+
+
+class Stage:
+    """A plan whose external memory goes by keys."""
+
+    def __init__(self):
+        self.plan, self.memory = Plan(), {}
+
+    def external(self, key, desc):
+        if key not in self.memory:
+            self.memory[key] = self.plan.input(desc)
+        return self.memory[key]
+
+    def bound(self, addresses, keep):
+        """A function of the addresses that are still missing, by key. keep: the given ones are set once."""
+        free = [key for key in self.memory if key not in addresses]
+        if not self.memory:
+            return lambda found: None
+        if keep:
+            run = BoundPlan(self.plan, [addresses.get(key, 0) for key in self.memory]).run
+            return lambda found: run(*[found[key] for key in free])
+        return lambda found: self.plan.run(THREAD, *[(found if k in found else addresses)[k] for k in self.memory])
+
+
+class UpsampledConvPlan:
+    """Maps of some shapes. With weights that belong to an image it computes one image, else all.
+
+    spread: what comes from repeated pixels; finish: the convolutions at full resolution, added to it.
+    """
+
+    def __init__(self, sources, outputs, bias, post_ops):
+        self.sources, self.k, self.post_ops, self.bias = sources, outputs, post_ops, bias
+        n, _, h, w = sources[0].shape
+        height, width = h * sources[0].factor, w * sources[0].factor
+        self.shape = (n, outputs, height, width)
+        sizes = {(s.shape[0], s.shape[2] * s.factor, s.shape[3] * s.factor) for s in sources}
+        if len(sizes) > 1 or any(0 in s.shape for s in sources) or not outputs:
+            raise NotServedError("an empty tensor, or maps that do not fit together")
+        self.by_image = any(s.kind for s in sources)
+        self.shifted = any(s.shift for s in sources)
+        self.images = 1 if self.by_image else n
+        self.packed, self.tiled = {}, set()
+        self.weigh = [self._weigh(s) if s.kind else None for s in sources]
+        self.spread, self.finish = Stage(), Stage()
+        low = [i for i, s in enumerate(sources) if s.factor > 1]
+        full = [i for i, s in enumerate(sources) if s.factor == 1]
+        acts = [("eltwise", _c.ELTWISE[name], a, b) for name, a, b in map(algorithm, post_ops)]
+        # a lone map: what follows commutes with repeating pixels
+        alone = len(sources) == 1 and not full and not self.shifted
+        self.later = [] if full or alone else post_ops
+        self._spread(low, bias and not full, Attributes(acts if alone else ()))
+        written = bool(low) or self.shifted
+        for i in full:
+            last = i == full[-1]
+            self._convolve_full(i, bias and last, written, acts if last else [])
+            written = True
+
+    def _weigh(self, source):
+        """The plan that multiplies weights [rows, channels] with what belongs to the image."""
+        rows, c = self._rows(source), source.channels
+        stage = Plan()
+        given, result = MemoryDesc.strided((rows, c)), MemoryDesc.strided((rows, source.columns))
+        engine = LIBRARY.engine
+        if source.kind == "scale":
+            other = MemoryDesc.strided((1, c))
+            desc = PrimitiveDesc("binary", engine, _c.BINARY_MUL, given, other, result, Attributes())
+            slot = _c.SRC_1
+        else:
+            other = MemoryDesc.strided((c, source.columns))
+            desc = PrimitiveDesc("matmul", engine, given, other, None, result, Attributes())
+            slot = _c.WEIGHTS
+        stage.add(desc, {_c.SRC: stage.input(given), slot: stage.input(other), _c.DST: stage.output(result)})
+        return stage
+
+    def _rows(self, source):
+        last = pieces(source.factor, self.k)[-1]
+        return last.row + last.taps * last.results * self.k
+
+    def _convolve(self, stage, i, piece, image, bias, target, attributes):
+        """Append a small convolution of a map in memory `image` into the memory that `target` gives for a layout."""
+        source = self.sources[i]
+        c, columns = source.shape[1], source.columns
+        results = piece.results * self.k
+        kernel_size = (piece.high.taps, piece.wide.taps)
+        result = channels_last_desc(self._result_shape(source, piece))
+        pads = dims((piece.high.pad, piece.wide.pad))
+        row = MemoryDesc.strided((results,)) if bias else None
+        desc = convolution(
+            LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, image.desc,
+            MemoryDesc.any((results, c, *kernel_size)), row, result, dims((1, 1)), dims((0, 0)), pads, pads, attributes,
+            outputs=results,
+        )  # fmt: skip
+        chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
+        view = MemoryDesc.strided(
+            (results, c, *kernel_size), (columns, 1, piece.wide.taps * results * columns, results * columns)
+        )
+        if source.constant and not source.kind:
+            key = ("packed", i, piece.row)
+            self.packed[key] = Weights(view, chosen, piece.row * columns)
+            weights = stage.external(key, chosen)
+        else:
+            rows = stage.external(("rows", i), MemoryDesc.strided((self._rows(source), columns)))
+            weights = stage.plan.reorder(stage.plan.same(rows, view, 4 * piece.row * columns), chosen)
+        arguments = {_c.SRC: image, _c.WEIGHTS: weights, _c.DST: target(result)}
+        if bias:
+            self.tiled.add(piece.results)
+            arguments[_c.BIAS] = stage.external(("bias", piece.results), row)
+        stage.plan.add(desc, arguments)
+
+    def _result_shape(self, source, piece):
+        spatial = zip(source.shape[2:], (piece.high, piece.wide), strict=True)
+        return (self.images, piece.results * self.k, *(size + 2 * a.pad - a.taps + 1 for size, a in spatial))
+
+    def _image(self, stage, i):
+        """Memory of a map, channels last."""
+        source = self.sources[i]
+        shape = (self.images, *source.shape[1:])
+        given = stage.external(("x", i), image_desc(np.lib.stride_tricks.as_strided(_NOTHING, shape, source.strides)))
+        wanted = channels_last_desc(shape)
+        return given if given.desc == wanted else stage.plan.reorder(given, wanted)
+
+    def _spread(self, low, bias, attributes):
+        plan, found = self.spread.plan, [(i, p) for i in low for p in pieces(self.sources[i].factor, self.k)]
+        if not found:
+            return
+        # small convolutions leave their results in the same memory, one after the other
+        size = max(math.prod(self._result_shape(self.sources[i], piece)) for i, piece in found)
+        between = plan.temporary(MemoryDesc.strided((size,)))
+        images = {i: self._image(self.spread, i) for i in low}
+        for i, piece in found:
+            target = partial(plan.alias, between)
+            self._convolve(self.spread, i, piece, images[i], bias and i == low[-1], target, attributes)
+            self._place(self.sources[i], piece, between, i != low[0])
+
+    def _place(self, source, piece, between, accumulate):
+        """Append the copies of a small convolution's results to their places."""
+        plan, k = self.spread.plan, self.k
+        _, _, height, width = self.shape
+        _, results, high, wide = self._result_shape(source, piece)
+        whole = self.spread.external("y", channels_last_desc((self.images, *self.shape[1:])))
+        # elements per position, per result, and in the whole, along H and W
+        steps = ((wide * results, piece.wide.results * k, width * k), (results, k, k))
+        _, _, h, w = source.shape
+        alone = self.images == 1
+        for parts in product(piece.high.parts(h, source.factor, alone), piece.wide.parts(w, source.factor)):
+            rows = [] if alone else [(self.images, high * wide * results, height * width * k)]
+            start = end = 0
+            for part, (position, result, into) in zip(parts, steps, strict=True):
+                start += part.source[0] * position + part.source[1] * result
+                end += part.target * into
+                rows += [(size, a * position + b * result, c * into) for size, a, b, c in part.dims]
+            sizes, given, wanted = zip(*rows, (k, 1, 1), strict=True)
+            part = plan.alias(between, MemoryDesc.strided(sizes, given), 4 * start)
+            target = plan.same(whole, MemoryDesc.strided(sizes, wanted), 4 * end)
+            plan.reorder(part, target, accumulate=accumulate)
+
+    def _convolve_full(self, i, bias, written, acts):
+        stage = self.finish
+        (piece,) = pieces(1, self.k)
+        attributes = Attributes([*([("sum", 1.0)] if written else []), *acts])
+        target = partial(stage.external, "y")
+        self._convolve(stage, i, piece, self._image(stage, i), bias, target, attributes)
