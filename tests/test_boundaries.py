@@ -86,6 +86,7 @@ def test_imports_are_declared_as_dependencies(distribution):
     requirements = [*project["dependencies"], *extras]
     declared = {re.match(r"[\w.-]+", r)[0].replace("-", "_").lower() for r in requirements}
     declared = {"cupy" if name.startswith("cupy") else name for name in declared}
+    declared |= {"cudnn"} if "nvidia_cudnn_frontend" in declared else set()
     package = package_of(distribution)
     allowed = declared | {package.name} | set(sys.stdlib_module_names)
     missing = {str(file.relative_to(package)): sorted(imported(file) - allowed) for file in package.rglob("*.py")}
