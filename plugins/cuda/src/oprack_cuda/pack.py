@@ -20,5 +20,6 @@ def oprack_places(register):
 
 @hookimpl
 def oprack_libraries(register):
-    """What speaks for CuPy and the driver."""
+    """What speaks for CuPy and the driver, and for cuDNN."""
     register.library("cuda", f"{__package__}.library:CUDA")
+    register.library("cudnn", f"{__package__}.dnn:CUDNN")

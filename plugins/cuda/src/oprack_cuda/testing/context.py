@@ -12,7 +12,7 @@ from oprack.tensor import CUDAPlace, Place
 from oprack_cuda import raw
 from oprack_cuda.testing import emulator
 from oprack_cuda.testing.namespace import xp
-from oprack_cuda.testing.strict import StrictArray
+from oprack_cuda.testing.strict import Pointer, StrictArray
 
 
 def _constant(array: np.ndarray) -> StrictArray:
@@ -30,6 +30,7 @@ class StrictDeviceContext(DeviceContext):
     """Place cuda over memory of the host; copies both ways, as a device does."""
 
     xp = xp
+    stream = Pointer(0)
 
     def from_host(self, array: np.ndarray) -> StrictArray:
         if not isinstance(array, np.ndarray):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,13 @@ def _caller() -> str:
 
 
 LOG = Log()
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """Where an array begins."""
+
+    ptr: int
 
 
 class Flags:
@@ -152,6 +160,10 @@ class StrictArray:
     @property
     def flags(self) -> Flags:
         return Flags(self._host)
+
+    @property
+    def data(self) -> Pointer:
+        return Pointer(self._host.ctypes.data)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
