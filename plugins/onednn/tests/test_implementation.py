@@ -19,11 +19,9 @@ def chosen(shape, w, strides=(1, 1), groups=1):
     return geo.forward(channels_last_desc(shape), channels_last_desc(geo.shape), None, Attributes()).impl
 
 
-def test_depthwise():
-    impl = chosen((1, 48, 20, 20), (48, 1, 3, 3), groups=48)
-    assert impl.startswith("jit_dw")
-    if impl.endswith("avx512_core"):
-        assert chosen((1, 48, 20, 20), (48, 1, 3, 3), (2, 2), groups=48).startswith("brdgmm_dw")
+@pytest.mark.parametrize("strides", [(1, 1), (2, 1), (2, 2)], ids=str)
+def test_depthwise(strides):
+    assert chosen((1, 48, 20, 20), (48, 1, 3, 3), strides, groups=48).startswith("jit_dw")
 
 
 @pytest.mark.parametrize("w", [(24, 32, 3, 3), (40, 32, 1, 1), (8, 32, 3, 3)], ids=str)

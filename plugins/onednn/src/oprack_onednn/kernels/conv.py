@@ -51,13 +51,13 @@ class ConvShape:
         self.window = (dims(strides), dims(d - 1 for d in dilations), dims(a for a, _ in pads), dims(behind))
         self.filter_shape = grouped(w.shape, groups)
         self.filter_desc = MemoryDesc.strided(self.filter_shape)
-        self.depthwise, self.strides = groups == x_shape[1], tuple(strides)
+        self.depthwise = groups == x_shape[1]
 
     def forward(self, source, result, row, attributes):
         """The primitive descriptor; row: layout of the bias, or None."""
         arguments = (LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, source)
         arguments = (*arguments, MemoryDesc.any(self.filter_shape), row, result, *self.window, attributes)
-        return convolution(*arguments, outputs=self.shape[1], depthwise=self.depthwise, strides=self.strides)
+        return convolution(*arguments, outputs=self.shape[1], depthwise=self.depthwise)
 
 
 class ConvPlan(Planned):
