@@ -62,6 +62,29 @@ def test_one_upsampled_map(factor, size, n):
 
 
 @pytest.mark.usefixtures("on_onednn")
+@pytest.mark.parametrize("factor", [2, 3])
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_window_of_one(factor, n):
+    """As in the necks of YOLO: an upsampled map beside another one."""
+    feeds = {"x": normal(n, 64, 5, 3), "z": normal(n, 16, 5 * factor, 3 * factor)}
+    ops = [up("x", "u", factor), ("concat", {"X": ["u", "z"]}, {"Out": "c"}, {"axis": 1}), conv("c", "y", "w", (0, 0))]
+    ops += [add("y", "b", "a", axis=1), ("leaky_relu", {"X": "a"}, {"Out": "o"}, {"alpha": 0.1})]
+    case = PassCase(feeds, {"w": normal(8, 80, 1, 1), "b": normal(8)}, ops)
+    assert check(case, "onednn_fuse_conv2d") == ["onednn_upsampled_conv2d"]
+
+
+@pytest.mark.usefixtures("on_onednn")
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_window_of_one_with_projections(n, monkeypatch):
+    monkeypatch.setattr("oprack_onednn.passes.upsampled_conv._SPREAD", 0)
+    feeds = {"x": normal(n, 4, 5, 3), "s": normal(n, 64, 1, 1), "z": normal(n, 16, 10, 6)}
+    ops = [conv("x", "p", "v", (0, 0)), add("p", "d", "q", axis=1), mul("q", "s", "r"), up("r", "u", 2)]
+    ops += [("concat", {"X": ["u", "z"]}, {"Out": "c"}, {"axis": 1}), conv("c", "y", "w", (0, 0))]
+    case = PassCase(feeds, {"w": normal(8, 80, 1, 1), "v": normal(64, 4, 1, 1), "d": normal(64)}, ops)
+    assert check(case, "onednn_fuse_conv2d") == ["onednn_upsampled_conv2d"]
+
+
+@pytest.mark.usefixtures("on_onednn")
 def test_what_follows_a_lone_map():
     ops = [
         up("x", "u", 2),

@@ -1,9 +1,10 @@
-"""A 3x3 convolution over images whose pixels were repeated f times along H and W, computed before they are repeated.
+"""A 3x3 or 1x1 convolution over images whose pixels were repeated f times along H and W, computed before that.
 
-Of the f results that one pixel becomes along a dim, the first sees its neighbour before with one tap and itself with
-two, the last sees itself with two and its neighbour behind with one, and those between see nothing but itself. So
-along a dim there are two kernels: of two taps between neighbours j - 1 and j, which give the last result of j - 1 and
-the first of j side by side (the image is padded by one pixel on both sides), and of one tap.
+Of the f results that one pixel becomes along a dim, the first sees its neighbour before with one of three taps and
+itself with two, the last sees itself with two and its neighbour behind with one, and those between see nothing but
+itself. So along a dim there are two kernels: of two taps between neighbours j - 1 and j, which give the last result of
+j - 1 and the first of j side by side (the image is padded by one pixel on both sides), and of one tap. With a window of
+1x1 all results are the same.
 """
 
 from __future__ import annotations
@@ -15,11 +16,6 @@ from itertools import product
 import numpy as np
 
 from oprack_onednn.kernels._derived import Derived
-
-# [results, taps of the small kernel, taps of the convolution]
-_FULL = np.eye(3, dtype=np.float32)[None]
-_ENDS = np.array([[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 1, 1]]], np.float32)
-_INNER = np.ones((1, 1, 3), np.float32)
 
 
 @dataclass(frozen=True)
@@ -35,18 +31,34 @@ class Part:
     dims: tuple[tuple[int, int, int, int], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Axis:
-    """A small kernel along one dim. pad: of the image, on both sides."""
+    """A small kernel along one dim.
 
-    taps: int
-    results: int
-    pad: int
+    sums: [results, taps of the small kernel, taps of the convolution]. margin: results of each pixel, at both ends,
+    that are not this kernel's.
+    """
+
+    sums: np.ndarray
+    margin: int = 0
+
+    @property
+    def results(self) -> int:
+        return self.sums.shape[0]
+
+    @property
+    def taps(self) -> int:
+        return self.sums.shape[1]
+
+    @property
+    def pad(self) -> int:
+        """Of the image, on both sides."""
+        return self.taps // 2
 
     def parts(self, size: int, factor: int, outermost: bool = False) -> list[Part]:
         """Of an image of `size` pixels along this dim. outermost: no other dim has a larger step."""
         if self.taps == 1:
-            return [Part((0, 0), 1, ((size, 1, 0, factor), (factor - 2, 0, 0, 1)))]
+            return [Part((0, 0), self.margin, ((size, 1, 0, factor), (factor - 2 * self.margin, 0, 0, 1)))]
         # the first result of the first pixel and the last of the last; the others lie side by side in pairs
         edges = [Part((0, 1), 0, ()), Part((size, 0), factor * size - 1, ())]
         if outermost and size > 1:
@@ -55,7 +67,15 @@ class Axis:
         return [*edges, pairs] if size > 1 else edges
 
 
-_BY_TAPS = {1: Axis(1, 1, 0), 2: Axis(2, 2, 1), 3: Axis(3, 1, 1)}
+_ENDS = Axis(np.array([[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 1, 1]]], np.float32))
+_INNER = Axis(np.ones((1, 1, 3), np.float32), 1)
+_WHOLE = {window: Axis(np.eye(window, dtype=np.float32)[None]) for window in (1, 3)}
+
+
+def _axes(factor: int, window: int) -> tuple[Axis, ...]:
+    if factor == 1 or window == 1:
+        return (_WHOLE[window],)
+    return (_ENDS,) if factor == 2 else (_ENDS, _INNER)
 
 
 @dataclass(frozen=True)
@@ -75,30 +95,24 @@ class Piece:
         return self.high.taps * self.wide.taps
 
 
-def _kernels(factor: int) -> list[np.ndarray]:
-    if factor == 1:
-        return [_FULL]
-    return [_ENDS] if factor == 2 else [_ENDS, _INNER]
-
-
 @lru_cache(maxsize=256)
-def pieces(factor: int, outputs: int) -> tuple[Piece, ...]:
+def pieces(factor: int, outputs: int, window: int) -> tuple[Piece, ...]:
     """The small convolutions that make up one with `outputs` channels over repeated pixels."""
-    found, row = [], 9 * outputs if factor > 1 else 0
-    for high, wide in product(_kernels(factor), repeat=2):
-        piece = Piece(_BY_TAPS[high.shape[1]], _BY_TAPS[wide.shape[1]], row)
+    found, row = [], window**2 * outputs if factor > 1 else 0
+    for high, wide in product(_axes(factor, window), repeat=2):
+        piece = Piece(high, wide, row)
         found.append(piece)
         row += piece.taps * piece.results * outputs
     return tuple(found)
 
 
 def expanded(w: np.ndarray, factor: int) -> np.ndarray:
-    """Weights [K, C, 3, 3] as rows [*, C]: the nine taps, then what each of `pieces` adds up from them."""
-    c = w.shape[1]
+    """Weights [K, C, n, n] as rows [*, C]: the taps, then what each of `pieces` adds up from them."""
+    c, window = w.shape[1:3]
     rows = [w.transpose(2, 3, 0, 1).reshape(-1, c)]
     if factor > 1:
-        for high, wide in product(_kernels(factor), repeat=2):
-            sums = np.einsum("ptd,que,kcde->tupqkc", high, wide, w, dtype=np.float64)
+        for high, wide in product(_axes(factor, window), repeat=2):
+            sums = np.einsum("ptd,que,kcde->tupqkc", high.sums, wide.sums, w, dtype=np.float64)
             rows.append(sums.reshape(-1, c).astype(w.dtype))
     return np.concatenate(rows)
 

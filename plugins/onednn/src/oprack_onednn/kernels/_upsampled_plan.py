@@ -67,8 +67,8 @@ class UpsampledConvPlan:
     spread: what comes from repeated pixels; finish: the convolutions at full resolution, added to it.
     """
 
-    def __init__(self, sources, outputs, bias, post_ops):
-        self.sources, self.k, self.post_ops, self.bias = sources, outputs, post_ops, bias
+    def __init__(self, sources, outputs, window, bias, post_ops):
+        self.sources, self.k, self.window = sources, outputs, window
         n, _, h, w = sources[0].shape
         height, width = h * sources[0].factor, w * sources[0].factor
         self.shape = (n, outputs, height, width)
@@ -112,7 +112,7 @@ class UpsampledConvPlan:
         return stage
 
     def _rows(self, source):
-        last = pieces(source.factor, self.k)[-1]
+        last = pieces(source.factor, self.k, self.window)[-1]
         return last.row + last.taps * last.results * self.k
 
     def _convolve(self, stage, i, piece, image, bias, target, attributes):
@@ -159,7 +159,8 @@ class UpsampledConvPlan:
         return given if given.desc == wanted else stage.plan.reorder(given, wanted)
 
     def _spread(self, low, bias, attributes):
-        plan, found = self.spread.plan, [(i, p) for i in low for p in pieces(self.sources[i].factor, self.k)]
+        plan = self.spread.plan
+        found = [(i, p) for i in low for p in pieces(self.sources[i].factor, self.k, self.window)]
         if not found:
             return
         # small convolutions leave their results in the same memory, one after the other
@@ -195,7 +196,7 @@ class UpsampledConvPlan:
 
     def _convolve_full(self, i, bias, written, acts):
         stage = self.finish
-        (piece,) = pieces(1, self.k)
+        (piece,) = pieces(1, self.k, self.window)
         attributes = Attributes([*([("sum", 1.0)] if written else []), *acts])
         target = partial(stage.external, "y")
         self._convolve(stage, i, piece, self._image(stage, i), bias, target, attributes)

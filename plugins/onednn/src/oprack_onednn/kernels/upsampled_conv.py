@@ -24,7 +24,7 @@ from oprack_onednn.served import plain_step, served, step
 # Shapes whose bound plans one op keeps.
 _SHAPES = 64
 
-# From the nine taps: what the first and last row, the first and last column, and their four corners miss; and all.
+# From 3x3 taps: what the first and last row, the first and last column, and their four corners miss; and all.
 _WINDOW = np.eye(9, dtype=np.float32).reshape(3, 3, 9)
 _BORDER = np.stack(
     [
@@ -32,6 +32,7 @@ _BORDER = np.stack(
         *(_WINDOW[0, 0], _WINDOW[0, 2], _WINDOW[2, 0], _WINDOW[2, 2], _WINDOW.sum((0, 1))),
     ]
 )
+_WHOLE = np.ones((1, 1), np.float32)
 
 
 class Maps:
@@ -65,9 +66,9 @@ class Maps:
             )
             for x, w, factor, project, shift, scale in maps
         )
-        bias = self.bias is not None or any(s.shift for s in sources)
-        key = ("upsampled_conv2d", sources, self.ws[0].shape[0], bias, *post_ops)
-        return THREAD.plan(key, UpsampledConvPlan, sources, self.ws[0].shape[0], bias, tuple(post_ops))
+        outputs, _, window, _ = self.ws[0].shape
+        form = (sources, outputs, window, self.bias is not None or any(s.shift for s in sources), tuple(post_ops))
+        return THREAD.plan(("upsampled_conv2d", *form), UpsampledConvPlan, *form)
 
 
 class _Weigher:
@@ -141,13 +142,16 @@ class Bound:
     def _run_shifted(self, y, found):
         """Shifts are constant maps: part of the bias, but for the border, where the padding is no part of them."""
         plan = self.plan
-        taps = sum(self.weighers[i].weighted[: 9 * plan.k, -1] for i, s in enumerate(plan.sources) if s.shift)
-        *border, whole = _BORDER @ taps.reshape(9, plan.k)
+        count = plan.window**2
+        taps = sum(self.weighers[i].weighted[: count * plan.k, -1] for i, s in enumerate(plan.sources) if s.shift)
+        *border, whole = (_BORDER if count == 9 else _WHOLE) @ taps.reshape(count, plan.k)
         self._set_bias(whole if self.bias is None else whole + self.bias)
         if plan.spread.memory:
             self.spread(found)
         else:
             y[:] = 0
+        if not border:
+            return
         lines = (y[0], y[-1], y[:, 0], y[:, -1])
         corners = (y[0, 0], y[0, -1], y[-1, 0], y[-1, -1])
         for part, value in zip(lines, border[:4], strict=True):
@@ -202,7 +206,7 @@ def plain_upsampled_conv2d(X, Filter, Bias=None, Project=(), Shift=(), Scale=(),
 def by_steps(maps, post_ops, run):
     """One map after the other: 1x1 convolution, scale, repeated pixels, convolution; then the sum of all."""
     total = None
-    one, padded = Step.of("conv2d"), Step.of("conv2d", paddings=[1, 1])
+    one, padded = Step.of("conv2d"), Step.of("conv2d", paddings=[maps.ws[0].shape[2] // 2] * 2)
     parts = zip(maps.xs, maps.ws, maps.projects, maps.shifts, maps.scales, maps.factors, strict=True)
     for x, w, project, shift, scale, factor in parts:
         if project is not None:

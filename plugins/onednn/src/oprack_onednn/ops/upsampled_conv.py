@@ -18,12 +18,12 @@ class OneDNNUpsampledConv2D(OpDef, type="onednn_upsampled_conv2d"):
     r"""$$Output = p_n(... p_1(\sum_i conv2d(up_{f_i}(s_i \cdot (P_i X_i + b_i)), W_i) + Bias))$$ with the post-ops p.
 
     up_f repeats each pixel f times along H and W (nearest-neighbour interpolation), P is a 1x1 convolution, and conv2d
-    has 3x3 taps, stride 1 and padding 1. A sum or concatenation of maps of several resolutions goes through one
-    convolution so. Made by passes, for inference.
+    has stride 1, and 3x3 taps and padding 1 or 1x1 taps. A sum or concatenation of maps of several resolutions goes
+    through one convolution so. Made by passes, for inference.
     """
 
     X = op.Input("Images [N, c_i, H / f_i, W / f_i].", duplicable=True)
-    Filter = op.Input("Weights [K, C_i, 3, 3], one per X.", duplicable=True)
+    Filter = op.Input("Weights [K, C_i, 3, 3] or [K, C_i, 1, 1], one per X.", duplicable=True)
     Bias = op.Input("[K].", dispensable=True)
     Project = op.Input("Weights [C_i, c_i, 1, 1] of 1x1 convolutions.", duplicable=True, dispensable=True)
     Shift = op.Input("Biases [C_i] of 1x1 convolutions.", duplicable=True, dispensable=True)
@@ -44,9 +44,11 @@ class OneDNNUpsampledConv2D(OpDef, type="onednn_upsampled_conv2d"):
             f"X, Filter and the attributes by X have one entry each; got {count}, {ctx.input_count('Filter')}, {lists}",
         )
         images, filters = ctx.dims("X"), ctx.dims("Filter")
+        windows = {tuple(d[2:]) for d in filters}
         ctx.require(
-            all(len(d) == 4 for d in images) and all(len(d) == 4 and tuple(d[2:]) == (3, 3) for d in filters),
-            f"every X is [N, C, H, W] and every Filter [K, C, 3, 3]; got {images} and {filters}",
+            all(len(d) == 4 for d in images) and windows in ({(3, 3)}, {(1, 1)}),
+            f"every X is [N, C, H, W] and every Filter [K, C, 3, 3], or every one [K, C, 1, 1]; "
+            f"got {images} and {filters}",
         )
         sizes = [
             tuple(-1 if d < 0 else d * f for d, f in zip((n, h, w), (1, factor, factor), strict=True))

@@ -1,4 +1,4 @@
-"""A 3x3 convolution over a sum or concatenation of maps, some of them upsampled, reads each at its own resolution."""
+"""A convolution over a sum or concatenation of maps, some of them upsampled, reads each at its own resolution."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ _SPREAD = 40
 class Leaf:
     """A map that the convolution reads. channels: those of Filter that meet it, [first, last).
 
-    factor: how often each pixel is repeated. project, shift, scale: what it goes through before.
+    window: 3 or 1. factor: how often each pixel is repeated. project, shift, scale: what it goes through before.
     """
 
     node: VarNode
     channels: tuple[int, int]
+    window: int
     factor: int = 1
     project: VarNode | None = None
     shift: VarNode | None = None
@@ -37,7 +38,7 @@ class Leaf:
     def cost(self) -> float:
         """Multiplications per pixel and output channel."""
         shape = self.node.shape
-        taps = {1: 9, 2: 16}.get(self.factor, 25)
+        taps = {1: 9, 2: 16}.get(self.factor, 25) if self.window == 3 else 1
         return taps * (shape[1] if shape else 0) / self.factor**2 + (_SPREAD if self.factor > 1 else 0)
 
 
@@ -58,12 +59,15 @@ def _attr(graph: Graph, op: OpNode, name: str) -> Any:
 
 def _rewrite(graph: Graph, op: OpNode) -> bool:
     x, w, out = op.input("Input"), op.input("Filter"), op.output("Output")
-    if x is None or w is None or out is None or op.opaque or not _is_plain(graph, op, (3, 3), 1):
+    if x is None or w is None or out is None or w.shape is None or op.opaque:
+        return False
+    window = w.shape[-1]
+    if window not in (1, 3) or not _is_plain(graph, op, (window, window), window // 2):
         return False
     weights = graph.constant_array(w)
     if weights is None or weights.dtype != "float32" or RESIDUAL in op.attr("post_ops", []):
         return False
-    whole = Leaf(x, (0, weights.shape[1]))
+    whole = Leaf(x, (0, weights.shape[1]), window)
     leaves = _best(graph, whole)
     if all(leaf.factor == 1 for leaf in leaves) or _total(leaves) >= whole.cost:
         return False
