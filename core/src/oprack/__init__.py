@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from oprack.interpreter import (
         InputSpec,
         Tensor,
+        autocast,
         enable_grad,
         grad,
         gradcheck,
@@ -60,6 +61,7 @@ _HOMES = {
     "oprack.interpreter": (
         "InputSpec",
         "Tensor",
+        "autocast",
         "enable_grad",
         "grad",
         "gradcheck",
@@ -119,6 +121,7 @@ __all__ = [
     "Tensor",
     "__version__",
     "append_backward",
+    "autocast",
     "data",
     "default_main_program",
     "default_manager",

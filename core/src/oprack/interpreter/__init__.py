@@ -15,6 +15,7 @@ from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.interpreter.trace import seed
 from oprack.interpreter.traced import InputSpec, TracedProgram, to_program
 from oprack.interpreter.update import Updates
+from oprack.interpreter.wrappers import autocast, check_finite, profiled, recorded
 
 __all__ = [
     "AutogradInterpreter",
@@ -31,7 +32,9 @@ __all__ = [
     "TracedProgram",
     "Updates",
     "Wrapped",
+    "autocast",
     "backward",
+    "check_finite",
     "create_parameter",
     "enable_grad",
     "grad",
@@ -39,6 +42,8 @@ __all__ = [
     "is_grad_enabled",
     "jit",
     "no_grad",
+    "profiled",
+    "recorded",
     "seed",
     "static_mode",
     "to_program",

@@ -26,7 +26,7 @@ class BackwardGenerator:
 
     def __init__(self, plan: GradPlan, present: Sequence[bool], create_graph: bool) -> None:
         self.plan, self.present, self.create_graph = plan, present, create_graph
-        self._names: dict[str, Any] = {"Tensor": Tensor, "Edge": Edge, "plan": plan}
+        self._names: dict[str, Any] = {"Tensor": Tensor, "Edge": Edge, "plan": plan, "__name__": __name__}
         self._found: set[str] = set()
         self._ready: set[str] = set()
 

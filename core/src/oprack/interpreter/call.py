@@ -191,7 +191,7 @@ class OpFunction:
     def _append(
         self, flat: Sequence[Any], arity: Any, given: Mapping[str, Any], asked: Any, in_place: Any, mode: Mode
     ) -> Any:
-        attrs = {self._proto(n).name: v for n, v in given.items()}
+        attrs = {self._proto(n).name: self._plain(n, v) for n, v in given.items()}
         static = mode if mode.static else mode.but(static=True)
         outputs = default_outputs(self.proto, self._asked(asked), self._count(arity, self._with_defaults(attrs), flat))
         return static.interpreter.apply(OpExpr(self.info, attrs, arity, outputs, in_place), flat)

@@ -53,6 +53,7 @@ class Generator:
             self.outs[slot] = list(range(k, k + len(wanted)))
             k += len(wanted)
         self.names: dict[str, Any] = {
+            "__name__": __name__,
             "Tensor": Tensor,
             "Node": Node,
             "Edge": Edge,
@@ -117,6 +118,8 @@ class Generator:
             yield f"values = reference(({', '.join(self.args)}{',' if self.args else ''}))"
             yield from self._finish()
             return
+        for x in self.expr.in_place if self.plan is not None else ():
+            yield from (f"a{i}.require_writable({self.expr.type!r})" for i in self.places.get(x, ()))
         yield from self._check_shapes()
         tied = self._tied(self.expr.outputs[0][0]) if self.expr.outputs else None
         declared = self.expr.outputs[0][0] in self.expr.info.inplace.values() if tied is not None else False

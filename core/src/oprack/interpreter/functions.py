@@ -82,7 +82,7 @@ def _make(op: OpFunction) -> Callable[..., Any]:
 
 def shown_attrs(proto: OpProto) -> list[str]:
     """Attributes that matter to a caller, as Python spells them."""
-    return [a.param for a in proto.attrs.values() if not (a.extra or a.generated)]
+    return [a.param for a in proto.attrs.values() if a.param.isidentifier() and not (a.extra or a.generated)]
 
 
 def signature(proto: OpProto) -> inspect.Signature:

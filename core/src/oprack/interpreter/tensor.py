@@ -178,13 +178,18 @@ class Tensor(TensorMethods):
     def _written_by(self) -> str:
         return "" if self._memory is None else self._memory.writer
 
-    def _overwrite(self, value: Any, node: Any, writer: str) -> None:
-        """Hold `value` from now on, what an op in place computed; what was saved before knows that it is gone."""
-        if node is not None and type(self._node) is Leaf:
+    def require_writable(self, writer: str) -> None:
+        """Raise PreconditionNotMetError for a leaf that wants gradients: a recorded write would lose it."""
+        if type(self._node) is Leaf:
             raise PreconditionNotMetError(
                 f"{writer} would change {self.describe()} in place, which has requires_grad and was not computed; "
                 "do so inside oprack.no_grad()"
             )
+
+    def _overwrite(self, value: Any, node: Any, writer: str) -> None:
+        """Hold `value` from now on, what an op in place computed; what was saved before knows that it is gone."""
+        if node is not None:
+            self.require_writable(writer)
         if self._memory is None:
             self._memory = Memory()
         self._memory.version += 1

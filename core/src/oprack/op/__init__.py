@@ -1,6 +1,7 @@
 """What an op is, apart from its kernels: slots, attributes, shape and type rules, gradient, versions."""
 
 from oprack.op.attrs import REQUIRED, Attr, OpAttrChecker
+from oprack.op.builder import OpBuilder, op
 from oprack.op.definition import GradOpDef, OpDef
 from oprack.op.facets import (
     CreatorFacet,
@@ -13,6 +14,7 @@ from oprack.op.facets import (
     KernelTypeForVarFacet,
     NoNeedBufferVarsFacet,
     OpMaker,
+    SbpFacet,
 )
 from oprack.op.grad import DefaultGradOpMaker, ForwardOp, GradBlock, GradOp, SlotRef, empty_grad
 from oprack.op.infer import InferShapeContext, InferVarTypeContext, dtype_of, dtype_of_attr
@@ -42,18 +44,21 @@ __all__ = [
     "KernelTypeForVarFacet",
     "NoNeedBufferVarsFacet",
     "OpAttrChecker",
+    "OpBuilder",
     "OpDef",
     "OpInfo",
     "OpMaker",
     "OpProto",
     "OpVersion",
     "Output",
+    "SbpFacet",
     "SlotProto",
     "SlotRef",
     "build_op_info",
     "dtype_of",
     "dtype_of_attr",
     "empty_grad",
+    "op",
     "param_name",
     "slot_name",
 ]

@@ -12,7 +12,15 @@ from oprack.op.facets import GradOpMaker
 from oprack.op.proto import Input, Output, slot_name
 
 # Members of a definition class that are facets; each is a plain function without self, or a value.
-_RULES = ("infer_shape", "infer_var_type", "make_grad", "expected_kernel_type", "kernel_type_for_var", "identity")
+_RULES = (
+    "infer_shape",
+    "infer_var_type",
+    "make_grad",
+    "expected_kernel_type",
+    "kernel_type_for_var",
+    "identity",
+    "sbp",
+)
 _VALUES = ("inplace", "no_need_buffer_vars", "versions")
 
 
@@ -28,6 +36,7 @@ class OpDef:
     kernel_type_for_var(slot, actual, expected): default keeps an input's dtype.
     identity(ctx): whether the op, with these attributes, slots and dims, gives back its first input as its first
     output, LoD included; passes remove it then.
+    sbp(ctx): how the op's tensors may be split over devices; see SbpFacet.
     inplace = {"X": "Out"}.                          no_need_buffer_vars = ("X",).
     versions: an OpVersion.
 
@@ -45,6 +54,7 @@ class OpDef:
     expected_kernel_type: ClassVar[Callable[..., Any] | None] = None
     kernel_type_for_var: ClassVar[Callable[..., Any] | None] = None
     identity: ClassVar[Callable[..., bool] | None] = None
+    sbp: ClassVar[Callable[..., Any] | None] = None
     declared: ClassVar[dict[str, Input | Output | Attr]] = {}
 
     def __init_subclass__(cls, type: str = "", **kwargs: Any) -> None:

@@ -90,6 +90,15 @@ class IdentityFacet(Facet):
         raise NotImplementedError(f"{type(self).__name__} must define __call__(self, ctx)")
 
 
+class SbpFacet(Facet):
+    """How an op's tensors may be split over devices: a list of {slot: "split(0)", "broadcast" or "partial_sum"}."""
+
+    facet = "sbp"
+
+    def __call__(self, ctx: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must define __call__(self, ctx)")
+
+
 class CreatorFacet(Facet):
     """Base of operator classes that run themselves over a Scope (`oprack.runtime.OperatorBase` derives from it)."""
 

@@ -32,6 +32,7 @@ class OpInfo:
     expected_kernel_type: Callable[[Any], Any] | None = None
     kernel_type_for_var: Callable[..., Any] | None = None
     identity: Callable[[Any], bool] | None = None
+    sbp: Callable[[Any], Any] | None = None
     versions: OpVersion | None = None
     owners: dict[str, str] = field(default_factory=dict)
 
@@ -95,8 +96,8 @@ def build_op_info(definition: type[OpDef], owner: str) -> OpInfo:
     proto, checker = _proto_facets(definition.members(), definition.op_type, definition.__doc__)
     info.set_facet("proto", proto, owner)
     info.set_facet("checker", checker, owner)
-    rules = ("infer_shape", "infer_var_type", "expected_kernel_type", "kernel_type_for_var", "identity", "versions")
-    for name in rules:
+    rules = ("infer_shape", "infer_var_type", "expected_kernel_type", "kernel_type_for_var", "identity", "sbp")
+    for name in (*rules, "versions"):
         value = getattr(definition, name)
         if value is not None:
             info.set_facet(name, value, owner)
@@ -134,7 +135,7 @@ def set_facets(info: OpInfo, facets: Sequence[Any], owner: str) -> None:
             raise DefinitionError(
                 f"register_operator({info.type!r}): {facet!r} is no facet; expected classes derived from OpMaker, "
                 "InferShapeFacet, InferVarTypeFacet, GradOpMaker, InplaceFacet, NoNeedBufferVarsFacet, "
-                "ExpectedKernelTypeFacet, KernelTypeForVarFacet, IdentityFacet or OperatorBase"
+                "ExpectedKernelTypeFacet, KernelTypeForVarFacet, IdentityFacet, SbpFacet or OperatorBase"
             )
         if issubclass(cls, OpMaker):
             members = [

@@ -1,0 +1,167 @@
+"""What can be put around eager calls: mixed precision, checks for NaN and infinities, times, a list of the calls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oprack.errors import InvalidArgumentError, NanInfError
+from oprack.interpreter.base import Interpreter, Wrapped
+from oprack.interpreter.modes import wrapped
+from oprack.interpreter.op_expr import OpExpr
+from oprack.interpreter.tensor import Tensor
+from oprack.runtime.profiler import Profiler
+from oprack.types import HALF_FLOATS, dtype_name
+
+# Products and convolutions, whose inputs may be rounded; and what needs range or adds up many terms.
+HALF_OPS = frozenset("bmm conv2d conv2d_transpose conv3d depthwise_conv2d matmul matmul_v2 mul".split())
+SINGLE_OPS = frozenset(
+    "batch_norm cross_entropy cross_entropy2 cumsum exp group_norm instance_norm layer_norm log log_softmax mean "
+    "p_norm pow reduce_mean reduce_prod reduce_sum softmax softmax_with_cross_entropy square sum".split()
+)
+
+
+class Autocast(Wrapped):
+    """Casts floating arguments before a call: to a half dtype for products, to float32 where rounding hurts.
+
+    Other ops whose floating arguments differ get them in the widest of their dtypes.
+    """
+
+    def __init__(
+        self, inner: Interpreter, dtype: str, half: Collection[str] = HALF_OPS, single: Collection[str] = SINGLE_OPS
+    ) -> None:
+        super().__init__(inner)
+        self.dtype, self.half, self.single = dtype, half, single
+
+    def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
+        dtypes = {a.dtype for a in args if a is not None and a.dtype in (*HALF_FLOATS, "float32")}
+        if expr.type == "cast" or not dtypes or expr.in_place:
+            return self.inner.apply(expr, args)
+        if expr.type.removesuffix("_grad") in self.half:
+            target = self.dtype
+        elif expr.type.removesuffix("_grad") in self.single or len(dtypes) > 1:
+            target = "float32"
+        else:
+            return self.inner.apply(expr, args)
+        return self.inner.apply(expr, [self._cast(a, target) for a in args])
+
+    @staticmethod
+    def _cast(value: Any, dtype: str) -> Any:
+        if value is None or value.dtype == dtype or value.dtype not in (*HALF_FLOATS, "float32"):
+            return value
+        return value.astype(dtype)
+
+
+class autocast(wrapped):
+    """Mixed precision: `with oprack.autocast("bfloat16"):`; parameters stay float32 and so do their gradients.
+
+    half, single: ops whose floating arguments are cast to `dtype`, and to float32.
+    Raises InvalidArgumentError for a dtype that is not half.
+    """
+
+    def __init__(
+        self, dtype: object = "bfloat16", half: Collection[str] = HALF_OPS, single: Collection[str] = SINGLE_OPS
+    ) -> None:
+        name = dtype_name(dtype)
+        if name not in HALF_FLOATS:
+            raise InvalidArgumentError(f"autocast: dtype is {name}; expected {' or '.join(sorted(HALF_FLOATS))}")
+        super().__init__(lambda inner: Autocast(inner, name, half, single))
+
+
+class FiniteCheck(Wrapped):
+    """Raises NanInfError at the first call with a NaN or an infinity in a floating output."""
+
+    def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
+        result = self.inner.apply(expr, args)
+        for y in tensors_in(result):
+            value = y._value.value if y.is_sparse else y._value
+            if y._kind.differentiable and hasattr(value, "dtype"):
+                bad = ~_finite(value)
+                if bool(bad.any()):
+                    given = ", ".join(a.describe() for a in args if isinstance(a, Tensor))
+                    raise NanInfError(
+                        f"op {expr.type}: {int(bad.sum())} of {y.size} elements of its output are NaN or infinite; its "
+                        f"inputs are {given or 'none'}"
+                    )
+        return result
+
+
+def _finite(array: Any) -> Any:
+    import numpy as np
+
+    return np.isfinite(array.get() if hasattr(array, "get") else array)
+
+
+class check_finite(wrapped):
+    """Calls inside raise NanInfError where they make a NaN or an infinity, backward's included."""
+
+    def __init__(self) -> None:
+        super().__init__(FiniteCheck)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call that was seen: op type, what went in and came out in words, and attributes."""
+
+    op_type: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: dict[str, Any]
+
+
+class recorded(wrapped):
+    """`with recorded() as calls:` fills a list with the calls that run inside, backward's included."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        super().__init__(lambda inner: _Recording(inner, self.calls))
+
+    def __enter__(self) -> list[Call]:  # type: ignore[override]
+        super().__enter__()
+        return self.calls
+
+
+class _Recording(Wrapped):
+    def __init__(self, inner: Interpreter, calls: list[Call]) -> None:
+        super().__init__(inner)
+        self.calls = calls
+
+    def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
+        result = self.inner.apply(expr, args)
+        given = tuple(a.describe() for a in args if isinstance(a, Tensor))
+        self.calls.append(Call(expr.type, given, tuple(y.describe() for y in tensors_in(result)), expr.attrs))
+        return result
+
+
+class profiled(wrapped):
+    """`with profiled() as profiler:` times the calls inside; `profiler.table()` shows them by op."""
+
+    def __init__(self) -> None:
+        self.profiler = Profiler()
+        super().__init__(lambda inner: _Timing(inner, self.profiler))
+
+    def __enter__(self) -> Profiler:  # type: ignore[override]
+        super().__enter__()
+        return self.profiler
+
+
+class _Timing(Wrapped):
+    def __init__(self, inner: Interpreter, profiler: Profiler) -> None:
+        super().__init__(inner)
+        self.profiler = profiler
+
+    def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
+        start = time.perf_counter_ns()
+        try:
+            return self.inner.apply(expr, args)
+        finally:
+            self.profiler.add(expr.type, "op", start)
+
+
+def tensors_in(result: Any) -> list[Tensor]:
+    """Tensors among what a call returned."""
+    if isinstance(result, Tensor):
+        return [result]
+    return [y for r in result for y in tensors_in(r)] if isinstance(result, list | tuple) else []
