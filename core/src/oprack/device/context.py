@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -39,6 +39,13 @@ class DeviceContext:
     def activate(self) -> AbstractContextManager[None]:
         """Make the device and its stream current in the calling thread, for the length of a run."""
         return _NOTHING_TO_ACTIVATE
+
+    def plan_function(self, function: Callable[..., Any], op_types: Collection[str]) -> Callable[..., Any]:
+        """The function of a prepared plan, called as function(run, *arrays and offsets), as this place runs it.
+
+        A place that can record work and repeat it returns one of its own. op_types: the ops that it consists of.
+        """
+        return function
 
     def from_host(self, array: np.ndarray) -> Any:
         """The array in this place's memory."""

@@ -160,12 +160,15 @@ class Segment:
         filename = f"<plan of {self._ops_text}>"
         linecache.cache[filename] = (len(generated.source), None, generated.source.splitlines(True), filename)
         exec(compile(generated.source, filename, "exec"), generated.namespace)
-        return Compiled(generated, generated.namespace.pop("segment"))
+        function = run.device.plan_function(generated.namespace.pop("segment"), {op.type for op in self.operators})
+        return Compiled(generated, function)
 
     # Errors -----------------------------------------------------------------------------------------------------------
     def _explain(self, compiled: Compiled, error: Exception, run: RunContext) -> Exception:
         """Run the op that failed once more on the reference path, which says what is wrong with its inputs."""
-        frame = error.__traceback__.tb_next if error.__traceback__ else None
+        frame = error.__traceback__
+        while frame is not None and frame.tb_frame.f_code.co_name != "segment":  # a place may call it in its own way
+            frame = frame.tb_next
         index = compiled.generated.lines.get(frame.tb_lineno) if frame else None
         if frame is None or index is None:
             return OpError(f"{self._ops_text} failed: {type(error).__name__}: {error}")
