@@ -26,7 +26,7 @@ from oprack.types import AttrType
 
 X = np.array([1.0, 2.0])
 W = np.array([3.0, 5.0])
-GENERIC = ["remove_dead_code", "remove_identities", "fold_constants"]
+GENERIC = ["remove_dead_code", "name_every_write", "remove_identities", "fold_constants"]
 
 
 @pytest.fixture
@@ -144,8 +144,8 @@ def test_reports_say_what_each_pass_did(packs: Callable[..., PackManager]) -> No
                                                   op("plus", "v", "unread", "w")], ["y"])  # fmt: skip
     done = check_passes(case)
     seen = [(r.name, r.owner, r.matches, r.ops_before, r.ops_after) for r in done.reports]
-    assert seen == [("remove_dead_code", "oprack", 1, 3, 2), ("remove_identities", "oprack", 1, 2, 1),
-                    ("fold_constants", "oprack", 0, 1, 1)]  # fmt: skip
+    assert seen == [("remove_dead_code", "oprack", 1, 3, 2), ("name_every_write", "oprack", 0, 2, 2),
+                    ("remove_identities", "oprack", 1, 2, 1), ("fold_constants", "oprack", 0, 1, 1)]  # fmt: skip
     assert done.unused == ["v"] and all(r.milliseconds >= 0 for r in done.reports)
 
 
@@ -226,6 +226,36 @@ def test_ops_that_draw_draw_the_same_numbers(packs: Callable[..., PackManager]) 
     plain, changed = (Executor(seed=3).run(p, {"x": X}, ["y"], scope)[0] for p in (program, done.program))
     again = optimize(done.program, scope, keep=["y"]).program
     assert (plain == changed).all() and (plain == Executor(seed=3).run(again, {"x": X}, ["y"], scope)[0]).all()
+
+
+# Names ----------------------------------------------------------------------------------------------------------------
+def written(ops: list[Any], fetch: list[str]) -> list[str]:
+    """What the ops write after name_every_write; a name made from "y" is "y'"."""
+    done = check_passes(PassCase({"x": X}, {"w": W}, ops, fetch), "name_every_write")
+    outputs = [name for op in done.program.blocks[0].ops for name in op.output_arg_names()]
+    assert len(set(outputs)) == len(outputs)
+    return [f"{name.split('.ir_')[0]}'" if ".ir_" in name else name for name in outputs]
+
+
+def test_every_write_gets_a_name(packs: Callable[..., PackManager]) -> None:
+    packs()
+    chain = [op("twice", "x", "y"), op("twice", "y", "y"), op("plus", "y", "z", "w"), op("plus", "y", "y", "z")]
+    assert written(chain, ["y"]) == ["y'", "y'", "z", "y"], "what is fetched keeps its name"
+    assert written([*chain, op("twice", "y", "out")], ["out"]) == ["y'", "y'", "z", "y", "out"]
+    assert written([op("twice", "x", "x"), op("twice", "x", "out")], ["out"]) == ["x'", "out"], "a feed is written"
+
+
+def test_parameters_and_drawn_numbers_keep_their_names(packs: Callable[..., PackManager]) -> None:
+    packs()
+    program, scope = PassCase({"x": X}, {"w": W.copy()}, [op("twice", "w", "w"), op("plus", "x", "y", "w")]).build()
+    done = optimize(program.desc, scope, keep=["y"], passes=[find_pass("name_every_write")], debug=True)
+    assert done.reports[0].matches == 0, "the next run reads it"
+    ops = [op("draw", "x", "y"), op("twice", "y", "y"), op("copy", "y", "z")]
+    program, scope = PassCase({"x": X}, {}, ops).build()
+    done = optimize(program.desc, scope, keep=["z"], passes=[find_pass("name_every_write")], debug=True)
+    assert done.reports[0].matches == 1
+    plain, changed = (Executor(seed=3).run(p, {"x": X}, ["z"], scope)[0] for p in (program, done.program))
+    assert (plain == changed).all()
 
 
 # Identities -----------------------------------------------------------------------------------------------------------

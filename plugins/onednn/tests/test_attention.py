@@ -156,6 +156,24 @@ def test_a_constant_mask():
     check([*ALL_HEADS, SCORES, add, *softmax("sm"), *context()], params={"m": causal})
 
 
+def test_reshapes_in_place_as_programs_of_paddle_1_have_them():
+    def made(name):
+        return [
+            ("mul", {"X": "x", "Y": "w"}, {"Out": f"{name}0"}, {"x_num_col_dims": 2}),
+            ("elementwise_add", {"X": f"{name}0", "Y": "b"}, {"Out": name}, {"axis": 2}),
+            ("reshape2", {"X": name}, {"Out": name, "XShape": f"{name}rs"}, {"shape": [0, 0, HEADS, D]}),
+            ("transpose2", {"X": name}, {"Out": f"{name}_h", "XShape": f"{name}hs"}, {"axis": [0, 2, 1, 3]}),
+        ]
+
+    *last, (kind, slots, _, attrs) = context()
+    joined = (kind, slots, {"Out": "ct", "XShape": "outs"}, attrs)
+    out = ("mul", {"X": "ct", "Y": "w"}, {"Out": "out"}, {"x_num_col_dims": 2})
+    ops = [*(op for name in "qkv" for op in made(name)), SCORES, *softmax(), *last, joined, out]
+    case = PassCase({"x": normal(B, T, WIDTH)}, {"w": normal(WIDTH, WIDTH), "b": normal(WIDTH)}, ops)
+    names = ("name_every_write", "onednn_fuse_attention", "onednn_fuse_matmul")
+    assert op_types(check_passes(case, *names, **CLOSE)) == ["onednn_matmul"] * 3 + ["onednn_attention", "mul"]
+
+
 def test_the_first_matmul_has_a_factor():
     scores = ("matmul", {"X": "q_h", "Y": "k_h"}, {"Out": "s"}, {"transpose_Y": True, "alpha": 0.25})
     scaled = ("scale", {"X": "s"}, {"Out": "s2"}, {"scale": 0.5})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from oprack.errors import OprackError
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode, VarNode
+from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.desc_infer import DescIdentityContext
 from oprack.types import EMPTY_VAR, VarType
 
@@ -24,6 +25,39 @@ def _is_dead(graph: Graph, op: OpNode) -> bool:
         return False
     written = list(op.writes())
     return bool(written) and not any(n.consumers or graph.is_kept(n) for n in written)
+
+
+def name_every_write(graph: Graph) -> int:
+    """Give each write of a variable that is written more than once a name of its own, with the shape of that write.
+
+    Programs of Paddle 1.x reshape in place. Other passes can't move what reads a name that is overwritten later, and
+    the program declares one shape for all values of a name. In block 0, whose names no next round of a loop reads.
+    """
+    count = 0
+    for op in graph.ops if graph.block.idx == 0 else ():
+        if op.opaque or op.runs_itself or op.hidden_reads or op.hidden_writes:
+            continue
+        new = {node: graph.new_var(node.name) for node in op.writes() if _may_have_own_name(graph, node)}
+        if not new:
+            continue
+        declared = graph.manager.op_info(op.type).proto.attrs
+        attrs = {n: v for n, v in op.desc.attrs.items() if n in declared or n in COMMON_ATTRS}
+        outputs = {slot: [new.get(n, n) for n in nodes] for slot, nodes in op.outputs.items()}
+        made = graph.add_op(op.type, op.inputs, outputs, attrs, before=op).desc
+        made.origin, made.is_target = op.desc.origin, op.desc.is_target
+        for old, node in new.items():
+            for reader in old.consumers:
+                graph.replace_input(reader, old, node)
+        graph.remove_op(op)
+        count += len(new)
+    return count
+
+
+def _may_have_own_name(graph: Graph, node: VarNode) -> bool:
+    if node.desc is None or node.desc.type != VarType.LOD_TENSOR or node.persistable or graph.is_kept(node):
+        return False
+    hidden = node.pinned or any(node in reader.hidden_reads for reader in node.consumers)
+    return not hidden and len(graph.versions(node.name)) > 1
 
 
 def remove_identities(graph: Graph) -> int:
