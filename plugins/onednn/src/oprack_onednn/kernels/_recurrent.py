@@ -101,7 +101,7 @@ class FromConstants:
         """make(arrays, *options), remembered when nobody can write to the arrays."""
         key = (*map(id, arrays), *options)
         entry = self._known.get(key)
-        if entry is not None and all(r() is a for r, a in zip(entry[0], arrays, strict=True)):
+        if entry is not None and all([r() is a for r, a in zip(entry[0], arrays, strict=True)]):
             return entry[1]
         made = self._make(arrays, *options)
         if all(map(is_constant, arrays)):
