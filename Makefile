@@ -60,7 +60,7 @@ $(PEERS)/.setup-done: tests/benchmarks/peers.txt
 bench: $(STAMP) .downloads/bench_models/.done  ## time oprack against Paddle, ONNX Runtime and PyTorch, and discovery
 	$(BIN)/python tests/benchmarks/bench_discovery.py
 	$(BIN)/python tests/benchmarks/bench_growth.py --out docs/benchmarks
-	$(BIN)/python tests/benchmarks/bench_models.py --threads 2,1 --out docs/benchmarks
+	$(BIN)/python tests/benchmarks/bench_models.py --threads 2,1 --rounds 11 --out docs/benchmarks
 
 constraints: $(STAMP)  ## choose the newest versions of everything again and write constraints.txt
 	echo "# Versions for make setup: tools, tests, demo, and what they need. Generated: make constraints." > constraints.new
