@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from oprack.device import DeviceContext
+from oprack.device import DeviceContext, set_constant_store
 from oprack.errors import InvalidArgumentError
 from oprack.tensor import CUDAPinnedPlace, CUDAPlace
 
+from oprack_cuda.constants import ConstantStore
+from oprack_cuda.graphs import RecordedPlan
 from oprack_cuda.library import CUDA
 
 # Pinned buffers that wait for their copy; looked through whenever so many have gathered
 _IN_FLIGHT = 64
+
+
+_constants = functools.cache(ConstantStore)
 
 
 class CUDADeviceContext(DeviceContext):
@@ -36,6 +42,7 @@ class CUDADeviceContext(DeviceContext):
                 f"{place!r}: the driver lists {count} GPU(s), numbered from 0; see CUDA_VISIBLE_DEVICES"
             )
         self.xp = cupy
+        set_constant_store(cupy, _constants(cupy))
         self.device = cupy.cuda.Device(place.device_id)
         self._of_thread = threading.local()
 
@@ -54,6 +61,34 @@ class CUDADeviceContext(DeviceContext):
         """Make the device and the stream current in the calling thread, so that everything is enqueued there."""
         with self.device, self.stream:
             yield
+
+    # Recording --------------------------------------------------------------------------------------------------------
+    def plan_function(self, function: Callable[..., Any], op_types: Collection[str]) -> Callable[..., Any]:
+        return RecordedPlan(function, op_types, self)
+
+    def capture(
+        self, function: Callable[..., list[Any]], arguments: Sequence[Any]
+    ) -> tuple[Callable[[], None], list[Any]]:
+        """Record what `function(*arguments)` enqueues, without running it: (launch, results that each launch fills).
+
+        Its temporaries come from a pool of their own, so that nothing else is ever put where the graph writes.
+        Raises what CUDA, CuPy or the function raise; the stream records no more then.
+        """
+        pool, stream = self.xp.cuda.MemoryPool(), self.stream
+        with self.activate(), self.xp.cuda.using_allocator(pool.malloc):
+            stream.begin_capture()
+            try:
+                results = function(*arguments)
+            except BaseException:
+                with contextlib.suppress(Exception):  # the recording is broken; the error above says why
+                    stream.end_capture()
+                raise
+            graph = stream.end_capture()
+
+        def launch(pool: Any = pool) -> None:
+            graph.launch(stream=stream)
+
+        return launch, results
 
     # Library handles and events ---------------------------------------------------------------------------------------
     def cublas(self) -> int:

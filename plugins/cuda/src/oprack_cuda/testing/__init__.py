@@ -1,7 +1,7 @@
 """Checks of kernels for place cuda on a machine without a GPU."""
 
-from oprack_cuda.testing.context import StrictDeviceContext, strict_executor
+from oprack_cuda.testing.context import OpWatch, StrictDeviceContext, strict_executor
 from oprack_cuda.testing.namespace import xp
 from oprack_cuda.testing.strict import LOG, StrictArray
 
-__all__ = ["LOG", "StrictArray", "StrictDeviceContext", "strict_executor", "xp"]
+__all__ = ["LOG", "OpWatch", "StrictArray", "StrictDeviceContext", "strict_executor", "xp"]

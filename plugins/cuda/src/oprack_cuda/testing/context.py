@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 from oprack.device import DeviceContext, DeviceContextPool, set_constant_store
 from oprack.runtime import Executor
+from oprack.runtime.random import RandomState
 from oprack.tensor import CUDAPlace, Place
 
 from oprack_cuda import raw
+from oprack_cuda.graphs import RecordedPlan
 from oprack_cuda.testing import emulator
 from oprack_cuda.testing.namespace import xp
-from oprack_cuda.testing.strict import Pointer, StrictArray
+from oprack_cuda.testing.strict import LOG, Pointer, StrictArray
 
 
 def _constant(array: np.ndarray) -> StrictArray:
@@ -35,19 +39,82 @@ class StrictDeviceContext(DeviceContext):
     def from_host(self, array: np.ndarray) -> StrictArray:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"from_host got a {type(array).__name__}; expected numpy.ndarray")
+        LOG.copy("from_host")
         return StrictArray(array.copy())
 
     def to_host(self, array: StrictArray) -> np.ndarray:
         if not isinstance(array, StrictArray):
             raise TypeError(f"to_host got a {type(array).__name__}; expected an array of the device")
+        LOG.wait("to_host")
         return array._host.copy()
 
     def synchronize(self) -> None:
         """Work is done when its call returns."""
 
+    def plan_function(self, function: Callable[..., Any], op_types: Collection[str]) -> Callable[..., Any]:
+        return RecordedPlan(function, op_types, self)
 
-def strict_executor(place: Place | None = None, **options: Any) -> Executor:
-    """`Executor(place, **options)` whose places of kind cuda are strict contexts."""
-    executor = Executor(place or CUDAPlace(0), **options)
+    def capture(
+        self, function: Callable[..., list[Any]], arguments: Sequence[Any]
+    ) -> tuple[Callable[[], None], list[Any]]:
+        """As a device records: the results' arrays are known, but nothing has run yet."""
+        touched = [a for a in arguments if isinstance(a, StrictArray)]
+        before = [a._host.copy() for a in touched]
+        LOG.clear()
+        results = function(*arguments)
+        if LOG.waits or LOG.copies:
+            raise RuntimeError(f"recorded work waits or copies: {dict(LOG.waits)} {dict(LOG.copies)}")
+        for array, was in zip(touched, before, strict=True):
+            array._host[...] = was
+        fixed = {id(a) for a in touched}
+
+        def launch() -> None:
+            for target, new in zip(results, function(*arguments), strict=True):
+                if isinstance(target, StrictArray) and id(target) not in fixed:
+                    target._host[...] = new._host
+
+        return launch, results
+
+
+class _LoggedRandom(RandomState):
+    """Numbers of the host's generators count as copies."""
+
+    def generator(self, *arguments: Any) -> np.random.Generator:
+        LOG.copy("a generator of the host")
+        return super().generator(*arguments)
+
+
+class OpWatch:
+    """Per op type of a run on the reference path: how often it ran, and how often it waited or copied."""
+
+    def __init__(self) -> None:
+        self.ran: Counter[str] = Counter()
+        self.waited: Counter[str] = Counter()
+        self.copied: Counter[str] = Counter()
+
+    def before_op(self, op: Any, scope: Any) -> None:
+        LOG.clear()
+
+    def after_op(self, op: Any, scope: Any) -> None:
+        if not op.runs_itself:
+            self.ran[op.type] += 1
+            self.waited[op.type] += bool(LOG.waits)
+            self.copied[op.type] += bool(LOG.copies)
+
+
+class StrictExecutor(Executor):
+    """An executor with observers of its own."""
+
+    watches: Sequence[Any] = ()
+
+    def run_prepared(self, program: Any, scope: Any, keep: Any = None, observers: Sequence[Any] = ()) -> None:
+        super().run_prepared(program, scope, keep, [*self.watches, *observers])
+
+
+def strict_executor(place: Place | None = None, watch: OpWatch | None = None, **options: Any) -> Executor:
+    """`Executor(place, **options)` whose places of kind cuda are strict contexts. watch: looks at every op."""
+    executor = StrictExecutor(place or CUDAPlace(0), **options)
+    executor.random = _LoggedRandom(executor.random.seed)
+    executor.watches = [] if watch is None else [watch]
     executor.pool = DeviceContextPool(lambda kind: StrictDeviceContext if kind == "cuda" else None)
     return executor
