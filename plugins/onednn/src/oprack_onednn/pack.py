@@ -82,6 +82,13 @@ def oprack_passes(register):
         after=["onednn_fuse_conv2d", "onednn_fuse_matmul"],
     )
     register.pass_(
+        "onednn_read_early",
+        f"{__package__}.passes.early:read_early",
+        place="cpu",
+        library="onednn",
+        after=["onednn_upsampled_conv2d", "onednn_chain_eltwise", "onednn_chain_conv2d"],
+    )
+    register.pass_(
         "onednn_winograd",
         f"{__package__}.passes.winograd:fuse_winograd",
         place="cpu",

@@ -1,0 +1,53 @@
+"""Ops that make little of much run right after what they read is made, while it is in the caches."""
+
+from __future__ import annotations
+
+from oprack.ir import Graph, OpNode, VarNode
+
+from oprack_onednn.library import LIBRARY
+
+# op type -> the input slot that is large
+_LARGE = {
+    **{"conv2d": "Input", "depthwise_conv2d": "Input", "onednn_conv2d": "Input", "onednn_pointwise_conv2d": "Input"},
+    **{"pool2d": "X", "onednn_squeeze_excite": "X"},
+}
+
+
+def read_early(graph: Graph) -> int:
+    """Convolutions to fewer channels, and means of channels, as early as can be; their inputs can go sooner, too."""
+    if not LIBRARY.usable():
+        return 0
+    count = 0
+    for op in graph.ops:
+        if op.type in _LARGE and _may_move(graph, op):
+            count += _move(graph, op)
+    return count
+
+
+def _may_move(graph: Graph, op: OpNode) -> bool:
+    """Whether the op reads one value that is made in the program and otherwise parameters, and makes less of it."""
+    x, out = op.input(_LARGE[op.type]), next(op.writes(), None)
+    if x is None or x.producer is None or out is None or op.opaque or op.hidden_reads or not _is_less(out, x):
+        return False
+    if graph.is_overwritten(x) or any(len(graph.versions(n.name)) > 1 for n in op.writes()):
+        return False
+    return all(n is x or graph.constant(n) is not None for n in op.reads())
+
+
+def _is_less(out: VarNode, x: VarNode) -> bool:
+    """Whether fewer numbers, as far as the dims are known: an open dim counts as larger than any that is known."""
+    if out.shape is None or x.shape is None or len(out.shape) != len(x.shape):
+        return False
+    pairs = list(zip(out.shape, x.shape, strict=True))
+    return all(b == -1 or 0 <= a <= b for a, b in pairs) and any(a >= 0 and (b == -1 or a < b) for a, b in pairs)
+
+
+def _move(graph: Graph, op: OpNode) -> bool:
+    ops = graph.ops
+    after = ops[ops.index(op.input(_LARGE[op.type]).producer) + 1]
+    if after is op:
+        return False
+    moved = graph.add_op(op.type, op.inputs, op.outputs, op.desc.attrs, before=after)
+    moved.desc.origin, moved.desc.is_target = op.desc.origin, op.desc.is_target
+    graph.remove_op(op)
+    return True
