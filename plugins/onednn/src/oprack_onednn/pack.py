@@ -96,3 +96,11 @@ def oprack_passes(register):
         after=["onednn_fuse_conv2d", "onednn_upsampled_conv2d"],
         reorders_sums=True,
     )
+    register.pass_(
+        "onednn_chain_conv2d",
+        f"{__package__}.passes.conv_chain:chain_convolutions",
+        place="cpu",
+        library="onednn",
+        after=["onednn_fuse_conv2d", "onednn_fuse_squeeze_excite", "onednn_upsampled_conv2d", "onednn_winograd"],
+        reorders_sums=True,
+    )

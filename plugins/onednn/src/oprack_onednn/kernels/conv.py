@@ -53,10 +53,11 @@ class ConvShape:
         self.filter_desc = MemoryDesc.strided(self.filter_shape)
         self.depthwise = groups == x_shape[1]
 
-    def forward(self, source, result, row, attributes):
-        """The primitive descriptor; row: layout of the bias, or None."""
+    def forward(self, source, result, row, attributes, filter_desc=None):
+        """The primitive descriptor. row: layout of the bias, or None; filter_desc: that of the filter, if it is set."""
         arguments = (LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, source)
-        arguments = (*arguments, MemoryDesc.any(self.filter_shape), row, result, *self.window, attributes)
+        filter_desc = filter_desc or MemoryDesc.any(self.filter_shape)
+        arguments = (*arguments, filter_desc, row, result, *self.window, attributes)
         return convolution(*arguments, outputs=self.shape[1], depthwise=self.depthwise)
 
 

@@ -1,0 +1,227 @@
+"""onednn_conv2d_chain: convolutions one after the other, for some rows or images at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_onednn import _c
+from oprack_onednn.callsite import Planned, call_site
+from oprack_onednn.kernels import conv
+from oprack_onednn.kernels._steps import Step, chain
+from oprack_onednn.kernels.conv import ConvShape
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_channels_last, is_constant
+from oprack_onednn.native import MemoryDesc, NotServedError
+from oprack_onednn.ops.post_ops import RESIDUAL
+from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.served import plain_step, served, step
+
+# Bytes of the largest result in between that is computed at a time.
+_CACHE = 5 << 18
+# Rows that neighbouring parts both need may make it this much longer.
+_OVERLAP = 1.15
+
+
+class Layer(NamedTuple):
+    """One convolution. paddings: above, below, left and right. bias: its place among the biases, or None."""
+
+    strides: tuple[int, int]
+    paddings: tuple[int, int, int, int]
+    groups: int
+    bias: int | None
+    post_ops: tuple[str, ...]
+
+
+def layers_of(attrs):
+    """The convolutions that the op's attributes describe."""
+    found, biases, post_ops = [], 0, list(attrs["post_ops"])
+    for i, groups in enumerate(attrs["groups"]):
+        strides, paddings = attrs["strides"][2 * i : 2 * i + 2], attrs["paddings"][4 * i : 4 * i + 4]
+        count = attrs["post_op_counts"][i]
+        bias = biases if attrs["biased"][i] else None
+        found.append(Layer(tuple(strides), tuple(paddings), groups, bias, tuple(post_ops[:count])))
+        biases, post_ops = biases + attrs["biased"][i], post_ops[count:]
+    return tuple(found)
+
+
+class _Part(NamedTuple):
+    """Images first, first + 1 ... of rows begin ... end - 1 of the result."""
+
+    first: int
+    images: int
+    begin: int
+    end: int
+
+
+class ChainPlan(Planned):
+    """One shape."""
+
+    def __init__(self, x, filters, biases, residual, layers):
+        constants = (*filters, *biases)
+        if not all(is_constant(a) and a.flags.c_contiguous for a in constants):
+            raise NotServedError("parameters that may change")
+        self.layers, self.filters = layers, filters
+        self.shapes = [x.shape]
+        for w, layer in zip(filters, layers, strict=True):
+            self.shapes.append(self._geometry(w, layer, self.shapes[-1], layer.paddings).shape)
+        self.shape = self.shapes[-1]
+        if residual is not None and (residual.shape != self.shape or not is_channels_last(residual)):
+            raise NotServedError("a residual of another shape or layout")
+        self._descs: dict[Any, Any] = {}
+        self._chosen: list[MemoryDesc | None] = [None] * len(layers)
+        parts = [(part, self._steps(part)) for part in self._parts()]
+
+        plan = self.plan = Plan()
+        source = plan.input(image_desc(x))
+        self._weights = []
+        self.weights = {}
+        for i, (w, chosen) in enumerate(zip(filters, self._chosen, strict=True)):
+            geometry = self._geometry(w, layers[i], self.shapes[i], layers[i].paddings)
+            self.weights[1 + i] = Weights(geometry.filter_desc, chosen)
+            self._weights.append(plan.input(chosen))
+        self._biases = [plan.input(MemoryDesc.strided(b.shape)) for b in biases]
+        self._residual = None if residual is None else plan.input(channels_last_desc(self.shape))
+        self._target = plan.output(channels_last_desc(self.shape))
+        if source.desc != channels_last_desc(x.shape):
+            source = plan.reorder(source, channels_last_desc(x.shape))
+        between: list[int] = [0, 0]
+        for _, steps in parts:
+            for i, (geometry, _, _) in enumerate(steps[:-1]):
+                between[i % 2] = max(between[i % 2], math.prod(geometry.shape))
+        self._between = [plan.temporary(MemoryDesc.strided((size,))) for size in between if size]
+        for part, steps in parts:
+            self._add(part, steps, source)
+
+    @staticmethod
+    def _geometry(w, layer, shape, paddings):
+        return ConvShape(shape, w, layer.strides, paddings, (1, 1), layer.groups, "EXPLICIT")
+
+    def _rows(self, i, begin, end):
+        """(first row, end, zeros above, zeros below) of what convolution i needs for some rows of its result."""
+        stride, (top, *_), height = self.layers[i].strides[0], self.layers[i].paddings, self.shapes[i][2]
+        first, last = begin * stride - top, (end - 1) * stride - top + self.filters[i].shape[2]
+        return max(first, 0), min(last, height), max(-first, 0), max(last - height, 0)
+
+    def _needed(self, rows):
+        """Pixels that are computed for `rows` rows somewhere in the middle of an image."""
+        total, begin, end = 0, 0, rows
+        for i in range(len(self.layers) - 1, -1, -1):
+            total += (end - begin) * math.prod(self.shapes[i + 1][3:]) * self.shapes[i + 1][1]
+            stride = self.layers[i].strides[0]
+            begin, end = begin * stride, (end - 1) * stride + self.filters[i].shape[2]
+        return total
+
+    def _parts(self):
+        n, _, height, _ = self.shape
+        largest = 4 * max(math.prod(s[1:]) for s in self.shapes[1:-1])
+        if largest <= _CACHE:
+            images = max(_CACHE // largest, 1)
+            return [_Part(i, min(images, n - i), 0, height) for i in range(0, n, images)]
+        rows = max(height * _CACHE // largest, 1)
+        while rows < height and self._needed(rows) * height > _OVERLAP * rows * self._needed(height):
+            rows += 1
+        rows = -(-height // -(-height // rows))  # about equal parts
+        return [_Part(i, 1, r, min(r + rows, height)) for i in range(n) for r in range(0, height, rows)]
+
+    def _steps(self, part):
+        """(geometry, descriptor, (first row, shape) of the source) of each convolution of a part."""
+        found, (begin, end) = [], (part.begin, part.end)
+        for i in range(len(self.layers) - 1, -1, -1):
+            w, layer = self.filters[i], self.layers[i]
+            first, last, above, below = self._rows(i, begin, end)
+            shape = (part.images, self.shapes[i][1], last - first, self.shapes[i][3])
+            geometry = self._geometry(w, layer, shape, (above, below, *layer.paddings[2:]))
+            key = (i, shape, above, below)
+            if key not in self._descs:
+                row = None if layer.bias is None else MemoryDesc.strided((w.shape[0],))
+                result = channels_last_desc(geometry.shape)
+                attributes, at = chain(layer.post_ops, result)
+                desc = geometry.forward(channels_last_desc(shape), result, row, attributes, self._chosen[i])
+                self._chosen[i] = self._chosen[i] or desc.desc(_c.QUERY_WEIGHTS_MD)
+                self._descs[key] = desc, at
+            found.append((geometry, self._descs[key], (first, shape)))
+            begin, end = first, last
+        return found[::-1]
+
+    def _add(self, part, steps, source):
+        """Append the convolutions of a part."""
+        plan = self.plan
+
+        def piece(memory, whole, first, shape):
+            """Images of memory, from row `first` of the part's first one on."""
+            _, c, height, width = whole
+            desc, offset = channels_last_desc(shape), 4 * (part.first * height + first) * width * c
+            return (plan.same if memory in plan.external else plan.alias)(memory, desc, offset)
+
+        given = piece(source, self.shapes[0], *steps[0][2])
+        for i, (geometry, (desc, at), _) in enumerate(steps):
+            layer, result = self.layers[i], geometry.shape
+            memory = {_c.SRC: given, _c.WEIGHTS: self._weights[i]}
+            if layer.bias is not None:
+                memory[_c.BIAS] = self._biases[layer.bias]
+            if at is not None:
+                added = piece(self._residual, self.shape, part.begin, result)
+                memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added
+            if i == len(steps) - 1:
+                given = piece(self._target, self.shape, part.begin, result)
+            else:
+                given = plan.alias(self._between[i % 2], channels_last_desc(result))
+            memory[_c.DST] = given
+            plan.add(desc, memory)
+
+
+def find_plan(layers, x, filters, biases, residual):
+    """The plan for the op's inputs; None when there is none."""
+    second = None if residual is None else (residual.shape, residual.strides)
+    key = ("conv chain", x.shape, x.strides, tuple(w.shape for w in filters), second, layers)
+    constant = tuple(is_constant(a) for a in (*filters, *biases))
+    return THREAD.plan((*key, constant), ChainPlan, x, filters, biases, residual, layers)
+
+
+def run(layers, x, filters, biases, residual):
+    plan = find_plan(layers, x, filters, biases, residual) if LIBRARY.usable() else None
+    if plan is None:
+        return by_steps(x, filters, biases, residual, layers, step)
+    return plan.run(x, *filters, *biases, residual)
+
+
+def _prepare(call):
+    layers = layers_of(call.attrs)
+    count, biases = len(layers), sum(layer.bias is not None for layer in layers)
+
+    def apart(function):
+        def flat(x, *more):
+            residual = more[count + biases] if len(more) > count + biases else None
+            return function(layers, x, more[:count], more[count : count + biases], residual)
+
+        return flat
+
+    free = (0, 1 + count + biases) if call.given("Residual") else (0,)
+    site = call_site(apart(find_plan), apart(run), free)
+    if len(free) == 1:
+        return lambda x, filters, biases=(), residual=None: site(x, *filters, *biases)
+    return lambda x, filters, biases=(), residual=None: site(x, *filters, *biases, residual)
+
+
+@served("onednn_conv2d_chain", prepare=_prepare)
+def conv_chain(Input, Filter, Bias=None, Residual=None, *, ctx):
+    return run(layers_of(ctx.attrs), Input, tuple(Filter), tuple(Bias or ()), Residual)
+
+
+@kernel("onednn_conv2d_chain", place="cpu", dtypes=FLOATS)
+def plain_chain(Input, Filter, Bias=None, Residual=None, *, ctx):
+    return by_steps(Input, Filter, Bias or (), Residual, layers_of(ctx.attrs), plain_step)
+
+
+def by_steps(x, filters, biases, residual, layers, run_step):
+    """One convolution after the other."""
+    for w, layer in zip(filters, layers, strict=True):
+        bias = None if layer.bias is None else biases[layer.bias]
+        names = dict(strides=list(layer.strides), paddings=list(layer.paddings), groups=layer.groups)
+        attrs = Step.of("onednn_conv2d", **names, post_ops=list(layer.post_ops)).attrs
+        x = conv.by_steps(x, w, bias, residual if RESIDUAL in layer.post_ops else None, attrs, run_step)
+    return x

@@ -1,0 +1,47 @@
+"""onednn_conv2d_chain: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack import op
+from oprack.op import Attr, OpDef, empty_grad
+from oprack.types import AttrType
+
+from oprack_onednn.ops._shapes import conv_out
+from oprack_onednn.ops.post_ops import post_ops_attr
+
+
+class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):
+    r"""$$Output = c_m(... c_1(Input))$$ with convolutions c, each with its bias and post-ops.
+
+    What lies between them is computed for a few rows at a time, so that it need not leave the caches. Made by passes,
+    for inference.
+    """
+
+    Input = op.Input("Images [N, C, H, W].")
+    Filter = op.Input("Weights [K, C / groups, kh, kw] of each convolution.", duplicable=True)
+    Bias = op.Input("[K] of each convolution that has one.", duplicable=True, dispensable=True)
+    Residual = op.Input('What "residual" among the last post-ops adds; the shape of Output.', dispensable=True)
+    Output = op.Output("Feature maps [N, K, H', W'].")
+    strides = Attr([], "Steps along H and W of each convolution.", type=AttrType.INTS)
+    paddings = Attr([], "Zeros above, below, left and right of each convolution.", type=AttrType.INTS)
+    groups = Attr([], "Channel groups of each convolution.", type=AttrType.INTS)
+    biased = Attr([], "1 for each convolution that has a bias, 0 for others.", type=AttrType.INTS)
+    post_op_counts = Attr([], "How many of post_ops follow each convolution.", type=AttrType.INTS)
+    post_ops = post_ops_attr()
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        n, _, *size = ctx.require_rank("Input", 4)
+        strides, paddings, groups = ctx.attr("strides"), ctx.attr("paddings"), ctx.attr("groups")
+        count = ctx.input_count("Filter")
+        ctx.require(
+            [len(strides), len(paddings), len(groups)] == [2 * count, 4 * count, count],
+            f"strides, paddings and groups must have 2, 4 and 1 numbers for each of {count} convolutions",
+        )
+        channels = 0
+        for i in range(count):
+            channels, _, *window = ctx.dim("Filter", i)
+            top, bottom, left, right = paddings[4 * i : 4 * i + 4]
+            pads = ((top, bottom), (left, right))
+            size = [conv_out(*s, 1) for s in zip(size, window, pads, strides[2 * i : 2 * i + 2], strict=True)]
+        ctx.set_dim("Output", (n, channels, *size))

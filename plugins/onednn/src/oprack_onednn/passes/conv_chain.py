@@ -1,0 +1,88 @@
+"""Convolutions in a row become one op, which computes them for some rows at a time."""
+
+from __future__ import annotations
+
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.ops._shapes import pads_of
+from oprack_onednn.passes.fuse import CONVOLUTIONS
+
+_LONGEST = 8
+# Convolutions whose windows overlap: each makes neighbouring parts need more rows of what comes before.
+_OVERLAPPING = 2
+
+
+def _is_link(graph, op):
+    """Whether a convolution may be part of a chain."""
+    if op.opaque or op.hidden_writes or op.type not in (*CONVOLUTIONS, "onednn_conv2d"):
+        return False
+    w = op.input("Filter")
+    if graph.constant(w) is None or op.input("ResidualData") is not None or op.attr("data_format", "NCHW") == "NHWC":
+        return False
+    bias = op.input("Bias")
+    if bias is not None and (op.type in CONVOLUTIONS or graph.constant(bias) is None):
+        return False
+    explicit = op.attr("padding_algorithm", "EXPLICIT") != "SAME"
+    return explicit and all(d == 1 for d in op.attr("dilations", [1, 1])) and op.output("Output").dtype == "float32"
+
+
+def _follower(graph, op):
+    """The one convolution that reads an op's result, and nothing else does."""
+    out = op.output("Output")
+    if op.input("Residual") is not None or graph.is_kept(out) or graph.is_overwritten(out) or len(out.consumers) != 1:
+        return None
+    (reader,) = out.consumers
+    if not _is_link(graph, reader) or reader.input("Input") is not out or reader.input("Residual") is out:
+        return None
+    return reader
+
+
+def _overlaps(op):
+    return any(k > s for k, s in zip(op.input("Filter").shape[2:], op.attr("strides", [1, 1]), strict=True))
+
+
+def _chain_from(graph, op):
+    run = [op]
+    while len(run) < _LONGEST:
+        reader = _follower(graph, run[-1])
+        if reader is None or sum(map(_overlaps, [*run[1:], reader])) > _OVERLAPPING:
+            break
+        run.append(reader)
+    return run
+
+
+def _replace(graph, run):
+    """Put one op in place of a chain; False when a name that it reads gets another value before its end."""
+    last = run[-1]
+    inputs = {"Input": [run[0].input("Input")], "Filter": [op.input("Filter") for op in run]}
+    biases = [op.input("Bias") for op in run]
+    inputs["Bias"] = [b for b in biases if b is not None]
+    inputs["Residual"] = [r for r in (last.input("Residual"),) if r is not None]
+    inputs = {slot: nodes for slot, nodes in inputs.items() if nodes}
+    if any(graph.is_overwritten(node) for nodes in inputs.values() for node in nodes):
+        return False
+    attrs = {"biased": [int(b is not None) for b in biases], "groups": [op.attr("groups", 1) for op in run]}
+    attrs["strides"] = [s for op in run for s in op.attr("strides", [1, 1])]
+    pads = [
+        pads_of(op.attr("padding_algorithm", "EXPLICIT"), op.attr("paddings", [0, 0]), (0, 0), (), ()) for op in run
+    ]
+    attrs["paddings"] = [p for pairs in pads for pair in pairs for p in pair]
+    post_ops = [op.attr("post_ops", []) for op in run]
+    attrs |= {"post_op_counts": list(map(len, post_ops)), "post_ops": [text for texts in post_ops for text in texts]}
+    graph.add_op("onednn_conv2d_chain", inputs, {"Output": [last.output("Output")]}, attrs, before=last)
+    for op in reversed(run):
+        graph.remove_op(op)
+    return True
+
+
+def chain_convolutions(graph):
+    """Convolutions in a row, where oneDNN serves this process."""
+    if not LIBRARY.usable():
+        return 0
+    count, done = 0, set()
+    for op in graph.ops:
+        if op in done or not _is_link(graph, op):
+            continue
+        run = _chain_from(graph, op)
+        done.update(run)
+        count += len(run) > 1 and _replace(graph, run)
+    return count
