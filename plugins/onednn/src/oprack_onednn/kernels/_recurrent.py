@@ -39,7 +39,7 @@ _APART = 1e8  # operations of a direction from which on it has a thread of its o
 _SHARED = 1e7  # operations of a step from which on threads share it
 _OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
 # plans that a layer keeps for a thread, threads for which it keeps any, and things made of constants that are kept
-_PLANS, _SETTINGS, _MADE = 512, 16, 4096
+_PLANS, _SETTINGS, _MADE = 2048, 16, 4096
 
 
 class Layer:
