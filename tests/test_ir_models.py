@@ -122,6 +122,20 @@ def test_strict_passes_give_equal_bits(name: str, request: pytest.FixtureRequest
         np.testing.assert_array_equal(got.array, want.array)
 
 
+def test_both_directions_of_a_layer_are_one_op_on_onednn(request: pytest.FixtureRequest) -> None:
+    library = pytest.importorskip("oprack_onednn.library").LIBRARY
+    if not library.usable():
+        pytest.skip(f"oneDNN does not serve: {library.problem}")
+    model = load("lac", request)
+    done = optimize(model.program.desc, model.scope, keep=model.fetch, passes=select_passes(), debug=True)
+    layers = ["lookup_table", "onednn_fc_gru", "onednn_fc_gru", "onednn_matmul", "crf_decoding"]
+    assert [op.type for op in done.program.blocks[0].ops] == ["feed", *layers, "fetch"]
+    (want,) = model.outputs(model.program)
+    (got,) = Executor().run(done.program, model.feed, model.fetch, model.scope, return_numpy=False)
+    assert got.lod == want.lod
+    np.testing.assert_array_equal(got.array, want.array)
+
+
 @pytest.mark.parametrize("name", ["resnet", "mobilenet", "bert"])
 def test_small_models_give_what_paddle_gives(name: str) -> None:
     from oprack.inference import Config, create_predictor
