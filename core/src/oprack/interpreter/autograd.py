@@ -7,11 +7,11 @@ from typing import Any
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.base import Interpreter
-from oprack.interpreter.devices import context
-from oprack.interpreter.eager import EagerInterpreter
-from oprack.interpreter.kinds import kind
+from oprack.interpreter.devices import filled_array
+from oprack.interpreter.eager import EAGER, EagerInterpreter
+from oprack.interpreter.kinds import CPU
 from oprack.interpreter.modes import current_mode, enable_grad, no_grad
-from oprack.interpreter.node import Leaf, Node, split_edge
+from oprack.interpreter.node import Edge, Leaf, Node, split_edge
 from oprack.interpreter.op_expr import OpExpr
 from oprack.interpreter.tensor import Tensor, new_tensor
 from oprack.tensor import LoDTensor
@@ -32,77 +32,87 @@ class AutogradInterpreter:
 class Walk:
     """One walk from outputs back to leaves, or to the tensors whose gradients are asked for.
 
-    inputs: edges of these; None = all leaves, whose `grad` then grows.
+    inputs: edges of these; None = all leaves, whose `grad` then grows. captured: gradients of the inputs, by edge.
     """
 
     def __init__(self, inputs: Sequence[Any] | None, create_graph: bool, retain_graph: bool) -> None:
         self.create_graph, self.retain_graph = create_graph, retain_graph
-        self.captured: dict[tuple[int, int], Any] = {}
-        self._inputs = None if inputs is None else {_key(e) for e in inputs}
-        self._waiting: dict[int, list[list[Any]]] = {}
-        self._uses: dict[int, int] = {}
-        self._needed: set[int] = set()
+        self.captured: dict[tuple[Any, int], Any] = {}
+        self._inputs = None if inputs is None else {split_edge(e) for e in inputs}
+        self._waiting: dict[Any, list[list[Tensor]]] = {}
+        self._uses: dict[Any, int] = {}
+        self._needed: set[Any] | None = None
 
     def run(self, edges: Sequence[Any], gradients: Sequence[Tensor]) -> None:
         """Walk from these edges, each with its gradient."""
-        apply = current_mode().interpreter.apply
-        starts = {id(n): n for n, _ in map(split_edge, edges)}
-        self._count(list(starts.values()))
+        interpreter = current_mode().interpreter
+        apply, plain = interpreter.apply, interpreter is EAGER
+        starts = list(dict.fromkeys(split_edge(e)[0] for e in edges))
+        self._count(starts)
         for edge, gradient in zip(edges, gradients, strict=True):
             self._arrive(edge, gradient)
-        ready = [n for n in starts.values() if not self._uses.get(id(n))]
+        uses, waiting, needed, quick = self._uses, self._waiting, self._needed, plain and self._inputs is None
+        ready = [n for n in starts if n not in uses]
         while ready:
             node = ready.pop()
-            waiting = self._waiting.pop(id(node), None)
-            if waiting is None:
-                found: Sequence[Any] = ()
-            else:
-                given = [self._total(node, i, gs) for i, gs in enumerate(waiting)]
-                if isinstance(node, Leaf):
-                    self._end(node, given[0])
-                    continue
-                if any(g is not None for g in given) and id(node) in self._needed:
-                    found = node.plan.run(node, given, apply, self.create_graph)
+            arrived = waiting.pop(node, None)
+            if type(node) is Leaf:
+                if arrived is not None:
+                    self._end(node, self._total(node, 0, arrived[0]))
+                continue
+            found: Sequence[Any] = ()
+            if arrived is not None:
+                if quick and len(arrived) == 1 and len(arrived[0]) == 1 and node.hooks is None:
+                    given: list[Tensor | None] = [*arrived[0]]
+                else:
+                    given = [self._total(node, i, gs) for i, gs in enumerate(arrived)]
+                if (needed is None or node in needed) and any(g is not None for g in given):
+                    found = node.plan.run(node, given, apply, plain, self.create_graph)
                     if not self.retain_graph:
                         node.saved = None
-                else:
-                    found = ()
-            if isinstance(node, Leaf):
-                continue
             for i, edge in enumerate(node.next):
                 if edge is None:
                     continue
-                if found and found[i] is not None:
-                    self._arrive(edge, found[i])
-                target, _ = split_edge(edge)
-                self._uses[id(target)] -= 1
-                if not self._uses[id(target)]:
+                target = edge.node if type(edge) is Edge else edge
+                if found and (g := found[i]) is not None:
+                    if target is edge and target not in waiting:
+                        count = 1 if type(target) is Leaf else len(target.plan.outputs)
+                        waiting[target] = [[g], *([] for _ in range(count - 1))]
+                    else:
+                        self._arrive(edge, g)
+                left = uses[target] - 1
+                uses[target] = left
+                if not left:
                     ready.append(target)
 
     def _count(self, starts: list[Any]) -> None:
         """How often each node is read, and which nodes lead to an input that is asked for."""
-        order, stack, seen = [], list(starts), {id(n) for n in starts}
+        uses, stack, order = self._uses, list(starts), list[Any]()
+        seen = set(starts)
         while stack:
             node = stack.pop()
-            order.append(node)
-            if isinstance(node, Leaf):
+            if type(node) is Leaf:
                 continue
+            order.append(node)
             for edge in node.next:
                 if edge is None:
                     continue
-                target, _ = split_edge(edge)
-                self._uses[id(target)] = self._uses.get(id(target), 0) + 1
-                if id(target) not in seen:
-                    seen.add(id(target))
-                    stack.append(target)
+                target = edge.node if type(edge) is Edge else edge
+                if target in uses:
+                    uses[target] += 1
+                else:
+                    uses[target] = 1
+                    if target not in seen:
+                        seen.add(target)
+                        stack.append(target)
         if self._inputs is None:
-            self._needed = seen
             return
-        readers: dict[int, list[int]] = {}
+        readers: dict[Any, list[Any]] = {}
         for node in order:
-            for edge in () if isinstance(node, Leaf) else node.next:
+            for edge in node.next:
                 if edge is not None:
-                    readers.setdefault(_key(edge)[0], []).append(id(node))
+                    readers.setdefault(split_edge(edge)[0], []).append(node)
+        self._needed = set()
         pending = [n for n, _ in self._inputs]
         while pending:
             for reader in readers.pop(pending.pop(), ()):
@@ -112,10 +122,10 @@ class Walk:
 
     def _arrive(self, edge: Any, gradient: Tensor) -> None:
         node, index = split_edge(edge)
-        waiting = self._waiting.get(id(node))
+        waiting = self._waiting.get(node)
         if waiting is None:
-            count = 1 if isinstance(node, Leaf) else len(node.plan.outputs)
-            waiting = self._waiting[id(node)] = [[] for _ in range(count)]
+            count = 1 if type(node) is Leaf else len(node.plan.outputs)
+            waiting = self._waiting[node] = [[] for _ in range(count)]
         waiting[index].append(gradient)
 
     def _total(self, node: Node | Leaf, index: int, gradients: list[Tensor]) -> Tensor | None:
@@ -123,21 +133,28 @@ class Walk:
         if not gradients:
             return None
         total = gradients[0] if len(gradients) == 1 else self._sum(gradients)
-        for hook in list((node.hooks or {}).get(index, {}).values()):
-            changed = hook(total)
-            if changed is not None:
-                total = changed
-        if self._inputs is not None and (id(node), index) in self._inputs:
-            self.captured[id(node), index] = total
+        if node.hooks is not None:
+            for hook in list(node.hooks.get(index, {}).values()):
+                changed = hook(total)
+                if changed is not None:
+                    total = changed
+        if self._inputs is not None and (node, index) in self._inputs:
+            self.captured[node, index] = total
         return total
 
     def _sum(self, gradients: list[Tensor]) -> Tensor:
         first = gradients[0]
-        if not self.create_graph and all(g._kind is first._kind and g._kind.container is LoDTensor for g in gradients):
+        kind = first._kind
+        if (
+            not self.create_graph
+            and kind.container is LoDTensor
+            and kind.place == CPU
+            and all(g._kind is kind for g in gradients)
+        ):
             total = first._value + gradients[1]._value
             for g in gradients[2:]:
                 total += g._value
-            return new_tensor(total, first._kind, first._lod)
+            return new_tensor(total, kind, first._lod)
         from oprack.interpreter.functions import function
 
         found: Tensor = function("sum")(gradients)
@@ -148,15 +165,12 @@ class Walk:
         tensor = leaf.tensor()
         if gradient is None or tensor is None or self._inputs is not None:
             return
-        if tensor._grad is None:
-            tensor._grad = gradient if self.create_graph else gradient.detach()
-        else:
+        if tensor._grad is not None:
             tensor._grad = self._sum([tensor._grad, gradient])
-
-
-def _key(edge: Any) -> tuple[int, int]:
-    node, index = split_edge(edge)
-    return id(node), index
+        elif self.create_graph or gradient._node is None:
+            tensor._grad = gradient
+        else:
+            tensor._grad = gradient.detach()
 
 
 def _starting_gradients(outputs: Sequence[Tensor], given: Sequence[Any] | None, call: str) -> list[Tensor]:
@@ -174,8 +188,8 @@ def _starting_gradients(outputs: Sequence[Tensor], given: Sequence[Any] | None, 
                 raise InvalidArgumentError(
                     f"{call}: output {k} has shape {list(y.shape)}; expected one element, or its gradient given"
                 )
-            ones = context(y.place).xp.ones(y.shape, y._kind.dtype)
-            found.append(new_tensor(ones, kind(LoDTensor, y._kind.dtype, y.place, y._kind.lod_level), y._lod))
+            like = y._kind.without_grad
+            found.append(new_tensor(filled_array(y.shape, like.dtype, y.place, 1), like, y._lod))
             continue
         g = g if isinstance(g, Tensor) else Tensor.like(g, y)
         if g.shape != y.shape or g.dtype != y.dtype:
@@ -237,7 +251,7 @@ def grad(
     walk = Walk([x._node for x in xs], create_graph, create_graph if retain_graph is None else retain_graph)
     with enable_grad() if create_graph else no_grad():
         walk.run([y._node for y in ys], starts)
-    found = [walk.captured.get(_key(x._node)) for x in xs]
+    found = [walk.captured.get(split_edge(x._node)) for x in xs]
     for k, g in enumerate(found):
         if g is None and not allow_unused:
             raise PreconditionNotMetError(

@@ -18,7 +18,7 @@ _number = count()
 
 
 class BackwardGenerator:
-    """Generates `back(node, gradients, apply)`.
+    """Generates `back(node, gradients, apply, plain)`; see GradPlan.run.
 
     present: which of the outputs a gradient flows into. create_graph: saved outputs are given with their own record.
     In the code v is a saved tensor, g a gradient that flows in, t a temporary, d a gradient that is found.
@@ -41,7 +41,7 @@ class BackwardGenerator:
         lines = ["s = node.saved"]
         if any(side == "out" and whole for side, _, whole in self.plan.saved):
             lines.append("if node.overwritten: plan.check_outputs(node)")
-        source = "def back(node, gradients, apply):\n" + "".join(f"    {line}\n" for line in [*lines, *body])
+        source = "def back(node, gradients, apply, plain):\n" + "".join(f"    {line}\n" for line in [*lines, *body])
         filename = f"<gradient of {self.plan.trace.expr.type} {next(_number)}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         exec(compile(source, filename, "exec"), self._names)
@@ -69,7 +69,8 @@ class BackwardGenerator:
             for slot in info.proto.outputs
             if any(t is not None for t in step.targets.get(slot, ()))
         )
-        self._names[f"E{n}"] = OpExpr(info, attrs, inputs, outputs, flat=True)
+        expr = self._names[f"E{n}"] = OpExpr(info, attrs, inputs, outputs, flat=True)
+        self._names[f"calls{n}"] = expr.calls
         args = [text for slot, _ in inputs for text in by_slot[slot]]
         targets: list[str] = []
         for slot, _ in outputs:
@@ -79,7 +80,11 @@ class BackwardGenerator:
                     self._names[f"label {t}"] = name
                 targets.append(name)
                 self._found.add(name)
-        lines.append(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = apply(E{n}, ({', '.join(args)},))")
+        given = f"{', '.join(args)}"
+        kinds = ", ".join("None" if a == "None" else f"{a}._kind" for a in args)
+        lines.append(f"call = calls{n}.get(({kinds},)) if plain else None")
+        result = f"call({given}) if call is not None else apply(E{n}, ({given},))"
+        lines.append(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {result}")
         return lines
 
     def _is_here(self, source: Source) -> bool:
@@ -96,7 +101,11 @@ class BackwardGenerator:
             return str(self._names[f"label {which}"]) if here else "None"
         if what == "none":
             return "None"
-        return f"gradients[{which}]" if here else f"plan.zeros(node, {which})"
+        name = f"g{which}"
+        if name not in self._ready:
+            self._ready.add(name)
+            lines.append(f"{name} = gradients[{which}]" if here else f"{name} = plan.zeros(node, {which})")
+        return name
 
     def _saved(self, k: int, lines: list[str]) -> str:
         """Lines that make a tensor of what was saved; its name."""

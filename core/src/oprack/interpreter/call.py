@@ -66,7 +66,7 @@ class OpFunction:
                 self._exprs[key] = expr
         result = mode.interpreter.apply(expr, args)
         if fast_key is not None and not mode.wrappers and key in self._exprs:
-            call = expr.calls.get((mode.grad, kinds_of(args)))
+            call = (expr.recorded if mode.grad else expr.calls).get(kinds_of(args))
             if call is not None and None not in args:
                 if len(self.table) >= _EXPRS:
                     self.table.clear()

@@ -20,7 +20,9 @@ class CustomPlan:
     def __init__(self, name: str, count: int, function: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> None:
         self.name, self.outputs, self._function = name, list(range(count)), function
 
-    def run(self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], create_graph: bool) -> Sequence[Any]:
+    def run(
+        self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool, create_graph: bool
+    ) -> Sequence[Any]:
         """Gradients of the inputs. Raises UnimplementedError where they would have to be recorded."""
         if create_graph:
             raise UnimplementedError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oprack.device import DeviceContext, DeviceContextPool
 from oprack.packs.manager import PackManager, default_manager
 from oprack.tensor import Place
@@ -16,6 +18,13 @@ def pool() -> DeviceContextPool:
     if _pool is None or _pool[0] is not manager:
         _pool = (manager, DeviceContextPool(manager.place_factory))
     return _pool[1]
+
+
+def filled_array(shape: tuple[int, ...], dtype: Any, place: Place, value: float) -> Any:
+    """An array at a place, every element the same."""
+    device = context(place)
+    with device.activate():
+        return device.xp.full(shape, value, dtype)
 
 
 def context(place: Place) -> DeviceContext:

@@ -25,8 +25,8 @@ class EagerInterpreter:
     """Runs calls. record: whether what the call does is recorded for backward, where an argument wants a gradient."""
 
     def apply(self, expr: OpExpr, args: Sequence[Tensor | None], record: bool = False) -> Any:
-        kinds = kinds_of(args)
-        found = expr.calls.get((record, kinds))
+        kinds = tuple([None if a is None else a._kind for a in args])
+        found = (expr.recorded if record else expr.calls).get(kinds)
         if found is not None:
             return found(*args)
         return self._first(expr, kinds, args, record)
@@ -45,7 +45,7 @@ class EagerInterpreter:
                 expr.traces[plain] = trace
         call: Callable[..., Any] = Generator(trace, _plan(trace, kinds) if record else None).generate()
         if trace.complete:
-            expr.calls[record, kinds] = call
+            (expr.recorded if record else expr.calls)[kinds] = call
         return call(*args) if values is None else call.finish(values, *args)  # type: ignore[attr-defined]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import NotDifferentiableError, PreconditionNotMetError
+from oprack.interpreter.devices import filled_array
 from oprack.interpreter.kinds import kind
 from oprack.interpreter.tensor import Tensor, new_tensor
 from oprack.op.grad import GradOp, SlotRef
@@ -110,12 +111,14 @@ class GradPlan:
         return len(self.saved) - 1
 
     # Backward ---------------------------------------------------------------------------------------------------------
-    def run(self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], create_graph: bool) -> Sequence[Any]:
+    def run(
+        self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool, create_graph: bool
+    ) -> Sequence[Any]:
         """Gradients of the arguments in `wrt`, tensors or None, from those of the outputs (None = nothing flows in).
 
-        apply: of the interpreter that calls the gradient ops.
+        apply: of the interpreter that calls the gradient ops. plain: it is the eager one, with nothing around it.
         """
-        key = (create_graph, *[g is not None for g in gradients])
+        key = (create_graph, True) if len(gradients) == 1 else (create_graph, *[g is not None for g in gradients])
         function = self._compiled.get(key)
         if function is None:
             if not self.differentiable:
@@ -132,15 +135,14 @@ class GradPlan:
                 f"backward runs a second time through op {node.name}, whose saved tensors were let go of after the "
                 "first; call backward(retain_graph=True) the first time"
             )
-        found: Sequence[Any] = function(node, gradients, apply)
+        found: Sequence[Any] = function(node, gradients, apply, plain)
         return found
 
     def zeros(self, node: Node, which: int) -> Tensor:
         """A gradient of zeros for an output that nothing flows into."""
         k = self.trace.outputs[self.outputs[which]]
         assert k is not None
-        array = self.trace.run.device.xp.zeros(node.shapes[which], k.dtype)
-        return new_tensor(array, kind(LoDTensor, k.dtype, k.place))
+        return new_tensor(filled_array(node.shapes[which], k.dtype, k.place, 0), kind(LoDTensor, k.dtype, k.place))
 
     def hollow(self, k: int, entry: Any) -> Tensor:
         """A saved tensor of which only shape and LoD are read: all its elements are one zero."""
@@ -150,8 +152,7 @@ class GradPlan:
         shape, lod = entry
         found = self._hollows.get((k, shape)) if not lod else None
         if found is None:
-            xp = self.trace.run.device.xp
-            value = xp.broadcast_to(xp.zeros((), like.dtype), shape)
+            value = self.trace.run.device.xp.broadcast_to(filled_array((), like.dtype, like.place, 0), shape)
             found = new_tensor(value, kind(LoDTensor, like.dtype, like.place, like.lod_level), lod)
             if not lod:
                 if len(self._hollows) >= _SHAPES:

@@ -22,10 +22,10 @@ class OpExpr:
     tensors whether it is wanted). attrs: checked, defaults filled in. in_place: input slot -> output slot that is
     written to it. flat: the result is a list of all outputs, None for those not computed; otherwise it is what a caller
     of the op expects: one tensor, or a tuple with a field per slot, without intermediate outputs.
-    calls: kinds of the arguments -> generated function; whoever fills it drops it when packs change.
+    calls, recorded: kinds of the arguments -> generated function, of calls that are not recorded and of those that are.
     """
 
-    __slots__ = ("attrs", "calls", "flat", "in_place", "info", "inputs", "outputs", "traces", "type")
+    __slots__ = ("attrs", "calls", "flat", "in_place", "info", "inputs", "outputs", "recorded", "traces", "type")
 
     def __init__(
         self,
@@ -40,6 +40,7 @@ class OpExpr:
         self.inputs, self.outputs = inputs, outputs
         self.in_place, self.flat = dict(in_place or {}), flat
         self.calls: dict[Any, Any] = {}
+        self.recorded: dict[Any, Any] = {}
         self.traces: dict[Any, Any] = {}
 
     @property
