@@ -2,9 +2,9 @@
 
     python tests/benchmarks/bench_growth.py [--only ops,sequences,packs] [--threads 1] [--rounds 5] [--out FOLDER]
 
-ops: chains of tiny ones, where "plan" is what oprack's plan of NumPy kernels costs per op beside these kernels called
-in a straight loop. sequences: LAC, sentences of 5 to 60 characters. packs: what discovery adds to the start of an
-interpreter, of packs with two ops each. Writes growth.txt, growth.json and growth.png.
+ops: chains of tiny ones; "plan us" is what oprack's plan of NumPy kernels costs per op, copying of inputs and outputs
+included, beyond these kernels called in a straight loop. sequences: LAC, sentences of 5 to 60 characters. packs: what
+discovery adds to the start of an interpreter, of packs with two ops each. Writes growth.txt, .json and .png.
 """
 
 from __future__ import annotations
@@ -22,18 +22,21 @@ from workloads import CHAIN_LENGTHS, MODELS, SEQUENCES, names, workload
 
 PACKS = (1, 10, 100, 1000)
 PARTS = {"ops": "ops in a chain", "sequences": "sequences per batch (LAC)", "packs": "installed packs"}
-PLAN = "plan"
 
 
 @dataclass
 class Point:
-    """One figure of a curve: milliseconds, microseconds of each op, sequence or pack, and memory where it was seen."""
+    """One figure of a curve: milliseconds, and microseconds of each op, sequence or pack.
+
+    plan_us: microseconds of each op that are the plan's own, and peak_mib: memory; None where they were not measured.
+    """
 
     part: str
     count: int
     curve: str
     ms: float
     us_each: float
+    plan_us: float | None = None
     peak_mib: float | None = None
 
 
@@ -42,11 +45,11 @@ def points_of_models(part: str, name: str, counts: tuple[int, ...], threads: int
     points = []
     for count in counts:
         found = [r for r in measure(workload(name.format(count)), threads, rounds, 0.2) if not r.error]
-        row = [Point(part, count, r.engine, r.median_ms, 1e3 * r.median_ms / count, r.peak_mib) for r in found]
-        times = {p.curve: p.ms for p in row}
-        if "bare kernels" in times:
-            own = times["oprack (NumPy)"] - times["bare kernels"]
-            row.append(Point(part, count, PLAN, own, 1e3 * own / count))
+        us = {r.engine: 1e3 * r.median_ms / count for r in found}
+        row = [Point(part, count, r.engine, r.median_ms, us[r.engine], peak_mib=r.peak_mib) for r in found]
+        for p in row:
+            if p.curve == "oprack (NumPy)" and "bare kernels" in us:
+                p.plan_us = p.us_each - us["bare kernels"]
         print(table(row), flush=True)
         points += row
     return points
@@ -65,10 +68,12 @@ def points_of_packs(counts: tuple[int, ...], repeat: int) -> list[Point]:
 
 def table(points: list[Point]) -> str:
     """One line for each figure."""
-    lines = [f"{'what grows':<27}{'count':>7}  {'curve':<16}{'ms':>11}{'us each':>11}{'MiB':>7}"]
+    lines = [f"{'what grows':<27}{'count':>7}  {'curve':<16}{'ms':>11}{'us each':>11}{'plan us':>9}{'MiB':>7}"]
     for p in points:
-        memory = "" if p.peak_mib is None else f"{p.peak_mib:>7.0f}"
-        lines.append(f"{PARTS[p.part]:<27}{p.count:>7}  {p.curve:<16}{p.ms:>11.3f}{p.us_each:>11.2f}{memory}")
+        own = "" if p.plan_us is None else f"{p.plan_us:.2f}"
+        memory = "" if p.peak_mib is None else f"{p.peak_mib:.0f}"
+        line = f"{PARTS[p.part]:<27}{p.count:>7}  {p.curve:<16}{p.ms:>11.3f}{p.us_each:>11.2f}{own:>9}{memory:>7}"
+        lines.append(line.rstrip())
     return "\n".join(lines)
 
 
@@ -82,7 +87,7 @@ def picture(points: list[Point], path: Path) -> None:
     parts = list(dict.fromkeys(p.part for p in points))
     figure, all_axes = plt.subplots(1, len(parts), figsize=(5.5 * len(parts), 4.5), squeeze=False)
     for part, axes in zip(parts, all_axes[0], strict=True):
-        mine = [p for p in points if p.part == part and p.curve != PLAN and p.ms > 0]
+        mine = [p for p in points if p.part == part and p.ms > 0]
         for curve in dict.fromkeys(p.curve for p in mine):
             line = [(p.count, p.ms) for p in mine if p.curve == curve]
             axes.plot([x for x, _ in line], [y for _, y in line], marker="o", markersize=3, label=curve)

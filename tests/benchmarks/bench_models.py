@@ -60,7 +60,7 @@ def main() -> int:
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         where = about()
-        plain = [{k: v for k, v in asdict(r).items() if k != "samples"} for r in results]
+        plain = [{k: v for k, v in asdict(r).items() if k != "outputs"} for r in results]
         (options.out / "results.json").write_text(json.dumps({"about": where, "results": plain}, indent=1) + "\n")
         (options.out / "results.txt").write_text(f"{json.dumps(where)}\n\n{table(results)}\n")
         picture(results, options.out / "results.png")

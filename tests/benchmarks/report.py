@@ -48,10 +48,15 @@ def picture(results: list[Result], path: Path) -> None:
     for k, engine in enumerate(engines):
         bars = [(i + k * height, times[*g, engine] / fastest[g]) for i, g in enumerate(groups) if (*g, engine) in times]
         axes.barh([y for y, _ in bars], [x for _, x in bars], height, label=engine)
-    axes.set_yticks([i + 0.4 for i in range(len(groups))], [f"{w}, {t} thread(s)" for w, t in groups])
-    axes.invert_yaxis()
-    axes.set_xlabel("median time, relative to the fastest engine (shorter is better)")
+    axes.set_yticks([i + 0.4 for i in range(len(groups))], [f"{w}, T={t}" for w, t in groups])
+    axes.set_ylim(len(groups), -0.3)
+    axes.set_xlabel("median time, relative to the fastest engine of T threads (shorter is better)")
     axes.set_xscale("log")
+    slowest = max(ms / fastest[w, t] for (w, t, _), ms in times.items())
+    ticks = [x for x in (1, 1.5, 2, 3, 5, 10, 20, 50, 100) if x < slowest * 1.5]
+    axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    axes.minorticks_off()
+    axes.grid(axis="x", alpha=0.3)
     axes.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=110)

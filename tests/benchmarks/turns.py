@@ -35,7 +35,7 @@ class Result:
     start_up_s: float = 0.0
     difference: float | None = None
     error: str = ""
-    samples: list[list[float]] = field(default_factory=list, repr=False)
+    outputs: list[dict] = field(default_factory=list, repr=False)
 
     def set_times(self, seconds: Sequence[float]) -> None:
         """Median and deciles of runs."""
@@ -63,7 +63,7 @@ class Worker:
         self.result.start_up_s = time.perf_counter() - start
         if answer:
             self.result.peak_mib = answer["peak_mib"]
-            self.result.samples = [o["sample"] for o in answer["outputs"]] if comparable(engine, workload) else []
+            self.result.outputs = answer["outputs"] if comparable(engine, workload) else []
 
     def _read(self) -> dict:
         assert self._process.stdout and self._process.stderr
@@ -95,12 +95,13 @@ class Worker:
 
 def compare(results: list[Result]) -> None:
     """Set each result's largest difference from the first engine's outputs, relative to their largest element."""
-    base = next((r.samples for r in results if r.samples), [])
+    base = next((r.outputs for r in results if r.outputs), [])
     for r in results:
-        for mine, other in zip(base, r.samples, strict=False):
-            size = max(1e-6, max(map(abs, mine), default=0.0))
+        for want, got in zip(base, r.outputs, strict=False):
+            mine, other = want["sample"], got["sample"]
             gap = max((abs(a - b) for a, b in zip(mine, other, strict=False)), default=0.0)
-            r.difference = max(r.difference or 0.0, gap / size if len(mine) == len(other) else float("inf"))
+            gap = gap / max(1e-6, want["largest"]) if len(mine) == len(other) else float("inf")
+            r.difference = max(r.difference or 0.0, gap)
 
 
 def measure(
