@@ -95,6 +95,13 @@ class SharedMethods(Operators):
 
     __slots__ = ()
 
+    def _apply(
+        self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
+    ) -> Any:
+        given = {param_name(slot): value for slot, value in inputs.items()}
+        result = _call(op_type)(**given, **attrs)
+        return getattr(result, param_name(slots[0])) if isinstance(result, tuple) else result
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -205,13 +212,6 @@ class TensorMethods(SharedMethods):
     def __rmatmul__(self, other: Any) -> Any:
         other = _array_operand(self, other)
         return other if other is NotImplemented else other @ self
-
-    def _apply(
-        self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
-    ) -> Any:
-        given = {param_name(slot): value for slot, value in inputs.items()}
-        result = _call(op_type)(**given, **attrs)
-        return getattr(result, param_name(slots[0])) if isinstance(result, tuple) else result
 
     # Indexing ---------------------------------------------------------------------------------------------------------
     def __getitem__(self, index: Any) -> Tensor:  # type: ignore[override]

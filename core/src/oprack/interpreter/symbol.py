@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.interpreter.methods import SharedMethods
 from oprack.layers.variable import Variable
 
@@ -12,11 +10,6 @@ class Symbol(SharedMethods, Variable):
     """A Variable with the methods of tensors."""
 
     __slots__ = ()
-
-    def _apply(
-        self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
-    ) -> Symbol:
-        return symbol(super(SharedMethods, self)._apply(op_type, inputs, attrs, slots))
 
     @property
     def requires_grad(self) -> bool:

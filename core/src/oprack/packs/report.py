@@ -136,6 +136,7 @@ _HOMES = {
     "initializer": "the usual ones are in the core, further ones in packs of their own",
     "metrics": "oprack-metric has the metrics",
     "nets": "oprack-nn has the usual groups of layers",
+    "nn": "oprack-nn has the usual modules",
 }
 
 
