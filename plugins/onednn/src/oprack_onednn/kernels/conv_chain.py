@@ -21,7 +21,7 @@ from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import plain_step, served, step
 
 # Bytes of the largest result in between that is computed at a time.
-_CACHE = 5 << 18
+_CACHE = 5 << 19
 # Rows that neighbouring parts both need may make it this much longer.
 _OVERLAP = 1.15
 
