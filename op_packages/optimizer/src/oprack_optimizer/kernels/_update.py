@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 from oprack.device import row_totals
 from oprack.types import FLOATS, HALF_FLOATS
 
 BOTH = ("cpu", "cuda")
 REALS = FLOATS | HALF_FLOATS
+# Elements that are updated at a time: what is read and written for them stays in a core's cache.
+BLOCK = 1 << 14
 
 
 def working(param, master, multi_precision):
@@ -47,3 +50,27 @@ def shrink(x, lr, l1, l2, xp):
     """Proximal step: sign(x) max(|x| - lr l1, 0) / (1 + lr l2)."""
     kind = x.dtype.type
     return xp.sign(x) * xp.maximum(abs(x) - lr * kind(l1), kind(0)) / (kind(1) + lr * kind(l2))
+
+
+def is_large(p):
+    """Whether a parameter is updated in blocks."""
+    return isinstance(p, np.ndarray) and p.size > BLOCK
+
+
+def by_blocks(update, given, count, out=None):
+    """`count` new arrays like the first one given, made block by block by update(given, made, work).
+
+    It gets rows of all arrays and writes to those of the new ones; work: memory of a block's size. out: the memory of
+    the first given array, when the first new one may take it.
+    """
+    first = given[0]
+    if out is not None and not (out.flags.c_contiguous and out.dtype == first.dtype and out.shape == first.shape):
+        out = None
+    made = [np.empty(first.shape, first.dtype) if out is None or i else out for i in range(count)]
+    sources = [np.ascontiguousarray(a).reshape(-1) for a in given]
+    targets, work = [a.reshape(-1) for a in made], np.empty(BLOCK, first.dtype)
+    for i in range(0, first.size, BLOCK):
+        rows = slice(i, i + BLOCK)
+        blocks = [a[rows] for a in targets]
+        update([a[rows] for a in sources], blocks, work[: blocks[0].size])
+    return tuple(made)

@@ -7,25 +7,22 @@ from oprack.device import row_totals
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
-from oprack_optimizer.kernels._update import BOTH, REALS, dense, number, rounded, scalar, working
-
-# Elements that are updated at a time: what is read and written for them stays in a core's cache.
-_BLOCK = 1 << 14
+from oprack_optimizer.kernels._update import BOTH, REALS, by_blocks, dense, is_large, number, rounded, scalar, working
 
 
-def step(p, grad, m1, m2, lr, b1pow, b2pow, beta1, beta2, epsilon, xp):
-    """(parameter, moment 1, moment 2) after one step. lr, b1pow, b2pow: 0-d arrays."""
+def step(p, grad, m1, m2, lr, b1pow, b2pow, beta1, beta2, epsilon, xp, out=None):
+    """(parameter, moment 1, moment 2) after one step. lr, b1pow, b2pow: 0-d arrays. out: memory that p may have."""
     kind = p.dtype.type
     g = grad.astype(p.dtype, copy=False)
     correction = xp.sqrt(kind(1) - b2pow)
     numbers = (kind(beta1), kind(1 - beta1), kind(beta2), kind(1 - beta2))
     numbers = (*numbers, kind(epsilon) * correction, lr * correction / (kind(1) - b1pow))
-    if xp is not np or p.size <= _BLOCK:
-        return _whole(p, g, m1, m2, *numbers, xp)
-    return _blockwise(p, g, m1, m2, *numbers)
+    if is_large(p):
+        return by_blocks(lambda *blocks: _update_block(*blocks, *numbers), (p, g, m1, m2), 3, out)
+    return _update_whole(p, g, m1, m2, *numbers, xp)
 
 
-def _whole(p, g, m1, m2, keep1, add1, keep2, add2, epsilon, rate, xp):
+def _update_whole(p, g, m1, m2, keep1, add1, keep2, add2, epsilon, rate, xp):
     new1 = m1 * keep1 + g * add1
     new2 = m2 * keep2 + g * g * add2
     divisor = xp.sqrt(new2)
@@ -33,27 +30,20 @@ def _whole(p, g, m1, m2, keep1, add1, keep2, add2, epsilon, rate, xp):
     return p - new1 / divisor * rate, new1, new2
 
 
-def _blockwise(p, g, m1, m2, keep1, add1, keep2, add2, epsilon, rate):
-    """The same operations in the same order, block by block."""
-    given = [np.ascontiguousarray(a).reshape(-1) for a in (p, g, m1, m2)]
-    made = [np.empty(p.shape, p.dtype) for _ in range(3)]
-    flat, scratch = [a.reshape(-1) for a in made], np.empty(_BLOCK, p.dtype)
-    for i in range(0, p.size, _BLOCK):
-        x, gradient, old1, old2 = (a[i : i + _BLOCK] for a in given)
-        new, new1, new2 = (a[i : i + _BLOCK] for a in flat)
-        work = scratch[: x.size]
-        np.multiply(old1, keep1, out=new1)
-        new1 += np.multiply(gradient, add1, out=work)
-        np.multiply(gradient, gradient, out=work)
-        work *= add2
-        np.multiply(old2, keep2, out=new2)
-        new2 += work
-        np.sqrt(new2, out=work)
-        work += epsilon
-        np.divide(new1, work, out=work)
-        work *= rate
-        np.subtract(x, work, out=new)
-    return tuple(made)
+def _update_block(given, made, work, keep1, add1, keep2, add2, epsilon, rate):
+    """The same operations in the same order."""
+    (p, g, m1, m2), (new, new1, new2) = given, made
+    np.multiply(m1, keep1, out=new1)
+    new1 += np.multiply(g, add1, out=work)
+    np.multiply(g, g, out=work)
+    work *= add2
+    np.multiply(m2, keep2, out=new2)
+    new2 += work
+    np.sqrt(new2, out=work)
+    work += epsilon
+    np.divide(new1, work, out=work)
+    work *= rate
+    np.subtract(p, work, out=new)
 
 
 def skipped(SkipUpdate, p, m1, m2, b1pow, b2pow, master):
@@ -91,7 +81,7 @@ def _update(param, grad, lr, m1, m2, b1pow, b2pow, master, rates, lazy, multi_pr
         else:
             new, new1, new2 = step(p, dense(grad, p.dtype, xp), m1, m2, *scalars, *rates, xp)
     else:
-        new, new1, new2 = step(p, grad, m1, m2, *scalars, *rates, xp)
+        new, new1, new2 = step(p, grad, m1, m2, *scalars, *rates, xp, out if p is param else None)
     out, new_master = rounded(new, param, master, multi_precision)
     return out, new1, new2, *powers(b1pow, b2pow, rates[0], rates[1], use_global), new_master
 
@@ -116,6 +106,7 @@ def adam(
     epsilon,
     multi_precision,
     use_global_beta_pow,
+    out=None,
     xp,
 ):
     same = skipped(SkipUpdate, Param, Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam)
@@ -123,7 +114,7 @@ def adam(
         return same
     rates = number(Beta1Tensor, beta1), number(Beta2Tensor, beta2), number(EpsilonTensor, epsilon)
     state = Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam
-    return _update(Param, Grad, LearningRate, *state, rates, False, multi_precision, use_global_beta_pow, xp)
+    return _update(Param, Grad, LearningRate, *state, rates, False, multi_precision, use_global_beta_pow, xp, out)
 
 
 @kernel("adam", place=BOTH, dtypes=REALS)

@@ -7,19 +7,35 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
-from oprack_optimizer.kernels._update import BOTH, REALS, dense, rounded, scalar, working
+from oprack_optimizer.kernels._update import BOTH, REALS, by_blocks, dense, is_large, rounded, scalar, working
 
 
-def step(p, grad, velocity, lr, mu, nesterov, method, coefficient, rescale):
-    """(parameter, velocity) after one step."""
+def step(p, grad, velocity, lr, mu, nesterov, method, coefficient, rescale, out=None):
+    """(parameter, velocity) after one step. out: memory that the parameter may have."""
     kind = p.dtype.type
     g = grad.astype(p.dtype, copy=False)
     if rescale != 1.0:
         g = g * kind(rescale)
     if method == "l2_decay":
         g = g + kind(coefficient) * p
+    if is_large(p):
+        return by_blocks(lambda *blocks: _update_block(*blocks, kind(mu), nesterov, lr), (p, g, velocity), 2, out)
     v = velocity * kind(mu) + g
     return p - (g + v * kind(mu) if nesterov else v) * lr, v
+
+
+def _update_block(given, made, work, mu, nesterov, lr):
+    """The same operations in the same order."""
+    (p, g, velocity), (new, v) = given, made
+    np.multiply(velocity, mu, out=v)
+    v += g
+    if nesterov:
+        np.multiply(v, mu, out=work)
+        np.add(g, work, out=work)
+        work *= lr
+    else:
+        np.multiply(v, lr, out=work)
+    np.subtract(p, work, out=new)
 
 
 @kernel("momentum", place=BOTH, dtypes=REALS)
@@ -36,12 +52,13 @@ def momentum(
     regularization_coeff,
     multi_precision,
     rescale_grad,
+    out=None,
 ):
     p = working(Param, MasterParam, multi_precision)
     rule = mu, use_nesterov, regularization_method, regularization_coeff, rescale_grad
-    new, v = step(p, Grad, Velocity, scalar(LearningRate, p.dtype), *rule)
-    out, master = rounded(new, Param, MasterParam, multi_precision)
-    return out, v, master
+    new, v = step(p, Grad, Velocity, scalar(LearningRate, p.dtype), *rule, out if p is Param else None)
+    new, master = rounded(new, Param, MasterParam, multi_precision)
+    return new, v, master
 
 
 @kernel("momentum", place=BOTH, dtypes=REALS)
