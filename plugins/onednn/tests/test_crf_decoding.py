@@ -52,6 +52,16 @@ def test_paths(monkeypatch, lengths, tags, ties):
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("lengths", [[9], [4, 40, 5, 0], list(range(30))], ids=str)
+def test_forbidden_transitions(monkeypatch, lengths):
+    """Scores of minus infinity, where some path is always left."""
+    emission, transition = scores(sum(lengths), 11), scores(13, 11)
+    forbidden = np.random.default_rng(0).random(transition.shape) < 0.5
+    forbidden[:, 0] = False
+    transition[forbidden] = -np.inf
+    np.testing.assert_array_equal(*both(monkeypatch, Context(lengths), emission, transition))
+
+
 def test_transitions_may_change_between_runs(monkeypatch):
     emission, transition = scores(40, 7), scores(9, 7)
     for sign in (1, -1):
