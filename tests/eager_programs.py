@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oprack import Program, Tensor
+from oprack.desc import OpDesc
 from oprack.interpreter.modes import current_mode
 from oprack.interpreter.op_expr import OpExpr
 from oprack.op.attrs import COMMON_ATTRS
@@ -13,11 +14,28 @@ from oprack.packs.manager import default_manager
 from oprack.types import EMPTY_VAR, AttrType
 
 
-def run_eagerly(program: Program, values: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Tensors by name after block 0 ran; ops that feed and fetch are left out."""
+class ExprAt(OpExpr):
+    """An op at its place in a program, by which random numbers are drawn."""
+
+    __slots__ = ("index",)
+
+    def desc(self, given: Sequence[bool]) -> OpDesc:
+        found = super().desc(given)
+        found.origin = self.index
+        return found
+
+
+def run_eagerly(
+    program: Program, values: Mapping[str, Tensor], exprs: dict[int, ExprAt] | None = None
+) -> dict[str, Any]:
+    """Tensors by name after block 0 ran; ops that feed and fetch are left out.
+
+    exprs: keeps the ops for the next call.
+    """
     found: dict[str, Any] = dict(values)
     manager = default_manager()
-    for op in program.global_block().ops:
+    exprs = {} if exprs is None else exprs
+    for index, op in enumerate(program.global_block().ops):
         if op.type in ("feed", "fetch"):
             continue
         info = manager.op_info(op.type)
@@ -31,7 +49,10 @@ def run_eagerly(program: Program, values: Mapping[str, Tensor]) -> dict[str, Any
         outputs = tuple(
             (s, tuple(n != EMPTY_VAR for n in op.outputs[s])) for s in info.proto.outputs if op.outputs.get(s)
         )
-        expr = OpExpr(info, info.checker.check(attrs), inputs, outputs, flat=True)
+        expr = exprs.get(index)
+        if expr is None:
+            expr = exprs[index] = ExprAt(info, info.checker.check(attrs), inputs, outputs, flat=True)
+            expr.index = index
         args = [None if n == EMPTY_VAR else found[n] for s, _ in inputs for n in op.inputs[s]]
         results = current_mode().interpreter.apply(expr, args)
         names = [n for s, _ in outputs for n in op.outputs[s]]

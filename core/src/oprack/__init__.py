@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from oprack import functional, initializer, layers, metrics, nets, nn, optimizer, packs
     from oprack.interpreter import (
         InputSpec,
+        Parameter,
         Tensor,
         autocast,
         enable_grad,
@@ -60,6 +61,7 @@ _SUBMODULES = ("functional", "initializer", "layers", "metrics", "nets", "nn", "
 _HOMES = {
     "oprack.interpreter": (
         "InputSpec",
+        "Parameter",
         "Tensor",
         "autocast",
         "enable_grad",
@@ -115,6 +117,7 @@ __all__ = [
     "PackInfo",
     "PackManager",
     "ParamAttr",
+    "Parameter",
     "Program",
     "Scope",
     "SelectedRows",

@@ -1,0 +1,110 @@
+"""The training examples, step by step as programs and eagerly, op by op: the same losses from the same seed."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import oprack
+import pytest
+from eager_programs import run_eagerly
+from oprack import LoDTensor, Parameter, to_tensor
+from oprack.interpreter.trace import RANDOM
+from test_examples import example
+
+STEPS = 4
+
+
+class _Stop(Exception):
+    pass
+
+
+class _Watch:
+    """What an example builds and feeds, taken down while it takes its first steps."""
+
+    def __init__(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch, out: Path) -> None:
+        import common
+        from oprack.optimizer import Optimizer
+
+        self.feeds: list[Any] = []
+        self.losses: list[float] = []
+        watch = self
+        minimize, train, start = Optimizer.minimize, common.Run.train, common.Run.__init__
+
+        def watched_minimize(optimizer: Any, loss: Any, *args: Any, **kwargs: Any) -> Any:
+            watch.forward = loss.program.clone()
+            watch.optimizer, watch.loss = optimizer, loss.name
+            return minimize(optimizer, loss, *args, **kwargs)
+
+        def watched_start(run: Any, *args: Any) -> None:
+            start(run, *args)
+            watch.random = run.executor.random.state()
+            watch.initial = {
+                v.name: np.array(run.scope.get_var(v.name).get().array)
+                for v in watch.forward.global_block().vars.values()
+                if v.persistable
+            }
+            watch.rate = copy.deepcopy(watch.optimizer.schedule)
+
+        def watched_train(run: Any, feed: Any, loss: Any) -> float:
+            if len(watch.feeds) == STEPS:
+                raise _Stop
+            watch.feeds.append(feed)
+            watch.losses.append(train(run, feed, loss))
+            return watch.losses[-1]
+
+        monkeypatch.setattr(Optimizer, "minimize", watched_minimize)
+        monkeypatch.setattr(common.Run, "__init__", watched_start)
+        monkeypatch.setattr(common.Run, "train", watched_train)
+        with pytest.raises(_Stop):
+            module.main(["--quick", "--epochs", "2", "--out", str(out)])
+
+
+def _parameters(watch: _Watch) -> dict[str, Any]:
+    """Eager parameters and running statistics, as the startup program filled them."""
+    found: dict[str, Any] = {}
+    for name, array in watch.initial.items():
+        var = watch.forward.global_block().var(name)
+        tensor = to_tensor(array, name=name)
+        if var.is_parameter and not var.stop_gradient:
+            parameter = Parameter()
+            parameter._value, parameter._kind, parameter._node = tensor._value, tensor._kind, None
+            parameter.name, parameter.requires_grad = name, True
+            info = watch.forward.parameters[name]
+            parameter.attr = oprack.ParamAttr(
+                name, learning_rate=info.learning_rate, regularizer=info.regularizer, need_clip=info.need_clip
+            )
+            tensor = parameter
+        found[name] = tensor
+    return found
+
+
+@pytest.mark.parametrize("name", ["train_digits", "train_sentiment", "train_tagger", "train_seq2seq"])
+def test_losses_are_those_of_the_program(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    watch = _Watch(example(name), monkeypatch, tmp_path)
+    state = _parameters(watch)
+    parameters = [p for p in state.values() if isinstance(p, Parameter)]
+    optimizer = copy.copy(watch.optimizer)
+    optimizer.forget_program()
+    optimizer.parameter_list = parameters
+    if watch.rate is not None:
+        optimizer._learning_rate = watch.rate
+    RANDOM.load_state(watch.random)
+    exprs: dict[int, Any] = {}
+    losses = []
+    for feed in watch.feeds:
+        given = {n: to_tensor(v) if isinstance(v, LoDTensor) else to_tensor(np.asarray(v)) for n, v in feed.items()}
+        found = run_eagerly(watch.forward, state | given, exprs)
+        loss = found[watch.loss]
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        if watch.rate is not None:
+            watch.rate.step()
+        state |= {n: found[n].detach() for n in state if not isinstance(state[n], Parameter)}
+        losses.append(float(loss))
+    np.testing.assert_allclose(losses, watch.losses, rtol=2e-4)
+    assert losses[-1] != losses[0]
