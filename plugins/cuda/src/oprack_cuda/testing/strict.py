@@ -56,6 +56,13 @@ class Pointer:
     ptr: int
 
 
+@dataclass(frozen=True)
+class Device:
+    """Where an array lies."""
+
+    id: int
+
+
 class Flags:
     """The flags that CuPy's arrays have."""
 
@@ -132,9 +139,16 @@ class StrictArray:
         LOG.wait("float(array)")
         return float(self._host)
 
-    def get(self) -> np.ndarray:
+    def get(self, stream: Any = None, order: str = "C", out: Any = None, blocking: bool = True) -> np.ndarray:
         LOG.wait("array.get()")
-        return self._host.copy()
+        if out is None:
+            return self._host.copy()
+        out[...] = self._host
+        return out
+
+    def set(self, arr: np.ndarray, stream: Any = None) -> None:
+        LOG.copy("array.set(host memory)")
+        self._host[...] = arr
 
     def item(self) -> Any:
         LOG.wait("array.item()")
@@ -164,6 +178,10 @@ class StrictArray:
     @property
     def data(self) -> Pointer:
         return Pointer(self._host.ctypes.data)
+
+    @property
+    def device(self) -> Device:
+        return Device(0)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
