@@ -9,7 +9,7 @@ from oprack.types import FLOATS, HALF_FLOATS
 BOTH = ("cpu", "cuda")
 REALS = FLOATS | HALF_FLOATS
 # Elements that are updated at a time: what is read and written for them stays in a core's cache.
-BLOCK = 1 << 14
+BLOCK = 1 << 17
 
 
 def working(param, master, multi_precision):
