@@ -8,7 +8,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -201,23 +200,23 @@ class Predictor:
             yield
             return
         with contextlib.ExitStack() as limits:
-            for library in self._executor.manager.libraries().values():
-                if not isinstance(library, Exception):
-                    limits.enter_context(library.limit_threads(threads))
-            if self._limit_numpy is not None:
-                limits.enter_context(self._limit_numpy(threads))
+            for limit in self._limits:
+                limits.enter_context(limit(threads))
             yield
 
     @functools.cached_property
-    def _limit_numpy(self) -> Callable[[int], contextlib.AbstractContextManager[Any]] | None:
-        """Limits the threads of NumPy's math library; None when it can't be. Looked for once: it takes long to miss."""
+    def _limits(self) -> list[Callable[[int], contextlib.AbstractContextManager[Any]]]:
+        """What limits threads, of NumPy and of kernel libraries; looked for once, since it takes long to miss."""
+        libraries = self._executor.manager.libraries().values()
+        found = [library.limit_threads for library in libraries if not isinstance(library, Exception)]
         try:
             import threadpoolctl
         except ImportError:
             reason = "for NumPy, it needs the package threadpoolctl (pip install it)"
             say_once("Config.set_cpu_math_library_num_threads", reason)
-            return None
-        return threadpoolctl.threadpool_limits  # type: ignore[no-any-return]
+        else:
+            found.append(threadpoolctl.threadpool_limits)
+        return found
 
     def register_output_hook(self, hook: Callable[[str, str, Tensor], None]) -> None:
         """Call hook(op type, variable, tensor) for every output of every op from now on."""
