@@ -112,6 +112,24 @@ def test_passes_on_a_model(name: str, request: pytest.FixtureRequest) -> None:
             np.testing.assert_array_equal(got.array, want.array)
 
 
+# Passes for maps of several resolutions, and how often they match.
+ONEDNN = {"onednn_upsampled_conv2d": 4, "onednn_pair_conv2d_transpose": 1}
+
+
+def test_passes_of_onednn_on_detection(request: pytest.FixtureRequest) -> None:
+    library = pytest.importorskip("oprack_onednn.library").LIBRARY
+    if not library.usable():
+        pytest.skip(f"oneDNN does not serve: {library.problem}")
+    model = load("det", request)
+    (want,) = model.outputs(model.program)
+    done = optimize(model.program.desc, model.scope, keep=model.fetch, passes=select_passes(), debug=True)
+    assert not [r.error for r in done.reports if r.error]
+    assert {r.name: r.matches for r in done.reports if r.name in ONEDNN} == ONEDNN
+    (got,) = Executor().run(done.program, model.feed, model.fetch, model.scope)
+    np.testing.assert_allclose(got, want.array, rtol=0, atol=2e-4)
+    assert not set(ONEDNN) & {p.name for p in select_passes(strict=True)}
+
+
 @pytest.mark.parametrize("name", list(MATCHES))
 def test_strict_passes_give_equal_bits(name: str, request: pytest.FixtureRequest) -> None:
     model = load(name, request)
