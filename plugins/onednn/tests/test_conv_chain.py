@@ -10,6 +10,7 @@ from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn import served
 from oprack_onednn.kernels import conv_chain
+from oprack_onednn.library import LIBRARY
 from oprack_onednn.plan import THREAD, Plan
 
 PASSES = ("onednn_fuse_conv2d", "onednn_chain_conv2d")
@@ -62,7 +63,8 @@ ODD = [layer(5, 3, pad=(0, 2, 1, 0)), layer(9, 2, 2, pad=0, act="sigmoid"), laye
 
 @pytest.fixture
 def parts(monkeypatch):
-    """Notes the parts of every plan; none is left from before."""
+    """Notes the parts of every plan of one thread; none is left from before."""
+    monkeypatch.setattr(LIBRARY, "num_threads", lambda: 1)
     THREAD.plans.clear()
     made, before = [], conv_chain.ChainPlan._parts
 

@@ -20,7 +20,7 @@ from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import plain_step, served, step
 
-# Bytes of the largest result in between that is computed at a time.
+# Bytes of the largest result in between that each thread computes at a time.
 _CACHE = 5 << 19
 # Rows that neighbouring parts both need may make it this much longer.
 _OVERLAP = 1.15
@@ -118,10 +118,11 @@ class ChainPlan(Planned):
     def _parts(self):
         n, _, height, _ = self.shape
         largest = 4 * max(math.prod(s[1:]) for s in self.shapes[1:-1])
-        if largest <= _CACHE:
-            images = max(_CACHE // largest, 1)
+        cache = _CACHE * (THREAD.limit or LIBRARY.num_threads())
+        if largest <= cache:
+            images = max(cache // largest, 1)
             return [_Part(i, min(images, n - i), 0, height) for i in range(0, n, images)]
-        rows = max(height * _CACHE // largest, 1)
+        rows = max(height * cache // largest, 1)
         while rows < height and self._needed(rows) * height > _OVERLAP * rows * self._needed(height):
             rows += 1
         rows = -(-height // -(-height // rows))  # about equal parts
