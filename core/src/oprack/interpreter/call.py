@@ -70,7 +70,7 @@ class OpFunction:
             if call is not None and None not in args:
                 if len(self.table) >= _EXPRS:
                     self.table.clear()
-                self.table[fast_key] = call
+                self.table[(mode, *fast_key[1:])] = call  # the first call of a thread comes without a mode
         return result
 
     def _in_place(self, asked: Any) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from oprack.errors import UnknownOpError
@@ -13,7 +13,10 @@ from oprack.interpreter.methods import made
 from oprack.interpreter.modes import current_or_none
 from oprack.interpreter.op_expr import attr_key
 from oprack.op import OpProto
+from oprack.op.proto import SlotProto
 from oprack.packs.manager import on_change
+
+_GIVEN = object()
 
 
 class UnknownFunctionError(UnknownOpError, AttributeError):
@@ -47,37 +50,66 @@ def _make(op: OpFunction) -> Callable[..., Any]:
     many = [s for s in needed if s.duplicable]
     heads = [p if s in needed else f"{p}=None" for p, s in zip(params, op.slots, strict=True)]
     heads = [h for h in heads if "=" not in h] + [h for h in heads if "=" in h]
-    absent = [s.param for s in op.slots if s not in needed]
-    kinds = [f"*[a._kind for a in {s.param}]" if s.duplicable else f"{s.param}._kind" for s in needed]
-    given = ", ".join(f"*{s.param}" if s.duplicable else s.param for s in needed)
-    lines = [f"def {op.type}({', '.join([*heads, '**attrs'])}):"]
-    key = f"mode(), {', '.join(kinds)}"
-    condition = " and ".join(f"{p} is None" for p in absent) or "True"
+    lines = [f"def {op.type}({', '.join([*heads, '**attrs'])}):", "    key = call = None"]
     if needed and len(many) <= 1:
-        lines += [
-            "    key = None",
-            f"    if {condition}:",
-            "        try:",
-            f"            key = ({key}, *attr_key(attrs)) if attrs else ({key})",
-            "            call = table.get(key)",
-            "        except (AttributeError, TypeError):",
-            "            key = call = None",
-            "        if call is not None:",
-            f"            return call({given})",
-        ]
-    else:
-        lines += ["    key = None"]
+        lines += _lookup(op, [s for s in op.slots if s not in needed])
     lines += [f"    return op(({', '.join(params)}{',' if params else ''}), attrs, key)"]
     source = "\n".join(lines) + "\n"
     filename = f"<oprack.functional.{op.type}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    names = {"mode": current_or_none, "table": op.table, "attr_key": attr_key, "op": op, "__name__": __name__}
+    names = {
+        "mode": current_or_none,
+        "table": op.table,
+        "attr_key": attr_key,
+        "given": _GIVEN,
+        "op": op,
+        "__name__": __name__,
+    }
     exec(compile(source, filename, "exec"), names)
     made: Any = names[op.type]
     made.__module__ = "oprack.functional"
     made.__doc__ = documentation(op.proto)
     made.__signature__ = signature(op.proto)
     return made  # type: ignore[no-any-return]
+
+
+def _lookup(op: OpFunction, optional: Sequence[SlotProto]) -> list[str]:
+    """Lines that find the generated function by mode, kinds and attributes, and call it.
+
+    A duplicable input that may be absent, when it is given, goes the long way.
+    """
+    absent = " and ".join(f"{s.param} is None" for s in optional)
+    kinds, given, filled, present = [], [], [], []
+    for s in op.slots:
+        name = s.param
+        if s.duplicable:
+            kinds.append(f"*[a._kind for a in {name}]") if s not in optional else None
+            given.append(f"*{name}") if s not in optional else None
+        elif s not in optional:
+            kinds.append(f"{name}._kind")
+            given.append(name)
+        if not (s.duplicable and s in optional):
+            maybe = f"None if {name} is None else {name}._kind"
+            filled.append(kinds[-1] if s not in optional else maybe)
+            present.append(given[-1] if s not in optional else name)
+    key, full = f"mode(), {', '.join(kinds)}", f"mode(), {', '.join(filled)}"
+    lists = " and ".join(f"{s.param} is None" for s in optional if s.duplicable)
+    lines = ["    try:"]
+    if absent:
+        lines += [f"        if {absent}:", f"            key = ({key}, *attr_key(attrs)) if attrs else ({key})"]
+        lines += [f"        elif {lists}:" if lists else "        else:"]
+        # optional inputs are told from attributes by the marker
+        lines += [f"            key = ({full}, given, *attr_key(attrs)) if attrs else ({full}, given)"]
+    else:
+        lines += [f"        key = ({key}, *attr_key(attrs)) if attrs else ({key})"]
+    lines += ["        call = table.get(key)", "    except (AttributeError, TypeError):", "        key = call = None"]
+    lines += ["    if call is not None:"]
+    if absent:
+        lines += [f"        if {absent}:", f"            return call({', '.join(given)})"]
+        lines += [f"        return call(*[a for a in ({', '.join(present)},) if a is not None])"]
+    else:
+        lines += [f"        return call({', '.join(given)})"]
+    return lines
 
 
 def shown_attrs(proto: OpProto) -> list[str]:

@@ -45,6 +45,24 @@ _BY_NUMBER: dict[str, tuple[Callable[[Any, float], Any], Callable[[Any, float], 
 }
 
 
+_COMPARED = ("lt", "le", "gt", "ge", "eq", "ne", "floordiv", "mod")
+_constants: dict[Any, Any] = {}
+
+
+def _constant_of(x: Any, number: float) -> Any:
+    """A tensor of one element, kept for the next time."""
+    from oprack.interpreter.tensor import to_tensor
+
+    key = (x._kind.dtype, x._kind.place, x.ndim > 0, repr(number))
+    found = _constants.get(key)
+    if found is None:
+        if len(_constants) >= 256:
+            _constants.clear()
+        array = np.full((1,) if x.ndim else (), number, x._kind.dtype)
+        found = _constants[key] = to_tensor(array, place=x.place)
+    return found
+
+
 def _operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`a op b` and `b op a`: at once for two tensors of one dtype, else as operators on Variables do it."""
     general = getattr(Operators, f"__{name}__")
@@ -58,6 +76,8 @@ def _operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[...
             return general(self, other) if found is NotImplemented else found
         if kind is not None and kind.dtype is self._kind.dtype:
             return (made.get(op_type) or _call(op_type))(self, other)
+        if kind is None and type(other) in (float, int) and self._kind.differentiable and name in _COMPARED:
+            return (made.get(op_type) or _call(op_type))(self, _constant_of(self, float(other)))
         if kind is None and not isinstance(other, _NUMBERS):
             other = _array_operand(self, other)
             if other is NotImplemented:
