@@ -108,3 +108,16 @@ def test_losses_are_those_of_the_program(name: str, monkeypatch: pytest.MonkeyPa
         losses.append(float(loss))
     np.testing.assert_allclose(losses, watch.losses, rtol=2e-4)
     assert losses[-1] != losses[0]
+
+
+def test_the_eager_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It learns, its model answers as a program, and jit changes no number."""
+    example("train_digits")
+    import train_digits_eager
+
+    printed = []
+    for more in ([], ["--jit"]):
+        assert train_digits_eager.main(["--quick", "--epochs", "2", "--out", str(tmp_path), *more]) == 0
+        printed.append([line for line in capsys.readouterr().out.splitlines() if "processor time" not in line])
+    assert printed[0] == printed[1] and printed[0][-1].startswith("the saved model reads")
+    assert float(printed[0][1].split()[-1]) > 0.4

@@ -1,7 +1,7 @@
 """Every installed op as a function: `oprack.functional.relu(x)`.
 
 Inputs go in slot order, attributes as keywords; see `help(oprack.functional.relu)`. With tensors a call runs now, with
-Variables of a program it appends an op to that program.
+Variables of a program it appends an op to that program. Python's keywords take an underscore: `assert_`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from typing import Any
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'oprack.functional' has no attribute {name!r}")
+    from keyword import iskeyword
+
     from oprack.interpreter.functions import function
 
-    return function(name)
+    return function(name[:-1] if name.endswith("_") and iskeyword(name[:-1]) else name)
 
 
 def __dir__() -> list[str]:
+    from oprack.op import param_name
     from oprack.packs.manager import default_manager
 
-    return default_manager().op_types()
+    return [param_name(op_type) for op_type in default_manager().op_types()]

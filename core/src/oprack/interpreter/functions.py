@@ -12,7 +12,7 @@ from oprack.interpreter.call import OpFunction, forget, op_function
 from oprack.interpreter.methods import made
 from oprack.interpreter.modes import current_or_none
 from oprack.interpreter.op_expr import attr_key
-from oprack.op import OpProto
+from oprack.op import OpProto, param_name
 from oprack.op.proto import SlotProto
 from oprack.packs.manager import on_change
 
@@ -50,7 +50,8 @@ def _make(op: OpFunction) -> Callable[..., Any]:
     many = [s for s in needed if s.duplicable]
     heads = [p if s in needed else f"{p}=None" for p, s in zip(params, op.slots, strict=True)]
     heads = [h for h in heads if "=" not in h] + [h for h in heads if "=" in h]
-    lines = [f"def {op.type}({', '.join([*heads, '**attrs'])}):", "    key = call = None"]
+    name = param_name(op.type)
+    lines = [f"def {name}({', '.join([*heads, '**attrs'])}):", "    key = call = None"]
     if needed and len(many) <= 1:
         lines += _lookup(op, [s for s in op.slots if s not in needed])
     lines += [f"    return op(({', '.join(params)}{',' if params else ''}), attrs, key)"]
@@ -66,7 +67,7 @@ def _make(op: OpFunction) -> Callable[..., Any]:
         "__name__": __name__,
     }
     exec(compile(source, filename, "exec"), names)
-    made: Any = names[op.type]
+    made: Any = names[name]
     made.__module__ = "oprack.functional"
     made.__doc__ = documentation(op.proto)
     made.__signature__ = signature(op.proto)

@@ -43,7 +43,9 @@ class LazyInterpreter:
             for slot, wanted in expr.outputs
             if slot not in written
         }
-        helper.append_op(expr.type, inputs, outputs, expr.attrs)
+        op = helper.append_op(expr.type, inputs, outputs, expr.attrs)
+        if capture.get() is not None:
+            op.origin = 0  # random ops draw by their type, in the order of the calls, as eager ones do
         for slot, made in outputs.items():
             for v in made if slot not in written else ():
                 v.stop_gradient = v.stop_gradient or stop

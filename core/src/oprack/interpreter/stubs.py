@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import keyword
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oprack.errors import OprackError
 from oprack.interpreter.functions import documentation, signature
-from oprack.op import OpProto
+from oprack.op import OpProto, param_name
 from oprack.packs.manager import default_manager
 from oprack.types import AttrType
 
@@ -47,7 +46,7 @@ def stubs(op_types: Iterable[str] | None = None) -> str:
             proto = manager.op_info(op_type).proto
         except OprackError:
             continue
-        if op_type.isidentifier() and not keyword.iskeyword(op_type):
+        if op_type.isidentifier():
             parts.append("\n".join(_function(proto)) + "\n")
     return "\n".join(parts)
 
@@ -70,7 +69,7 @@ def _function(proto: OpProto) -> Iterator[str]:
         if p.default is None and text != "Any":
             text = f"{text} | None"
         texts.append(f"{p.name}: {text}{_default(p.default)}")
-    yield f"def {proto.type}({', '.join(texts)}) -> {_result(proto)}:"
+    yield f"def {param_name(proto.type)}({', '.join(texts)}) -> {_result(proto)}:"
     doc = documentation(proto).replace("\\", "\\\\").replace('"""', "'''").rstrip()
     lines = doc.splitlines() or [proto.type]
     yield f'    """{lines[0]}'

@@ -34,7 +34,7 @@ def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
             array = np.asarray(value)
             if array.dtype.name == "bfloat16":
                 bits[name] = "bfloat16"
-                array = array.view(np.uint16)
+                array = array.view(np.int16)
             arrays[name] = array
         else:
             other[name] = value
