@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import oprack
 import pytest
@@ -231,3 +233,23 @@ def test_in_a_predictor(tmp_path):
         (want,) = oprack.Executor().run(program, feeds, case.fetches(), scope)
         (got,) = predictor.run(list(feeds.values()))
         np.testing.assert_allclose(got, want, **CLOSE)
+
+
+def test_in_threads(tmp_path):
+    """Clones share parameters, but not the weights of an image."""
+    case = pyramid(2, conv_bias=True)
+    program, scope = case.build()
+    save_inference_model(tmp_path / "model", program, list(case.feeds), case.fetches(), scope)
+    predictor = create_predictor(Config(str(tmp_path / "model.pdmodel"), str(tmp_path / "model.pdiparams")))
+
+    def work(seed):
+        clone = predictor.clone()
+        for i in range(8):
+            feeds = {k: normal(*v.shape, seed=seed + 10 * i) for k, v in case.feeds.items()}
+            (want,) = oprack.Executor().run(program, feeds, case.fetches(), scope)
+            (got,) = clone.run(list(feeds.values()))
+            np.testing.assert_allclose(got, want, **CLOSE)
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))

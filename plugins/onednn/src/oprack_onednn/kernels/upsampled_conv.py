@@ -72,10 +72,12 @@ class Maps:
 
 
 class _Weigher:
-    """Weights of one map for an image: what does not depend on the image, times what does."""
+    """Weights of one map for an image: what does not depend on the image, times what does; for images of any size."""
 
-    def __init__(self, stage, source, rows, project, shift, keep):
-        self.rows, self.weighted = rows, np.empty((len(rows), source.columns), FLOAT)
+    def __init__(self, stage, source, parameters, keep):
+        self.parameters = w, project, shift = parameters
+        self.rows = _rows_of(w, source)
+        self.weighted = np.empty((len(self.rows), source.columns), FLOAT)
         if project is None:
             self.base, self.second = None, np.empty(source.channels, FLOAT)
         else:
@@ -93,22 +95,32 @@ class _Weigher:
         self.run()
 
 
-class Bound:
-    """A plan with the parameters of an op. keep: they are constant, so their addresses are set once."""
+def _rows_of(w, source):
+    return EXPANDED.get(w, source.factor) if source.constant else expanded(w, source.factor)
 
-    def __init__(self, plan, maps, keep):
-        self.plan, self.parameters = plan, maps.parameters
-        self.weighers, addresses = {}, {}
-        for i, (w, source) in enumerate(zip(maps.ws, plan.sources, strict=True)):
-            rows = EXPANDED.get(w, source.factor) if source.constant else expanded(w, source.factor)
+
+class Bound:
+    """A plan with the parameters of an op. keep: they are constant, so their addresses are set once.
+
+    weighers: those that the op has for other shapes, by thread and map; new ones are added.
+    """
+
+    def __init__(self, plan, maps, keep, weighers):
+        self.plan, self.parameters, self.bias = plan, maps.parameters, maps.bias
+        self.weighers, self.rows, addresses = {}, [], {}
+        for i, source in enumerate(plan.sources):
             if source.kind:
-                found = _Weigher(plan.weigh[i], source, rows, maps.projects[i], maps.shifts[i], keep)
+                parameters = (maps.ws[i], maps.projects[i], maps.shifts[i])
+                found = weighers.get((THREAD.setting, i))
+                if found is None or any(a is not b for a, b in zip(found.parameters, parameters, strict=True)):
+                    found = weighers[THREAD.setting, i] = _Weigher(plan.weigh[i], source, parameters, keep)
                 self.weighers[i] = found
                 rows = found.weighted
+            else:
+                rows = _rows_of(maps.ws[i], source)
             addresses["rows", i] = address(rows)
             addresses |= {key: p.address(rows) for key, p in plan.packed.items() if key[1] == i}
-            self.kept = (*getattr(self, "kept", ()), rows)
-        self.bias = maps.bias
+            self.rows.append(rows)  # kept for their addresses
         self.tiles = {count: np.empty((count, plan.k), FLOAT) for count in plan.tiled}
         addresses |= {("bias", count): address(tile) for count, tile in self.tiles.items()}
         if not plan.shifted:
@@ -163,18 +175,19 @@ class Bound:
 def _run(attrs, *arrays):
     maps = Maps(attrs, *arrays)
     plan = maps.plan(attrs["post_ops"]) if LIBRARY.usable() else None
-    return by_steps(maps, attrs["post_ops"], step) if plan is None else Bound(plan, maps, False).run(maps)
+    return by_steps(maps, attrs["post_ops"], step) if plan is None else Bound(plan, maps, False, {}).run(maps)
 
 
 def _prepare(call):
-    attrs, entries = call.attrs, {}
+    attrs, entries, weighers = call.attrs, {}, {}
 
     def enter(key, maps):
         if len(entries) >= _SHAPES:
             entries.clear()
+            weighers.clear()
         plan = maps.plan(attrs["post_ops"])
         constant = plan is not None and all(is_constant(p) for p in maps.parameters)
-        bound = entries[key] = Bound(plan, maps, True) if constant else None
+        bound = entries[key] = Bound(plan, maps, True, weighers) if constant else None
         return bound
 
     def run(*arrays):
