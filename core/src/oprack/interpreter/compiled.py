@@ -10,16 +10,14 @@ from typing import Any
 from oprack.autodiff import gradients
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.custom import CustomPlan, record
-from oprack.interpreter.devices import context
+from oprack.interpreter.devices import context, executor
 from oprack.interpreter.kinds import kind_of_value
 from oprack.interpreter.modes import current_mode
 from oprack.interpreter.module import Module
 from oprack.interpreter.tensor import Tensor, new_tensor, to_tensor
-from oprack.interpreter.trace import RANDOM
 from oprack.interpreter.traced import InputSpec, TracedProgram, filled, to_program
 from oprack.layers.variable import Variable
 from oprack.program import Program
-from oprack.runtime import Executor
 from oprack.runtime.prepared import PreparedProgram
 from oprack.tensor import LoDTensor, Place, Scope, SelectedRows
 from oprack.types import GRAD_SUFFIX
@@ -35,8 +33,7 @@ class Compiled:
 
     def __init__(self, traced: TracedProgram, place: Place, wrt: Sequence[str], name: str) -> None:
         self.traced, self.place, self.wrt, self.name = traced, place, list(wrt), name
-        self._executor = Executor(place)
-        self._executor.random = RANDOM
+        self._executor = executor(place)
         forward = traced.program
         block = forward.global_block()
         self.cotangents: list[str] = []

@@ -6,7 +6,11 @@ from typing import Any
 
 from oprack.device import DeviceContext, DeviceContextPool
 from oprack.packs.manager import PackManager, default_manager
+from oprack.runtime import Executor, RandomState
 from oprack.tensor import Place
+
+RANDOM = RandomState()
+"""State of the random numbers of eager calls; `oprack.seed` sets it."""
 
 _pool: tuple[PackManager, DeviceContextPool] | None = None
 
@@ -18,6 +22,13 @@ def pool() -> DeviceContextPool:
     if _pool is None or _pool[0] is not manager:
         _pool = (manager, DeviceContextPool(manager.place_factory))
     return _pool[1]
+
+
+def executor(place: Place, prepared: bool = True) -> Executor:
+    """An executor that shares streams and random numbers with eager calls."""
+    found = Executor(place, prepared=prepared)
+    found.pool, found.random = pool(), RANDOM
+    return found
 
 
 def filled_array(shape: tuple[int, ...], dtype: Any, place: Place, value: float) -> Any:

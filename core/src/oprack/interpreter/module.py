@@ -9,16 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, NotFoundError
-from oprack.interpreter.devices import context
+from oprack.interpreter.devices import context, executor
 from oprack.interpreter.kinds import CPU, kind
 from oprack.interpreter.tensor import Tensor, to_tensor
-from oprack.interpreter.trace import RANDOM
 from oprack.layers import unique_name
 from oprack.layers.initializer import Constant, Initializer, Xavier
 from oprack.layers.param_attr import ParamAttr
 from oprack.layers.variable import Variable
 from oprack.program import Program
-from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, Place, Scope, numpy_dtype
 from oprack.types import dtype_name
 
@@ -44,9 +42,8 @@ def filled(initializer: Initializer, shape: Sequence[int], dtype: str, name: str
     block = program.global_block()
     var = Variable(program, block, block.create_var(name, dtype=dtype, shape=tuple(shape), persistable=True))
     initializer(var)
-    executor, scope = Executor(place, prepared=False), Scope()
-    executor.random = RANDOM
-    executor.run(program, scope=scope)
+    scope = Scope()
+    executor(place, prepared=False).run(program, scope=scope)
     return scope.get_var(name).get().array
 
 

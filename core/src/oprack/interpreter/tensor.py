@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
+from oprack.interpreter.conversions import Conversions
+from oprack.interpreter.devices import context
 from oprack.interpreter.kinds import CPU, Kind, dense_array, kind, kind_of_value
-from oprack.interpreter.methods import TensorMethods
 from oprack.interpreter.node import Leaf, split_edge
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, SelectedRows, check_lod, numpy_dtype
 
@@ -23,7 +24,7 @@ class Memory:
         self.version, self.writer = 0, ""
 
 
-class Tensor(TensorMethods):
+class Tensor(Conversions):
     """An array, sparse rows or an array of tensors, at a place, with LoD and gradient. Made by `oprack.to_tensor`.
 
     Operators, indexing and methods are calls of ops, which are recorded when a tensor among their arguments has
@@ -208,81 +209,17 @@ class Tensor(TensorMethods):
 
         Raises InvalidArgumentError for another shape.
         """
-        array = value._value if isinstance(value, Tensor) else value.array if isinstance(value, LoDTensor) else value
-        source = np.asarray(array) if self._kind.place == CPU else array
+        source = to_tensor(value, dtype=self.dtype, place=self.place)._value
         if tuple(source.shape) != self.shape:
             raise InvalidArgumentError(
                 f"set_value: {self.describe()} can't hold an array of shape {list(source.shape)}; expected its own"
             )
-        if getattr(getattr(self._value, "flags", None), "writeable", True):
-            self._value[...] = source
+        fresh = source
+        if self._kind.place != CPU or self._value.flags.writeable:
+            with context(self._kind.place).activate():
+                self._value[...] = source
             fresh = self._value
-        else:
-            fresh = source.astype(self._value.dtype)
         self._overwrite(fresh, None, "set_value")
-
-    # Python and other libraries ---------------------------------------------------------------------------------------
-    def _host(self) -> np.ndarray:
-        if self._kind.container is not LoDTensor:
-            if self.is_sparse:
-                return np.asarray(self._value.to_dense())
-            raise InvalidArgumentError(f"{self.describe()} is no array; use its elements")
-        return self._value.get() if hasattr(self._value, "get") else self._value  # type: ignore[no-any-return]
-
-    def numpy(self) -> np.ndarray:
-        """A copy in host memory; of sparse rows the dense matrix."""
-        return np.array(self._host())
-
-    def item(self) -> Any:
-        """The only element as a Python number. Raises InvalidArgumentError when there are more."""
-        if self.size != 1:
-            raise InvalidArgumentError(f"item: {self.describe()} has {self.size} elements; expected one")
-        return self._host().item()
-
-    def tolist(self) -> Any:
-        return self._host().tolist()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if copy or (dtype is not None and np.dtype(dtype) != self._kind.dtype):
-            return np.array(self._host(), dtype=dtype)
-        view = self._host().view()
-        view.flags.writeable = False  # a write would pass by what was recorded
-        return view
-
-    __array_priority__ = 1000  # an operator with an array on its left is this class's
-
-    def __dlpack__(self, **options: Any) -> Any:
-        """The memory for another library, which should not write to it while something is recorded."""
-        return self._value.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> Any:
-        return self._value.__dlpack_device__()
-
-    @property
-    def __cuda_array_interface__(self) -> Any:
-        return self._value.__cuda_array_interface__
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __index__(self) -> int:
-        if self._kind.dtype.kind not in "iu":
-            raise TypeError(f"{self.describe()} is no integer")
-        return int(self.item())
-
-    def __bool__(self) -> bool:  # type: ignore[override]
-        return bool(self.item())
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError(f"len() of {self.describe()}, which has no dims")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Tensor]:  # type: ignore[override]
-        return (self[i] for i in range(len(self)))
 
     def describe(self) -> str:
         """ "tensor 'w' float32[2, 3]"."""
@@ -381,6 +318,4 @@ def _moved(array: Any, source: Place, place: Place) -> Any:
     """The array at another place; a copy also when it is there already."""
     if source == place:
         return array.copy(order="C")
-    from oprack.interpreter.devices import context
-
     return context(place).from_host(context(source).to_host(array))

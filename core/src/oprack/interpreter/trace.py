@@ -9,7 +9,7 @@ import numpy as np
 
 from oprack.desc import ProgramDesc
 from oprack.errors import InvalidArgumentError, OprackError
-from oprack.interpreter.devices import context, pool
+from oprack.interpreter.devices import RANDOM, context, pool
 from oprack.interpreter.kinds import CPU, Kind, kind_of_value
 from oprack.interpreter.op_expr import OpExpr
 from oprack.layers.append import errors_at_user_line
@@ -18,16 +18,12 @@ from oprack.packs.manager import default_manager
 from oprack.runtime.kernel_operator import OperatorWithKernel, create_operator
 from oprack.runtime.plan.record import OpRecord
 from oprack.runtime.prepared import PreparedProgram
-from oprack.runtime.random import RandomState
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
 from oprack.types import EMPTY_VAR, AttrType, VarType, dtype_enum
 
 if TYPE_CHECKING:
     from oprack.interpreter.tensor import Tensor
-
-RANDOM = RandomState()
-"""State of the random numbers of eager calls; `oprack.seed` sets it."""
 
 
 def seed(value: int) -> None:

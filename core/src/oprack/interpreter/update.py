@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
+from oprack.interpreter.devices import context, executor
 from oprack.interpreter.kinds import CPU
 from oprack.interpreter.tensor import Tensor
 from oprack.layers import unique_name
@@ -60,8 +61,8 @@ class Updates:
         if found is None:
             found = self._programs[key] = self._build(chosen, place)
         program, rate, _ = found
-        executor = self._executor(place)
-        prepared = executor.prepare(program.desc)
+        runner = self._executor(place)
+        prepared = runner.prepare(program.desc)
         scope = self.scope.new_scope()
         try:
             prepared.block(0).create_variables(scope)
@@ -71,7 +72,7 @@ class Updates:
                 scope.var(f"{p.name}{GRAD_SUFFIX}").value = p._grad.value
             if rate is not None:
                 self._set_rate(rate, place)
-            executor.run_prepared(prepared, scope, keep=())
+            runner.run_prepared(prepared, scope, keep=())
             for p in chosen:
                 value = self.scope.get_var(str(p.name)).get()
                 p._overwrite(value.array, None, f"{type(self._optimizer).__name__}.step")
@@ -86,7 +87,7 @@ class Updates:
     def _executor(self, place: Place) -> Executor:
         found = self._executors.get(place)
         if found is None:
-            found = self._executors[place] = Executor(place)
+            found = self._executors[place] = executor(place)
         return found
 
     def _set_rate(self, rate: Variable, place: Place) -> None:
@@ -164,6 +165,4 @@ class Updates:
 
 
 def _host(value: LoDTensor) -> Any:
-    from oprack.interpreter.devices import context
-
     return context(value.place).to_host(value.array).copy()

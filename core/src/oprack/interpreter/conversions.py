@@ -1,0 +1,136 @@
+"""Tensors as Python numbers, as NumPy arrays, and as memory of other libraries, and at other places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError
+from oprack.interpreter.devices import context
+from oprack.interpreter.kinds import CPU, Kind, kind
+from oprack.interpreter.methods import TensorMethods
+from oprack.tensor import CUDAPlace, LoDTensor, Place
+
+if TYPE_CHECKING:
+    from oprack.interpreter.tensor import Tensor
+
+
+class Conversions(TensorMethods):
+    """Base of Tensor."""
+
+    __slots__ = ()
+    _value: Any
+    _kind: Kind
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Dims."""
+        raise NotImplementedError(f"{type(self).__name__} must define shape")
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        raise NotImplementedError(f"{type(self).__name__} must define size")
+
+    def describe(self) -> str:
+        """The tensor in words."""
+        raise NotImplementedError(f"{type(self).__name__} must define describe")
+
+    def _host(self) -> np.ndarray:
+        if self._kind.container is not LoDTensor:
+            if self.is_sparse:
+                return np.asarray(self._value.to_dense())
+            raise InvalidArgumentError(f"{self.describe()} is no array; use its elements")
+        if self._kind.place == CPU:
+            return self._value  # type: ignore[no-any-return]
+        return context(self._kind.place).to_host(self._value)
+
+    def numpy(self) -> np.ndarray:
+        """A copy in host memory; of sparse rows the dense matrix."""
+        return np.array(self._host())
+
+    def item(self) -> Any:
+        """The only element as a Python number. Raises InvalidArgumentError when there are more."""
+        if self.size != 1:
+            raise InvalidArgumentError(f"item: {self.describe()} has {self.size} elements; expected one")
+        return self._host().item()
+
+    def tolist(self) -> Any:
+        return self._host().tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy or (dtype is not None and np.dtype(dtype) != self._kind.dtype):
+            return np.array(self._host(), dtype=dtype)
+        view = self._host().view()
+        view.flags.writeable = False  # a write would pass by what was recorded
+        return view
+
+    __array_priority__ = 1000  # an operator with an array on its left is this class's
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory for another library, which should not write to it while something is recorded."""
+        return self._value.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._value.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        return self._value.__cuda_array_interface__
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self._kind.dtype.kind not in "iu":
+            raise TypeError(f"{self.describe()} is no integer")
+        return int(self.item())
+
+    def __bool__(self) -> bool:  # type: ignore[override]
+        return bool(self.item())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"len() of {self.describe()}, which has no dims")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:  # type: ignore[override]
+        return (self[i] for i in range(len(self)))
+
+    # Places -----------------------------------------------------------------------------------------------------------
+    def to(self, place: Place) -> Tensor:
+        """The tensor at a place; itself when it is there. Gradients flow back to where it was."""
+        x: Any = self
+        if x.place == place:
+            return x  # type: ignore[no-any-return]
+        found = _moved(x, place)
+        if x.requires_grad:
+            from oprack.interpreter.custom import CustomPlan, record
+            from oprack.interpreter.modes import is_grad_enabled
+
+            if is_grad_enabled():
+                plan = CustomPlan("Tensor.to", 1, lambda home, gradients: [_moved(gradients[0], home)])
+                record(plan, [x], [found], x.place)
+        return found
+
+    def cpu(self) -> Tensor:
+        """The tensor in host memory."""
+        return self.to(CPU)
+
+    def cuda(self, device_id: int = 0) -> Tensor:
+        """The tensor on a GPU. Raises NotFoundError when no plugin serves GPUs."""
+        return self.to(CUDAPlace(device_id))
+
+
+def _moved(x: Any, place: Place) -> Tensor:
+    from oprack.interpreter.tensor import new_tensor
+
+    if x._kind.container is not LoDTensor:
+        raise InvalidArgumentError(f"{x.describe()} can't be moved to {place!r}; expected a dense tensor")
+    array = context(place).from_host(context(x.place).to_host(x._value))
+    return new_tensor(array, kind(LoDTensor, x._kind.dtype, place, x._kind.lod_level), x._lod)
