@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import oprack
 import pytest
 from oprack import Executor, PackManager, Program, Scope, inference, unique_name
 from oprack.cli.main import COMMANDS
@@ -45,6 +46,19 @@ def test_the_predictor_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"image": np.load(folder / "in_0.npy"), "feed_rest": feed_rest}
     exec(code, names)
     assert np.isfinite(names["answer"]).all() and names["answer"].size
+
+
+def test_the_eager_training_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (snippet,) = [s for s in SNIPPETS if "backward()" in s]
+    monkeypatch.chdir(tmp_path)
+    oprack.seed(0)
+    names: dict[str, object] = {}
+    with unique_name.guard():
+        exec(snippet, names)
+    assert float(names["loss"]) < 0.3
+    predictor = inference.create_predictor(inference.Config("eager.pdmodel", "eager.pdiparams"))
+    (classes,) = predictor.run([np.float32([[1, 1, 1, 1], [-1, -1, -1, 0]])])
+    assert classes.argmax(axis=1).tolist() == [1, 0]
 
 
 def test_the_training_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from oprack import functional, initializer, layers, metrics, nets, nn, optimizer, packs
+    from oprack import functional, inference, initializer, io, layers, metrics, nets, nn, optimizer, packs
     from oprack.interpreter import (
         InputSpec,
         Parameter,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     )
 
 # Modules; packs() can be called as well
-_SUBMODULES = ("functional", "initializer", "layers", "metrics", "nets", "nn", "optimizer", "packs")
+_SUBMODULES = ("functional", "inference", "initializer", "io", "layers", "metrics", "nets", "nn", "optimizer", "packs")
 _HOMES = {
     "oprack.interpreter": (
         "InputSpec",
@@ -136,7 +136,9 @@ __all__ = [
     "gradients",
     "hookimpl",
     "hookspec",
+    "inference",
     "initializer",
+    "io",
     "is_grad_enabled",
     "jit",
     "layers",
