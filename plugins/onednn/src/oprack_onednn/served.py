@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import numpy as np
@@ -96,11 +96,16 @@ def step(op_type: str, arrays: dict[str, Any], ctx: Any) -> Any:
     function = _served.get(op_type)
     if function is None:
         return plain_step(op_type, arrays, ctx)
-    parameters = inspect.signature(function).parameters
+    parameters = _parameters(function)
     attrs = {name: ctx.attrs[name] for name in parameters if name in ctx.attrs}
     first, *_ = parameters
     others = {name: value for name, value in arrays.items() if name != first}
     return function(arrays[first], **others, **attrs, ctx=ctx)
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
 
 
 def plain_kernel(op_type: str, names: tuple[str, ...]) -> PlainKernel:

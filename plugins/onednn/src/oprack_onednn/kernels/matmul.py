@@ -197,13 +197,16 @@ def _find_fused(x, y, bias, residual, rows, swapped, post_ops):
     shape = (*x.shape[:rows], y.shape[1])
     seen = rows_of(x, rows)
     added = None if residual is None else rows_of(residual)
-    if seen is None or not x.size or seen[0] * y.size < Limits.product or not y.flags.c_contiguous:
+    if seen is None or not x.size or not y.flags.c_contiguous:
         return None
+    constant = is_constant(y)
+    if not constant and seen[0] * y.size < Limits.product:
+        return None  # packed once, a small product and what follows it is faster here, too
     if (bias is not None and not bias.flags.c_contiguous) or (residual is not None and residual.shape != shape):
         return None
     if seen[1] != y.shape[0] or (residual is not None and added is None):
         return None
-    key = (shape, seen[0], seen[2], y.shape, element_strides(y), is_constant(y), bias is not None, added, post_ops)
+    key = (shape, seen[0], seen[2], y.shape, element_strides(y), constant, bias is not None, added, post_ops)
     return THREAD.plan(("fused", *key), FusedPlan, *key)
 
 
