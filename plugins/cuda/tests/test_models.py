@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import oprack
 import pytest
-from oprack.io import load_inference_model
+from oprack.io import load_checkpoint, load_inference_model, save_checkpoint
 from oprack_cuda.testing import StrictArray, strict_executor
 
 MODELS = Path(__file__).parents[3] / "tests/data/small_models"
@@ -44,3 +44,48 @@ def test_report_of_a_machine(tmp_path: Path, emulated: None) -> None:
     }
     assert report["conformance"]["all"]["passed"] > 10 and report["recorded"]["differ"] == {}
     assert "| gelu | " in (tmp_path / "report.md").read_text("utf-8")
+
+
+def _training() -> tuple[Any, Any, Any]:
+    """A small classifier with its startup program and loss."""
+    main, startup = oprack.Program(), oprack.Program()
+    with oprack.program_guard(main, startup):
+        x, label = oprack.layers.data("x", [None, 4]), oprack.layers.data("label", [None, 1], dtype="int64")
+        constant = oprack.initializer.Constant
+        hidden = oprack.layers.fc(x, 8, act="tanh", param_attr=oprack.ParamAttr(initializer=constant(0.1)))
+        hidden = oprack.layers.batch_norm(hidden)
+        weights = oprack.ParamAttr(initializer=oprack.initializer.Normal(seed=7))
+        loss = oprack.layers.mean(
+            oprack.layers.softmax_with_cross_entropy(oprack.layers.fc(hidden, 3, param_attr=weights), label)
+        )
+        oprack.optimizer.Adam(0.1).minimize(loss)
+    return main, startup, loss
+
+
+def _losses(executor: Any, steps: int, startup: Any, main: Any, loss: Any, scope: Any) -> list[float]:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((32, 4)).astype(np.float32)
+    feed = {"x": x, "label": x[:, :3].argmax(axis=1).reshape(-1, 1)}
+    if startup is not None:
+        executor.run(startup, {}, [], scope)
+    return [float(executor.run(main, feed, [loss], scope)[0]) for _ in range(steps)]
+
+
+def test_training_agrees_with_the_cpu_and_goes_on_from_a_checkpoint(tmp_path: Path, emulated: None) -> None:
+    main, startup, loss = _training()
+    # without the device's random numbers both start from the same weights
+    device, scope = strict_executor(excluded_libraries=("cuda",)), oprack.Scope()
+    losses = _losses(device, 12, startup, main, loss, scope)
+    assert losses[-1] < 0.6 * losses[0]
+    np.testing.assert_allclose(losses, _losses(oprack.Executor(), 12, startup, main, loss, oprack.Scope()), rtol=1e-3)
+    save_checkpoint(tmp_path / "run", main, scope, step=12, executor=device)
+    expected = _losses(device, 3, None, main, loss, scope)
+    again, restored = strict_executor(excluded_libraries=("cuda",)), oprack.Scope()
+    assert load_checkpoint(tmp_path / "run", main, restored, again).step == 12
+    assert _losses(again, 3, None, main, loss, restored) == expected
+
+
+def test_training_with_sources_in_cuda_learns(emulated: None) -> None:
+    main, startup, loss = _training()
+    losses = _losses(strict_executor(), 12, startup, main, loss, oprack.Scope())
+    assert losses[-1] < 0.6 * losses[0]

@@ -143,7 +143,14 @@ def _argument(kernel: str, declared: str, value: Any, dtype: str) -> Any:
         raise TypeError(f"{kernel}: got a {type(value).__name__} for {declared}; expected an array of the device")
     element = declared.replace("const", "").strip(" *")
     accumulator = "float32" if dtype in ("float16", "bfloat16") else dtype
-    wanted = {"T": dtype, "A": accumulator, "i64": "int64", "int": "int32", "unsigned char": "uint8"}[element]
+    wanted = {
+        "T": dtype,
+        "A": accumulator,
+        "i64": "int64",
+        "int": "int32",
+        "unsigned char": "uint8",
+        "double": "float64",
+    }[element]
     host = value._host
     if host.dtype.name != wanted and not (wanted == "uint8" and host.dtype == bool):
         raise TypeError(f"{kernel}: an array of {host.dtype} for {declared}; expected {wanted}")
