@@ -228,6 +228,16 @@ def test_recording(context: contexts.CUDADeviceContext) -> None:
     assert isinstance(context.plan_function(print, {"relu"}), graphs.RecordedPlan)
 
 
+def test_executors_share_a_context(cupy: Any) -> None:
+    contexts.open_cuda.cache_clear()
+    contexts.open_pinned.cache_clear()
+    pools = [Executor(oprack.CUDAPlace(0)).pool for _ in range(2)]
+    for place in (oprack.CUDAPlace(0), oprack.CUDAPinnedPlace()):
+        assert pools[0].get(place) is pools[1].get(place)
+    contexts.open_cuda.cache_clear()
+    contexts.open_pinned.cache_clear()
+
+
 def test_a_program_runs(cupy: Any) -> None:
     executor = Executor(oprack.CUDAPlace(0))
     executor.pool = DeviceContextPool(lambda kind: contexts.CUDADeviceContext)

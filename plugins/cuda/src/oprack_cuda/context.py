@@ -25,6 +25,20 @@ _IN_FLIGHT = 64
 _constants = functools.cache(ConstantStore)
 
 
+@functools.cache
+def open_cuda(place: CUDAPlace) -> CUDADeviceContext:
+    """The context of a GPU, one for all executors: what one of them enqueued is done before another's work of the same
+    thread begins.
+    """
+    return CUDADeviceContext(place)
+
+
+@functools.cache
+def open_pinned(place: CUDAPinnedPlace) -> CUDAPinnedDeviceContext:
+    """The context of page-locked memory."""
+    return CUDAPinnedDeviceContext(place)
+
+
 class CUDADeviceContext(DeviceContext):
     """One GPU. Kernels and copies are enqueued on `stream`, one per thread; `activate` makes both current.
 

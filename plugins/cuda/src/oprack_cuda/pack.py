@@ -14,8 +14,8 @@ def oprack_ops(register):
 @hookimpl
 def oprack_places(register):
     """Memory of a GPU, and the page-locked memory of the host that copies to it start from."""
-    register.place("cuda", f"{__package__}.context:CUDADeviceContext")
-    register.place("cuda_pinned", f"{__package__}.context:CUDAPinnedDeviceContext")
+    register.place("cuda", f"{__package__}.context:open_cuda")
+    register.place("cuda_pinned", f"{__package__}.context:open_pinned")
 
 
 @hookimpl
