@@ -19,7 +19,7 @@ def any_size(monkeypatch):
     """Small tensors go to oneDNN, too."""
     from oprack_onednn.served import Limits
 
-    for name in ("eltwise", "binary", "moved", "product"):
+    for name in ("eltwise", "costly", "binary", "moved", "product"):
         monkeypatch.setattr(Limits, name, 0)
     # declared limits were read when the kernels were; the choice that heeds them takes the best kernel instead
     monkeypatch.setattr("oprack.kernel.kernel_map._by_size", lambda fitting: fitting[0])

@@ -21,10 +21,11 @@ PRIORITY = 10
 class Limits:
     """Below these sizes NumPy is faster than a primitive's call.
 
-    eltwise, binary, moved: elements. product: m n k.
+    eltwise, binary, moved, costly (functions that take NumPy long): elements. product: m n k.
     """
 
     eltwise = 1 << 12
+    costly = 1 << 6
     binary = 1 << 14
     moved = 1 << 14
     product = 1 << 18

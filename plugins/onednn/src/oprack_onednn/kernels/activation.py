@@ -67,7 +67,7 @@ def tanh(X, *, out=None, ctx):
     return apply(X, out, "tanh")
 
 
-@served("gelu", least="eltwise")
+@served("gelu", least="costly")
 def gelu(X, *, approximate, ctx):
     return apply(X, None, "gelu_tanh" if approximate else "gelu_erf")
 

@@ -39,7 +39,7 @@ def apply(known, dy, algorithm, alpha=0.0, beta=0.0):
     return dx
 
 
-@served("gelu_grad", least="eltwise")
+@served("gelu_grad", least="costly")
 def gelu_grad(X, Out_grad, *, approximate, ctx):
     return apply(X, Out_grad, "gelu_tanh" if approximate else "gelu_erf")
 

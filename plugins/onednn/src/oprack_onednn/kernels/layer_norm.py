@@ -12,7 +12,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, FLOAT, Outlet, address, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc, contiguous_strides
 from oprack_onednn.plan import THREAD, BoundPlan, Plan
-from oprack_onednn.served import Limits, plain_step, served
+from oprack_onednn.served import plain_step, served
 
 # Shapes whose bound plans one op keeps.
 _SHAPES = 64
@@ -62,7 +62,7 @@ class LayerNormPlan:
 
 def _find(x, parameters, epsilon, begin_norm_axis):
     """parameters: scale and bias, None for one that is not there."""
-    if x.size < Limits.eltwise or not x.size or not x.flags.c_contiguous:
+    if not x.size or not x.flags.c_contiguous:
         return None
     if not all(p is None or p.flags.c_contiguous for p in parameters):
         return None

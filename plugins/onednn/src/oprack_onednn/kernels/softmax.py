@@ -12,7 +12,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, address
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, plain_step, served
+from oprack_onednn.served import plain_step, served
 
 _ALGORITHMS = {"softmax": _c.SOFTMAX_ACCURATE, "log_softmax": _c.SOFTMAX_LOG}
 
@@ -50,7 +50,7 @@ def _around(shape, axis):
 
 
 def _find(x, axis, algorithm):
-    if x.size < Limits.eltwise or not x.ndim or not x.size or not x.flags.c_contiguous:
+    if not x.ndim or not x.size or not x.flags.c_contiguous:
         return None
     around = _around(x.shape, axis)
     return THREAD.plan(("softmax", around, x.shape, algorithm), SoftmaxPlan, around, algorithm, x.shape)
