@@ -91,15 +91,17 @@ def call_site(
         key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
         for i in varying:
             key += (others[i].shape, others[i].strides)
-        bound = entries[key] if key in entries else enter(key, (x, *others))
+        bound = entries.get(key)
+        if bound is None:
+            # not met yet, or not served
+            bound = None if key in entries else enter(key, (x, *others))
+        else:
+            for known, given in zip(bound.others, others, strict=True):
+                if known is not given and known is not _FREE:
+                    bound = enter(key, (x, *others))
+                    break
         if bound is None:
             return otherwise(x, *others)
-        for known, given in zip(bound.others, others, strict=True):
-            if known is not given and known is not _FREE:
-                bound = enter(key, (x, *others))
-                if bound is None:
-                    return otherwise(x, *others)
-                break
         y, out = bound.take()
         if varying:
             bound.run(address(x), *[address(others[i]) for i in varying], out)
