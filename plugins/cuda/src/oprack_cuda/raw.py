@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from oprack.errors import PreconditionNotMetError
 
 SOURCES = Path(__file__).parent / "cuda"
 BLOCK = 256
@@ -75,7 +76,13 @@ def _module(file: str, dtype: str, device: int) -> Any:
 
 @functools.cache
 def _compiled(file: str, name: str, dtype: str, device: int) -> Any:
-    return _module(file, dtype, device).get_function(name)
+    try:
+        return _module(file, dtype, device).get_function(name)
+    except Exception as error:  # NVRTC's log, or the driver's refusal
+        raise PreconditionNotMetError(
+            f"{file} can't be compiled for {dtype} on device {device}: {error}\nRun without the sources in CUDA C++: "
+            "excluded_libraries=('cuda',)"
+        ) from error
 
 
 def _cupy_function(file: str, name: str, dtype: str) -> Launch:
