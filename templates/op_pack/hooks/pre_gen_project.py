@@ -17,6 +17,7 @@ RESERVED = {
     "amp",
     "control_flow",
     "core",
+    "cuda",
     "math",
     "metric",
     "nn",
