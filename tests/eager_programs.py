@@ -53,8 +53,8 @@ def run_eagerly(
         if expr is None:
             expr = exprs[index] = ExprAt(info, info.checker.check(attrs), inputs, outputs, flat=True)
             expr.index = index
-        args = [None if n == EMPTY_VAR else found[n] for s, _ in inputs for n in op.inputs[s]]
+        args = [None if n == EMPTY_VAR else found.get(n) for s, _ in inputs for n in op.inputs[s]]
         results = current_mode().interpreter.apply(expr, args)
         names = [n for s, _ in outputs for n in op.outputs[s]]
-        found.update(zip(names, results, strict=True))
+        found.update((n, r) for n, r in zip(names, results, strict=True) if r is not None)
     return found

@@ -15,10 +15,10 @@ CPU = CPUPlace()
 class Kind:
     """What all tensors have in common that one generated function serves.
 
-    container: LoDTensor, SelectedRows or LoDTensorArray. dtype: NumPy's; None of an array without elements. grad:
-    whether gradients are wanted. tracked: the memory was written in place, or is shared with another tensor, so that
-    what is saved for a gradient has to remember its version. with_grad, without_grad, with_tracking: kinds that differ
-    in that alone.
+    container: LoDTensor, SelectedRows, LoDTensorArray or what else ops hand on (a rank table). dtype: NumPy's; None of
+    an array without elements. grad: whether gradients are wanted. tracked: the memory was written in place, or is
+    shared with another tensor, so that what is saved for a gradient has to remember its version. with_grad,
+    without_grad, with_tracking: kinds that differ in that alone.
     """
 
     __slots__ = (
@@ -67,12 +67,14 @@ def kind(
 
 
 def kind_of_value(value: Any, place: Place = CPU, lod_level: int = 0) -> Kind:
-    """Kind of a bare array, of SelectedRows or of a LoDTensorArray, without gradient."""
+    """Kind of a bare array, of SelectedRows, a LoDTensorArray or what else ops hand on, without gradient."""
     if isinstance(value, SelectedRows):
         return kind(SelectedRows, value.value.dtype, value.place)
     if isinstance(value, LoDTensorArray):
         first = next((t for t in value if t is not None), None)
         return kind(LoDTensorArray, None if first is None else first.array.dtype, place)
+    if not hasattr(value, "dtype"):
+        return kind(type(value), None, place)
     return kind(LoDTensor, value.dtype, place, lod_level)
 
 

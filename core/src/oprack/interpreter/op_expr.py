@@ -36,7 +36,8 @@ class OpExpr:
         in_place: Mapping[str, str] | None = None,
         flat: bool = False,
     ) -> None:
-        self.info, self.type, self.attrs = info, info.type, dict(attrs)
+        self.info, self.type = info, info.type
+        self.attrs = {name: value for name, value in attrs.items() if name in info.proto.attrs}
         self.inputs, self.outputs = inputs, outputs
         self.in_place, self.flat = dict(in_place or {}), flat
         self.calls: dict[Any, Any] = {}

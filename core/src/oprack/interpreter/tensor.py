@@ -45,7 +45,9 @@ class Tensor(Conversions):
     @property
     def shape(self) -> tuple[int, ...]:
         """Dims; of sparse rows those of the dense matrix."""
-        return tuple(self._value.shape) if self._kind.container is not LoDTensorArray else (len(self._value),)
+        if self._kind.container is LoDTensorArray:
+            return (len(self._value),)
+        return tuple(getattr(self._value, "shape", ()))
 
     @property
     def ndim(self) -> int:

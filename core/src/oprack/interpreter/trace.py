@@ -79,7 +79,7 @@ class Trace:
         for name, k, arg in zip(self.names_in, kinds, args, strict=True):
             if k is not None and arg is not None and not block.has_var(name):
                 dtype = None if k.name is None else dtype_enum(k.name)
-                kind = _KINDS[k.container]
+                kind = _KINDS.get(k.container, VarType.RAW)
                 block.create_var(name, type=kind, dtype=dtype, shape=arg.shape, lod_level=k.lod_level)
         for name in self.names_out:
             if name != EMPTY_VAR and not block.has_var(name):
