@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import oprack
 import pytest
+from oprack.inference import Config, create_predictor
 from oprack.io import load_checkpoint, load_inference_model, save_checkpoint
-from oprack_cuda.testing import StrictArray, strict_executor
+from oprack.packs.manager import default_manager
+from oprack_cuda.testing import LOG, StrictArray, StrictDeviceContext, strict_executor
 
 MODELS = Path(__file__).parents[3] / "tests/data/small_models"
 
@@ -89,3 +91,26 @@ def test_training_with_sources_in_cuda_learns(emulated: None) -> None:
     main, startup, loss = _training()
     losses = _losses(strict_executor(), 12, startup, main, loss, oprack.Scope())
     assert losses[-1] < 0.6 * losses[0]
+
+
+@pytest.mark.parametrize("name", ["bert", "resnet"])
+def test_predictors_copy_inputs_and_outputs_once_and_wait_for_nothing_else(
+    name: str, monkeypatch: pytest.MonkeyPatch, emulated: None
+) -> None:
+    """Passes, parameters at the device, and clones included."""
+    monkeypatch.setattr(
+        default_manager(), "place_factory", lambda kind: StrictDeviceContext if kind == "cuda" else None
+    )
+    config = Config(str(MODELS / f"{name}.pdmodel"), str(MODELS / f"{name}.pdiparams"))
+    config.enable_use_gpu(100, 0)
+    predictor, arrays = create_predictor(config), np.load(MODELS / f"{name}.npz")
+    for model in (predictor, predictor, predictor, predictor.clone()):
+        for given in model.get_input_names():
+            model.get_input_handle(given).copy_from_cpu(arrays[f"in/{given}"])
+        LOG.clear()
+        model.run()
+        outputs = [model.get_output_handle(o).copy_to_cpu() for o in model.get_output_names()]
+        for i, out in enumerate(outputs):
+            np.testing.assert_allclose(out, arrays[f"out{i}"], rtol=1e-4, atol=1e-5)
+    assert sum(LOG.waits.values()) == len(outputs)
+    assert sum(LOG.copies.values()) == len(predictor.get_input_names())
