@@ -32,6 +32,7 @@ def test_a_last_vector_that_is_half_empty(monkeypatch, w):
     if "avx512" not in first:
         pytest.skip("this CPU has no vectors of 512 bits")
     assert chosen((1, 32, 20, 20), w) == first.split(":")[0] + ":avx2"
+    assert chosen((1, 3, 20, 20), (8, 3, 3, 3)).endswith(":avx2")
     for outputs in (32, 12):
         assert not chosen((1, 32, 20, 20), (outputs, *w[1:])).endswith(":avx2")
 

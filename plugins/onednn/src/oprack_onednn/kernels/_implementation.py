@@ -21,7 +21,7 @@ def convolution(*arguments: Any, outputs: int, depthwise: bool = False) -> Primi
     if depthwise:
         if desc.impl.startswith("brdgmm_dw:"):
             wanted = desc.impl.replace("brdgmm_dw:", "jit_dw:")
-    elif desc.impl.startswith("brgconv") and 0 < outputs % 16 <= 8 and halves_vectors():
+    elif desc.impl.startswith(("brgconv", "jit:")) and 0 < outputs % 16 <= 8 and halves_vectors():
         wanted = desc.impl.split(":")[0] + ":avx2"
     if not wanted:
         return desc
