@@ -20,7 +20,7 @@ class Library:
 
     def __init__(self) -> None:
         self.problem = ""
-        self._tried = False
+        self._ready = self._tried = False
         self._lock = threading.Lock()
 
     def usable(self) -> bool:
@@ -30,10 +30,11 @@ class Library:
                 if not self._tried:
                     try:
                         self._load()
+                        self._ready = True
                     except UnavailableError as error:
                         self.problem = str(error)
                     self._tried = True
-        return not self.problem
+        return self._ready
 
     def _load(self) -> None:
         """Raises UnavailableError."""
