@@ -12,6 +12,8 @@ import oprack
 import pytest
 from eager_programs import run_eagerly
 from oprack import LoDTensor, Tensor, to_tensor
+from oprack.op.grad import EmptyGradOpMaker
+from oprack.packs.manager import default_manager
 from oprack.testing import FileCase
 from test_numeric_gradients import ELSEWHERE, STEP, TOLERANCE, _cases, _differentiable, _Problem
 
@@ -38,8 +40,9 @@ class _Eager:
         _, found = self.run(moved, record=False)
         return sum(float((found[n].numpy() * c.array).sum()) for n, c in self.targets.items())
 
-    def gradients(self) -> dict[str, np.ndarray]:
-        given, found = self.run({}, record=True)
+    def gradients(self, moved: dict[str, LoDTensor] | None = None, create_graph: bool = False) -> Any:
+        """Gradients by input: arrays, or (tensors, inputs) when they are recorded."""
+        given, found = self.run(moved or {}, record=True)
         wrt = [n for n in self.wrt if n in given and given[n].requires_grad]
         outputs = [n for n in self.targets if found[n].requires_grad]
         gradients = oprack.grad(
@@ -47,8 +50,10 @@ class _Eager:
             [given[n] for n in wrt],
             [to_tensor(self.targets[n]) for n in outputs],
             allow_unused=True,
+            create_graph=create_graph,
         )
-        return {n: g.numpy() for n, g in zip(wrt, gradients, strict=True) if g is not None}
+        named = {n: g for n, g in zip(wrt, gradients, strict=True) if g is not None}
+        return (named, given) if create_graph else {n: g.numpy() for n, g in named.items()}
 
 
 def _worst(case: FileCase) -> float:
@@ -75,5 +80,56 @@ def test_gradient_is_the_slope(op_type: str) -> None:
     for case in _cases(op_type):
         errors[case.id] = _worst(case)
         if errors[case.id] < TOLERANCE:
+            return
+    raise AssertionError(f"{op_type}: relative errors {errors}")
+
+
+def _twice_differentiable() -> list[str]:
+    manager = default_manager()
+    found = []
+    for op_type in _differentiable():
+        grad_type = f"{op_type}_grad"
+        maker = manager.op_info(grad_type).grad_op_maker if manager.has_op(grad_type) else None
+        if maker is not None and not isinstance(maker, EmptyGradOpMaker):
+            found.append(op_type)
+    return found
+
+
+def _second_order(case: FileCase) -> float:
+    """Relative error of the change of the gradient along a direction."""
+    problem, rng = _Eager(case), np.random.default_rng(1)
+    gradients, given = problem.gradients(create_graph=True)
+    weights = {n: rng.standard_normal(g.shape) for n, g in gradients.items()}
+    xs = [n for n in gradients if given[n].size]
+    directions = {n: rng.standard_normal(given[n].shape) for n in xs}
+    recorded = [n for n, g in gradients.items() if g.requires_grad]
+    if not recorded:
+        return 0.0  # linear in all inputs
+    second = oprack.grad(
+        [gradients[n] for n in recorded],
+        [given[n] for n in xs],
+        [to_tensor(weights[n]) for n in recorded],
+        allow_unused=True,
+    )
+    analytic = sum(float((g.numpy() * directions[n]).sum()) for n, g in zip(xs, second, strict=True) if g is not None)
+    ends = []
+    for sign in (1, -1):
+        moved = {
+            n: LoDTensor(problem.inputs[n].array + sign * STEP * directions[n], problem.inputs[n].lod, check=False)
+            for n in xs
+        }
+        there = problem.gradients(moved)
+        ends.append(sum(float((there[n] * weights[n]).sum()) for n in recorded))
+    numeric = (ends[0] - ends[1]) / (2 * STEP)
+    return abs(analytic - numeric) / max(1.0, abs(numeric))
+
+
+@pytest.mark.parametrize("op_type", [t for t in _twice_differentiable() if t not in (*ELSEWHERE, *WITH_BLOCKS)])
+def test_gradients_of_gradients_are_slopes(op_type: str) -> None:
+    """Some case of the op agrees; those at kinks may not."""
+    errors = {}
+    for case in _cases(op_type):
+        errors[case.id] = _second_order(case)
+        if errors[case.id] < 10 * TOLERANCE:
             return
     raise AssertionError(f"{op_type}: relative errors {errors}")
