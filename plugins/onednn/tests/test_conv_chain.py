@@ -95,7 +95,7 @@ def test_in_parts(monkeypatch, parts, layers, cache, overlap):
     monkeypatch.setattr(conv_chain, "_OVERLAP", overlap)
     want, got = run_both(chain_case(layers))
     np.testing.assert_allclose(got, want, **CLOSE)
-    (found,) = parts
+    *_, found = parts  # a plan with little to do is built anew, for one thread
     assert len(found) > 1 or cache > 1 << 20 or overlap < 2
     rows = sorted((i, r) for p in found for i in range(p.first, p.first + p.images) for r in range(p.begin, p.end))
     assert rows == [(i, r) for i in range(2) for r in range(got.shape[2])]
@@ -110,7 +110,7 @@ def test_a_residual_and_any_layout(monkeypatch, parts, cache):
     for feeds in (example.feeds, {"x": x}):
         want, got = run_both(example, feeds)
         np.testing.assert_allclose(got, want, **CLOSE)
-    assert len(parts) == 1
+    assert parts
 
 
 def test_many_small_images_at_a_time(monkeypatch, parts):

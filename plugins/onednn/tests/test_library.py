@@ -157,7 +157,7 @@ def test_threads():
 
 
 def test_a_limit_holds_for_one_python_thread():
-    x, w = normal(1, 4, 12, 12), normal(8, 4, 3, 3)
+    x, w = normal(1, 32, 64, 64), normal(64, 32, 3, 3)  # enough work to be shared
     want = convolve(x, w)
     plans = THREAD.plans
     with LIBRARY.limit_threads(1):
@@ -320,3 +320,15 @@ def test_what_onednn_refuses_goes_to_numpy():
     with pytest.raises(NotServedError, match="invalid arguments"):
         PrimitiveDesc("matmul", LIBRARY.engine, None, None, None, None, None)
     assert convolve(np.zeros((0, 4, 12, 12), np.float32), normal(8, 4, 3, 3)).shape == (0, 8, 12, 12)
+
+
+def test_a_plan_with_little_to_do_runs_on_one_thread():
+    oprack_onednn.set_num_threads(2)
+    try:
+        small, large = normal(1, 4, 12, 12), normal(1, 32, 64, 64)
+        for _ in range(2):
+            for x, w, threads in ((small, normal(8, 4, 3, 3), 1), (large, normal(64, 32, 3, 3), 2)):
+                convolve(x, w)
+                assert LIBRARY._gomp.omp_get_max_threads() == threads == THREAD.current
+    finally:
+        oprack_onednn.set_num_threads(0)

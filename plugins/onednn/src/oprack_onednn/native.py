@@ -54,22 +54,27 @@ def _create(name: str, *args: Any) -> int:
 
 
 class MemoryDesc(Native):
-    """Shape and memory layout of a float32 tensor."""
+    """Shape and memory layout of a float32 tensor. shape: empty for a layout that a primitive chose."""
 
-    __slots__ = ()
+    __slots__ = ("shape",)
     destroy = "memory_desc_destroy"
+
+    def __init__(self, pointer: int, shape: Sequence[int] = ()) -> None:
+        super().__init__(pointer)
+        self.shape = tuple(shape)
 
     @classmethod
     def any(cls, shape: Sequence[int]) -> MemoryDesc:
         """The primitive chooses the layout."""
-        return cls(_create("memory_desc_create_with_tag", len(shape), dims(shape), _c.F32, _c.ANY_TAG))
+        return cls(_create("memory_desc_create_with_tag", len(shape), dims(shape), _c.F32, _c.ANY_TAG), shape)
 
     @classmethod
     def strided(cls, shape: Sequence[int], strides: Sequence[int] | None = None) -> MemoryDesc:
         """A layout by strides, counted in elements; default: row-major."""
         if strides is None:
             strides = contiguous_strides(shape)
-        return cls(_create("memory_desc_create_with_strides", len(shape), dims(shape), _c.F32, dims(strides)))
+        pointer = _create("memory_desc_create_with_strides", len(shape), dims(shape), _c.F32, dims(strides))
+        return cls(pointer, shape)
 
     @classmethod
     def of(cls, array: np.ndarray) -> MemoryDesc:

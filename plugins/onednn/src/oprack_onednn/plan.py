@@ -21,6 +21,9 @@ from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError,
 
 _PLANS = 1024
 _ALIGN = 64
+# Seconds per product and sum, and per byte read or written, that one core takes about; and how long a plan must take
+# to be shared among threads: to wake another one, or to wait for it when others want its core, takes as long.
+_PER_OPERATION, _PER_BYTE, _SHARED = 1e-11, 1.5e-10, 1e-4
 
 
 class OneDNNError(RuntimeError):
@@ -31,16 +34,18 @@ class Plan:
     """Primitives in a row.
 
     external: memory objects whose addresses `run` takes, in that order. All other memory is scratch, which plans of a
-    thread share: nothing in it outlives a run.
+    thread share: nothing in it outlives a run. threads: among which its primitives are shared.
     """
 
     def __init__(self) -> None:
+        self.threads = THREAD.current
         self.external: list[Memory] = []
-        self.steps: list[tuple[Primitive, dict[int, Memory]]] = []
+        self.steps: list[tuple[PrimitiveDesc, dict[int, Memory]]] = []
         self.twins: list[tuple[int, int, Memory]] = []
         self.scratch: list[tuple[Memory, int]] = []
         self.size = 0
         self._bound: BoundPlan | None = None
+        self._primitives: list[Primitive] = []
 
     def input(self, desc: MemoryDesc) -> Memory:
         """Memory whose address is the next argument of `run`."""
@@ -72,11 +77,20 @@ class Plan:
 
     def add(self, desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
         """Append a primitive, which was created with scratch memory from the caller."""
-        primitive = Primitive(desc)
+        THREAD.work += _seconds(arguments)
         scratch = desc.desc(_c.QUERY_SCRATCHPAD_MD)
         if scratch.nbytes:
             arguments = {**arguments, _c.SCRATCHPAD: self.temporary(scratch)}
-        self.steps.append((primitive, arguments))
+        self.steps.append((desc, arguments))
+
+    def primitives(self) -> list[Primitive]:
+        """The compiled primitives, one per step; made when they are first asked for."""
+        if not self._primitives:
+            THREAD.use(self.threads)
+            descs = {id(desc): desc for desc, _ in self.steps}
+            made = {key: Primitive(desc) for key, desc in descs.items()}
+            self._primitives = [made[id(desc)] for desc, _ in self.steps]
+        return self._primitives
 
     def reorder(self, source: Memory, target: MemoryDesc | Memory, *, accumulate: bool = False) -> Memory:
         """Append a copy into another layout: of a descriptor, in scratch memory. accumulate: add to what is there."""
@@ -89,6 +103,19 @@ class Plan:
         if self._bound is None:
             self._bound = BoundPlan(self)
         self._bound.run(*addresses)
+
+
+def _seconds(arguments: dict[int, Memory]) -> float:
+    """About how long one core takes for a primitive with these arguments."""
+    moved = sum(memory.desc.nbytes for memory in arguments.values())
+    result, weights = arguments.get(_c.DST), arguments.get(_c.WEIGHTS)
+    operations = 0.0
+    if result is not None and weights is not None and result.desc.shape:
+        # each number of the result is a sum over the weights of its channel: dim 1 of images, the last one of rows
+        shape = result.desc.shape
+        channels = shape[1] if len(shape) > 3 else shape[-1]
+        operations = 2.0 * result.desc.nbytes / 4 * weights.desc.nbytes / 4 / max(1, channels)
+    return operations * _PER_OPERATION + moved * _PER_BYTE
 
 
 def _call(primitive: Primitive, arguments: dict[int, Memory]) -> tuple[tuple[int, int, int], Any]:
@@ -105,6 +132,7 @@ class BoundPlan:
 
     def __init__(self, plan: Plan, fixed: Sequence[int] = ()) -> None:
         self._set_handle, self._execute, self._stream = THREAD.set_handle, THREAD.execute, THREAD.stream
+        self._threads = plan.threads
         every = [*plan.external, *(m for *_, m in plan.twins), *(m for m, _ in plan.scratch)]
         own = {memory: Memory(memory.desc) for memory in every} if fixed else {}
         stays = list(fixed) or [0] * len(plan.external)
@@ -119,9 +147,10 @@ class BoundPlan:
                 self._twins.append((free.index(i), offset, pointer))
         self._scratch = [(own.get(memory, memory).pointer, offset) for memory, offset in plan.scratch]
         self._size, self._arena = plan.size, 0
-        calls = [_call(primitive, {k: own.get(m, m) for k, m in memory.items()}) for primitive, memory in plan.steps]
+        arguments = [{k: own.get(m, m) for k, m in memory.items()} for _, memory in plan.steps]
+        calls = [_call(primitive, given) for primitive, given in zip(plan.primitives(), arguments, strict=True)]
         self._calls = [call for call, _ in calls]
-        self._kept = (plan.steps, own, calls)
+        self._kept = (plan, own, calls)
 
     def run(self, *addresses: int) -> None:
         """Run with the addresses of the external memory whose address is not fixed. Raises OneDNNError."""
@@ -136,6 +165,8 @@ class BoundPlan:
                 for pointer, offset in self._scratch:
                     set_handle(pointer, arena + offset)
                 self._arena = arena
+        if THREAD.current != self._threads:
+            THREAD.use(self._threads)
         execute, stream = self._execute, self._stream
         for primitive, count, arguments in self._calls:
             status = execute(primitive, stream, count, arguments)
@@ -150,11 +181,16 @@ def reorder_desc(source: MemoryDesc, target: MemoryDesc, accumulate: bool = Fals
 
 
 class Thread(threading.local):
-    """What one Python thread needs to run plans. limit: threads that its primitives use; 0 = as the library says."""
+    """What one Python thread needs to run plans.
+
+    limit: threads that its primitives may use; 0 = as the library says. current: those that they use now. work: seconds
+    that the primitives added so far take on one core.
+    """
 
     def __init__(self) -> None:
         self.plans: OrderedDict[Hashable, Any] = OrderedDict()
-        self.limit = 0
+        self.limit = self.current = self._threads = 0
+        self.work = 0.0
         self.setting = object()
         self._by_threads: dict[int, tuple[object, OrderedDict[Hashable, Any]]] = {}
         self._memory = np.empty(0, np.uint8)
@@ -174,10 +210,15 @@ class Thread(threading.local):
             self.stream = stream.value
             self.set_handle, self.execute = lib.dnnl_memory_set_data_handle, lib.dnnl_primitive_execute
         # implementations are chosen for the number of threads
-        found = self._by_threads.setdefault(LIBRARY.apply_threads(self.limit), (object(), OrderedDict()))
-        self.setting, self.plans = found
+        self._threads = self.current = LIBRARY.apply_threads(self.limit)
+        self.setting, self.plans = self._by_threads.setdefault(self._threads, (object(), OrderedDict()))
         self.revision = LIBRARY.threads_revision
         LIBRARY.ran = True
+
+    def use(self, count: int) -> None:
+        """Let the next primitives use `count` threads."""
+        if count != self.current:
+            self.current = LIBRARY.apply_threads(count)
 
     @contextmanager
     def limited(self, count: int) -> Iterator[None]:
@@ -197,7 +238,7 @@ class Thread(threading.local):
             plan = plans[key]
         except KeyError:
             try:
-                plan = build(*args)
+                plan = self._build(build, args)
             except NotServedError:
                 plan = None
             plans[key] = plan
@@ -206,6 +247,19 @@ class Thread(threading.local):
             return plan
         plans.move_to_end(key)
         return plan
+
+    def _build(self, build: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """A plan; of primitives for one thread alone when there is little to do."""
+        outer, self.work = self.work, 0.0
+        try:
+            self.use(self._threads)
+            plan = build(*args)
+            if self._threads > 1 and self.work < _SHARED:
+                self.use(1)
+                plan = build(*args)
+            return plan
+        finally:
+            self.work += outer
 
     def arena(self, size: int) -> int:
         """Address of at least `size` bytes of scratch memory."""

@@ -13,7 +13,7 @@ from oprack_onednn.memory import address, empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, plain_step, served
+from oprack_onednn.served import plain_step, served
 
 _ONE = np.ones(1, np.float32)
 
@@ -35,9 +35,6 @@ def apply(x, post_ops):
     """The chain's result in x's strides; NotImplemented when oneDNN does not serve it."""
     if memory_order(x.shape, x.strides) is None or not post_ops or not x.size:
         return NotImplemented
-    if x.size < Limits.binary and (THREAD.limit or LIBRARY.num_threads()) > 1:
-        with THREAD.limited(1):  # to wait for a second thread takes longer than the work
-            return apply(x, post_ops)
     plan = THREAD.plan(("chain", x.size, post_ops), build, x.size, post_ops)
     if plan is None:
         return NotImplemented
