@@ -89,7 +89,7 @@ def test_on_numpy_as_well(monkeypatch, dtype):
     _, g, _ = matrices()
     u = np.einsum("ia,jb,kcab->ijck", g, g, w).reshape(36, 5, 7).astype(dtype)
     attrs = Step.of("onednn_winograd_conv2d", paddings=[1, 0, 2, 1], post_ops=["tanh"]).attrs
-    got = winograd.by_steps(x, u, b, attrs)
+    got = winograd.by_steps(x, u, b, None, attrs)
     conv = Step.of("conv2d", paddings=[1, 0, 2, 1])
     want = np.tanh(winograd.plain_step("conv2d", {"Input": x, "Filter": w}, conv) + b.reshape(-1, 1, 1))
     assert got.dtype == dtype
@@ -101,7 +101,7 @@ def test_rounding_is_like_that_of_a_convolution():
     _, g, _ = matrices()
     u = np.einsum("ia,jb,kcab->ijck", g, g, w.astype(np.float64), optimize=True).reshape(36, 256, 64)
     attrs = Step.of("onednn_winograd_conv2d", paddings=[1, 1, 1, 1]).attrs
-    exact = winograd.by_steps(x.astype(np.float64), u, None, attrs)
+    exact = winograd.by_steps(x.astype(np.float64), u, None, None, attrs)
     got = winograd.run(attrs, x, u.astype(np.float32))
     assert np.sqrt(np.square(got - exact).mean()) < 1e-6 * np.abs(exact).max()
 
@@ -120,3 +120,29 @@ def test_convolutions_that_stay(change):
 
 def test_an_empty_batch():
     check_passes(case((0, 64, 14, 14)), *PASSES)
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["row major", "channels last"])
+@pytest.mark.parametrize("before, behind", [("relu", "sigmoid"), (None, "relu"), (None, None)])
+def test_a_residual(monkeypatch, last, before, behind):
+    """In channels-last memory it goes to oneDNN."""
+    ops = [("conv2d", {"Input": "x", "Filter": "w"}, {"Output": "y0"}, {"paddings": [1, 1]})]
+    ops.append(("elementwise_add", {"X": "y0", "Y": "b"}, {"Out": "y1"}, {"axis": 1}))
+    x = "y1"
+    for op_type, out in ((before, "y2"), ("elementwise_add", "y3"), (behind, "y4")):
+        if op_type:
+            slots = {"X": x, "Y": "r"} if op_type == "elementwise_add" else {"X": x}
+            ops.append((op_type, slots, {"Out": out}))
+            x = out
+    feeds = {"x": normal(2, 64, 14, 13), "r": normal(2, 64, 14, 13, seed=1)}
+    if last:
+        feeds = {k: np.ascontiguousarray(v.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2) for k, v in feeds.items()}
+    example = PassCase(feeds, {"w": normal(64, 64, 3, 3) / 24, "b": normal(64)}, ops)
+    program, changed, scope = fused(example)
+    assert [op.type for op in changed.blocks[0].ops] == ["onednn_winograd_conv2d"]
+    read_only(scope)
+    if last:
+        monkeypatch.setattr(winograd, "by_steps", lambda *a: pytest.fail("not served"))
+    for _ in range(2):
+        (want,), (got,) = (oprack.Executor().run(p, feeds, example.fetches(), scope) for p in (program, changed))
+        np.testing.assert_allclose(got, want, **CLOSE)

@@ -11,11 +11,12 @@ from oprack.types import FLOATS
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, call_site
-from oprack_onednn.kernels import activation  # noqa: F401  (a step of the op)
+from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of the op)
 from oprack_onednn.kernels._steps import after, chain
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
+from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_channels_last, is_constant
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc
+from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
 from oprack_onednn.plan import THREAD, Plan, reorder_desc
 from oprack_onednn.served import plain_step, served
@@ -36,7 +37,7 @@ class WinogradPlan(Planned):
     The zeros around the images are kept in memory of the plan's own, into which the images are copied.
     """
 
-    def __init__(self, x, u, bias, paddings, post_ops):
+    def __init__(self, x, u, bias, residual, paddings, post_ops):
         n, c, h, w = x.shape
         k = u.shape[2]
         top, bottom, left, right = paddings
@@ -45,6 +46,8 @@ class WinogradPlan(Planned):
         if 0 in x.shape or min(high, wide, top, left) < 0 or not high or not wide or not u.flags.c_contiguous:
             raise NotServedError("an empty tensor, or a filter that is a view")
         self.shape, self.weights = (n, k, high, wide), {}
+        if residual is not None and (residual.shape != self.shape or not is_channels_last(residual)):
+            raise NotServedError("a residual of another shape or layout")
         strided = MemoryDesc.strided
         plan = self.plan = Plan()
         rows, columns = -(-high // RESULTS), -(-wide // RESULTS)
@@ -63,6 +66,8 @@ class WinogradPlan(Planned):
             self.weights[1] = Weights(strided((TILE * TILE, c, k)), chosen)
         weights = plan.input(chosen)
         bias_row = self._bias(bias, constant, tiles, k)
+        flat = strided((1, n * high * wide * k))
+        added = None if residual is None else plan.input(flat)
         target = plan.output(channels_last_desc(self.shape))
 
         padded = np.zeros((n, tall, broad, c), np.float32)
@@ -72,7 +77,9 @@ class WinogradPlan(Planned):
         gathered, moved = plan.temporary(pixels), plan.temporary(pixels)
         products, finished = plan.temporary(results), plan.temporary(strided((RESULTS * RESULTS, tiles * k)))
         transform = self._transform(forth, gathered, moved, tiles * c)
-        attributes, _ = chain(post_ops)
+        # a residual is added to all results at once, with what follows it
+        whole = post_ops.index(RESIDUAL) if residual is not None else len(post_ops)
+        attributes, _ = chain(post_ops[:whole])
         finish = self._transform(back, products, finished, tiles * k, bias_row, attributes)
         for first in range(0, rows, part):
             for i, di in ((0, RESULTS), (RESULTS, TILE - RESULTS)):
@@ -87,6 +94,11 @@ class WinogradPlan(Planned):
             plan.add(multiply, {_c.SRC: moved, _c.WEIGHTS: weights, _c.DST: products})
             plan.add(*finish)
             self._place(finished, target, first, part, columns)
+        if added is not None:
+            attributes, _ = chain(post_ops[whole + 1 :])
+            desc = PrimitiveDesc("binary", LIBRARY.engine, _c.BINARY_ADD, flat, flat, flat, attributes)
+            sums = plan.same(target, flat)
+            plan.add(desc, {_c.SRC: sums, _c.SRC_1: added, _c.DST: sums})
 
     @staticmethod
     def _bytes(n, rows, columns, c):
@@ -141,35 +153,37 @@ class WinogradPlan(Planned):
                 self.plan.add(reorder_desc(source.desc, place.desc), {_c.SRC: source, _c.DST: place})
 
 
-def find_plan(attrs, x, u, bias=None):
+def find_plan(attrs, x, u, bias=None, residual=None):
     """The plan for the op's inputs; None when there is none."""
     constant = is_constant(u) and (bias is None or is_constant(bias))
     paddings, post_ops = tuple(attrs["paddings"]), tuple(attrs["post_ops"])
-    key = ("winograd", x.shape, x.strides, u.shape, constant, bias is not None, paddings, post_ops)
-    return THREAD.plan(key, WinogradPlan, x, u, bias, paddings, post_ops)
+    second = None if residual is None else (residual.shape, residual.strides)
+    key = ("winograd", x.shape, x.strides, u.shape, second, constant, bias is not None, paddings, post_ops)
+    return THREAD.plan(key, WinogradPlan, x, u, bias, residual, paddings, post_ops)
 
 
-def run(attrs, x, u, bias=None):
-    plan = find_plan(attrs, x, u, bias) if LIBRARY.usable() else None
-    return by_steps(x, u, bias, attrs) if plan is None else plan.run(x, u, bias)
+def run(attrs, x, u, bias=None, residual=None):
+    plan = find_plan(attrs, x, u, bias, residual) if LIBRARY.usable() else None
+    return by_steps(x, u, bias, residual, attrs) if plan is None else plan.run(x, u, bias, residual)
 
 
 def _prepare(prepared):
     attrs = prepared.attrs
-    return call_site(lambda *arrays: find_plan(attrs, *arrays), lambda *arrays: run(attrs, *arrays))
+    free = (0, 3) if prepared.given("Residual") else (0,)
+    return call_site(lambda *arrays: find_plan(attrs, *arrays), lambda *arrays: run(attrs, *arrays), free)
 
 
 @served("onednn_winograd_conv2d", prepare=_prepare)
-def winograd(Input, Filter, Bias=None, *, ctx):
-    return run(ctx.attrs, Input, Filter, Bias)
+def winograd(Input, Filter, Bias=None, Residual=None, *, ctx):
+    return run(ctx.attrs, Input, Filter, Bias, Residual)
 
 
 @kernel("onednn_winograd_conv2d", place="cpu", dtypes=FLOATS)
-def plain_winograd(Input, Filter, Bias=None, *, ctx):
-    return by_steps(Input, Filter, Bias, ctx.attrs)
+def plain_winograd(Input, Filter, Bias=None, Residual=None, *, ctx):
+    return by_steps(Input, Filter, Bias, Residual, ctx.attrs)
 
 
-def by_steps(x, u, bias, attrs):
+def by_steps(x, u, bias, residual, attrs):
     """The same in NumPy."""
     n, c, h, w = x.shape
     k = u.shape[2]
@@ -184,4 +198,4 @@ def by_steps(x, u, bias, attrs):
     products = (forth @ tiles).reshape(TILE * TILE, -1, c) @ u
     y = (back @ products.reshape(TILE * TILE, -1)).reshape(RESULTS, RESULTS, n, rows, columns, k)
     y = y.transpose(2, 5, 3, 0, 4, 1).reshape(n, k, rows * RESULTS, columns * RESULTS)[:, :, :high, :wide]
-    return after(np.ascontiguousarray(y), 1, bias, None, attrs["post_ops"], plain_step)
+    return after(np.ascontiguousarray(y), 1, bias, residual, attrs["post_ops"], plain_step)

@@ -58,9 +58,10 @@ class OneDNNWinogradConv2D(OpDef, type="onednn_winograd_conv2d"):
     Input = op.Input("Images [N, C, H, W].")
     Filter = op.Input("[36, C, K].")
     Bias = op.Input("[K].", dispensable=True)
+    Residual = op.Input('What the post-op "residual" adds; the shape of Output.', dispensable=True)
     Output = op.Output("Feature maps [N, K, H', W'].")
     paddings = Attr([0, 0, 0, 0], "Zeros above, below, left and right.", type=AttrType.INTS).size(4)
-    post_ops = post_ops_attr(residual=False)
+    post_ops = post_ops_attr()
     make_grad = empty_grad
 
     def infer_shape(ctx):

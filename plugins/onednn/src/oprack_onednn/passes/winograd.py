@@ -8,7 +8,7 @@ from oprack.ir import fusion
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
-from oprack_onednn.passes.fuse import CONVOLUTIONS
+from oprack_onednn.passes.fuse import with_extras
 
 # Fewer channels, and the transforms cost what the products save; fewer tiles, and reading the larger filter does.
 _CHANNELS, _TILES = 64, 9
@@ -27,11 +27,7 @@ def _suits(op):
 @fusion("onednn_winograd")
 def winograd(p):
     """conv(x, w)  ->  onednn_winograd_conv2d(x, G w G^T), where the size of x is known"""
-    fused = {"Input": "x", "Filter": p.param("w")}
-    convs = (
-        p.op(CONVOLUTIONS, **fused, where=_suits),
-        p.op("onednn_conv2d", **fused, Bias=p.param("b", optional=True), where=_suits),
-    )
+    convs = with_extras(p, "x", _suits)
 
     def build(m):
         op, x, w = m.root, m["x"].shape, m.value("w")
@@ -47,7 +43,8 @@ def winograd(p):
         u = np.einsum("ia,jb,kcab->ijck", g, g, w.astype(np.float64), optimize=True)
         u = m.new_param(u.reshape(TILE * TILE, *u.shape[2:]), like="w")
         attrs = {"paddings": paddings, "post_ops": op.attr("post_ops", [])}
-        return m.op("onednn_winograd_conv2d", Input=m["x"], Filter=u, Bias=op.input("Bias"), attrs=attrs)
+        more = {slot: op.input(slot) for slot in ("Bias", "Residual")}
+        return m.op("onednn_winograd_conv2d", Input=m["x"], Filter=u, **more, attrs=attrs)
 
     return p.either(*convs), build
 
