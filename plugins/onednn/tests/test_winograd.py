@@ -146,3 +146,19 @@ def test_a_residual(monkeypatch, last, before, behind):
     for _ in range(2):
         (want,), (got,) = (oprack.Executor().run(p, feeds, example.fetches(), scope) for p in (program, changed))
         np.testing.assert_allclose(got, want, **CLOSE)
+
+
+@pytest.mark.parametrize("channels, taken", [(64, True), (320, False)])
+def test_images_of_any_size(channels, taken):
+    example = case((1, channels, 14, 14))
+    program, scope = example.build()
+    for var in program.desc.blocks[0].vars.values():
+        if var.shape is not None and len(var.shape) == 4 and not var.persistable:
+            var.shape = (-1, var.shape[1], -1, -1)
+    passes = [p for p in select_passes() if p.name in PASSES]
+    changed = optimize(program.desc, scope, keep=example.fetches(), passes=passes).program
+    assert ("onednn_winograd_conv2d" in [op.type for op in changed.blocks[0].ops]) is taken
+    for size in ((14, 14), (3, 5)):
+        feeds = {"x": normal(2, channels, *size)}
+        (want,), (got,) = (oprack.Executor().run(p, feeds, example.fetches(), scope) for p in (program, changed))
+        np.testing.assert_allclose(got, want, **CLOSE)

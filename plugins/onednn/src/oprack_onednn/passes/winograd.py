@@ -12,6 +12,8 @@ from oprack_onednn.passes.fuse import with_extras
 
 # Fewer channels, and the transforms cost what the products save; fewer tiles, and reading the larger filter does.
 _CHANNELS, _TILES = 64, 9
+# Networks that take images of any size are made for large ones; with more channels than this images are small.
+_MOST_CHANNELS = 256
 
 
 def _suits(op):
@@ -26,18 +28,18 @@ def _suits(op):
 
 @fusion("onednn_winograd")
 def winograd(p):
-    """conv(x, w)  ->  onednn_winograd_conv2d(x, G w G^T), where the size of x is known"""
+    """conv(x, w)  ->  onednn_winograd_conv2d(x, G w G^T), where x is large, or its size not known"""
     convs = with_extras(p, "x", _suits)
 
     def build(m):
         op, x, w = m.root, m["x"].shape, m.value("w")
-        if x is None or min(x[2:]) < 0 or w.dtype != np.float32:
+        if x is None or w.dtype != np.float32:
             return None
         sizes = pads_of(m.attr(op, "padding_algorithm"), m.attr(op, "paddings"), x[2:], (3, 3), (1, 1))
         paddings = [side for pair in sizes for side in pair]
-        results = [s + a + b - 2 for s, (a, b) in zip(x[2:], sizes, strict=True)]
-        tiles = [-(-r // RESULTS) for r in results]
-        if min(paddings) < 0 or tiles[0] * tiles[1] < _TILES:
+        tiles = [-(-(s + a + b - 2) // RESULTS) for s, (a, b) in zip(x[2:], sizes, strict=True)]
+        large = tiles[0] * tiles[1] >= _TILES if min(x[2:]) >= 0 else max(w.shape[:2]) <= _MOST_CHANNELS
+        if min(paddings) < 0 or not large:
             return None
         _, g, _ = matrices()
         u = np.einsum("ia,jb,kcab->ijck", g, g, w.astype(np.float64), optimize=True)
