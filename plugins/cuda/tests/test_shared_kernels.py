@@ -8,13 +8,11 @@ from pathlib import Path
 
 import oprack_cuda
 import pytest
-from oprack.errors import OprackError
 from oprack.packs.manager import default_manager
-from oprack.runtime import Executor
 from oprack.testing.cases import FileCase, Stage, load_cases
 from oprack.testing.conformance import STAGES
-from oprack.testing.runner import differences, missing_ops, run_case
-from oprack_cuda.testing import strict_executor
+from oprack.testing.runner import missing_ops
+from oprack_cuda.testing import check_case
 
 CASES = Path(__file__).parents[3] / "tests/data/cases"
 FILES = sorted(CASES.rglob("*.npz"))
@@ -30,26 +28,14 @@ def _stages(case: FileCase) -> Iterator[Stage]:
     return (s for s in STAGES if case.has(s) and not missing_ops(case, s, default_manager()))
 
 
-def _differences(case: FileCase, stage: Stage, executor: Executor, rounds: int = 1) -> list[str]:
-    try:
-        for _ in range(rounds):
-            got = run_case(case, stage, executor)
-    except OprackError as error:
-        return [f"{type(error).__name__}: {error}"]
-    return differences(case, stage, got)
-
-
 @pytest.mark.parametrize("file", FILES, ids=[f"{f.parent.name}-{f.stem}" for f in FILES])
 def test_cases_at_place_cuda(file: Path) -> None:
     """A case passes at place cuda, or fails at place cpu, too (a limitation that its pack's own tests name)."""
     found = []
     for i, case in enumerate(load_cases(file)):
         for stage in _stages(case):
-            reasons = _differences(case, stage, strict_executor(prepared=False))
-            if not reasons and i < PREPARED:
-                # the second run of a program is generated code
-                reasons = _differences(case, stage, strict_executor(), rounds=2)
-            if reasons and not _differences(case, stage, Executor(prepared=False)):
+            reasons = check_case(case, stage, prepared=i < PREPARED)
+            if reasons:
                 found.append(f"{case.id} {stage}: " + "; ".join(reasons))
     assert not found, "\n".join(found)
 
@@ -61,8 +47,8 @@ def test_cases_with_kernels_of_library_cuda(op: str, emulated: None) -> None:
     found = []
     for case in (c for f in files for c in load_cases(f)):
         for stage in _stages(case):
-            reasons = _differences(case, stage, strict_executor(prepared=False))
-            if reasons and not _differences(case, stage, Executor(prepared=False)):
+            reasons = check_case(case, stage, prepared=False)
+            if reasons:
                 found.append(f"{case.id} {stage}: " + "; ".join(reasons))
     assert files and not found, "\n".join(found)
 
