@@ -159,6 +159,24 @@ def test_methods() -> None:
         x.item()
 
 
+def test_tensors_in_programs_and_numpy() -> None:
+    main = oprack.Program()
+    with oprack.program_guard(main, oprack.Program()):
+        x = oprack.layers.data("x", [None, 4], lod_level=1)
+        y = oprack.layers.relu(x)
+    fed = to_tensor(A, lod=[[0, 1, 3]])
+    (found,) = oprack.Executor().run(main, {"x": fed}, [y], return_numpy=False)
+    np.testing.assert_array_equal(found.array, np.maximum(A, 0))
+    assert found.lod == fed.lod
+    scope = oprack.Scope()
+    scope.var("x").set(fed)
+    assert isinstance(scope.var("x").get(), LoDTensor) and scope.var("x").get().lod == fed.lod
+    assert np.sum(fed) == A.sum() and np.concatenate([fed, fed]).shape == (6, 4)
+    weight = to_tensor(A, requires_grad=True, name="w")
+    with pytest.raises(InvalidArgumentError, match=r"call loss\.backward"):
+        oprack.optimizer.SGD(0.1, parameter_list=[weight]).minimize((weight * weight).sum())
+
+
 def test_copies_of_leaves() -> None:
     x = to_tensor(A, requires_grad=True, name="x")
     y = copy.deepcopy(x)

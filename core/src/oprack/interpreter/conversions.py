@@ -67,6 +67,15 @@ class Conversions(TensorMethods):
         view.flags.writeable = False  # a write would pass by what was recorded
         return view
 
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """np.sum(x) and its like: NumPy's function of the arrays; nothing is recorded."""
+        return function(*_as_arrays(args), **_as_arrays(kwargs))
+
+    def __oprack_value__(self) -> Any:
+        """What a scope holds of it, and what may be fed to a program."""
+        x: Any = self
+        return x.value
+
     __array_priority__ = 1000  # an operator with an array on its left is this class's
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -125,6 +134,14 @@ class Conversions(TensorMethods):
     def cuda(self, device_id: int = 0) -> Tensor:
         """The tensor on a GPU. Raises NotFoundError when no plugin serves GPUs."""
         return self.to(CUDAPlace(device_id))
+
+
+def _as_arrays(given: Any) -> Any:
+    if isinstance(given, Conversions):
+        return np.asarray(given)
+    if isinstance(given, dict):
+        return {k: _as_arrays(v) for k, v in given.items()}
+    return type(given)(_as_arrays(v) for v in given) if type(given) in (list, tuple) else given
 
 
 def _moved(x: Any, place: Place) -> Tensor:

@@ -59,11 +59,13 @@ class FetchOp(OperatorBase):
 def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
     """The value to feed as `name`, checked against its VarDesc.
 
-    value: array, LoDTensor, SelectedRows, a pair (array, LoD offsets), or for an array of tensors a list of them.
-    The memory stays the caller's. Raises FeedDtypeError, FeedShapeError, FeedLoDError, or FeedError for another kind
+    value: array, LoDTensor or eager tensor, SelectedRows, a pair (array, LoD offsets), or for an array of tensors a
+    list of them. The memory stays the caller's. Raises FeedDtypeError, FeedShapeError, FeedLoDError, or FeedError for another kind
     than the variable's; each names the variable, what was fed and what is expected.
     """
     kind = VarType.LOD_TENSOR if var is None else var.type
+    if hasattr(value, "__oprack_value__"):
+        value = value.__oprack_value__()
     if isinstance(value, LoDTensorArray) or (isinstance(value, list) and kind == VarType.LOD_TENSOR_ARRAY):
         _check_kind(name, "LoDTensorArray", var, VarType.LOD_TENSOR_ARRAY)
         items: list[Any] = [t if t is None else as_fed_value(f"{name}[{i}]", t, None) for i, t in enumerate(value)]

@@ -23,6 +23,8 @@ class Variable:
         """
         from oprack.tensor.lod_tensor import LoDTensor
 
+        if hasattr(value, "__oprack_value__"):  # an eager tensor
+            value = value.__oprack_value__()
         if isinstance(value, LoDTensor):
             value = LoDTensor(value.array, value.lod, place=value.place, layout=value.layout, check=False, shared=True)
         elif hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "place"):

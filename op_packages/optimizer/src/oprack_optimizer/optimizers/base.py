@@ -136,6 +136,11 @@ class Optimizer(EagerSteps):
         no_grad_set: Any = None,
     ) -> list[Pair]:
         """Append the gradient ops alone; returns (parameter, gradient), for `apply_gradients`. Raises as `minimize`."""
+        if hasattr(loss, "__oprack_value__"):
+            raise InvalidArgumentError(
+                f"{self._kind}.minimize: loss is an eager tensor, and minimize writes programs; call loss.backward() "
+                "and step() instead"
+            )
         check_variable(loss, "loss", f"{self._kind}.minimize")
         self._claim(loss.program, loss.name)
         chosen = parameter_list if parameter_list is not None else self.parameter_list
