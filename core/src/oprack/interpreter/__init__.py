@@ -8,8 +8,9 @@ from oprack.interpreter.compiled import jit
 from oprack.interpreter.eager import EagerInterpreter
 from oprack.interpreter.lazy import LazyInterpreter
 from oprack.interpreter.modes import enable_grad, is_grad_enabled, no_grad, static_mode, wrapped
-from oprack.interpreter.module import Module, ModuleList, Parameter, Sequential, create_parameter
+from oprack.interpreter.module import Module, ModuleList, Sequential
 from oprack.interpreter.op_expr import OpExpr
+from oprack.interpreter.parameter import Parameter, create_parameter
 from oprack.interpreter.slopes import gradcheck
 from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.interpreter.trace import seed

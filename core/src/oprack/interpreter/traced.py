@@ -9,7 +9,7 @@ from typing import Any
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.lazy import capture
 from oprack.interpreter.modes import static_mode
-from oprack.interpreter.module import Parameter
+from oprack.interpreter.parameter import Parameter
 from oprack.interpreter.symbol import symbol
 from oprack.interpreter.tensor import Tensor
 from oprack.layers import unique_name

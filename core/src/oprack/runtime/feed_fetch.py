@@ -60,8 +60,8 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
     """The value to feed as `name`, checked against its VarDesc.
 
     value: array, LoDTensor or eager tensor, SelectedRows, a pair (array, LoD offsets), or for an array of tensors a
-    list of them. The memory stays the caller's. Raises FeedDtypeError, FeedShapeError, FeedLoDError, or FeedError for another kind
-    than the variable's; each names the variable, what was fed and what is expected.
+    list of them. The memory stays the caller's. Raises FeedDtypeError, FeedShapeError, FeedLoDError, or FeedError for
+    another kind than the variable's; each names the variable, what was fed and what is expected.
     """
     kind = VarType.LOD_TENSOR if var is None else var.type
     if hasattr(value, "__oprack_value__"):

@@ -1,0 +1,74 @@
+"""Parameter: a tensor that is trained, filled by an initializer."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+from oprack.errors import InvalidArgumentError
+from oprack.interpreter.devices import executor
+from oprack.interpreter.kinds import CPU, kind
+from oprack.interpreter.tensor import Tensor
+from oprack.layers import unique_name
+from oprack.layers.initializer import Constant, Initializer, Xavier
+from oprack.layers.param_attr import ParamAttr
+from oprack.layers.variable import Variable
+from oprack.program import Program
+from oprack.tensor import LoDTensor, Place, Scope
+from oprack.types import dtype_name
+
+
+class Parameter(Tensor):
+    """A tensor that training changes, with a name of its own. attr: how it was asked for."""
+
+    __slots__ = ()
+    attr: ParamAttr = ParamAttr()
+
+    @property
+    def trainable(self) -> bool:
+        return self.requires_grad
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self.requires_grad = value
+
+
+def filled(initializer: Initializer, shape: Sequence[int], dtype: str, name: str, place: Place = CPU) -> Any:
+    """An array that an initializer made; random ones go on with the numbers of `oprack.seed`."""
+    program = Program()
+    block = program.global_block()
+    var = Variable(program, block, block.create_var(name, dtype=dtype, shape=tuple(shape), persistable=True))
+    initializer(var)
+    scope = Scope()
+    executor(place, prepared=False).run(program, scope=scope)
+    return scope.get_var(name).get().array
+
+
+def create_parameter(
+    shape: Sequence[int],
+    dtype: object = "float32",
+    attr: Any = None,
+    is_bias: bool = False,
+    default_initializer: Initializer | None = None,
+    name: str = "parameter",
+    place: Place = CPU,
+) -> Parameter:
+    """A parameter. attr: see ParamAttr.of; its default initializer is Xavier for weights and 0 for biases.
+
+    name: begins the name when attr has none. Raises InvalidArgumentError.
+    """
+    made = ParamAttr.of(attr)
+    if made is None or not all(isinstance(d, numbers.Integral) and d > 0 for d in shape):
+        raise InvalidArgumentError(
+            f"{name}: a parameter of shape {list(shape)} with attr {attr!r}; expected sizes greater than 0, and an "
+            "attr other than False"
+        )
+    full = made.name or unique_name.generate(f"{name}.{'b' if is_bias else 'w'}")
+    initializer = made.initializer or default_initializer or (Constant(0.0) if is_bias else Xavier())
+    array = filled(initializer, shape, dtype_name(dtype), full, place)
+    found = Parameter()
+    found._value, found._kind, found._node = array, kind(LoDTensor, array.dtype, place), None
+    found.name, found.attr = full, made
+    found.requires_grad = made.trainable
+    return found
