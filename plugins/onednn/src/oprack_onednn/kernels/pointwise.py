@@ -19,8 +19,8 @@ from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, Primiti
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import plain_step, served, step
 
-# Weights for every image are kept ready for scaling up to this many numbers.
-_MOST_WEIGHTS = 1 << 20
+# Weights for every image are kept ready for scaling up to this many numbers, for each number of images that is met.
+_MOST_WEIGHTS = 1 << 18
 
 
 class PointwisePlan(Planned):
