@@ -137,7 +137,11 @@ def convolve(x: Any, w: Any, geo: Geometry, xp: Any) -> Any:
     for r0, r1 in _row_blocks(out[0], n * c * math.prod(geo.ksize) * inner, xp):
         cols = patches(x[:, :, _rows(geo, r0, r1)], geo, (r1 - r0, *out[1:]), xp)
         cols = cols.reshape(n, groups, w2.shape[2], (r1 - r0) * inner)
-        xp.matmul(w2, cols, out=y[..., r0 * inner : r1 * inner])
+        part = y[..., r0 * inner : r1 * inner]
+        if xp is np:
+            np.matmul(w2, cols, out=part)
+        else:
+            part[...] = xp.matmul(w2, cols)  # CuPy's products want whole arrays to write to
     return y.reshape(n, k, *out)
 
 
