@@ -121,6 +121,10 @@ class Function:
             return self._from_host(*args, **kwargs)
         if name in _WAITING or (name == "where" and len(args) == 1):
             LOG.wait(what)
+        if kwargs.get("kind") not in (None, "stable"):
+            raise ValueError(f"{what}: kind is {kwargs['kind']!r}; CuPy sorts stably and takes no other")
+        if (out := kwargs.get("out")) is not None and name == "matmul" and not out.flags.c_contiguous:
+            raise ValueError(f"{what}: out is not contiguous, which CuPy's products want")
         if name in _NO_SCALARS and not isinstance(args[0], StrictArray):
             raise TypeError(f"{what}: expected one array of the device")
         check_host_arguments(name, args)
