@@ -29,10 +29,20 @@ def rnn(
     xp,
 ):
     """Layer by layer; each direction is one product over all steps and one loop over time."""
-    directions = 2 if is_bidirec else 1
+    size = hidden_size, num_layers * (2 if is_bidirec else 1), 2 if is_bidirec else 1
+    given = Input, PreState, WeightList, SequenceLength
+    return run_layers(*given, size, mode, None if is_test else (dropout_prob, seed), Layer, ctx, xp)
+
+
+def run_layers(Input, PreState, WeightList, SequenceLength, size, mode, training, layer, ctx, xp):
+    """The outputs of rnn. size: columns of a state, number of layers' directions, directions of a layer. training:
+    (probability and seed of dropout), None for inference. layer: the class that runs one direction of a layer.
+    """
+    (hidden_size, count, directions), is_test = size, training is None
+    dropout_prob, seed = training or (0.0, 0)
     steps, batch = Input.shape[:2]
     mask = _mask(SequenceLength, steps, batch, ctx, xp)
-    layers = _layers(WeightList, num_layers * directions, directions, mode, mask, xp)
+    layers = _layers(WeightList, count, directions, mode, mask, xp, layer)
     dropout, reserve = None, None
     if not is_test:
         dropout = _dropout_mask((steps, batch, directions * hidden_size), dropout_prob, ctx.generator(seed), xp)
@@ -111,11 +121,11 @@ def _paired(states, grads):
     return [(s, grads[i] if i < len(grads) else None) for i, s in enumerate(states)]
 
 
-def _layers(weights, count, directions, mode, mask, xp):
+def _layers(weights, count, directions, mode, mask, xp, layer=Layer):
     """The directions of all layers, in the order of WeightList."""
     biases = weights[2 * count :]
     return [
-        Layer(
+        layer(
             mode,
             weights[2 * k],
             weights[2 * k + 1],

@@ -130,3 +130,47 @@ extern "C" __global__ void lstm_grad(
         dc_prev[i] = T(back);
     }
 }
+
+// One step of op rnn. pre [n, G D]: of the input, with its bias. product [n, G D]: of h_prev; bias [G D]: of the states.
+// mode: 0 tanh, 1 relu (G = 1), 2 LSTM (G = 4: i, f, c', o), 3 GRU (G = 3: r, z, n). mask [n]: 0 past the end of a
+// sequence, or null. kept [n, K D]: what the gradient needs, out last, or null.
+extern "C" __global__ void rnn_step(
+    const T* pre, const T* product, const T* bias, const T* h_prev, const T* c_prev, const unsigned char* mask, T* out,
+    T* h, T* c, T* kept, i64 n, i64 D, int mode) {
+    const i64 G = mode == 2 ? 4 : mode == 3 ? 3 : 1, K = mode == 2 ? 6 : mode == 3 ? 5 : 1;
+    FOR_EACH(i, n * D) {
+        i64 row = i / D, at = i % D, g = row * G * D + at, k = row * K * D + at;
+        bool inside = !mask || mask[row];
+        A before = A(h_prev[i]), now;
+        if (mode == 2) {
+            A gate[4];
+            for (int j = 0; j < 4; j++) {
+                A value = A(pre[g + j * D]) + A(product[g + j * D]) + A(bias[j * D + at]);
+                gate[j] = activate(value, j == 2 ? TANH : SIGMOID);
+            }
+            A state = gate[1] * A(c_prev[i]) + gate[0] * gate[2];
+            now = gate[3] * tanh(state);
+            c[i] = inside ? T(state) : c_prev[i];
+            if (kept) {
+                for (int j = 0; j < 4; j++) kept[k + j * D] = T(gate[j]);
+                kept[k + 4 * D] = T(state);
+            }
+        } else if (mode == 3) {
+            A r = activate(A(pre[g]) + A(product[g]) + A(bias[at]), SIGMOID);
+            A z = activate(A(pre[g + D]) + A(product[g + D]) + A(bias[D + at]), SIGMOID);
+            A q = A(product[g + 2 * D]) + A(bias[2 * D + at]), fresh = tanh(A(pre[g + 2 * D]) + r * q);
+            now = fresh + z * (before - fresh);
+            if (kept) {
+                kept[k] = T(r);
+                kept[k + D] = T(z);
+                kept[k + 2 * D] = T(fresh);
+                kept[k + 3 * D] = T(q);
+            }
+        } else {
+            now = activate(A(pre[g]) + A(product[g]) + A(bias[at]), mode == 0 ? TANH : RELU);
+        }
+        out[i] = inside ? T(now) : T(A(0.));
+        h[i] = inside ? T(now) : h_prev[i];
+        if (kept) kept[k + (K - 1) * D] = out[i];
+    }
+}

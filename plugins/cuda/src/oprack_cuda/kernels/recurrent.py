@@ -1,4 +1,4 @@
-"""gru and lstm: per time step the products by cuBLAS, and everything between them in one or two launches."""
+"""gru, lstm and rnn: per time step the products by cuBLAS, and everything between them in one or two launches."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from oprack.types import FLOATS
 from oprack_sequence.kernels._gru_cell import GruCell
 from oprack_sequence.kernels._lod import Packing, sequence_offsets
 from oprack_sequence.kernels._lstm_cell import LstmCell
+from oprack_sequence.kernels._rnn_layer import Layer
+from oprack_sequence.kernels.rnn import run_layers
 
 from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launch
 
@@ -157,3 +159,47 @@ def lstm_grad(
         "Weight@GRAD": h_prev.T @ d_gates,
         "Bias@GRAD": cell.bias_grad(d_gates, c_prev, cells),
     }
+
+
+_MODES = {name: I32(i) for i, name in enumerate(("RNN_TANH", "RNN_RELU", "LSTM", "GRU"))}
+
+
+class _FusedLayer(Layer):
+    """A direction of a layer of rnn whose steps are a product and one launch each; gradients are the pack's."""
+
+    def forward(self, x, h, c, kept):
+        xp, (n, size) = self.xp, h.shape
+        pre = x @ self.w_ih.T
+        pre += self.b_ih
+        out, w_hh, bias = xp.empty((*x.shape[:2], size), x.dtype), self.w_hh.T, dense(xp, self.b_hh)
+        h, c = dense(xp, h), dense(xp, c)
+        for t in self._times(len(x)):
+            new_h, new_c = xp.empty_like(h), None if c is None else xp.empty_like(c)
+            mask = None if self.mask is None else dense(xp, self.mask[t])
+            given = pre[t], dense(xp, h @ w_hh), bias, h, c, mask
+            made = out[t], new_h, new_c, None if kept is None else kept[t]
+            _step(xp, "rnn_step", out, n, size, *given, *made, I64(n), I64(size), _MODES[self.mode])
+            h, c = new_h, new_c
+        return out, h, c
+
+
+@cuda_kernel("rnn", FLOATS)
+def rnn(
+    Input,
+    PreState,
+    WeightList,
+    SequenceLength=None,
+    *,
+    dropout_prob,
+    is_bidirec,
+    hidden_size,
+    num_layers,
+    mode,
+    seed,
+    is_test,
+    ctx,
+    xp,
+):
+    directions = 2 if is_bidirec else 1
+    size, training = (hidden_size, num_layers * directions, directions), None if is_test else (dropout_prob, seed)
+    return run_layers(Input, PreState, WeightList, SequenceLength, size, mode, training, _FusedLayer, ctx, xp)
