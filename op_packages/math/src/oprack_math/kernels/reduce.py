@@ -13,7 +13,36 @@ from oprack_math.kernels.elementwise import divide
 REAL = FLOATS | HALF_FLOATS | INTEGERS
 
 
-@kernel("reduce_sum", place=BOTH, dtypes=ALL_DTYPES)
+def _summing(call):
+    """A function of X and its axes that sums floats in their own dtype; None where the sum has another."""
+    if call.dtypes["X"][0].name not in FLOATS or call.attrs.get("out_dtype", -1) >= 0:
+        return None
+    add, keep = call.xp.add.reduce, call.attrs["keep_dim"]
+    return lambda X, axes: add(X, axis=axes, keepdims=keep)
+
+
+def _prepare_sum(call):
+    total, dim = _summing(call), call.attrs["dim"]
+    if total is None:
+        return None
+    axes = None if call.attrs["reduce_all"] or not dim else tuple(dim)
+    return lambda X: total(X, axes if X.ndim else None)
+
+
+def _prepare_mean(call):
+    total, dim, everything = _summing(call), call.attrs["dim"], call.attrs["reduce_all"]
+    if total is None:
+        return None
+
+    def mean(X):
+        axes = axes_of(X.ndim, dim, everything)
+        found = total(X, axes)
+        return found / found.dtype.type(count_of(X.shape, axes))
+
+    return mean
+
+
+@kernel("reduce_sum", place=BOTH, dtypes=ALL_DTYPES, prepare=_prepare_sum)
 def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype, xp):
     """Sum over some dims."""
     if out_dtype >= 0:
@@ -24,7 +53,7 @@ def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype, xp):
     return X.sum(axis=axes, dtype=accumulator(dtype), keepdims=keep_dim).astype(dtype, copy=False)
 
 
-@kernel("reduce_mean", place=BOTH, dtypes=ALL_DTYPES)
+@kernel("reduce_mean", place=BOTH, dtypes=ALL_DTYPES, prepare=_prepare_mean)
 def reduce_mean(X, *, dim, keep_dim, reduce_all, xp):
     """Mean over some dims."""
     axes = axes_of(X.ndim, dim, reduce_all)
