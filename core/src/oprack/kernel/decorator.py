@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -35,8 +36,8 @@ class KernelSpec:
 
     @property
     def where(self) -> str:
-        """file:line of the function."""
-        code = getattr(self.function, "__code__", None)
+        """file:line of the function, of the one inside where it is wrapped."""
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
         return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(self.function)
 
     @property
