@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+_made: set[str] = set()
+_listens = False
+
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
@@ -15,8 +18,22 @@ def __getattr__(name: str) -> Any:
     from keyword import iskeyword
 
     from oprack.interpreter.functions import function
+    from oprack.packs.manager import on_change
 
-    return function(name[:-1] if name.endswith("_") and iskeyword(name[:-1]) else name)
+    global _listens
+    found = function(name[:-1] if name.endswith("_") and iskeyword(name[:-1]) else name)
+    if not _listens:
+        on_change(_forget)
+        _listens = True
+    _made.add(name)
+    globals()[name] = found  # the next time without a question, until packs change
+    return found
+
+
+def _forget() -> None:
+    for name in _made:
+        globals().pop(name, None)
+    _made.clear()
 
 
 def __dir__() -> list[str]:

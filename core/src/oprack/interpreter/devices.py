@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from oprack.device import DeviceContext, DeviceContextPool
+from oprack.interpreter.kinds import CPU
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime import Executor, RandomState
 from oprack.tensor import Place
@@ -33,6 +36,8 @@ def executor(place: Place, prepared: bool = True) -> Executor:
 
 def filled_array(shape: tuple[int, ...], dtype: Any, place: Place, value: float) -> Any:
     """An array at a place, every element the same."""
+    if place is CPU:
+        return np.full(shape, value, dtype)
     device = context(place)
     with device.activate():
         return device.xp.full(shape, value, dtype)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from oprack_onednn.kernels.matmul import product
 from oprack_onednn.served import Limits, served
 
@@ -16,6 +18,10 @@ def _matrix(a, transposed):
 def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx):
     x, y, g = X, Y, Out_grad
     if min(x.ndim, y.ndim) < 2 or g.size * x.shape[-1] < Limits.product:
+        if x.ndim == 2 == y.ndim and not (trans_x or trans_y):
+            # two small matrices as they are: what the way to NumPy's kernel would end at
+            dx = np.matmul(g, y.T) if ctx.wants("X@GRAD") else None
+            return dx, np.matmul(x.T, g) if ctx.wants("Y@GRAD") else None
         return NotImplemented
     if y.ndim == 2 and x.ndim > 2 and not trans_x and x.flags.c_contiguous and g.flags.c_contiguous:
         x, g = x.reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1])
