@@ -57,3 +57,24 @@ UNARY(hard_sigmoid, between(a * x + b, A(0.), A(1.)))
 // a: threshold, b: scale, c: offset
 UNARY(hard_swish, x * between(x + c, A(0.), a) / b)
 UNARY_GRAD(hard_swish_grad, g * (x + c < a ? (x + c > A(0.) ? x + x + c : A(0.)) : a) / b)
+
+// The activations of op cuda_bias_act, in its order.
+__device__ A activation_of(A x, int kind, A a, A b, A c) {
+    switch (kind) {
+        case 0: return x > A(0.) ? x : A(0.);
+        case 1: return sigmoid_of(x);
+        case 2: return tanh(x);
+        case 3: return x * sigmoid_of(x);
+        case 4: return between(x, A(0.), a);
+        case 5: return x > A(0.) ? x : a * x;
+        case 6: return x * sigmoid_of(a * x);
+        case 7: return between(a * x + b, A(0.), A(1.));
+        default: return x * between(x + c, A(0.), a) / b;
+    }
+}
+
+// out = act(x + bias), one number of bias for `inner` elements in a row.
+extern "C" __global__ void bias_act(
+    const T* x, const T* bias, T* out, i64 n, i64 inner, i64 channels, int kind, double a, double b, double c) {
+    FOR_EACH(i, n) out[i] = T(activation_of(A(x[i]) + A(bias[i / inner % channels]), kind, A(a), A(b), A(c)));
+}

@@ -1,0 +1,1 @@
+"""Ops that passes make for place cuda."""

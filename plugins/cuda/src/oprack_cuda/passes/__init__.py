@@ -1,0 +1,1 @@
+"""Rewrites of graphs for place cuda."""
