@@ -79,3 +79,22 @@ def test_a_fetch_and_a_feed_copy_once() -> None:
         (z,) = executor.run(program, feed, ["z"], scope)
         assert (z == 6).all() and [way for way, _ in copies] == expected
     assert scope.find_var("w").get().place == oprack.CUDAPlace(0)
+
+
+def test_a_profile_waits_for_the_device_after_each_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    from oprack.runtime import Profiler
+    from oprack_cuda.testing import StrictDeviceContext, strict_executor
+
+    waits = []
+    monkeypatch.setattr(StrictDeviceContext, "synchronize", lambda self: waits.append(1))
+    program = oprack.Program()
+    block = program.global_block()
+    for name in ("x", "y"):
+        block.create_var(name, dtype="float32", shape=[3])
+    block.append_op(OpDesc("tanh", {"X": ["x"]}, {"Out": ["y"]}))
+    executor, feed = strict_executor(prepared=False), {"x": np.ones(3, np.float32)}
+    executor.run(program, feed, ["y"])
+    plain = len(waits)
+    with Profiler():
+        executor.run(program, feed, ["y"])
+    assert len(waits) == 2 * plain + 1
