@@ -32,16 +32,16 @@ def merge_rows(rows: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndar
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     first = np.flatnonzero(is_first)
     counts = np.diff(first, append=len(ordered))
-    merged = value[order[first]]
+    merged = value.take(order[first], axis=0)
     for k in range(1, min(_ROUNDS, int(counts.max(initial=0)))):
         more = np.flatnonzero(counts > k)
-        merged[more] += value[order[first[more] + k]]
+        merged[more] += value.take(order[first[more] + k], axis=0)
     long = np.flatnonzero(counts > _ROUNDS)
     if len(long):
         rest = counts[long] - _ROUNDS
         starts = np.cumsum(rest) - rest
         place = np.arange(int(rest.sum())) + np.repeat(first[long] + _ROUNDS - starts, rest)
-        merged[long] += np.add.reduceat(value[order[place]], starts, axis=0, dtype=value.dtype)
+        merged[long] += np.add.reduceat(value.take(order[place], axis=0), starts, axis=0, dtype=value.dtype)
     return ordered[first], merged
 
 

@@ -23,7 +23,9 @@ def sgd_rows(Param, LearningRate, Grad: SelectedRows, MasterParam=None, *, multi
     p = working(Param, MasterParam, multi_precision)
     new = p.copy() if out is None or p is not Param else out
     totals = row_totals(Grad, xp)
-    new[totals.rows] -= totals.value.astype(p.dtype, copy=False) * scalar(LearningRate, p.dtype)
+    rows = new.take(totals.rows, axis=0)  # several times as fast as new[rows]
+    rows -= totals.value.astype(p.dtype, copy=False) * scalar(LearningRate, p.dtype)
+    new[totals.rows] = rows
     return rounded(new, Param, MasterParam, multi_precision)
 
 
