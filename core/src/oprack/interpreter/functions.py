@@ -9,8 +9,8 @@ from typing import Any
 
 from oprack.errors import UnknownOpError
 from oprack.interpreter.call import OpFunction, forget, op_function
-from oprack.interpreter.methods import made
-from oprack.interpreter.modes import current_or_none
+from oprack.interpreter.current import current_or_none
+from oprack.interpreter.methods import made, scales
 from oprack.interpreter.op_expr import attr_key
 from oprack.op import OpProto, param_name
 from oprack.op.proto import SlotProto
@@ -38,6 +38,7 @@ def function(op_type: str) -> Callable[..., Any]:
 def _forget() -> None:
     forget()
     made.clear()
+    scales.clear()
 
 
 on_change(_forget)

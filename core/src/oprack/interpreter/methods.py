@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, UnknownOpError
+from oprack.interpreter.current import current_or_none
+from oprack.interpreter.op_expr import attr_key
 from oprack.layers.operators import Operators
 from oprack.op import param_name
 from oprack.types import dtype_enum, dtype_name
@@ -32,8 +34,26 @@ def _call(op_type: str) -> Callable[..., Any]:
     return found
 
 
+scales: dict[Any, Callable[..., Any]] = {}
+"""Generated functions of op scale by mode, kind and numbers."""
+
+
 def _scaled(x: Any, scale: float, bias: float) -> Any:
-    return (made.get("scale") or _call("scale"))(x, scale=scale, bias=bias)
+    key = (current_or_none(), x._kind, scale, bias)
+    call = scales.get(key)
+    if call is not None:
+        return call(x)
+    attrs = {"scale": scale, "bias": bias}
+    result = (made.get("scale") or _call("scale"))(x, **attrs)
+    if scale and (bias or scale != 1.0):  # 0.0 is equal to -0.0, but not the same
+        from oprack.interpreter.call import op_function
+
+        call = op_function("scale").table.get((*key[:2], *attr_key(attrs)))
+        if call is not None:
+            if len(scales) >= 256:
+                scales.clear()
+            scales[key] = call
+    return result
 
 
 # x op number, and number op x where it differs, as one `scale`

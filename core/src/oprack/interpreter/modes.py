@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import Token
 from typing import Any
 
 from oprack.interpreter.base import Interpreter
+from oprack.interpreter.current import CURRENT
 
 Wrapper = Callable[[Interpreter], Interpreter]
 
@@ -43,16 +44,12 @@ def mode(grad: bool = True, static: bool = False, wrappers: tuple[Wrapper, ...] 
     return Mode(grad, static, wrappers)
 
 
-_current: ContextVar[Mode | None] = ContextVar("oprack_mode", default=None)
-current_or_none = _current.get
-
-
 def current_mode() -> Mode:
     """The mode of this thread or task."""
-    found = _current.get()
+    found: Mode | None = CURRENT.get()
     if found is None:
         found = mode()
-        _current.set(found)
+        CURRENT.set(found)
     return found
 
 
@@ -64,14 +61,14 @@ class ModeGuard:
         self._tokens: list[Token[Mode | None]] = []
 
     def __enter__(self) -> ModeGuard:
-        self._tokens.append(_current.set(self._changed(current_mode())))
+        self._tokens.append(CURRENT.set(self._changed(current_mode())))
         return self
 
     def _changed(self, now: Mode) -> Mode:
         return now.but(**self._changes)
 
     def __exit__(self, *_: object) -> None:
-        _current.reset(self._tokens.pop())
+        CURRENT.reset(self._tokens.pop())
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
