@@ -29,7 +29,7 @@ def sgd_rows(Param, LearningRate, Grad: SelectedRows, MasterParam=None, *, multi
     return rounded(new, Param, MasterParam, multi_precision)
 
 
-@kernel("sgd", place=BOTH, dtypes=REALS)
+@kernel("sgd", dtypes=REALS)
 def sgd_rows_of_rows(Param: SelectedRows, LearningRate, Grad: SelectedRows):
     """A table that holds some rows only; all rows of the gradient must be among them."""
     merged = Grad.merged()
