@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import oprack_cuda
 import pytest
+from oprack.kernel import bind_signature
 from oprack.packs.manager import default_manager
 from oprack.testing.cases import FileCase, Stage, load_cases
 from oprack.testing.conformance import STAGES
@@ -62,3 +64,26 @@ def test_every_op_has_a_kernel_at_place_cuda() -> None:
         if manager.operator_class(op) is None and not len(manager.kernel_map(op, "cuda"))
     ]
     assert [op for op in missing if not op.startswith("onednn_")] == []
+
+
+def test_every_kind_of_input_is_served_at_place_cuda() -> None:
+    """For tensors, SelectedRows and arrays of tensors alike, and for all dtypes that the CPU's kernels take."""
+    manager, missing = default_manager(), []
+    for op in (t for t in manager.op_types() if not t.startswith("onednn_")):
+        if manager.operator_class(op) is not None:
+            continue
+        proto, served = manager.op_info(op).proto, defaultdict(set)
+        kinds = {
+            spec: tuple((slot, kind) for slot, _, kind in bind_signature(spec.function, proto).inputs if kind)
+            for place in ("cpu", "cuda")
+            for spec in manager.kernel_map(op, place)
+        }
+        for spec, key in kinds.items():
+            if spec.place == "cuda":
+                served[key] |= spec.dtypes
+        missing += [
+            f"{op} {key}: {sorted(spec.dtypes - served[key])}"
+            for spec, key in kinds.items()
+            if spec.place == "cpu" and spec.library == "plain" and not spec.dtypes <= served[key]
+        ]
+    assert missing == []
