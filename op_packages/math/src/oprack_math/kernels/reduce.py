@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from oprack.kernel import kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import ALL_DTYPES, BOOL, COMPLEX, FLOATS, HALF_FLOATS, INTEGERS
 
 from oprack_math.kernels._broadcast import BOTH, accumulator
-from oprack_math.kernels._reduce import axes_of, count_of, kept, spread
+from oprack_math.kernels._reduce import axes_of, count_of, kept, spread, total
 from oprack_math.kernels.elementwise import divide
 
 REAL = FLOATS | HALF_FLOATS | INTEGERS
@@ -17,26 +19,22 @@ def _summing(call):
     """A function of X and its axes that sums floats in their own dtype; None where the sum has another."""
     if call.dtypes["X"][0].name not in FLOATS or call.attrs.get("out_dtype", -1) >= 0:
         return None
-    add, keep = call.xp.add.reduce, call.attrs["keep_dim"]
-    return lambda X, axes: add(X, axis=axes, keepdims=keep)
+    return partial(total, keep_dim=call.attrs["keep_dim"], xp=call.xp)
 
 
 def _prepare_sum(call):
-    total, dim = _summing(call), call.attrs["dim"]
-    if total is None:
-        return None
-    axes = None if call.attrs["reduce_all"] or not dim else tuple(dim)
-    return lambda X: total(X, axes if X.ndim else None)
+    summing, dim, everything = _summing(call), call.attrs["dim"], call.attrs["reduce_all"]
+    return summing and (lambda X: summing(X, axes_of(X.ndim, dim, everything)))
 
 
 def _prepare_mean(call):
-    total, dim, everything = _summing(call), call.attrs["dim"], call.attrs["reduce_all"]
-    if total is None:
+    summing, dim, everything = _summing(call), call.attrs["dim"], call.attrs["reduce_all"]
+    if summing is None:
         return None
 
     def mean(X):
         axes = axes_of(X.ndim, dim, everything)
-        found = total(X, axes)
+        found = summing(X, axes)
         return found / found.dtype.type(count_of(X.shape, axes))
 
     return mean
@@ -50,7 +48,7 @@ def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype, xp):
     else:
         dtype = numpy_dtype("int64") if X.dtype.name in ("bool", "int32") else X.dtype
     axes = axes_of(X.ndim, dim, reduce_all)
-    return X.sum(axis=axes, dtype=accumulator(dtype), keepdims=keep_dim).astype(dtype, copy=False)
+    return total(X, axes, keep_dim, xp, accumulator(dtype)).astype(dtype, copy=False)
 
 
 @kernel("reduce_mean", place=BOTH, dtypes=ALL_DTYPES, prepare=_prepare_mean)
@@ -60,8 +58,8 @@ def reduce_mean(X, *, dim, keep_dim, reduce_all, xp):
     if X.dtype.kind == "b":
         return xp.any(X, axis=axes, keepdims=keep_dim)
     count = count_of(X.shape, axes)
-    total = X.sum(axis=axes, dtype=accumulator(X.dtype), keepdims=keep_dim)
-    return divide(total, total.dtype.type(count), xp).astype(X.dtype, copy=False)
+    summed = total(X, axes, keep_dim, xp, accumulator(X.dtype))
+    return divide(summed, summed.dtype.type(count), xp).astype(X.dtype, copy=False)
 
 
 @kernel("reduce_prod", place=BOTH, dtypes=REAL)
