@@ -40,7 +40,11 @@ def test_rows_are_summed_at_the_device(rows: list[int]) -> None:
     assert row_totals(host, np).rows.tolist() == host.merged().rows.tolist()
 
 
-def _run(executor: Any, op: str, values: dict[str, Any], output: str) -> Any:
+def _copied(rows: oprack.SelectedRows) -> oprack.SelectedRows:
+    return oprack.SelectedRows(rows.rows.copy(), rows.value.copy(), rows.height)
+
+
+def _run(executor: Any, op: str, values: dict[str, Any], output: str, attrs: Any = None) -> Any:
     program, scope = oprack.Program(), oprack.Scope()
     block = program.global_block()
     for name, value in values.items():
@@ -48,9 +52,9 @@ def _run(executor: Any, op: str, values: dict[str, Any], output: str) -> Any:
         kind = VarType.SELECTED_ROWS if rows else VarType.LOD_TENSOR
         dtype = value.dtype if rows else value.dtype.name
         block.create_var(name, type=kind, dtype=dtype, shape=list(value.shape), persistable=True)
-        scope.var(name).set(value if rows else oprack.LoDTensor(value))
+        scope.var(name).set(_copied(value) if rows else oprack.LoDTensor(value.copy()))
     block.create_var("out")
-    block.append_op(OpDesc(op, {n: [n] for n in values}, {output: ["out"]}, {}))
+    block.append_op(OpDesc(op, {n: [n] for n in values}, {output: ["out"]}, attrs or {}))
     (out,) = executor.run(program, {}, ["out"], scope, return_numpy=False)
     return out
 
@@ -84,3 +88,32 @@ def test_a_sparse_gradient_updates_without_waiting(emulated: None) -> None:
     got = _run(executor, "sgd", dict(values), "ParamOut")
     np.testing.assert_allclose(got.array, want.array, rtol=1e-6)
     assert not [step for step in LOG.waits if "kernels" in step]
+
+
+def _state(*names: str) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    return {n: np.array([0.9], np.float32) if "Pow" in n else rng.random((5, 2), np.float32) + 0.1 for n in names}
+
+
+ADAM = _state("Moment1", "Moment2", "Beta1Pow", "Beta2Pow")
+OPTIMIZERS = [
+    ("adagrad", _state("Moment"), {}, ["ParamOut", "MomentOut"]),
+    ("adam", ADAM, {"lazy_mode": True}, ["ParamOut", "Moment1Out", "Moment2Out"]),
+    ("adam", ADAM, {}, ["ParamOut", "Moment1Out", "Moment2Out"]),
+    ("adamw", ADAM, {}, ["ParamOut", "Moment1Out", "Moment2Out"]),
+    ("ftrl", _state("SquaredAccumulator", "LinearAccumulator"), {}, ["ParamOut", "SquaredAccumOut", "LinearAccumOut"]),
+    ("lamb", ADAM, {"weight_decay": 0.01}, ["ParamOut", "Moment1Out", "Moment2Out"]),
+    ("momentum", _state("Velocity"), {"mu": 0.9}, ["ParamOut", "VelocityOut"]),
+    ("rmsprop", _state("MeanSquare", "Moment"), {}, ["ParamOut", "MomentOut", "MeanSquareOut"]),
+    ("sgd", {}, {}, ["ParamOut"]),
+]
+
+
+@pytest.mark.parametrize(("op", "state", "attrs", "outputs"), OPTIMIZERS, ids=lambda v: v if isinstance(v, str) else "")
+def test_optimizers_take_sparse_gradients(op: str, state: Any, attrs: Any, outputs: list[str]) -> None:
+    rng = np.random.default_rng(2)
+    gradient = oprack.SelectedRows([3, 0, 3, 1], rng.random((4, 2), np.float32), 5)
+    values = {"Param": rng.random((5, 2), np.float32), "Grad": gradient, "LearningRate": np.array([0.1], np.float32)}
+    for output in outputs:
+        want, got = (_run(e, op, values | state, output, attrs) for e in (oprack.Executor(), strict_executor()))
+        np.testing.assert_allclose(got.array, want.array, rtol=1e-6, err_msg=output)
