@@ -151,6 +151,38 @@ def test_modules_of_packs(make, shape, expected) -> None:
     assert oprack.gradcheck(module, [x]) == []
 
 
+@pytest.mark.parametrize("name", ["SimpleRNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("direction", ["forward", "bidirect"])
+def test_recurrent_modules(name: str, direction: str) -> None:
+    module = getattr(nn, name)(3, 4, num_layers=2, direction=direction).to(dtype="float64")
+    x = rng.standard_normal((2, 5, 3))
+    out, state = module(to_tensor(x))
+    width = 8 if direction == "bidirect" else 4
+    states = state if name == "LSTM" else (state,)
+    assert out.shape == (2, 5, width) and [s.shape for s in states] == [(width // 2, 2, 4)] * len(states)
+    assert oprack.gradcheck(lambda v: module(v)[0], [x]) == []
+    lengths = to_tensor(np.array([5, 3], np.int32))
+    padded, _ = module(to_tensor(x), lengths=lengths)
+    alone, _ = module(to_tensor(x[1:, :3]))
+    np.testing.assert_allclose(padded.numpy()[1:, :3], alone.numpy(), rtol=1e-9)
+    assert not padded.numpy()[1, 3:].any()
+    traced = to_program(lambda v: module(v)[0], [InputSpec([None, 5, 3], "float64")])
+    (found,) = oprack.Executor().run(traced.program, {"x0": x}, traced.fetch_names, traced.scope)
+    np.testing.assert_allclose(found, out.numpy(), rtol=1e-9)
+
+
+def test_a_cell_by_hand() -> None:
+    gru = nn.GRU(3, 2).to(dtype="float64")
+    x = rng.standard_normal((1, 1, 3))
+    h0 = rng.standard_normal((1, 1, 2))
+    w = {n: p.numpy() for n, p in gru.named_parameters()}
+    a, b = w["weight_ih_l0"] @ x[0, 0] + w["bias_ih_l0"], w["weight_hh_l0"] @ h0[0, 0] + w["bias_hh_l0"]
+    r, z = (1 / (1 + np.exp(-(a + b)[i : i + 2])) for i in (0, 2))
+    n = np.tanh(a[4:] + r * b[4:])
+    out, _ = gru(to_tensor(x), to_tensor(h0))
+    np.testing.assert_allclose(out.numpy()[0, 0], (1 - z) * n + z * h0[0, 0], rtol=1e-9)
+
+
 def test_losses() -> None:
     logits, labels = to_tensor(X, requires_grad=True), to_tensor([[0], [1], [2], [0]])
     mean, total = nn.CrossEntropyLoss()(logits, labels), nn.CrossEntropyLoss("sum")(logits, labels)

@@ -37,3 +37,4 @@ def oprack_layers(register):
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
     register.layers(f"{__package__}.layers.nets", *NETS, namespace="nets")
+    register.layers(f"{__package__}.modules.recurrent", "GRU", "LSTM", "SimpleRNN", namespace="nn")

@@ -1,0 +1,119 @@
+"""SimpleRNN, LSTM and GRU: stacks of recurrent layers over padded batches, by op rnn."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from oprack import functional as F
+from oprack.errors import InvalidArgumentError
+from oprack.initializer import Uniform
+from oprack.nn import Module
+
+
+class _Recurrent(Module):
+    """input_size: columns of x. direction: "forward" or "bidirect". dropout: between layers, while training.
+
+    time_major: x is [time, batch, input_size] instead of [batch, time, input_size]. Parameters weight_ih_l0,
+    weight_hh_l0, bias_ih_l0, bias_hh_l0 and so on, with _reverse for the second direction, in cuDNN's order of gates.
+    """
+
+    mode = ""
+    gates = 1
+    states = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        direction: str = "forward",
+        time_major: bool = False,
+        dropout: float = 0.0,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+    ) -> None:
+        super().__init__()
+        if direction not in ("forward", "bidirect"):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: direction is {direction!r}; expected forward or bidirect"
+            )
+        self.time_major, self.dropout = time_major, dropout
+        self.directions = 2 if direction == "bidirect" else 1
+        self.attrs = {
+            "mode": self.mode,
+            "input_size": input_size,
+            "hidden_size": hidden_size,
+            "num_layers": num_layers,
+            "is_bidirec": direction == "bidirect",
+        }
+        limit = 1 / math.sqrt(hidden_size)
+        rows = self.gates * hidden_size
+        for layer in range(num_layers):
+            columns = input_size if layer == 0 else hidden_size * self.directions
+            for suffix in self._suffixes(layer):
+                for name, shape in (("ih", [rows, columns]), ("hh", [rows, hidden_size])):
+                    weight = self.create_parameter(shape, weight_attr, default_initializer=Uniform(-limit, limit))
+                    bias = self.create_parameter([rows], bias_attr, default_initializer=Uniform(-limit, limit))
+                    setattr(self, f"weight_{name}_{suffix}", weight)
+                    setattr(self, f"bias_{name}_{suffix}", bias)
+
+    def _suffixes(self, layer: int) -> list[str]:
+        return [f"l{layer}", f"l{layer}_reverse"][: self.directions]
+
+    def forward(self, x, state=None, lengths=None):
+        """(outputs, final states): outputs like x with hidden_size columns per direction.
+
+        state: initial ones, [layers times directions, batch, hidden_size], for LSTM a pair; default zeros. lengths:
+        int32 [batch]; the rows past the end of a sequence count for nothing.
+        """
+        if not self.time_major:
+            x = F.transpose2(x, axis=[1, 0, 2])
+        layers, hidden = self.attrs["num_layers"], self.attrs["hidden_size"]
+        if state is None:
+            zeros = F.fill_constant_batch_size_like(
+                x,
+                shape=[layers * self.directions, -1, hidden],
+                dtype=x.dtype,
+                value=0.0,
+                input_dim_idx=1,
+                output_dim_idx=1,
+            )
+            state = [zeros] * self.states
+        given = list(state) if isinstance(state, list | tuple) else [state]
+        suffixes = [s for layer in range(layers) for s in self._suffixes(layer)]
+        weights = [getattr(self, f"weight_{n}_{s}") for s in suffixes for n in ("ih", "hh")]
+        weights += [getattr(self, f"bias_{n}_{s}") for s in suffixes for n in ("ih", "hh")]
+        found = F.rnn(
+            x,
+            given,
+            weights,
+            lengths,
+            dropout_prob=self.dropout,
+            is_test=not self.training,
+            num_outputs={"DropoutState": 1, "State": self.states},
+            **self.attrs,
+        )
+        out = found.Out if self.time_major else F.transpose2(found.Out, axis=[1, 0, 2])
+        return out, tuple(found.State) if self.states > 1 else found.State[0]
+
+
+class SimpleRNN(_Recurrent):
+    r"""$$h_t = \tanh(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})$$."""
+
+    mode = "RNN_TANH"
+
+
+class LSTM(_Recurrent):
+    """Long short-term memory; its state is the pair (h, c)."""
+
+    mode = "LSTM"
+    gates = 4
+    states = 2
+
+
+class GRU(_Recurrent):
+    """Gated recurrent units, as cuDNN defines them."""
+
+    mode = "GRU"
+    gates = 3
