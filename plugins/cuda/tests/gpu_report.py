@@ -8,6 +8,7 @@ prepared and recorded as CUDA graphs; then times ops and the small models. Write
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import platform
 import statistics
@@ -16,6 +17,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -44,28 +47,48 @@ def main() -> int:
     parser.add_argument("--ops", default="", help="op types, separated by commas; default: all")
     parser.add_argument("--strict", action="store_true", help="pretend to have a GPU, to test this script")
     parser.add_argument("--rounds", type=int, default=50, help="timed runs of each benchmark")
+    parser.add_argument("--cases", type=int, default=None, help="of each op so many cases; default: all")
     options = parser.parse_args()
     make = _strict() if options.strict else lambda **o: Executor(oprack.CUDAPlace(0), **o)
-    report: dict[str, Any] = {"environment": environment(), "conformance": {}, "recorded": {}, "benchmarks": []}
+    chosen = Chosen(frozenset(filter(None, options.ops.split(","))), options.cases)
+    report: dict[str, Any] = {"environment": environment()}
     if not options.strict and report["environment"]["cuda"].startswith("not used"):
         print(report["environment"]["cuda"], file=sys.stderr)
         return 1
-    ops = set(filter(None, options.ops.split(",")))
+    for section, fill in sections(make, chosen, options.rounds):
+        start = time.perf_counter()
+        report[section] = fill()
+        print(f"{section}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+        write(report, options.out)  # what is there stays, should a later section end the process
+    print(markdown(report))
+    failed = any(v["failed"] for name, v in report.items() if name.startswith("conformance"))
+    return int(failed or bool(report["recorded"]["differ"]))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """ops: op types, none = all. cases: of each op so many, None = all."""
+
+    ops: frozenset[str]
+    cases: int | None
+
+
+def sections(make: Any, chosen: Chosen, rounds: int) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The parts of the report, quick ones first."""
+    yield "models", lambda: models(make)
+    benchmarks = [*op_benchmarks(chosen.ops), *model_benchmarks(chosen.ops)]
+    yield "benchmarks", lambda: [timed(*benchmark, make, rounds) for benchmark in benchmarks]
     for name, excluded in VARIANTS.items():
-        print(f"conformance, {name} ...", file=sys.stderr)
-        report["conformance"][name] = conformance(lambda e=excluded, **o: make(excluded_libraries=e, **o), ops)
-    print("recorded as graphs ...", file=sys.stderr)
-    report["recorded"] = recorded(make, ops)
-    report["models"] = models(make)
-    report["refused by cudnn"] = oprack_cuda.refused()
-    for benchmark in (*op_benchmarks(ops), *model_benchmarks(ops)):
-        report["benchmarks"].append(timed(*benchmark, make, options.rounds))
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "report.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-    text = markdown(report)
-    (options.out / "report.md").write_text(text, "utf-8")
-    print(text)
-    return int(any(v["failed"] for v in report["conformance"].values()) or bool(report["recorded"]["differ"]))
+        limited = functools.partial(make, excluded_libraries=excluded)
+        yield f"conformance, {name}", functools.partial(conformance, limited, chosen)
+    yield "recorded", lambda: recorded(make, chosen)
+    yield "refused by cudnn", oprack_cuda.refused
+
+
+def write(report: dict[str, Any], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "report.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    (folder / "report.md").write_text(markdown(report), "utf-8")
 
 
 def _strict() -> Callable[..., Executor]:
@@ -93,11 +116,11 @@ def environment() -> dict[str, str]:
 
 
 # Conformance ----------------------------------------------------------------------------------------------------------
-def _cases(ops: set[str]) -> Iterator[tuple[str, FileCase, Stage]]:
+def _cases(chosen: Chosen) -> Iterator[tuple[str, FileCase, Stage]]:
     for file in sorted(CASES.rglob("*.npz")):
-        if ops and file.stem not in ops:
+        if chosen.ops and file.stem not in chosen.ops:
             continue
-        for case in load_cases(file):
+        for case in islice(load_cases(file), chosen.cases):
             for stage in STAGES:
                 if case.has(stage) and not missing_ops(case, stage, default_manager()):
                     yield file.stem, case, stage
@@ -112,10 +135,10 @@ def _reasons(case: FileCase, stage: Stage, executor: Executor, scale: float, rou
     return differences(case, stage, got, scale)
 
 
-def conformance(make: Callable[..., Executor], ops: set[str]) -> dict[str, Any]:
+def conformance(make: Callable[..., Executor], chosen: Chosen) -> dict[str, Any]:
     """Cases that pass, that fail at place cpu as well (limitations of packs), and that fail here alone."""
     passed, known, failed = Counter(), Counter(), {}
-    for op, case, stage in _cases(ops):
+    for op, case, stage in _cases(chosen):
         reasons = _reasons(case, stage, make(prepared=False), TOLERANCE) or _reasons(case, stage, make(), TOLERANCE, 2)
         if not reasons:
             passed[op] += 1
@@ -126,12 +149,12 @@ def conformance(make: Callable[..., Executor], ops: set[str]) -> dict[str, Any]:
     return {"passed": sum(passed.values()), "ops": len(passed), "known": sum(known.values()), "failed": failed}
 
 
-def recorded(make: Callable[..., Executor], ops: set[str]) -> dict[str, Any]:
+def recorded(make: Callable[..., Executor], chosen: Chosen) -> dict[str, Any]:
     """Cases whose numbers differ when their plans are recorded as CUDA graphs."""
     differ, count = {}, 0
     oprack_cuda.use_graphs(True)
     try:
-        for _, case, stage in _cases(ops):
+        for _, case, stage in _cases(chosen):
             if case.stochastic or _reasons(case, stage, make(), TOLERANCE):
                 continue
             count += 1
@@ -156,7 +179,7 @@ def _one_op(op_type: str, inputs: dict[str, np.ndarray], outputs: list[str], att
     return program
 
 
-def op_benchmarks(ops: set[str]) -> Iterator[tuple[str, Any, dict[str, Any], dict[str, Any], list[str]]]:
+def op_benchmarks(ops: frozenset[str]) -> Iterator[tuple[str, Any, dict[str, Any], dict[str, Any], list[str]]]:
     """(name, program, feed, parameters, what is fetched); one element is fetched, so that copies do not count."""
     rng = np.random.default_rng(0)
 
@@ -210,7 +233,7 @@ def models(make: Callable[..., Executor]) -> dict[str, Any]:
     return found
 
 
-def model_benchmarks(ops: set[str]) -> Iterator[tuple[str, Any, dict[str, Any], dict[str, Any], list[str]]]:
+def model_benchmarks(ops: frozenset[str]) -> Iterator[tuple[str, Any, dict[str, Any], dict[str, Any], list[str]]]:
     for name, (program, scope), feed, fetch, _ in () if ops else small_models():
         parameters = {n: scope.find_var(n).get() for n in scope.local_var_names()}
         tensors = {n: t for n, t in parameters.items() if isinstance(t, oprack.LoDTensor)}
@@ -242,32 +265,32 @@ def timed(name: str, program: Any, feed: Any, parameters: Any, fetch: list[str],
 
 
 def markdown(report: dict[str, Any]) -> str:
-    """The report for people to read."""
+    """The report for people to read; sections that are not there yet are left out."""
     lines = ["# Place cuda on this machine", ""]
     lines += [f"- {key}: {value}" for key, value in report["environment"].items()]
-    lines += [
-        "",
-        "## Conformance",
-        "",
-        "| kernels | passed | ops | known limitations | failed |",
-        "|---|---|---|---|---|",
-    ]
-    for name, found in report["conformance"].items():
-        lines.append(f"| {name} | {found['passed']} | {found['ops']} | {found['known']} | {len(found['failed'])} |")
-    for name, found in report["conformance"].items():
+    if "models" in report:
+        lines += ["", "## Small models", "", "Largest difference from Paddle.", ""]
+        for name, found in report["models"].items():
+            lines.append(f"- {name}: {', '.join(f'{variant} {worst}' for variant, worst in found.items())}")
+    if "benchmarks" in report:
+        columns = [*VARIANTS, "graphs", "cpu"]
+        lines += ["", "## Times", "", "Median milliseconds of a run, fetch included.", ""]
+        lines += [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+        lines += [f"| {row['name']} | {' | '.join(str(row[c]) for c in columns)} |" for row in report["benchmarks"]]
+    conformances = {name: found for name, found in report.items() if name.startswith("conformance")}
+    if conformances:
+        lines += ["", "## Conformance", "", "| kernels | passed | ops | known limitations | failed |", "|---" * 5 + "|"]
+    for name, found in conformances.items():
+        kernels = name.removeprefix("conformance, ")
+        lines.append(f"| {kernels} | {found['passed']} | {found['ops']} | {found['known']} | {len(found['failed'])} |")
+    for name, found in conformances.items():
         lines += ["", *(f"- {name}: {case}: {reason}" for case, reason in found["failed"].items())]
-    again = report["recorded"]
-    lines += ["", "## CUDA graphs", "", f"{again['cases']} cases, {len(again['differ'])} differ"]
-    lines += [f"- {case}: {reason}" for case, reason in again["differ"].items()]
-    lines += ["", "## Small models", "", "Largest difference from Paddle.", ""]
-    lines += [
-        f"- {name}: {', '.join(f'{v} {d}' for v, d in found.items())}" for name, found in report["models"].items()
-    ]
-    lines += ["", "## Refused by cuDNN", "", *(f"- {k}: {v}" for k, v in report["refused by cudnn"].items())]
-    columns = [*VARIANTS, "graphs", "cpu"]
-    lines += ["", "## Times", "", "Median milliseconds of a run, fetch included.", ""]
-    lines += [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-    lines += [f"| {row['name']} | {' | '.join(str(row[c]) for c in columns)} |" for row in report["benchmarks"]]
+    if "recorded" in report:
+        again = report["recorded"]
+        lines += ["", "## CUDA graphs", "", f"{again['cases']} cases, {len(again['differ'])} differ"]
+        lines += [f"- {case}: {reason}" for case, reason in again["differ"].items()]
+    if report.get("refused by cudnn"):
+        lines += ["", "## Refused by cuDNN", "", *(f"- {k}: {v}" for k, v in report["refused by cudnn"].items())]
     return "\n".join(lines) + "\n"
 
 

@@ -42,12 +42,10 @@ def test_report_of_a_machine(tmp_path: Path, emulated: None) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "report.json").read_text("utf-8"))
-    assert {name: found["failed"] for name, found in report["conformance"].items()} == {
-        "all": {},
-        "without cudnn": {},
-        "plain": {},
-    }
-    assert report["conformance"]["all"]["passed"] > 10 and report["recorded"]["differ"] == {}
+    for variant in ("all", "without cudnn", "plain"):
+        found = report[f"conformance, {variant}"]
+        assert found["failed"] == {} and found["passed"] > 10
+    assert report["recorded"]["cases"] > 10 and report["recorded"]["differ"] == {}
     assert "| gelu | " in (tmp_path / "report.md").read_text("utf-8")
 
 
