@@ -233,3 +233,24 @@ def test_unfinished_definitions() -> None:
 def test_missing_state() -> None:
     with pytest.raises(NotFoundError, match="has no weight"):
         oprack.nn.Linear(2, 2).set_state_dict({"bias": np.zeros(2)})
+
+
+def test_code_goes_with_the_functions_that_it_was_made_for() -> None:
+    import gc
+    import linecache
+
+    def count() -> int:
+        gc.collect()
+        return sum(name.startswith("<eager") for name in linecache.cache)
+
+    x = to_tensor(A)
+    F.unbind(x, axis=0)
+    before = count()
+    for rows in (2, 3, 2, 3):
+        assert len(F.unbind(to_tensor(A[:rows]), axis=0)) == rows
+    assert count() <= before + 1
+    F.cumsum(x, axis=0)
+    with_one = count()
+    op_function("cumsum")._exprs.clear()
+    op_function("cumsum").table.clear()
+    assert count() == with_one - 1

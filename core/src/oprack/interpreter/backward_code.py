@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import weakref
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
@@ -45,7 +46,9 @@ class BackwardGenerator:
         filename = f"<gradient of {self.plan.trace.expr.type} {next(_number)}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         exec(compile(source, filename, "exec"), self._names)
-        return self._names.pop("back")  # type: ignore[no-any-return]
+        function = self._names.pop("back")
+        weakref.finalize(function, linecache.cache.pop, filename, None)
+        return function  # type: ignore[no-any-return]
 
     def _step(self, n: int, step: Step) -> list[str]:
         """A gradient op's call; nothing when no gradient flows into it."""

@@ -9,7 +9,7 @@ from typing import Any
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.eager import kinds_of
 from oprack.interpreter.modes import Mode, current_mode
-from oprack.interpreter.op_expr import OpExpr, attr_key, default_outputs
+from oprack.interpreter.op_expr import Arity, OpExpr, attr_key, default_outputs
 from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.layers.variable import Variable
 from oprack.op import OpInfo, OpProto
@@ -33,6 +33,7 @@ class OpFunction:
         self.proto: OpProto = info.proto
         self.slots = list(self.proto.inputs.values())
         self.attrs = {a.param: a for a in self.proto.attrs.values()}
+        self._many = [s.name for s in self.proto.outputs.values() if s.duplicable]
         self.table: Table = {}
         self._exprs: dict[Any, OpExpr] = {}
 
@@ -49,25 +50,20 @@ class OpFunction:
             return self._append(flat, arity, given, asked, in_place, mode)
         args = [v if v is None or type(v) is Tensor else self._tensor(v, i) for i, v in enumerate(flat)]
         plain = {n: self._plain(n, v) for n, v in given.items()} if given else given
-        key = (
-            arity,
-            attr_key(plain),
-            asked if not isinstance(asked, Mapping) else tuple(asked.items()),
-            *in_place.items(),
-        )
+        numbers = self._asked(asked)
+        count = self._count(arity, plain, args, numbers)
+        key = (arity, attr_key(plain), tuple(numbers.items()), count, *in_place.items())
         expr = self._exprs.get(key)
         if expr is None:
-            checked = self._checked(plain)
-            outputs = default_outputs(self.proto, self._asked(asked), self._count(arity, checked, args))
-            expr = OpExpr(self.info, checked, arity, outputs, in_place)
-            if not _counted_by_shape(self.proto, checked, asked, arity):
-                if len(self._exprs) >= _EXPRS:
-                    self._exprs.clear()
-                self._exprs[key] = expr
+            outputs = default_outputs(self.proto, numbers, count)
+            expr = OpExpr(self.info, self._checked(plain), arity, outputs, in_place)
+            if len(self._exprs) >= _EXPRS:
+                self._exprs.clear()
+            self._exprs[key] = expr
         result = mode.interpreter.apply(expr, args)
-        if fast_key is not None and not mode.wrappers and key in self._exprs:
+        if fast_key is not None and not mode.wrappers and not (self._many and self._by_shape(arity, plain, numbers)):
             call = (expr.recorded if mode.grad else expr.calls).get(kinds_of(args))
-            if call is not None and None not in args:
+            if call is not None and all(a is not None for a in args):
                 if len(self.table) >= _EXPRS:
                     self.table.clear()
                 self.table[(mode, *fast_key[1:])] = call  # the first call of a thread comes without a mode
@@ -169,23 +165,36 @@ class OpFunction:
             f"{', '.join(self.proto.outputs)} gets, as {{slot: number}}"
         )
 
-    def _count(self, arity: Sequence[tuple[str, int]], attrs: Mapping[str, Any], args: Sequence[Any]) -> int:
+    def _count(self, arity: Arity, given: Mapping[str, Any], args: Sequence[Any], asked: Mapping[str, int]) -> int:
         """How many tensors a duplicable output gets that nobody gave a number for."""
-        if not any(s.duplicable for s in self.proto.outputs.values()):
+        if all(s in asked for s in self._many):
             return 1
-        if attrs.get("sections"):
-            return len(attrs["sections"])
-        if isinstance(attrs.get("num"), int) and attrs["num"] > 0:
-            return int(attrs["num"])
-        many = [n for slot, n in arity if self.proto.inputs[slot].duplicable]
-        if many:
-            return many[0]
-        if isinstance(attrs.get("axis"), int) and args:
-            return int(args[0].shape[attrs["axis"]])
+        told = self._told(arity, given)
+        if told is not None:
+            return told
+        axis = self._attr(given, "axis")
+        if isinstance(axis, int) and args:
+            return int(args[0].shape[axis])
         raise InvalidArgumentError(
-            f"op {self.type}: pass num_outputs, the number of tensors that "
-            f"{', '.join(s.name for s in self.proto.outputs.values() if s.duplicable)} gets"
+            f"op {self.type}: pass num_outputs, the number of tensors that {', '.join(self._many)} gets"
         )
+
+    def _told(self, arity: Arity, given: Mapping[str, Any]) -> int | None:
+        """The number of outputs that attributes tell, or the number of inputs; None when a shape has to."""
+        sections, number = self._attr(given, "sections"), self._attr(given, "num")
+        if sections:
+            return len(sections)
+        if isinstance(number, int) and number > 0:
+            return number
+        return next((n for slot, n in arity if self.proto.inputs[slot].duplicable), None)
+
+    def _attr(self, given: Mapping[str, Any], name: str) -> Any:
+        known = self.proto.attrs.get(name)
+        return given.get(name, None if known is None else known.default)
+
+    def _by_shape(self, arity: Arity, given: Mapping[str, Any], asked: Mapping[str, int]) -> bool:
+        """Whether the number of outputs follows from a shape, so that calls of these kinds differ."""
+        return not all(s in asked for s in self._many) and self._told(arity, given) is None
 
     # Programs ---------------------------------------------------------------------------------------------------------
     def _append(
@@ -193,19 +202,9 @@ class OpFunction:
     ) -> Any:
         attrs = {self._proto(n).name: self._plain(n, v) for n, v in given.items()}
         static = mode if mode.static else mode.but(static=True)
-        outputs = default_outputs(self.proto, self._asked(asked), self._count(arity, self._with_defaults(attrs), flat))
+        numbers = self._asked(asked)
+        outputs = default_outputs(self.proto, numbers, self._count(arity, attrs, flat, numbers))
         return static.interpreter.apply(OpExpr(self.info, attrs, arity, outputs, in_place), flat)
-
-    def _with_defaults(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
-        return {n: a.default for n, a in self.proto.attrs.items()} | dict(attrs)
-
-
-def _counted_by_shape(proto: OpProto, attrs: Mapping[str, Any], asked: Any, arity: Any) -> bool:
-    """Whether the number of outputs follows from a dim of the input, so that the expression serves no other call."""
-    if asked is not None or not any(s.duplicable for s in proto.outputs.values()):
-        return False
-    counted = attrs.get("sections") or (isinstance(attrs.get("num"), int) and attrs["num"] > 0)
-    return not (counted or any(proto.inputs[slot].duplicable for slot, _ in arity))
 
 
 _functions: dict[str, OpFunction] = {}

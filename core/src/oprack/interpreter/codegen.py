@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import weakref
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
@@ -85,6 +86,7 @@ class Generator:
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         exec(compile(source, filename, "exec"), self.names)
         function = self.names.pop("call")
+        weakref.finalize(function, linecache.cache.pop, filename, None)
         function.finish = self.names.pop("finish")
         function.source = source
         return function  # type: ignore[no-any-return]
