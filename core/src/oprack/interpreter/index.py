@@ -8,25 +8,55 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
+from oprack.interpreter.call import op_function
+from oprack.interpreter.current import current_or_none
+from oprack.interpreter.functions import function
+from oprack.interpreter.op_expr import attr_key
+from oprack.interpreter.tensor import to_tensor
 from oprack.layers.indexing import indexed
+
+_PLANS = 1024
+Steps = list[tuple[str, dict[str, Any], Any]]
+_plans: dict[Any, Steps] = {}
 
 
 def get_item(x: Any, index: Any) -> Any:
     """Part of x; basic indices by slice, others by gather_nd. Raises InvalidArgumentError."""
-    from oprack.interpreter.functions import function
-
     items = index if isinstance(index, tuple) else (index,)
-    if not any(_advanced(i) for i in items):
-        return indexed(x, tuple(_basic(i) for i in items))
-    where = _places(x, items)
-    return function("gather_nd")(x.reshape([-1]), where[..., None])
+    if any(_advanced(i) for i in items):
+        return function("gather_nd")(x.reshape([-1]), _places(x, items)[..., None])
+    basic = tuple([_basic(i) for i in items])
+    key = (x.shape, *[(i.start, i.stop, i.step) if type(i) is slice else i for i in basic])
+    steps = _plans.get(key)
+    if steps is None:
+        if len(_plans) >= _PLANS:
+            _plans.clear()
+        steps = _plans[key] = _Probe(x).steps_of(basic)
+    for op_type, attrs, frozen in steps:
+        call = op_function(op_type).table.get((current_or_none(), x._kind, *frozen))
+        x = call(x) if call is not None else function(op_type)(x, **attrs)
+    return x
+
+
+class _Probe:
+    """Stands for a tensor of that shape while its index is read, and takes down the ops that are asked for."""
+
+    def __init__(self, x: Any) -> None:
+        self.shape, self.dtype, self.name = x.shape, x.dtype, x.describe()
+        self.steps: Steps = []
+
+    def _apply(self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: Any = ()) -> _Probe:
+        self.steps.append((op_type, attrs, attr_key(attrs)))
+        return self
+
+    def steps_of(self, index: tuple[Any, ...]) -> Steps:
+        """(op, attributes, the same to look up with), each of the result before."""
+        indexed(self, index)  # type: ignore[arg-type]
+        return self.steps
 
 
 def set_item(x: Any, index: Any, value: Any) -> None:
     """Replace part of x: the elements at these places become those of `value`, by scatter on the flat tensor."""
-    from oprack.interpreter.functions import function
-    from oprack.interpreter.tensor import to_tensor
-
     where = _places(x, index if isinstance(index, tuple) else (index,))
     new = value if hasattr(value, "_kind") else to_tensor(np.asarray(value, x._kind.dtype), place=x.place)
     if new.dtype != x.dtype:
@@ -46,6 +76,8 @@ def set_item(x: Any, index: Any, value: Any) -> None:
 
 
 def _advanced(item: Any) -> bool:
+    if type(item) is int or type(item) is slice or item is None:
+        return False
     if isinstance(item, list | np.ndarray):
         return not (isinstance(item, np.ndarray) and item.ndim == 0)
     return hasattr(item, "_kind") and (item.ndim > 0 or item.dtype == "bool")
@@ -53,7 +85,11 @@ def _advanced(item: Any) -> bool:
 
 def _basic(item: Any) -> Any:
     """Numbers instead of tensors and arrays of one element."""
+    if type(item) is int:
+        return item
     if isinstance(item, slice):
+        if all([p is None or type(p) is int for p in (item.start, item.stop, item.step)]):
+            return item
         return slice(*(None if p is None else int(p) for p in (item.start, item.stop, item.step)))
     if item is None or item is Ellipsis or isinstance(item, bool | int):
         return item

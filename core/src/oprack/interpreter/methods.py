@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,6 +116,13 @@ def _operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[...
         return reversed_(self, other) if reversed_ is not None else NotImplemented
 
     return forward, backward
+
+
+@cache
+def _index() -> Any:
+    from oprack.interpreter import index
+
+    return index
 
 
 def _array_operand(self: Any, other: Any) -> Any:
@@ -256,15 +264,11 @@ class TensorMethods(SharedMethods):
     # Indexing ---------------------------------------------------------------------------------------------------------
     def __getitem__(self, index: Any) -> Tensor:  # type: ignore[override]
         """x[2], x[1:3], x[..., 0], x[None], x[mask], x[[0, 2]]; gradients flow back through it."""
-        from oprack.interpreter.index import get_item
-
-        return get_item(self, index)  # type: ignore[no-any-return]
+        return _index().get_item(self, index)  # type: ignore[no-any-return]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write into this tensor; recorded when it, or the value, wants a gradient."""
-        from oprack.interpreter.index import set_item
-
-        set_item(self, index, value)
+        _index().set_item(self, index, value)
 
     # In place ---------------------------------------------------------------------------------------------------------
     def add_(self, other: Any) -> Tensor:
