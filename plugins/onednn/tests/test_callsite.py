@@ -118,7 +118,7 @@ def test_another_thread_and_another_number_of_threads(bindings):
 
 
 def test_only_so_many_shapes_are_kept(monkeypatch, bindings):
-    monkeypatch.setattr(callsite, "_SHAPES", 2)
+    monkeypatch.setattr(callsite, "SHAPES", 2)
     site, plain = convolution()
     w = constant(8, 5, 3, 3)
     for size in (5, 6, 7, 5):

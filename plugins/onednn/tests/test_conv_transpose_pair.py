@@ -10,7 +10,7 @@ from oprack.io import save_inference_model
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.kernels import conv_transpose_pair
+from oprack_onednn.kernels import _derived, conv_transpose_pair
 from oprack_onednn.plan import Plan
 
 PASS = "onednn_pair_conv2d_transpose"
@@ -43,7 +43,8 @@ def pair(n=2, size=(5, 7), first=(2, 2), second=(2, 2), channels=(6, 8, 1), bias
 @pytest.fixture(params=[1 << 19, 1000], ids=["at once", "in parts"])
 def on_onednn(request, monkeypatch):
     """No step goes to other kernels."""
-    monkeypatch.setattr(conv_transpose_pair, "is_constant", lambda w: True)
+    for module in (conv_transpose_pair, _derived):
+        monkeypatch.setattr(module, "is_constant", lambda w: True)
     monkeypatch.setattr(conv_transpose_pair, "by_steps", lambda *a: pytest.fail("oneDNN did not serve"))
     monkeypatch.setattr(conv_transpose_pair, "_BETWEEN", request.param)
 

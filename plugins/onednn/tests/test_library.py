@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import warnings
+import weakref
 
 import numpy as np
 import oprack
@@ -230,6 +231,9 @@ def test_only_read_only_memory_of_its_own_is_constant():
     assert not is_constant(view)
     array.flags.writeable = False
     assert is_constant(array)
+    turned = np.asfortranarray(array).copy(order="F")
+    turned.flags.writeable = False
+    assert not is_constant(turned), "plans go by the shapes of constants alone"
 
 
 def test_packed_weights_live_as_long_as_the_array():
@@ -241,8 +245,10 @@ def test_packed_weights_live_as_long_as_the_array():
         w.flags.writeable = False
         np.testing.assert_allclose(convolve(x, w), fresh, rtol=1e-6, atol=1e-6)
         assert len(PACKED._entries) == before + 1
+        packed = weakref.ref(PACKED._entries[id(w)][1][0][1])
         del w
         gc.collect()
+        assert packed() is None, "neither a plan nor anybody else keeps them"
     assert len(PACKED._entries) == before
 
 
@@ -320,6 +326,37 @@ def test_what_onednn_refuses_goes_to_numpy():
     with pytest.raises(NotServedError, match="invalid arguments"):
         PrimitiveDesc("matmul", LIBRARY.engine, None, None, None, None, None)
     assert convolve(np.zeros((0, 4, 12, 12), np.float32), normal(8, 4, 3, 3)).shape == (0, 8, 12, 12)
+
+
+def test_a_plan_within_a_plan_leaves_the_outer_one_its_threads():
+    seen = []
+
+    def outer():
+        THREAD.work += 1.0  # much to do
+        seen.append(THREAD.current)
+        THREAD.plan(object(), list)
+        seen.append(THREAD.current)
+        return seen
+
+    with THREAD.limited(2):
+        THREAD.plan(object(), outer)
+        assert seen == [2, 2]
+
+
+def test_a_thread_that_ended_leaves_nothing_behind():
+    plans, streams = [], []
+
+    def run():
+        convolve(normal(1, 4, 12, 12), normal(8, 4, 3, 3))
+        plans.extend(map(weakref.ref, THREAD.plans.values()))
+        streams.append(THREAD.stream)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert plans and not any(r() for r in plans)
+    assert sys.getrefcount(streams[0]) == sys.getrefcount(object()) + 1, "only this list has it"
 
 
 def test_a_plan_with_little_to_do_runs_on_one_thread():

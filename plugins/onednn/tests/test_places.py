@@ -77,7 +77,11 @@ def test_places_of_a_program_take_every_shape_and_parameter(any_size, op):
     width = 24
     parameters = {
         "softmax": [()],
-        "layer_norm": [(constant(normal(width)), constant(normal(width, seed=1))), (constant(normal(width)), None), ()],
+        "layer_norm": [
+            (constant(normal(width)), constant(normal(width, seed=1))),
+            (constant(normal(width)), None),
+            (None, None),
+        ],
     }.get(op, [(normal(width, width),), (constant(normal(width, width)),), (constant(normal(width, width, seed=1)),)])
     for shape in [(20, width), (30, width), (20, width), (0, width)]:
         for given in parameters * 2:

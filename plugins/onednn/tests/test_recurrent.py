@@ -11,6 +11,7 @@ from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn.kernels import _recurrent
+from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import order_of
 from oprack_onednn.plan import THREAD, Plan
 
@@ -188,11 +189,16 @@ def test_small_steps_are_left_to_one_thread():
 
 def test_weights_are_made_ready_once_while_nobody_can_write_to_them():
     made = []
-    layers = _recurrent.FromConstants(lambda arrays, *options: made.append(options) or len(made))
+    layers = FromConstants(lambda arrays, *options: made.append(options) or len(made))
     fixed, open_ = np.ones(3), np.ones(3)
     fixed.flags.writeable = False
     assert [layers([fixed, fixed]), layers([fixed, fixed]), layers([fixed, fixed], True)] == [1, 1, 2]
     assert layers([fixed, open_]) == 3 and layers([fixed, open_]) == 4
+    other = fixed.copy()
+    other.flags.writeable = False
+    assert layers([fixed, other]) == 5 == layers([fixed, other]) and len(layers._known) == 3
+    del other
+    assert len(layers._known) == 2, "it goes with any of its arrays"
     del fixed
     assert not layers._known
 

@@ -166,7 +166,7 @@ def test_means_of_large_images_do_not_pile_up_rounding_errors():
     memory = squeeze_excite.add_mean(plan, plan.input(image_desc(x)), x.shape)
     plan.reorder(memory, plan.output(MemoryDesc.strided(mean.shape)))
     THREAD.open()
-    plan.run(THREAD, address(x), address(mean))
+    plan.run(address(x), address(mean))
     np.testing.assert_allclose(mean, x.mean(axis=(2, 3), dtype=np.float64), rtol=1e-6)
 
 

@@ -15,8 +15,8 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import FLOAT, Outlet, Weights, address, is_constant, last_strides
 from oprack_onednn.plan import THREAD, BoundPlan, Plan
 
-# Shapes whose bound plans one op keeps.
-_SHAPES = 64
+SHAPES = 64
+"""Shapes whose bound plans one op keeps, those of all threads counted."""
 
 
 class Planned:
@@ -40,11 +40,15 @@ class Planned:
         weights = self.weights.get(i)
         return address(array) if weights is None else weights.address(array)
 
+    def bound(self, fixed: Sequence[int]) -> Callable[..., None]:
+        """A function of the addresses of inputs and result that are not fixed. fixed: of the inputs, 0 for others."""
+        return BoundPlan(self.plan, [*fixed, 0]).run
+
     def run(self, *arrays: np.ndarray | None) -> np.ndarray:
         """The result. arrays: the op's inputs in order; those that are None are left out."""
         result, out = self.outlet().take()
         given = [a for a in arrays if a is not None]
-        self.plan.run(THREAD, *(self.address(i, a) for i, a in enumerate(given)), out)
+        self.plan.run(*(self.address(i, a) for i, a in enumerate(given)), out)
         return result
 
 
@@ -59,7 +63,7 @@ class _Bound:
     def __init__(self, planned: Planned, arrays: Sequence[Any], free: Collection[int]) -> None:
         given = [i for i, a in enumerate(arrays) if a is not None]
         fixed = [0 if i in free else planned.address(n, arrays[i]) for n, i in enumerate(given)]
-        self.run = BoundPlan(planned.plan, [*fixed, 0]).run
+        self.run = planned.bound(fixed)
         self.take = planned.outlet().take
         self.others = [_FREE if i in free else a for i, a in enumerate(arrays)][1:]
 
@@ -78,7 +82,7 @@ def call_site(
     def enter(key: tuple[Any, ...], arrays: tuple[Any, ...]) -> _Bound | None:
         planned = find(*arrays)
         constant = all(a is None or i in free or is_constant(a) for i, a in enumerate(arrays))
-        if len(entries) >= _SHAPES:
+        if len(entries) >= SHAPES:
             entries.clear()
         bound = entries[key] = _Bound(planned, arrays, free) if planned is not None and constant else None
         return bound

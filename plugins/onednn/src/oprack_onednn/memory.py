@@ -232,12 +232,12 @@ def empty_image(shape: Sequence[int]) -> np.ndarray:
 
 # Parameters -----------------------------------------------------------------------------------------------------------
 def is_constant(array: np.ndarray) -> bool:
-    """Whether nobody can write to an array's memory: it owns it, and is read-only.
+    """Whether nobody can write to an array's memory, which goes row by row: it owns it, and is read-only.
 
     Predictors make their parameters so. All others may be trained, hence nothing that was derived from them is kept.
     """
     flags = array.flags
-    return flags.owndata and not flags.writeable
+    return flags.owndata and flags.c_contiguous and not flags.writeable
 
 
 _Form = tuple[int, MemoryDesc, MemoryDesc]
@@ -280,9 +280,9 @@ class Weights:
 
     def address(self, array: np.ndarray) -> int:
         """Address of a constant array's packed form."""
-        entry = self._known.get(id(array))
+        key, known = id(array), self._known
+        entry = known.get(key)
         if entry is None or entry[0]() is not array:
             packed = PACKED.get(array, self.source, self.target, self.offset)
-            self._known = {k: e for k, e in self._known.items() if e[0]() is not None}
-            entry = self._known[id(array)] = (weakref.ref(array), address(packed), packed)
+            entry = known[key] = (weakref.ref(array, lambda _: known.pop(key, None)), address(packed), packed)
         return entry[1]

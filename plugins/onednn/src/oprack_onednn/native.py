@@ -176,6 +176,16 @@ class Primitive(Native):
         super().__init__(_create("primitive_create", desc))
 
 
+class Stream(Native):
+    """What primitives of one Python thread are executed on."""
+
+    __slots__ = ()
+    destroy = "stream_destroy"
+
+    def __init__(self) -> None:
+        super().__init__(_create("stream_create", LIBRARY.engine, _c.DEFAULT_STREAM))
+
+
 class Attributes(Native):
     """Attributes of a primitive: scratch memory from the caller, and operations after the main one."""
 

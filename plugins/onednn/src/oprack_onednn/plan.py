@@ -10,14 +10,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import addressof, byref, c_void_p
+from ctypes import addressof
 from typing import Any
 
 import numpy as np
 
 from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, Primitive, PrimitiveDesc
+from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, Primitive, PrimitiveDesc, Stream
 
 _PLANS = 1024
 _ALIGN = 64
@@ -98,7 +98,7 @@ class Plan:
         self.add(reorder_desc(source.desc, memory.desc, accumulate), {_c.SRC: source, _c.DST: memory})
         return memory
 
-    def run(self, thread: Thread, *addresses: int) -> None:
+    def run(self, *addresses: int) -> None:
         """Run with the addresses of the external memory, in the thread that made the plan. Raises OneDNNError."""
         if self._bound is None:
             self._bound = BoundPlan(self)
@@ -131,7 +131,7 @@ class BoundPlan:
     """
 
     def __init__(self, plan: Plan, fixed: Sequence[int] = ()) -> None:
-        self._set_handle, self._execute, self._stream = THREAD.set_handle, THREAD.execute, THREAD.stream
+        self._set_handle, self._execute, self._stream = THREAD.set_handle, THREAD.execute, THREAD.stream.pointer
         self._threads = plan.threads
         every = [*plan.external, *(m for *_, m in plan.twins), *(m for m, _ in plan.scratch)]
         own = {memory: Memory(memory.desc) for memory in every} if fixed else {}
@@ -197,23 +197,28 @@ class Thread(threading.local):
         self._arena = 0
         self._capacity = 0
         self.revision = -1
-        self.stream = 0
+        self.stream: Stream | None = None
 
     def open(self) -> None:
         """Take up the number of threads as it is now set."""
-        if not self.stream:
+        if self.stream is None:
             lib = LIBRARY.lib
             assert lib is not None
-            stream = c_void_p()
-            if lib.dnnl_stream_create(byref(stream), LIBRARY.engine, _c.DEFAULT_STREAM) or stream.value is None:
-                raise OneDNNError("oneDNN: no stream could be made")
-            self.stream = stream.value
+            self.stream = Stream()
             self.set_handle, self.execute = lib.dnnl_memory_set_data_handle, lib.dnnl_primitive_execute
         # implementations are chosen for the number of threads
         self._threads = self.current = LIBRARY.apply_threads(self.limit)
         self.setting, self.plans = self._by_threads.setdefault(self._threads, (object(), OrderedDict()))
         self.revision = LIBRARY.threads_revision
         LIBRARY.ran = True
+
+    def ready(self) -> bool:
+        """Whether oneDNN serves this process; takes up the number of threads as it is now set."""
+        if self.revision != LIBRARY.threads_revision:
+            if not LIBRARY.usable():
+                return False
+            self.open()
+        return True
 
     def use(self, count: int) -> None:
         """Let the next primitives use `count` threads."""
@@ -250,7 +255,7 @@ class Thread(threading.local):
 
     def _build(self, build: Callable[..., Any], args: Sequence[Any]) -> Any:
         """A plan; of primitives for one thread alone when there is little to do."""
-        outer, self.work = self.work, 0.0
+        work, threads, self.work = self.work, self.current, 0.0
         try:
             self.use(self._threads)
             plan = build(*args)
@@ -259,7 +264,9 @@ class Thread(threading.local):
                 plan = build(*args)
             return plan
         finally:
-            self.work += outer
+            # a plan that asks for another while it is built goes on with its own number of threads
+            self.work = work
+            self.use(threads)
 
     def arena(self, size: int) -> int:
         """Address of at least `size` bytes of scratch memory."""
@@ -281,8 +288,5 @@ def pack(source: MemoryDesc, target: MemoryDesc, address: int) -> np.ndarray:
     packed = raw[start : start + target.nbytes]
     plan = Plan()
     plan.reorder(plan.input(source), plan.output(target))
-    plan.run(THREAD, address, packed.ctypes.data)
+    plan.run(address, packed.ctypes.data)
     return packed
-
-
-__all__ = ["THREAD", "OneDNNError", "Plan", "pack", "reorder_desc"]

@@ -1,34 +1,39 @@
-"""Arrays computed from constant parameters, kept for as long as the parameters live."""
+"""What is computed from constant parameters, kept for as long as they live."""
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
-from oprack_onednn.memory import Weights
+from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import MemoryDesc
 
-Make = Callable[..., np.ndarray]
 
+class FromConstants:
+    """What `make(arrays, *options)` gives; for constant arrays it is made once, and kept until one of them is gone."""
 
-class Derived:
-    """What `make` computes of a constant array and further arguments."""
-
-    def __init__(self, make: Make) -> None:
+    def __init__(self, make: Callable[..., Any]) -> None:
         self._make = make
-        self._entries: dict[Hashable, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
+        self._known: dict[tuple[Hashable, ...], tuple[list[weakref.ref[np.ndarray]], Any]] = {}
         self._lock = threading.Lock()
 
-    def get(self, array: np.ndarray, *args: Hashable) -> np.ndarray:
-        key = (id(array), *args)
+    def __call__(self, arrays: Sequence[np.ndarray], *options: Hashable) -> Any:
+        key, known = (*map(id, arrays), *options), self._known
+        entry = known.get(key)
+        if entry is not None and all([r() is a for r, a in zip(entry[0], arrays, strict=True)]):
+            return entry[1]
+        if not all(map(is_constant, arrays)):
+            return self._make(arrays, *options)
         with self._lock:
-            entry = self._entries.get(key)
-            if entry is None or entry[0]() is not array:
-                made = self._make(array, *args)
-                entry = self._entries[key] = (weakref.ref(array, lambda _: self._entries.pop(key, None)), made)
+            # another thread may have been faster; plans hold addresses in what it made
+            entry = known.get(key)
+            if entry is None or not all([r() is a for r, a in zip(entry[0], arrays, strict=True)]):
+                made = self._make(arrays, *options)
+                entry = known[key] = ([weakref.ref(a, lambda _: known.pop(key, None)) for a in arrays], made)
             return entry[1]
 
 
@@ -36,10 +41,10 @@ class DerivedWeights(Weights):
     """A layout, as a primitive likes it, of what is computed from a constant array."""
 
     def __init__(
-        self, derived: Derived, args: tuple[Hashable, ...], source: MemoryDesc, target: MemoryDesc, offset: int = 0
+        self, derived: FromConstants, options: tuple[Hashable, ...], source: MemoryDesc, target: MemoryDesc
     ) -> None:
-        super().__init__(source, target, offset)
-        self._derived, self._args = derived, args
+        super().__init__(source, target)
+        self._derived, self._options = derived, options
 
     def address(self, array: np.ndarray) -> int:
-        return super().address(self._derived.get(array, *self._args))
+        return super().address(self._derived((array,), *self._options))

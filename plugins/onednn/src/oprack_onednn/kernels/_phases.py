@@ -15,7 +15,7 @@ from itertools import product
 
 import numpy as np
 
-from oprack_onednn.kernels._derived import Derived
+from oprack_onednn.kernels._derived import FromConstants
 
 
 @dataclass(frozen=True)
@@ -117,4 +117,4 @@ def expanded(w: np.ndarray, factor: int) -> np.ndarray:
     return np.concatenate(rows)
 
 
-EXPANDED = Derived(expanded)
+EXPANDED = FromConstants(lambda arrays, factor: expanded(*arrays, factor))

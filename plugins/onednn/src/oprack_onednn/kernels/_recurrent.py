@@ -8,8 +8,6 @@ the steps are one primitive.
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
@@ -19,7 +17,7 @@ import numpy as np
 from oprack_onednn import _c
 from oprack_onednn.kernels._order import order_of
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS, address, is_constant
+from oprack_onednn.memory import BUFFERS, address
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, BoundPlan, Plan
 
@@ -38,8 +36,25 @@ _LINE = 16  # float32 in a cache line
 _APART = 1e8  # operations of a direction from which on it has a thread of its own
 _SHARED = 1e7  # operations of a step from which on threads share it
 _OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
-# plans that a layer keeps for a thread, threads for which it keeps any, and things made of constants that are kept
-_PLANS, _SETTINGS, _MADE = 2048, 16, 4096
+# Plans that are kept for the same weights and one thread, and threads that any are kept for.
+_PLANS, _SETTINGS = 2048, 16
+
+
+class PlansByThread:
+    """Plans with the same weights, of every thread that uses them."""
+
+    def __init__(self) -> None:
+        self._plans: dict[object, dict[Any, BoundPlan | None]] = {}
+
+    def own(self) -> dict[Any, BoundPlan | None]:
+        """Those of this thread, to be added to."""
+        THREAD.ready()
+        found = self._plans.get(THREAD.setting)
+        if found is None or len(found) > _PLANS:
+            if len(self._plans) >= _SETTINGS:
+                self._plans.clear()  # of threads that may be gone
+            found = self._plans[THREAD.setting] = {}
+        return found
 
 
 class Layer:
@@ -63,18 +78,7 @@ class Layer:
         given = (w_input, w_state, bias, peepholes)
         self._arrays = [_aligned(a) for a in given if a is not None]
         self.directions, self.inputs, _, self.size = w_input.shape
-        self._plans: dict[object, dict[Any, BoundPlan | None]] = {}
-
-    def bound(self) -> dict[Any, BoundPlan | None]:
-        """Plans with these weights, of this thread: what `_bound` made so far."""
-        if THREAD.revision != LIBRARY.threads_revision:
-            THREAD.open()
-        found = self._plans.get(THREAD.setting)
-        if found is None or len(found) > _PLANS:
-            if len(self._plans) >= _SETTINGS:
-                self._plans.clear()  # of threads that may be gone
-            found = self._plans[THREAD.setting] = {}
-        return found
+        self.plans = PlansByThread()
 
     def weights(self, direction: int, d: int) -> list[int]:
         """Addresses of the weights of direction d, or of both."""
@@ -88,28 +92,6 @@ def _aligned(array: np.ndarray) -> np.ndarray:
     copy = raw[start : start + array.size].reshape(array.shape)
     copy[...] = array
     return copy
-
-
-class FromConstants:
-    """What a function makes of constant arrays, kept for as long as the first of them lives."""
-
-    def __init__(self, make: Callable[..., Any]) -> None:
-        self._make = make
-        self._known: dict[tuple[Any, ...], tuple[list[weakref.ref[np.ndarray]], Any]] = {}
-
-    def __call__(self, arrays: Sequence[np.ndarray], *options: Any) -> Any:
-        """make(arrays, *options), remembered when nobody can write to the arrays."""
-        key = (*map(id, arrays), *options)
-        entry = self._known.get(key)
-        if entry is not None and all([r() is a for r, a in zip(entry[0], arrays, strict=True)]):
-            return entry[1]
-        made = self._make(arrays, *options)
-        if all(map(is_constant, arrays)):
-            if len(self._known) >= _MADE:
-                self._known.clear()
-            first = weakref.ref(arrays[0], lambda _: self._known.pop(key, None))
-            self._known[key] = ([first, *map(weakref.ref, arrays[1:])], made)
-        return made
 
 
 class StepsPlan:
@@ -218,7 +200,7 @@ def equal_steps(layer, x, steps, n, direction, out, before=(), after=()):
     before, after: arrays [directions, n, size] of h, or of h and c. False when oneDNN does not serve it.
     """
     with threads_for(_operations(layer, n)):
-        found = _bound(layer.bound(), layer, steps, n, direction, 0, bool(before), bool(after))
+        found = _bound(layer.plans.own(), layer, steps, n, direction, 0, bool(before), bool(after))
         if found is not None:
             found.run(address(x), *map(address, before), address(out), *map(address, after))
     return found is not None
@@ -230,7 +212,7 @@ def packed_steps(layer, x, order, reversals, before=()):
     before: h, or h and c, [directions, n, size] each. Returns [h] or [h, c], each [directions, total + behind, size],
     where c is there at the last step of every sequence; None when oneDNN does not serve it.
     """
-    if _bound(layer.bound(), layer, 1, 1, 1, 0, True, layer.has_cells) is None:
+    if _bound(layer.plans.own(), layer, 1, 1, 1, 0, True, layer.has_cells) is None:
         return None
     rows = order.total + order.behind
     states = [BUFFERS.take((len(reversals), rows, layer.size)) for _ in range(1 + layer.has_cells)]
@@ -244,7 +226,7 @@ def packed_steps(layer, x, order, reversals, before=()):
 
 def _walk(layer, x, order, d, reverse, before, states):
     """Direction d of packed_steps: fills its packed rows of h, and of c."""
-    size, rows, plans = layer.size, order.total + order.behind, layer.bound()
+    size, rows, plans = layer.size, order.total + order.behind, layer.plans.own()
     packed = BUFFERS.take((rows, layer.inputs))
     np.take(x, order.rows(reverse), axis=0, out=packed[: order.total], mode="clip")
     packed[order.total :] = 0

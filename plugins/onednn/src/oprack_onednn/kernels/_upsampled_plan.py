@@ -16,7 +16,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.ops.post_ops import algorithm
-from oprack_onednn.plan import THREAD, BoundPlan, Plan
+from oprack_onednn.plan import BoundPlan, Plan
 
 _NOTHING = np.empty(1, np.float32)
 
@@ -58,7 +58,7 @@ class Stage:
         if keep:
             run = BoundPlan(self.plan, [addresses.get(key, 0) for key in self.memory]).run
             return lambda found: run(*[found[key] for key in free])
-        return lambda found: self.plan.run(THREAD, *[(found if k in found else addresses)[k] for k in self.memory])
+        return lambda found: self.plan.run(*[(found if k in found else addresses)[k] for k in self.memory])
 
 
 class UpsampledConvPlan:

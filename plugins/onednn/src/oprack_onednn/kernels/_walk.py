@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import order_of
-from oprack_onednn.kernels._recurrent import FromConstants, threads_for
+from oprack_onednn.kernels._recurrent import PlansByThread, threads_for
 from oprack_onednn.memory import BUFFERS, Weights, address
 from oprack_onednn.plan import THREAD, BoundPlan, Plan
 
@@ -25,8 +26,8 @@ class StepPlan:
     weights: Sequence[Weights]
 
 
-_BOUND = FromConstants(lambda arrays, *options: {})
-"""Plans with the weights set, by sequences of a step; for each weight, thread and cell."""
+_PLANS = FromConstants(lambda arrays, *cell: PlansByThread())
+"""Plans with the weights set, by the sequences of a step; for each weight and cell."""
 
 
 def walk(
@@ -63,7 +64,7 @@ def walk(
             a[: len(order.order)] = given[order.order]
     previous, starts, bases = ([address(a) for a in arrays] for arrays in (first, gates, states))
     with threads_for(2 * total / len(order.steps) * size * x.shape[1]):
-        bound = _BOUND((weight,), THREAD.setting, make, *key)
+        bound = _PLANS((weight,), make, *key).own()
         for start, n in order.steps:
             plan = bound.get(n)
             if plan is None:

@@ -27,7 +27,7 @@ def run_in_place(y, algorithm, alpha, beta):
     plan = THREAD.plan(("eltwise", y.size, algorithm, alpha, beta), build, y.size, algorithm, alpha, beta)
     if plan is None:
         raise OneDNNError(f"oneDNN: no implementation of {algorithm}")
-    plan.run(THREAD, address(y), address(y))
+    plan.run(address(y), address(y))
 
 
 def apply(x, out, algorithm, alpha=0.0, beta=0.0):
@@ -38,7 +38,7 @@ def apply(x, out, algorithm, alpha=0.0, beta=0.0):
     if plan is None:
         return NotImplemented
     y = empty_like(x) if out is None or out.strides != x.strides else out
-    plan.run(THREAD, address(x), address(y))
+    plan.run(address(x), address(y))
     return y
 
 

@@ -35,7 +35,7 @@ def apply(known, dy, algorithm, alpha=0.0, beta=0.0):
     if plan is None:
         return NotImplemented
     dx = empty_like(dy)
-    plan.run(THREAD, address(known), address(dy), address(dx))
+    plan.run(address(known), address(dy), address(dx))
     return dx
 
 

@@ -86,7 +86,7 @@ def batch_norm(
         return NotImplemented
     y, kind = empty_image(x.shape), X.dtype.type
     mean, variance = (Mean, Variance) if fixed else (np.empty_like(Mean), np.empty_like(Variance))
-    plan.run(THREAD, address(x), *map(address, (mean, variance, Scale, Bias)), address(y))
+    plan.run(address(x), *map(address, (mean, variance, Scale, Bias)), address(y))
     inverse_std = 1 / np.sqrt(variance + kind(epsilon))
     y = _unimage(y, data_layout)
     if fixed:
@@ -110,5 +110,5 @@ def batch_norm_grad(
     # the forward op saves 1 / sqrt(variance + epsilon)
     variance = 1 / (SavedVariance * SavedVariance) - X.dtype.type(epsilon)
     dx, dscale, dshift = empty_image(x.shape), np.empty_like(Scale), np.empty_like(Scale)
-    plan.run(THREAD, *map(address, (x, dy, SavedMean, variance, Scale, dx, dscale, dshift)))
+    plan.run(*map(address, (x, dy, SavedMean, variance, Scale, dx, dscale, dshift)))
     return {"X_grad": _unimage(dx, data_layout), "Scale_grad": dscale, "Bias_grad": dshift}

@@ -42,5 +42,5 @@ def concat(X, AxisTensor=None, *, axis, ctx):
     y = empty_image(found.shape)
     start = address(y)
     addresses = [a for x, offset in zip(X, found.offsets, strict=True) for a in (start + offset, address(x))]
-    found.plan.run(THREAD, *addresses)
+    found.plan.run(*addresses)
     return y

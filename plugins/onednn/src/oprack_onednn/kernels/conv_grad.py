@@ -76,9 +76,9 @@ def conv2d_grad(
     grads = {}
     if ctx.wants("Input@GRAD"):
         dx = empty_image(x.shape)
-        found.by_input.run(THREAD, address(Filter), address(dy), address(dx))
+        found.by_input.run(address(Filter), address(dy), address(dx))
         grads["Input_grad"] = dx.transpose(0, 2, 3, 1) if last else dx
     if ctx.wants("Filter@GRAD"):
         grads["Filter_grad"] = dw = np.empty(Filter.shape, Filter.dtype)
-        found.by_filter.run(THREAD, address(x), address(dy), address(dw))
+        found.by_filter.run(address(x), address(dy), address(dw))
     return grads

@@ -7,8 +7,7 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.kernels._steps import Step, after
-from oprack_onednn.kernels.conv import chain
+from oprack_onednn.kernels._steps import Step, after, chain
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, address, channels_last_desc, empty_image, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, dims, element_strides
@@ -152,10 +151,10 @@ def compute(x, w, bias, strides, paddings, dilations, groups, padding, output_si
     y = empty_image(found.shape)
     weights = address(w) if found.weights is None else found.weights.address(w)
     if bias is None:
-        found.plan.run(THREAD, address(x), weights, address(y))
+        found.plan.run(address(x), weights, address(y))
     else:
         row = bias if found.copies == 1 else np.tile(bias.reshape(-1), found.copies)
-        found.plan.run(THREAD, address(x), weights, address(y), address(row))
+        found.plan.run(address(x), weights, address(y), address(row))
     return y
 
 

@@ -11,7 +11,7 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, call_site
 from oprack_onednn.kernels import activation, conv_transpose, elementwise  # noqa: F401  (steps of the op)
-from oprack_onednn.kernels._derived import Derived, DerivedWeights
+from oprack_onednn.kernels._derived import DerivedWeights, FromConstants
 from oprack_onednn.kernels._steps import Step, after, chain
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
@@ -33,7 +33,7 @@ def tile_matrix(w, copies):
     return matrix.reshape(copies * k, -1)
 
 
-_MATRICES = Derived(tile_matrix)
+_MATRICES = FromConstants(lambda arrays, copies: tile_matrix(*arrays, copies))
 
 
 class _Product:

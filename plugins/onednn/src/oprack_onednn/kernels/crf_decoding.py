@@ -11,7 +11,8 @@ from itertools import pairwise
 import numpy as np
 
 from oprack_onednn import _c
-from oprack_onednn.kernels._recurrent import FromConstants, threads_for
+from oprack_onednn.kernels._derived import FromConstants
+from oprack_onednn.kernels._recurrent import threads_for
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import address
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims

@@ -103,9 +103,9 @@ def apply(X, Y, axis, out, algorithm):
     result = empty_like(X) if out is None or out.strides != X.strides else out
     x, y, r = address(X), address(Y), address(result)
     run, (dx, dy) = found.plan.run, found.steps
-    run(THREAD, x, y, r)
+    run(x, y, r)
     for i in range(1, found.rounds):
-        run(THREAD, x + i * dx, y + i * dy, r + i * dx)
+        run(x + i * dx, y + i * dy, r + i * dx)
     return result
 
 

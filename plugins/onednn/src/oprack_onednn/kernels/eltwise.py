@@ -39,7 +39,7 @@ def apply(x, post_ops):
     if plan is None:
         return NotImplemented
     y = empty_like(x)
-    plan.run(THREAD, address(x), address(_ONE), address(y))
+    plan.run(address(x), address(_ONE), address(y))
     return y
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_onednn.kernels._recurrent import FromConstants, Layer, sequences
+from oprack_onednn.kernels._derived import FromConstants
+from oprack_onednn.kernels._recurrent import Layer, sequences
 from oprack_onednn.kernels._steps import Step
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.served import plain_step, served

@@ -66,5 +66,5 @@ def interp(
     if found is None:
         return NotImplemented
     y = empty_image(found.shape)
-    found.plan.run(THREAD, address(x), address(y))
+    found.plan.run(address(x), address(y))
     return y.transpose(0, 2, 3, 1) if last else y

@@ -7,15 +7,14 @@ import math
 import numpy as np
 
 from oprack_onednn import _c
+from oprack_onednn.callsite import call_site
+from oprack_onednn.kernels._rows import RowMajorPlan
 from oprack_onednn.kernels._steps import Step
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS, FLOAT, Outlet, address, is_constant
-from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc, contiguous_strides
+from oprack_onednn.memory import BUFFERS, FLOAT, address
+from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, BoundPlan, Plan
 from oprack_onednn.served import plain_step, served
-
-# Shapes whose bound plans one op keeps.
-_SHAPES = 64
 
 
 def build(rows, columns, epsilon, scaled, shifted):
@@ -44,24 +43,40 @@ def build(rows, columns, epsilon, scaled, shifted):
     return plan
 
 
-class LayerNormPlan:
-    """How to run a plan of some shapes: what it makes besides the addresses of its inputs."""
+class LayerNormPlan(RowMajorPlan):
+    """One shape; the result is (y, mean, variance). lead: shape of mean and variance."""
 
     def __init__(self, shape, lead, *key):
-        self.plan = build(*key)
-        strides = tuple(FLOAT.itemsize * s for s in contiguous_strides(shape))
-        self.take, self.lead = Outlet(shape, strides).take, lead
+        self.plan, self.shape, self.lead, self.weights = build(*key), shape, lead, {}
 
-    def run(self, run, *addresses):
-        """(y, mean, variance). run: the plan, bound or not."""
-        y, out = self.take()
-        mean, variance = np.empty(self.lead, FLOAT), np.empty(self.lead, FLOAT)
-        run(*addresses, out, address(mean), address(variance))
-        return y, mean, variance
+    def outlet(self):
+        return _Outlets(super().outlet(), self.lead)
+
+    def bound(self, fixed):
+        run = BoundPlan(self.plan, [*fixed, 0, 0, 0]).run
+        return lambda x, outs: run(x, *outs)
+
+    def run(self, *arrays):
+        results, outs = self.outlet().take()
+        self.plan.run(*[address(a) for a in arrays if a is not None], *outs)
+        return results
 
 
-def _find(x, parameters, epsilon, begin_norm_axis):
-    """parameters: scale and bias, None for one that is not there."""
+class _Outlets:
+    """Makes y, mean and variance."""
+
+    def __init__(self, rows, lead):
+        self._rows, self._lead = rows, lead
+
+    def take(self):
+        y, out = self._rows.take()
+        mean, variance = np.empty(self._lead, FLOAT), np.empty(self._lead, FLOAT)
+        return (y, mean, variance), (out, address(mean), address(variance))
+
+
+def _find(x, scale, bias, epsilon, begin_norm_axis):
+    """The plan for the op's inputs; None when NumPy should do it."""
+    parameters = (scale, bias)
     if not x.size or not x.flags.c_contiguous:
         return None
     if not all(p is None or p.flags.c_contiguous for p in parameters):
@@ -74,56 +89,26 @@ def _find(x, parameters, epsilon, begin_norm_axis):
     return THREAD.plan(("layer_norm", x.shape, lead, *key), LayerNormPlan, x.shape, lead, *key)
 
 
-def _run(x, scale, bias, epsilon, begin_norm_axis):
-    found = _find(x, (scale, bias), epsilon, begin_norm_axis) if LIBRARY.usable() else None
-    if found is None:
-        return NotImplemented
-    addresses = [address(a) for a in (x, scale, bias) if a is not None]
-    return found.run(lambda *given: found.plan.run(THREAD, *given), *addresses)
-
-
 def _prepare(call):
     """Scale and bias keep their addresses, and with it the plan, for each shape."""
-    epsilon, axis, context = call.attrs["epsilon"], call.attrs["begin_norm_axis"], Step(call.op_type, call.attrs)
-    entries = {}
+    options, context = (call.attrs["epsilon"], call.attrs["begin_norm_axis"]), Step(call.op_type, call.attrs)
 
-    def enter(key, x, scale, bias):
-        found = _find(x, (scale, bias), epsilon, axis)
-        given = [a for a in (scale, bias) if a is not None]
-        if len(entries) >= _SHAPES:
-            entries.clear()
-        bound = None
-        if found is not None and all(map(is_constant, given)):
-            fixed = BoundPlan(found.plan, [0, *map(address, given), 0, 0, 0])
-            bound = found.run, fixed.run, scale, bias
-        entries[key] = bound
-        return bound
+    def find(x, scale=None, bias=None):
+        return _find(x, scale, bias, *options)
 
-    def otherwise(x, scale, bias):
-        result = _run(x, scale, bias, epsilon, axis)
-        if result is not NotImplemented:
-            return result
+    def otherwise(x, scale=None, bias=None):
+        found = find(x, scale, bias) if LIBRARY.usable() else None
+        if found is not None:
+            return found.run(x, scale, bias)
         return plain_step(call.op_type, {"X": x, "Scale": scale, "Bias": bias}, context)
 
-    def run(X, Scale=None, Bias=None):
-        if THREAD.revision != LIBRARY.threads_revision:
-            if not LIBRARY.usable():
-                return otherwise(X, Scale, Bias)
-            THREAD.open()
-        key = (THREAD.setting, X.shape, X.strides)
-        bound = entries[key] if key in entries else enter(key, X, Scale, Bias)
-        if bound is not None and (bound[2] is not Scale or bound[3] is not Bias):
-            bound = enter(key, X, Scale, Bias)
-        if bound is None:
-            return otherwise(X, Scale, Bias)
-        return bound[0](bound[1], address(X))
-
-    return run
+    return call_site(find, otherwise)
 
 
 @served("layer_norm", prepare=_prepare)
 def layer_norm(X, Scale=None, Bias=None, *, epsilon, begin_norm_axis, ctx):
-    return _run(X, Scale, Bias, epsilon, begin_norm_axis)
+    found = _find(X, Scale, Bias, epsilon, begin_norm_axis)
+    return NotImplemented if found is None else found.run(X, Scale, Bias)
 
 
 def build_grad(rows, columns, epsilon, scaled):
@@ -167,6 +152,6 @@ def layer_norm_grad(X, Scale=None, Mean=None, Variance=None, Y_grad=None, *, eps
     grads = {"X_grad": dx}
     if Scale is not None:
         grads |= {"Scale_grad": np.empty(columns, X.dtype), "Bias_grad": np.empty(columns, X.dtype)}
-    plan.run(THREAD, *map(address, arrays), *map(address, grads.values()))
+    plan.run(*map(address, arrays), *map(address, grads.values()))
     wanted = {name: f"{name.removesuffix('_grad')}@GRAD" for name in grads}
     return {name: grad for name, grad in grads.items() if ctx.wants(wanted[name])}

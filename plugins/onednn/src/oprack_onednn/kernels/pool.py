@@ -141,5 +141,5 @@ def pool_grad(X, Out_grad, *, ctx):
     if plan is None:
         return NotImplemented
     dx = empty_image(x.shape)
-    plan.run(THREAD, address(x), address(dy), address(dx))
+    plan.run(address(x), address(dy), address(dx))
     return dx.transpose(0, 2, 3, 1) if last else dx

@@ -43,7 +43,7 @@ def apply(x, dims, keep_dim, reduce_all, algorithm):
     if plan is None:
         return NotImplemented
     y = BUFFERS.take((*x.shape[:first], *[1] * (rank - first if keep_dim else 0)))
-    plan.run(THREAD, address(x), address(y))
+    plan.run(address(x), address(y))
     return y
 
 

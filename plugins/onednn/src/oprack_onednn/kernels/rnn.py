@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import Order
-from oprack_onednn.kernels._recurrent import FromConstants, Layer, directions_apart, equal_steps, packed_steps
+from oprack_onednn.kernels._recurrent import Layer, directions_apart, equal_steps, packed_steps
 from oprack_onednn.served import served
 
 _CELLS = {"LSTM": "lstm", "GRU": "lbr_gru", "RNN_RELU": "relu", "RNN_TANH": "tanh"}

@@ -74,7 +74,7 @@ def _run(x, axis, out, algorithm):
         return NotImplemented
     if out is None or out.strides != x.strides:
         return found.run(x)
-    found.plan.run(THREAD, address(x), address(out))
+    found.plan.run(address(x), address(out))
     return out
 
 
@@ -86,7 +86,7 @@ def apply_grad(y, dy, axis, algorithm):
     if plan is None:
         return NotImplemented
     dx = BUFFERS.take(y.shape)
-    plan.run(THREAD, address(y), address(dy), address(dx))
+    plan.run(address(y), address(dy), address(dx))
     return dx
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
+from oprack_onednn.callsite import SHAPES
 from oprack_onednn.kernels import activation, conv, elementwise, interp  # noqa: F401  (steps of the op)
-from oprack_onednn.kernels._phases import EXPANDED, expanded
+from oprack_onednn.kernels._phases import EXPANDED
 from oprack_onednn.kernels._steps import Step, after
 from oprack_onednn.kernels._upsampled_plan import Source, UpsampledConvPlan
 from oprack_onednn.library import LIBRARY
@@ -20,9 +21,6 @@ from oprack_onednn.memory import FLOAT, Outlet, address, is_constant, last_strid
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.plan import THREAD, BoundPlan
 from oprack_onednn.served import plain_step, served, step
-
-# Shapes whose bound plans one op keeps.
-_SHAPES = 64
 
 # From 3x3 taps: what the first and last row, the first and last column, and their four corners miss; and all.
 _WINDOW = np.eye(9, dtype=np.float32).reshape(3, 3, 9)
@@ -76,7 +74,7 @@ class _Weigher:
 
     def __init__(self, stage, source, parameters, keep):
         self.parameters = w, project, shift = parameters
-        self.rows = _rows_of(w, source)
+        self.rows = EXPANDED((w,), source.factor)
         self.weighted = np.empty((len(self.rows), source.columns), FLOAT)
         if project is None:
             self.base, self.second = None, np.empty(source.channels, FLOAT)
@@ -84,7 +82,7 @@ class _Weigher:
             self.base = project[:, :, 0, 0] if shift is None else np.column_stack([project[:, :, 0, 0], shift])
             self.second = np.array(self.base, FLOAT, order="C")
         fixed = [address(a) for a in (self.rows, self.second, self.weighted)]
-        self.run = BoundPlan(stage, fixed).run if keep else partial(stage.run, THREAD, *fixed)
+        self.run = BoundPlan(stage, fixed).run if keep else partial(stage.run, *fixed)
 
     def weigh(self, scale):
         """scale: [C], or None."""
@@ -93,10 +91,6 @@ class _Weigher:
         elif scale is not None:
             np.multiply(self.base, scale[:, None], out=self.second)
         self.run()
-
-
-def _rows_of(w, source):
-    return EXPANDED.get(w, source.factor) if source.constant else expanded(w, source.factor)
 
 
 class Bound:
@@ -117,7 +111,7 @@ class Bound:
                 self.weighers[i] = found
                 rows = found.weighted
             else:
-                rows = _rows_of(maps.ws[i], source)
+                rows = EXPANDED((maps.ws[i],), source.factor)
             addresses["rows", i] = address(rows)
             addresses |= {key: p.address(rows) for key, p in plan.packed.items() if key[1] == i}
             self.rows.append(rows)  # kept for their addresses
@@ -182,7 +176,7 @@ def _prepare(call):
     attrs, entries, weighers = call.attrs, {}, {}
 
     def enter(key, maps):
-        if len(entries) >= _SHAPES:
+        if len(entries) >= SHAPES:
             entries.clear()
             weighers.clear()
         plan = maps.plan(attrs["post_ops"])
@@ -191,10 +185,8 @@ def _prepare(call):
         return bound
 
     def run(*arrays):
-        if THREAD.revision != LIBRARY.threads_revision:
-            if not LIBRARY.usable():
-                return _run(attrs, *arrays)
-            THREAD.open()
+        if not THREAD.ready():
+            return _run(attrs, *arrays)
         maps = Maps(attrs, *arrays)
         key = (THREAD.setting, *[(x.shape, x.strides) for x in maps.xs])
         bound = entries[key] if key in entries else enter(key, maps)
