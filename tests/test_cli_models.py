@@ -310,3 +310,23 @@ def test_an_input_of_several_has_to_be_named(oprack: Command, tmp_path: Path) ->
     assert "the model has inputs 'ids', 'len'; expected --feed NAME=... with one of them" in oprack.err
     oprack("run", GRU, "--feed", f"ids={tmp_path / 'a.npy'}", "--lod", "0,3", code=3)
     assert "the model has inputs 'ids', 'len'; expected --lod NAME=... with one of them" in oprack.err
+
+
+def test_run_applies_passes_unless_told_not_to(oprack: Command, tmp_path: Path) -> None:
+    model = SMALL / "resnet.pdmodel"
+    x = np.random.default_rng(0).standard_normal((2, 3, 32, 32), dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+
+    def ops(*more: str) -> set[str]:
+        report = oprack.json("run", model, "--feed", tmp_path / "x.npy", "--profile", *more)
+        return {row["op"] for row in report["profile"]}
+
+    assert "batch_norm" not in ops()
+    assert "batch_norm" in ops("--no-passes") & ops("--reference") & ops("--check-nan")
+
+
+def test_run_at_a_place(oprack: Command, model: Path, feed: str) -> None:
+    arguments = ("run", model, "--feed", feed, "--lod", "x=0,1,3", "--place")
+    assert oprack(*arguments, "cpu").startswith("OUTPUT")
+    oprack(*arguments, "tpu", code=2)
+    assert "'tpu' is no place; expected cpu, cuda, or cuda:N" in oprack.err

@@ -1,4 +1,4 @@
-"""oprack run MODEL --feed NAME=FILE.npy [--out FILE.npz] [--repeat N] [--profile] [--trace FILE.json] [--json]"""
+"""oprack run MODEL --feed NAME=FILE.npy [--out FILE.npz] [--place PLACE] [--repeat N] [--profile] [--json]"""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import argparse
 import statistics
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import OK
 from oprack.cli.models import add_feeds, add_model, model_arguments
 from oprack.cli.output import add_block, add_json, manager_of, print_json, print_table
+
+if TYPE_CHECKING:
+    from oprack.tensor import Place
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -18,8 +21,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_feeds(parser)
     parser.add_argument("--out", metavar="FILE.npz", help="write the outputs, LoD as <output>.lod.<level>")
     parser.add_argument("--repeat", type=_count, default=1, metavar="N", help="run N times, and print the times")
-    parser.add_argument("--reference", action="store_true", help="take the reference path instead of the prepared one")
-    parser.add_argument("--check-nan", action="store_true", help="stop at the first op that makes a NaN or an infinity")
+    parser.add_argument(
+        "--place", type=_place, metavar="PLACE", help="where to run: cpu, cuda, or cuda:1 (default: cpu)"
+    )
+    parser.add_argument("--no-passes", action="store_true", help="leave out the passes that predictors apply")
+    parser.add_argument(
+        "--reference", action="store_true", help="take the reference path instead of the prepared one; no passes"
+    )
+    parser.add_argument(
+        "--check-nan", action="store_true", help="stop at the first op that makes a NaN or an infinity; no passes"
+    )
     parser.add_argument("--profile", action="store_true", help="run once more op by op, and print the time by op")
     parser.add_argument("--trace", metavar="FILE.json", help="run once more op by op, and write a trace for Perfetto")
     add_json(parser)
@@ -32,10 +43,23 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _place(text: str) -> Place:
+    from oprack.tensor import CPUPlace, CUDAPlace
+
+    kind, _, number = text.partition(":")
+    if text == "cpu":
+        return CPUPlace()
+    if kind != "cuda" or (number or "0").strip("0123456789"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no place; expected cpu, cuda, or cuda:N")
+    return CUDAPlace(int(number or 0))
+
+
 def run(args: argparse.Namespace) -> int:
     from oprack.cli.feeds import read_feeds, with_hint
     from oprack.errors import FeedLoDError
+    from oprack.inference.predictor import freeze_parameters
     from oprack.io import load_inference_model
+    from oprack.ir import optimize
     from oprack.runtime import Checks, Executor, Profiler
     from oprack.tensor import Scope
 
@@ -43,10 +67,19 @@ def run(args: argparse.Namespace) -> int:
     scope = Scope()
     model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params)
     feed = read_feeds(args.feed, args.lod, model.feed_names)
-    executor = Executor(prepared=not args.reference, checks=Checks(nan_inf=args.check_nan), manager=manager_of(args))
+    checks, manager = Checks(nan_inf=args.check_nan), manager_of(args)
+    executor = Executor(args.place, prepared=not args.reference, checks=checks, manager=manager)
+    executor.pool.get(executor.place)
+    program = model.program.desc
+    if not (args.reference or args.check_nan or args.no_passes):
+        executor.check(program)
+        optimized = optimize(program, scope, keep=model.fetch_names, place=executor.place, manager=manager)
+        scope.erase(optimized.unused)
+        program = optimized.program
+    freeze_parameters(scope)
 
     def once() -> list[Any]:
-        return executor.run(model.program, feed, model.fetch_names, scope, return_numpy=False)
+        return executor.run(program, feed, model.fetch_names, scope, return_numpy=False)
 
     times: list[float] = []
     outputs: list[Any] = []

@@ -41,7 +41,7 @@ def _load(config: Config, scope: Scope) -> InferenceModel:
     return load_inference_model(config.model_dir(), scope)
 
 
-def _freeze(scope: Scope) -> None:
+def freeze_parameters(scope: Scope) -> None:
     """Make parameters read-only: kernel libraries may then keep what they derive from them, such as packed weights."""
     for name in scope.local_var_names():
         value = scope.var(name).value
@@ -81,7 +81,7 @@ class Predictor:
         self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
         self._model: InferenceModel = shared._model if shared else self._load()
         if shared is None:
-            _freeze(self._parameters)
+            freeze_parameters(self._parameters)
         self._scope = self._parameters.new_scope()
         weakref.finalize(self, self._parameters.delete_scope, self._scope)
         self._prepared = self._executor.prepare(self._model.program.desc).complete()
