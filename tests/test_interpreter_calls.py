@@ -41,6 +41,8 @@ def test_slots_and_attributes() -> None:
     np.testing.assert_allclose(F.scale(x, to_tensor(np.float32([3]))).numpy(), 3 * A)
     assert F.cast(x, in_dtype="float32", out_dtype="int64").dtype == "int64"
     np.testing.assert_allclose(F.relu(A).numpy(), np.maximum(A, 0))
+    assert F.reshape2(x, shape=np.array([4, 3])).shape == F.reshape2(x, shape=[to_tensor(4), 3]).shape == (4, 3)
+    assert F.scale(x, scale=np.float32(2.0)).shape == (3, 4)
     assert F.fill_constant(shape=[2], dtype="float64", value=1.5).numpy().tolist() == [1.5, 1.5]
 
 
@@ -149,6 +151,13 @@ def test_variables_append_to_their_program() -> None:
     assert parts[0].shape == (-1, 2) and constant.name and isinstance(eager, Tensor)
     (found,) = oprack.Executor().run(main, {"x": A}, [y])
     np.testing.assert_allclose(found, F.softmax(F.relu(to_tensor(A)), axis=-1).numpy(), rtol=1e-6)
+    with program_guard(main, startup):
+        count = len(main.global_block().ops)
+        number = layers.data("n", [1], "int32")
+        tiled = F.tile(x, repeat_times=[number, 2])
+        assert [o.type for o in main.global_block().ops[count:]] == ["fill_constant", "tile"]
+    (found,) = oprack.Executor().run(main, {"x": A, "n": np.int32([3])}, [tiled])
+    np.testing.assert_array_equal(found, np.tile(A, [3, 2]))
     with program_guard(main, startup), pytest.raises(InvalidArgumentError, match="to_program"):
         F.elementwise_add(x, to_tensor(A))
 

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.eager import kinds_of
 from oprack.interpreter.modes import Mode, current_mode
@@ -16,6 +18,7 @@ from oprack.op import OpInfo, OpProto
 from oprack.op.proto import AttrProto
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.types import dtype_enum
 
 _EXPRS = 256
 _VALUES = (LoDTensor, SelectedRows, LoDTensorArray)
@@ -46,7 +49,7 @@ class OpFunction:
         in_place, asked = self._in_place(attrs.get("in_place")), attrs.get("num_outputs")
         given = {n: v for n, v in attrs.items() if v is not None and n not in ("in_place", "num_outputs")}
         flat, arity = self._flattened(values)
-        if mode.static or any(isinstance(v, Variable) for v in (*flat, *given.values())):
+        if mode.static or any(map(_is_symbolic, (*flat, *given.values()))):
             return self._append(flat, arity, given, asked, in_place, mode)
         args = [v if v is None or type(v) is Tensor else self._tensor(v, i) for i, v in enumerate(flat)]
         plain = {n: self._plain(n, v) for n, v in given.items()} if given else given
@@ -135,11 +138,11 @@ class OpFunction:
         if isinstance(value, Tensor):
             proto = self._proto(name)
             return value.numpy().ravel().tolist() if proto.type.name.endswith("S") else value.item()
+        if isinstance(value, np.ndarray):
+            return value.tolist()
         if isinstance(value, list | tuple) and any(isinstance(v, Tensor) for v in value):
             return [v.item() if isinstance(v, Tensor) else v for v in value]
         if isinstance(value, str) and name.endswith("dtype") and self._proto(name).type.name == "INT":
-            from oprack.types import dtype_enum
-
             return int(dtype_enum(value))
         return value
 
@@ -200,11 +203,30 @@ class OpFunction:
     def _append(
         self, flat: Sequence[Any], arity: Any, given: Mapping[str, Any], asked: Any, in_place: Any, mode: Mode
     ) -> Any:
-        attrs = {self._proto(n).name: self._plain(n, v) for n, v in given.items()}
+        attrs = {self._proto(n).name: _all_symbolic(self._plain(n, v)) for n, v in given.items()}
         static = mode if mode.static else mode.but(static=True)
         numbers = self._asked(asked)
         outputs = default_outputs(self.proto, numbers, self._count(arity, attrs, flat, numbers))
         return static.interpreter.apply(OpExpr(self.info, attrs, arity, outputs, in_place), flat)
+
+
+def _is_symbolic(value: Any) -> bool:
+    """Whether it is a Variable, or a list with one."""
+    return isinstance(value, Variable) or (isinstance(value, list | tuple) and any(map(_is_symbolic, value)))
+
+
+def _all_symbolic(value: Any) -> Any:
+    """A list with Variables and numbers as one with Variables alone."""
+    if not isinstance(value, list | tuple) or not _is_symbolic(value):
+        return value
+    first = next(v for v in value if isinstance(v, Variable))
+    attrs = {"shape": [1], "dtype": int(dtype_enum(first.dtype))}
+    return [
+        v
+        if isinstance(v, Variable)
+        else first._apply("fill_constant", {}, attrs | {"value": float(v), "str_value": str(v)})
+        for v in value
+    ]
 
 
 _functions: dict[str, OpFunction] = {}

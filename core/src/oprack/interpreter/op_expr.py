@@ -112,6 +112,10 @@ def _frozen(value: Any) -> Any:
         return tuple([_frozen(v) for v in value])
     if isinstance(value, Mapping):
         return tuple(value.items())
+    if hasattr(value, "tolist"):
+        return _frozen(value.tolist())
+    if hasattr(value, "desc"):
+        raise TypeError("a Variable has no value to look up")
     return repr(value) if value == 0 or value is True else value
 
 
