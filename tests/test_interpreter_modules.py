@@ -72,6 +72,7 @@ def test_training_and_evaluation() -> None:
     before = net.norm.mean.numpy()
     out = net(to_tensor(X))
     assert out.requires_grad and (net.norm.mean.numpy() != before).any()
+    assert not net.norm.mean.requires_grad and net.norm.mean.is_leaf
     net.eval()
     kept = net.norm.mean.numpy()
     np.testing.assert_array_equal(net(to_tensor(X)).numpy(), net(to_tensor(X)).numpy())

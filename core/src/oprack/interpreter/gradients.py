@@ -55,6 +55,11 @@ class GradPlan:
         if self.differentiable:
             made = [g for g in make_grad_ops(info, trace.desc) if not g.restores]
             self.positions = {"in": _positions(trace.desc.inputs), "out": _positions(trace.desc.outputs)}
+            read = {ref.slot for g in made for ref in g.inputs.values() if ref.role == "output_grad"}
+            read |= {out for g in made for out in g.same.values()}
+            self.outputs = [
+                j for slot, places in self.positions["out"].items() if slot in read for j in places if j in self.outputs
+            ]
             self._build(made)
 
     @property
