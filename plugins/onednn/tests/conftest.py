@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import pytest
+from oprack_onednn import kernels
 from oprack_onednn.library import LIBRARY
 
 
@@ -23,3 +27,38 @@ def any_size(monkeypatch):
         monkeypatch.setattr(Limits, name, 0)
     # declared limits were read when the kernels were; the choice that heeds them takes the best kernel instead
     monkeypatch.setattr("oprack.kernel.kernel_map._by_size", lambda fitting: fitting[0])
+
+
+@pytest.fixture
+def constants(monkeypatch):
+    """Parameters that an Executor may train count as constants, as those of a predictor."""
+    for _, name, _ in pkgutil.iter_modules(kernels.__path__, kernels.__name__ + "."):
+        if hasattr(importlib.import_module(name), "is_constant"):
+            monkeypatch.setattr(f"{name}.is_constant", lambda array: True)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "plans(kind, ...): oneDNN makes a plan of each kind, and refuses none of them")
+
+
+@pytest.fixture(autouse=True)
+def plans(request, monkeypatch):
+    """A test that is marked with kinds of plans fails when NumPy computes in oneDNN's place."""
+    marker = request.node.get_closest_marker("plans")
+    if marker is None:
+        yield
+        return
+    from oprack_onednn.plan import Thread
+
+    made, refused, find = set(), [], Thread.plan
+
+    def plan(self, key, build, *args):
+        found = find(self, key, build, *args)
+        if key[0] in marker.args:
+            made.add(key[0]) if found is not None else refused.append(key)
+        return found
+
+    monkeypatch.setattr(Thread, "plan", plan)
+    yield
+    assert not refused, "oneDNN refused these"
+    assert made == set(marker.args), "oneDNN made no such plans"

@@ -134,6 +134,7 @@ def check(ops, feeds=FEEDS, params=None, fused=True, **close):
     return found[0] if found else None
 
 
+@pytest.mark.plans("attention")
 def test_bert():
     q = [*heads("q"), ("scale", {"X": "q_h"}, {"Out": "q_s"}, {"scale": 0.5})]
     scores = ("matmul_v2", {"X": "q_s", "Y": "k_h"}, {"Out": "s"}, {"trans_y": True})
@@ -143,6 +144,7 @@ def test_bert():
 
 @pytest.mark.parametrize("mask", [(B, 1, 1, T), (B, 1, T, T), (B, HEADS, T, T)], ids=str)
 @pytest.mark.parametrize("order", ["XY", "YX"])
+@pytest.mark.plans("attention")
 def test_masks(mask, order):
     add = ("elementwise_add", dict(zip(order, ("s", "m"), strict=True)), {"Out": "sm"})
     ops = [*ALL_HEADS, SCORES, add, *softmax("sm"), *context()]
@@ -150,12 +152,14 @@ def test_masks(mask, order):
     assert op.inputs["Mask"] == ["m"]
 
 
+@pytest.mark.plans("attention")
 def test_a_constant_mask():
     add = ("elementwise_add", {"X": "s", "Y": "m"}, {"Out": "sm"})
     causal = np.triu(np.full((T, T), -1e4, np.float32), 1)
     check([*ALL_HEADS, SCORES, add, *softmax("sm"), *context()], params={"m": causal})
 
 
+@pytest.mark.plans("attention")
 def test_reshapes_in_place_as_programs_of_paddle_1_have_them():
     def made(name):
         return [
@@ -174,6 +178,7 @@ def test_reshapes_in_place_as_programs_of_paddle_1_have_them():
     assert op_types(check_passes(case, *names, **CLOSE)) == ["onednn_matmul"] * 3 + ["onednn_attention", "mul"]
 
 
+@pytest.mark.plans("attention")
 def test_the_first_matmul_has_a_factor():
     scores = ("matmul", {"X": "q_h", "Y": "k_h"}, {"Out": "s"}, {"transpose_Y": True, "alpha": 0.25})
     scaled = ("scale", {"X": "s"}, {"Out": "s2"}, {"scale": 0.5})
@@ -181,23 +186,27 @@ def test_the_first_matmul_has_a_factor():
     assert op.attrs["alpha"] == 0.125
 
 
+@pytest.mark.plans("attention")
 def test_scores_are_divided():
     divided = ("elementwise_div", {"X": "s", "Y": "d"}, {"Out": "s2"})
     op = check([*ALL_HEADS, SCORES, divided, *softmax("s2"), *context()], params={"d": np.float32([4.0])})
     assert op.attrs["alpha"] == 0.25
 
 
+@pytest.mark.plans("attention")
 def test_keys_are_flipped_by_their_transpose():
     scores = ("matmul_v2", {"X": "q_h", "Y": "k_h"}, {"Out": "s"})
     check([*heads("q"), *heads("k", axis=(0, 2, 3, 1)), *heads("v"), scores, *softmax(), *context()])
 
 
 @pytest.mark.parametrize("shape", [(-1, T, HEADS, D), (0, T, HEADS, D), (0, -1, HEADS, D)], ids=str)
+@pytest.mark.plans("attention")
 def test_shapes_of_the_split(shape):
     check([*heads("q", shape), *heads("k", shape), *heads("v", shape), SCORES, *softmax(), *context()])
 
 
 @pytest.mark.parametrize("shape", [(-1, T, WIDTH), (0, 0, -1), (0, -1, WIDTH)], ids=str)
+@pytest.mark.plans("attention")
 def test_shapes_of_the_join(shape):
     check([*ALL_HEADS, SCORES, *softmax(), *context(shape=shape)])
 
@@ -237,6 +246,7 @@ def together(source):
 
 @pytest.mark.parametrize("product", ["matmul_v2", "mul"])
 @pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.plans("attention")
 def test_svtr(product, biased):
     attrs = {"x_num_col_dims": 2} if product == "mul" else {}
     ops = [(product, {"X": "x", "Y": "w"}, {"Out": "y0"}, attrs)]
@@ -250,6 +260,7 @@ def test_svtr(product, biased):
     assert op_types(optimized) == [product, *["elementwise_add"] * biased] * 3 + ["onednn_attention"]
 
 
+@pytest.mark.plans("attention")
 def test_thirds_of_one_variable():
     ops = [*together("x"), SCORES, *softmax(), *context()]
     case = PassCase({"x": normal(B, T, 3 * WIDTH)}, {}, ops, ["out"])

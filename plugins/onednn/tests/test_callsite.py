@@ -66,6 +66,7 @@ def test_a_plan_is_bound_once_for_each_shape(bindings):
     assert len(bindings) == 3
 
 
+@pytest.mark.plans("conv2d")
 def test_results_do_not_share_memory():
     site, plain = convolution()
     w, xs = constant(8, 5, 3, 3), [normal(1, 5, 60, 60, seed=i) for i in range(4)]
@@ -92,6 +93,7 @@ def test_parameters_that_may_change_are_not_kept(bindings):
     assert not bindings
 
 
+@pytest.mark.plans("conv2d")
 def test_a_residual_in_any_layout():
     call = call_of("onednn_conv2d", ("Input", "Filter", "Residual"), post_ops=["residual", "relu"])
     site, w = conv._prepare_fused(call), constant(8, 5, 1, 1)
@@ -190,6 +192,7 @@ def test_pointwise_convolutions(slots, bindings):
     assert len(bindings) == 1
 
 
+@pytest.mark.plans("squeeze")
 def test_a_bound_plan_outlives_the_plans_of_its_thread():
     """What the plan computes with, such as ones and zeros of its own, lives as long."""
     slots = ("X", "Reduce", "Expand")

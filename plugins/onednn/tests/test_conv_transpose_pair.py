@@ -10,7 +10,7 @@ from oprack.io import save_inference_model
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.kernels import _derived, conv_transpose_pair
+from oprack_onednn.kernels import conv_transpose_pair
 from oprack_onednn.plan import Plan
 
 PASS = "onednn_pair_conv2d_transpose"
@@ -41,10 +41,8 @@ def pair(n=2, size=(5, 7), first=(2, 2), second=(2, 2), channels=(6, 8, 1), bias
 
 
 @pytest.fixture(params=[1 << 19, 1000], ids=["at once", "in parts"])
-def on_onednn(request, monkeypatch):
+def on_onednn(request, monkeypatch, constants):
     """No step goes to other kernels."""
-    for module in (conv_transpose_pair, _derived):
-        monkeypatch.setattr(module, "is_constant", lambda w: True)
     monkeypatch.setattr(conv_transpose_pair, "by_steps", lambda *a: pytest.fail("oneDNN did not serve"))
     monkeypatch.setattr(conv_transpose_pair, "_BETWEEN", request.param)
 
@@ -60,6 +58,8 @@ def test_tiles_of_tiles(n, windows, outputs, bias):
     assert op_types(optimized) == ["onednn_conv2d_transpose_pair"]
 
 
+@pytest.mark.plans("conv2d_transpose_pair")
+@pytest.mark.usefixtures("constants")
 def test_convolutions_with_nothing_between():
     ops = [transposed("x", "y0", "w", (2, 2)), transposed("y0", "y1", "v", (2, 2))]
     case = PassCase({"x": normal(1, 6, 5, 7)}, {"w": normal(6, 8, 2, 2), "v": normal(8, 3, 2, 2)}, ops)
@@ -99,6 +99,7 @@ def test_it_runs_step_by_step_as_well(monkeypatch, excluded):
     np.testing.assert_allclose(got, want, **CLOSE)
 
 
+@pytest.mark.plans("conv2d_transpose_pair")
 def test_in_a_predictor(tmp_path):
     """Its parameters are constant, and the op keeps its plan."""
     case = pair()

@@ -245,6 +245,7 @@ BROADCASTS = [(2, 12, 30, 40), (12, 1, 1), (1, 12, 1, 1), (1,), (2, 12, 1, 1), (
 @pytest.mark.parametrize("layout", ["row major", "channels last"])
 @pytest.mark.parametrize("second", ["row major", "channels last"])
 @pytest.mark.parametrize("shape", BROADCASTS, ids=str)
+@pytest.mark.plans("binary")
 def test_elementwise(monkeypatch, shape, layout, second):
     x, y = LAYOUTS[layout](normal(2, 12, 30, 40)), normal(*shape) + 3
     if len(shape) == 4:

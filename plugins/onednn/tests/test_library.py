@@ -192,6 +192,7 @@ def test_doctor_says_what_serves(capsys):
     assert "library onednn: oneDNN 3.2.0" in capsys.readouterr().out
 
 
+@pytest.mark.plans("conv2d")
 def test_many_python_threads_at_once():
     """Each has plans and scratch memory of its own; packed weights are shared."""
     weights = [normal(8, 4, 3, 3, seed=i) for i in range(3)]
@@ -216,6 +217,7 @@ def test_many_python_threads_at_once():
 
 
 # Weights --------------------------------------------------------------------------------------------------------------
+@pytest.mark.plans("conv2d")
 def test_weights_that_are_trained_are_read_anew():
     x, w = normal(1, 4, 12, 12), normal(8, 4, 3, 3)
     first = convolve(x, w).copy()
@@ -292,6 +294,7 @@ def test_buffers_that_nobody_takes_any_more_are_given_back():
     assert sum(map(len, buffers._by_size.values())) == 2 and held.size == 3000
 
 
+@pytest.mark.plans("conv2d")
 def test_results_do_not_share_memory():
     x, w = normal(4, 4, 60, 60), normal(8, 4, 3, 3)
     results = [convolve(x * i, w) for i in range(4)]

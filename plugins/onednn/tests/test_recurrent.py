@@ -64,6 +64,7 @@ PASSES = ("onednn_fuse_matmul", "onednn_fuse_recurrent")
 
 @pytest.mark.parametrize("lengths", LENGTHS, ids=lambda lengths: f"{len(lengths)}-{sum(lengths)}")
 @pytest.mark.parametrize("op_type", GATES)
+@pytest.mark.plans("recurrent")
 def test_both_directions_of_a_layer(op_type, lengths):
     optimized = check_passes(both_directions(op_type, lengths), *PASSES, **CLOSE)
     assert op_types(optimized) == [f"onednn_fc_{op_type}"]
@@ -72,12 +73,14 @@ def test_both_directions_of_a_layer(op_type, lengths):
 @pytest.mark.parametrize("lengths", [[7], [3, 0, 9, 1, 0], [4] * 5], ids=str)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("op_type, attrs", [("gru", {"origin_mode": True}), ("gru", {"bias": False}), ("lstm", {})])
+@pytest.mark.plans("recurrent")
 def test_one_direction(op_type, attrs, reverse, lengths):
     ops, params, _ = layer(op_type, 0, reverse, **attrs)
     case = PassCase({"x": words(lengths)}, params, ops, fetch=["h0"])
     assert op_types(check_passes(case, *PASSES, **CLOSE)) == [f"onednn_fc_{op_type}"]
 
 
+@pytest.mark.plans("recurrent")
 def test_two_layers_that_run_the_same_way(monkeypatch):
     parts = [layer("gru", i, False) for i in range(2)]
     ops = [*parts[0][0], *parts[1][0], ("concat", {"X": ["h0", "h1"]}, {"Out": "out"}, {"axis": -1})]
@@ -87,6 +90,7 @@ def test_two_layers_that_run_the_same_way(monkeypatch):
 
 
 @pytest.mark.parametrize("product", ["mul", "matmul"])
+@pytest.mark.plans("recurrent")
 def test_a_product_without_bias(product):
     ops, params, _ = layer("gru", 0, True, product=product)
     ops[2][1]["Input"] = "p0"
@@ -105,6 +109,7 @@ def test_other_activations_stay(op_type, attrs):
 
 
 @pytest.mark.parametrize("lengths", [[7], [3, 0, 9, 1, 0], [4] * 5], ids=str)
+@pytest.mark.plans("recurrent")
 def test_peepholes(lengths):
     case = both_directions("lstm", lengths, use_peepholes=True)
     assert op_types(check_passes(case, *PASSES, **CLOSE)) == ["onednn_fc_lstm"]

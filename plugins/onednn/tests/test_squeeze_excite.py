@@ -23,6 +23,11 @@ def normal(*shape, seed=0):
     return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
 
 
+def last(*shape):
+    """Images in channels-last memory."""
+    return normal(shape[0], *shape[2:], shape[1]).transpose(0, 3, 1, 2)
+
+
 def conv(x, w, out):
     return ("conv2d", {"Input": x, "Filter": w}, {"Output": out}, {})
 
@@ -56,7 +61,7 @@ def scaled_input_case(n=2, channels=48, outputs=24, height=9, width=10, **option
         ("hard_swish", {"X": "y2"}, {"Out": "y3"}),
     ]
     params |= {"w": normal(outputs, channels, 1, 1), "b": normal(outputs)}
-    return PassCase({"x": normal(n, channels, height, width), "r": normal(n, outputs, height, width)}, params, ops)
+    return PassCase({"x": last(n, channels, height, width), "r": last(n, outputs, height, width)}, params, ops)
 
 
 def scaled_result_case(n=2, bias=True, factor=None, **options):
@@ -65,7 +70,7 @@ def scaled_result_case(n=2, bias=True, factor=None, **options):
     linear = [conv("x", "w", "y0" if bias else "y"), *([add("y0", "b", "y")] if bias else [])]
     ops = [*linear, *ops, ("elementwise_mul", {"X": "y", "Y": "s"}, {"Out": "z"}, {"axis": -1})]
     params |= {"w": normal(32, 20, 1, 1), **({"b": normal(32)} if bias else {})}
-    return PassCase({"x": normal(n, 20, 9, 10)}, params, ops)
+    return PassCase({"x": last(n, 20, 9, 10)}, params, ops)
 
 
 @pytest.fixture
@@ -77,6 +82,8 @@ def only_onednn(monkeypatch):
 
 @pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("outputs", [24, 200], ids=lambda k: f"{k} outputs")
+@pytest.mark.plans("pointwise", "squeeze")
+@pytest.mark.usefixtures("constants")
 def test_the_scale_of_an_input(n, outputs):
     """With fewer weights than pixels these take the scale, else the images do."""
     optimized = check_passes(scaled_input_case(n, outputs=outputs), *PASSES, **CLOSE)
@@ -85,12 +92,16 @@ def test_the_scale_of_an_input(n, outputs):
 
 @pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.plans("pointwise", "squeeze")
+@pytest.mark.usefixtures("constants")
 def test_the_scale_of_a_result_is_known_before_it(n, bias):
     optimized = check_passes(scaled_result_case(n, bias), *PASSES, **CLOSE)
     assert op_types(optimized) == ["onednn_squeeze_excite", "onednn_pointwise_conv2d"]
 
 
 @pytest.mark.parametrize("channels, reduced", [(8, 2), (37, 5), (96, 24), (480, 120)])
+@pytest.mark.plans("squeeze")
+@pytest.mark.usefixtures("constants")
 def test_every_width(channels, reduced):
     check_passes(scaled_input_case(2, channels=channels, reduced=reduced), *PASSES, **CLOSE)
 

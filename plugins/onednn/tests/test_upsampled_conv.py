@@ -221,6 +221,7 @@ def test_maps_that_do_not_fit_together():
         oprack.Executor().run(program, feeds, ["y"])
 
 
+@pytest.mark.plans("upsampled_conv2d")
 def test_in_a_predictor(tmp_path):
     """Its parameters are constant, and what is made of them is kept for every shape."""
     case = pyramid(2, conv_bias=True)
@@ -235,6 +236,7 @@ def test_in_a_predictor(tmp_path):
         np.testing.assert_allclose(got, want, **CLOSE)
 
 
+@pytest.mark.plans("upsampled_conv2d")
 def test_in_threads(tmp_path):
     """Clones share parameters, but not the weights of an image."""
     case = pyramid(2, conv_bias=True)

@@ -40,6 +40,7 @@ def test_the_algorithm_in_one_dim():
 
 
 @pytest.mark.parametrize("bias, act", [(True, True), (False, True), (True, False), (False, False)])
+@pytest.mark.plans("winograd")
 def test_what_follows(bias, act):
     optimized = check_passes(case(bias=bias, act=act), *PASSES, **CLOSE)
     assert op_types(optimized) == ["onednn_winograd_conv2d"]
@@ -49,11 +50,13 @@ def test_what_follows(bias, act):
 @pytest.mark.parametrize(
     "attrs", [{}, {"paddings": [0, 0]}, {"paddings": [2, 0, 1, 3]}, {"padding_algorithm": "SAME"}], ids=str
 )
+@pytest.mark.plans("winograd")
 def test_sizes_and_padding(size, attrs):
     optimized = check_passes(case((2, 64, *size), **attrs), *PASSES, **CLOSE)
     assert op_types(optimized) == ["onednn_winograd_conv2d"]
 
 
+@pytest.mark.plans("winograd")
 def test_in_parts(monkeypatch):
     monkeypatch.setattr(winograd, "_PART", 1)
     check_passes(case(), *PASSES, **CLOSE)
@@ -96,6 +99,7 @@ def test_on_numpy_as_well(monkeypatch, dtype):
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
 
 
+@pytest.mark.plans("winograd")
 def test_rounding_is_like_that_of_a_convolution():
     x, w = np.maximum(normal(1, 256, 12, 12), 0), normal(64, 256, 3, 3) / 48
     _, g, _ = matrices()
@@ -124,6 +128,7 @@ def test_an_empty_batch():
 
 @pytest.mark.parametrize("last", [False, True], ids=["row major", "channels last"])
 @pytest.mark.parametrize("before, behind", [("relu", "sigmoid"), (None, "relu"), (None, None)])
+@pytest.mark.plans("winograd")
 def test_a_residual(monkeypatch, last, before, behind):
     """In channels-last memory it goes to oneDNN."""
     ops = [("conv2d", {"Input": "x", "Filter": "w"}, {"Output": "y0"}, {"paddings": [1, 1]})]
@@ -148,7 +153,7 @@ def test_a_residual(monkeypatch, last, before, behind):
         np.testing.assert_allclose(got, want, **CLOSE)
 
 
-@pytest.mark.parametrize("channels, taken", [(64, True), (320, False)])
+@pytest.mark.parametrize("channels, taken", [pytest.param(64, True, marks=pytest.mark.plans("winograd")), (320, False)])
 def test_images_of_any_size(channels, taken):
     example = case((1, channels, 14, 14))
     program, scope = example.build()

@@ -14,7 +14,7 @@ from oprack_onednn.kernels import conv
 from oprack_onednn.kernels._steps import Step, chain
 from oprack_onednn.kernels.conv import ConvShape
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_channels_last, is_constant
+from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.plan import THREAD, Plan
@@ -69,8 +69,8 @@ class ChainPlan(Planned):
         for w, layer in zip(filters, layers, strict=True):
             self.shapes.append(self._geometry(w, layer, self.shapes[-1], layer.paddings).shape)
         self.shape = self.shapes[-1]
-        if residual is not None and (residual.shape != self.shape or not is_channels_last(residual)):
-            raise NotServedError("a residual of another shape or layout")
+        if residual is not None and residual.shape != self.shape:
+            raise NotServedError("a residual of another shape")
         self._descs: dict[Any, Any] = {}
         self._chosen: list[MemoryDesc | None] = [None] * len(layers)
         parts = [(part, self._steps(part)) for part in self._parts()]
@@ -84,10 +84,12 @@ class ChainPlan(Planned):
             self.weights[1 + i] = Weights(geometry.filter_desc, chosen)
             self._weights.append(plan.input(chosen))
         self._biases = [plan.input(MemoryDesc.strided(b.shape)) for b in biases]
-        self._residual = None if residual is None else plan.input(channels_last_desc(self.shape))
+        self._residual = None if residual is None else plan.input(image_desc(residual))
         self._target = plan.output(channels_last_desc(self.shape))
         if source.desc != channels_last_desc(x.shape):
             source = plan.reorder(source, channels_last_desc(x.shape))
+        if residual is not None and self._residual.desc != self._target.desc:
+            self._residual = plan.reorder(self._residual, self._target.desc)
         between: list[int] = [0, 0]
         for _, steps in parts:
             for i, (geometry, _, _) in enumerate(steps[:-1]):

@@ -14,7 +14,7 @@ from oprack_onednn.callsite import Planned, call_site
 from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of the op)
 from oprack_onednn.kernels._steps import after, chain
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_channels_last, is_constant
+from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
@@ -46,8 +46,8 @@ class WinogradPlan(Planned):
         if 0 in x.shape or min(high, wide, top, left) < 0 or not high or not wide or not u.flags.c_contiguous:
             raise NotServedError("an empty tensor, or a filter that is a view")
         self.shape, self.weights = (n, k, high, wide), {}
-        if residual is not None and (residual.shape != self.shape or not is_channels_last(residual)):
-            raise NotServedError("a residual of another shape or layout")
+        if residual is not None and residual.shape != self.shape:
+            raise NotServedError("a residual of another shape")
         strided = MemoryDesc.strided
         plan = self.plan = Plan()
         rows, columns = -(-high // RESULTS), -(-wide // RESULTS)
@@ -67,7 +67,7 @@ class WinogradPlan(Planned):
         weights = plan.input(chosen)
         bias_row = self._bias(bias, constant, tiles, k)
         flat = strided((1, n * high * wide * k))
-        added = None if residual is None else plan.input(flat)
+        added = None if residual is None else plan.input(image_desc(residual))
         target = plan.output(channels_last_desc(self.shape))
 
         padded = np.zeros((n, tall, broad, c), np.float32)
@@ -98,6 +98,10 @@ class WinogradPlan(Planned):
             attributes, _ = chain(post_ops[whole + 1 :])
             desc = PrimitiveDesc("binary", LIBRARY.engine, _c.BINARY_ADD, flat, flat, flat, attributes)
             sums = plan.same(target, flat)
+            if added.desc == target.desc:
+                added = plan.same(added, flat)
+            else:
+                added = plan.alias(plan.reorder(added, target.desc), flat)
             plan.add(desc, {_c.SRC: sums, _c.SRC_1: added, _c.DST: sums})
 
     @staticmethod
