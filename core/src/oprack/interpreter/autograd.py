@@ -51,7 +51,8 @@ class Walk:
         self._count(starts)
         for edge, gradient in zip(edges, gradients, strict=True):
             self._arrive(edge, gradient)
-        uses, waiting, needed, quick = self._uses, self._waiting, self._needed, plain and self._inputs is None
+        uses, waiting, needed = self._uses, self._waiting, self._needed
+        quick = plain and self._inputs is None and not self.create_graph
         ready = [n for n in starts if n not in uses]
         while ready:
             node = ready.pop()
@@ -62,14 +63,15 @@ class Walk:
                 continue
             found: Sequence[Any] = ()
             if arrived is not None:
-                if quick and len(arrived) == 1 and len(arrived[0]) == 1 and node.hooks is None:
-                    given: list[Tensor | None] = [*arrived[0]]
+                short = node.plan.quick if quick and len(arrived) == 1 and len(arrived[0]) == 1 else None
+                if short is not None and node.saved is not None and node.hooks is None:
+                    found = short(node, arrived[0], apply, plain)
                 else:
                     given = [self._total(node, i, gs) for i, gs in enumerate(arrived)]
-                if (needed is None or node in needed) and any(g is not None for g in given):
-                    found = node.plan.run(node, given, apply, plain, self.create_graph)
-                    if not self.retain_graph:
-                        node.saved = None
+                    if (needed is None or node in needed) and any([g is not None for g in given]):
+                        found = node.plan.run(node, given, apply, plain, self.create_graph)
+                if found and not self.retain_graph:
+                    node.saved = None
             for i, edge in enumerate(node.next):
                 if edge is None:
                     continue

@@ -14,8 +14,10 @@ class CustomPlan:
     """As GradPlan, for calls that are no ops.
 
     name: in messages. function: called with what the node saved and the gradients of the outputs (None where nothing
-    flows in); returns those of the inputs. outputs: positions of the outputs.
+    flows in); returns those of the inputs. outputs: positions of the outputs. quick: see GradPlan; there is none.
     """
+
+    quick: Callable[..., Any] | None = None
 
     def __init__(self, name: str, count: int, function: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> None:
         self.name, self.outputs, self._function = name, list(range(count)), function

@@ -39,7 +39,10 @@ class GradPlan:
 
     wrt: arguments that want gradients. outputs: outputs that gradients flow into, by flat position. saved: what the
     gradient ops read of the call, ("in" or "out", position, whether the values are needed or shape and LoD suffice).
+    quick: the function for the usual case, one output and nothing recorded, once it is made.
     """
+
+    quick: Callable[..., Any] | None = None
 
     def __init__(self, trace: Trace, wrt: Sequence[int], visible: Sequence[int]) -> None:
         self.trace = trace
@@ -135,6 +138,8 @@ class GradPlan:
             from oprack.interpreter.backward_code import BackwardGenerator
 
             function = self._compiled[key] = BackwardGenerator(self, key[1:], create_graph).generate()
+            if key == (False, True):
+                self.quick = function
         if node.saved is None:
             raise PreconditionNotMetError(
                 f"backward runs a second time through op {node.name}, whose saved tensors were let go of after the "
