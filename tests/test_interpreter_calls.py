@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -178,6 +180,14 @@ def test_infinities_are_values_whatever_numpy_is_told() -> None:
         assert np.isneginf(F.log(x).numpy()).all()
     with np.errstate(all="raise"):
         assert np.isneginf(F.log(x).numpy()).all()
+
+
+def test_infinities_are_no_warnings() -> None:
+    code = (
+        "import numpy as np, oprack; x = oprack.to_tensor(np.zeros(3, 'f4')); print([x.log().sum() for _ in range(3)])"
+    )
+    done = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True)
+    assert "-inf" in done.stdout and done.stderr == ""
 
 
 def test_checks_for_nan() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -19,6 +20,10 @@ from oprack.interpreter.trace import Trace
 from oprack.op.proto import slot_name
 from oprack.runtime.kernel_context import KernelContext
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+
+# Infinities and NaN are values like others, here as in programs; `check_finite` finds the op that makes them. To set
+# NumPy's error state for every call would take longer than many a call.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"oprack(_\w+)?(\.|$)")
 
 _number = count()
 
