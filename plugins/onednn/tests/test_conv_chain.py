@@ -102,6 +102,7 @@ def test_in_parts(monkeypatch, parts, layers, cache, overlap):
 
 
 @pytest.mark.parametrize("cache", [1 << 30, 1 << 12], ids=str)
+@pytest.mark.plans("conv chain")
 def test_a_residual_and_any_layout(monkeypatch, parts, cache):
     monkeypatch.setattr(conv_chain, "_CACHE", cache)
     monkeypatch.setattr(conv_chain, "_OVERLAP", 1e9)

@@ -167,3 +167,11 @@ def test_images_of_any_size(channels, taken):
         feeds = {"x": normal(2, channels, *size)}
         (want,), (got,) = (oprack.Executor().run(p, feeds, example.fetches(), scope) for p in (program, changed))
         np.testing.assert_allclose(got, want, **CLOSE)
+
+
+def test_plans_keep_no_images():
+    """There is one for each shape, and images are large."""
+    x, u = normal(1, 64, 100, 100), normal(36, 64, 64)
+    plan = winograd.find_plan({"paddings": [1, 1, 1, 1], "post_ops": []}, x, u).plan
+    arrays = {id(m.array): m.array for _, memory in plan.steps for m in memory.values() if m.array is not None}
+    assert sum(a.nbytes for a in arrays.values()) < x.nbytes / 100

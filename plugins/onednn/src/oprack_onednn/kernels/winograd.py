@@ -15,7 +15,7 @@ from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps 
 from oprack_onednn.kernels._steps import after, chain
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
-from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc
+from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
 from oprack_onednn.plan import THREAD, Plan, reorder_desc
@@ -23,6 +23,7 @@ from oprack_onednn.served import plain_step, served
 
 # Bytes of gathered tiles up to which a part of the images is computed at a time, so that it stays in the caches.
 _PART = 1 << 21
+_ZERO = np.zeros(1, np.float32)
 
 
 def squares():
@@ -32,10 +33,7 @@ def squares():
 
 
 class WinogradPlan(Planned):
-    """One shape.
-
-    The zeros around the images are kept in memory of the plan's own, into which the images are copied.
-    """
+    """One shape."""
 
     def __init__(self, x, u, bias, residual, paddings, post_ops):
         n, c, h, w = x.shape
@@ -70,9 +68,7 @@ class WinogradPlan(Planned):
         added = None if residual is None else plan.input(image_desc(residual))
         target = plan.output(channels_last_desc(self.shape))
 
-        padded = np.zeros((n, tall, broad, c), np.float32)
-        inner = strided((n, c, h, w), (tall * broad * c, 1, broad * c, c))
-        plan.reorder(source, Memory(inner, padded, 4 * (top * broad + left) * c))
+        padded = self._pad(source, x.shape, (top, left), (n, tall, broad, c))
         forth, back = (m.astype(np.float32) for m in squares())
         gathered, moved = plan.temporary(pixels), plan.temporary(pixels)
         products, finished = plan.temporary(results), plan.temporary(strided((RESULTS * RESULTS, tiles * k)))
@@ -87,7 +83,7 @@ class WinogradPlan(Planned):
                     shape = (di, dj, n, part, columns, c)
                     steps = (broad * c, c, tall * broad * c, RESULTS * broad * c, RESULTS * c, 1)
                     offset = ((i + first * RESULTS) * broad + j) * c
-                    given = Memory(strided(shape, steps), padded, 4 * offset)
+                    given = plan.alias(padded, strided(shape, steps), 4 * offset)
                     steps = (TILE * tiles * c, tiles * c, part * columns * c, columns * c, c, 1)
                     plan.reorder(given, plan.alias(gathered, strided(shape, steps), 4 * (i * TILE + j) * tiles * c))
             plan.add(*transform)
@@ -107,6 +103,26 @@ class WinogradPlan(Planned):
     @staticmethod
     def _bytes(n, rows, columns, c):
         return 4 * TILE * TILE * n * rows * columns * c
+
+    def _pad(self, source, shape, before, padded):
+        """Append a copy of the images with zeros around them; returns its memory, of shape `padded`."""
+        n, c, h, w = shape
+        top, left = before
+        _, tall, broad, _ = padded
+        strided, strides = MemoryDesc.strided, contiguous_strides(padded)
+        result = self.plan.temporary(strided(padded))
+        inner = strided(shape, [strides[i] for i in (0, 3, 1, 2)])
+        self.plan.reorder(source, self.plan.alias(result, inner, 4 * (top * broad + left) * c))
+        sides = [
+            *((0, 0, top, broad), (top + h, 0, tall - top - h, broad)),
+            *((top, 0, h, left), (top, left + w, h, broad - left - w)),
+        ]
+        for row, column, high, wide in sides:
+            if high and wide:
+                zeros = Memory(strided((n, high, wide, c), (0, 0, 0, 0)), _ZERO)
+                side = strided((n, high, wide, c), strides)
+                self.plan.reorder(zeros, self.plan.alias(result, side, 4 * (row * broad + column) * c))
+        return result
 
     def _bias(self, bias, constant, tiles, k):
         """Memory of the bias once per tile; None without one."""
