@@ -42,7 +42,12 @@ def _value(tensor: Tensor) -> Any:
     return tensor.value
 
 
-@pytest.mark.parametrize("file", sorted(CASES.rglob("*.npz")), ids=lambda f: f"{f.parent.name}-{f.stem}")
+def _files() -> list[Path]:
+    """Cases of ops that are installed; those of whole training steps, by the name of no op, are programs."""
+    return [f for f in sorted(CASES.rglob("*.npz")) if default_manager().has_op(f.stem)]
+
+
+@pytest.mark.parametrize("file", _files(), ids=lambda f: f"{f.parent.name}-{f.stem}")
 def test_numbers_are_those_of_the_reference_path(file: Path) -> None:
     tried = 0
     for case in load_cases(file):
@@ -62,7 +67,7 @@ def test_numbers_are_those_of_the_reference_path(file: Path) -> None:
         if file.stem not in OTHER_GRADIENTS and case.has("gradient") and _callable(case, "gradient"):
             _check_gradients(case, inputs)
     if not tried:
-        pytest.skip("no case can be called by itself")
+        pytest.skip("its cases run blocks, change arrays or draw random numbers; a call by itself does not")
 
 
 def _check_gradients(case: FileCase, inputs: dict[str, Any]) -> None:
