@@ -10,7 +10,7 @@ import pytest
 from oprack.kernel.kernel_call import KernelCall
 from oprack_onednn import callsite
 from oprack_onednn.kernels import conv, pointwise, pool, squeeze_excite
-from oprack_onednn.kernels._steps import Step
+from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import is_channels_last
 from oprack_onednn.plan import THREAD, BoundPlan
@@ -29,14 +29,14 @@ def constant(*shape, seed=0):
 
 
 def call_of(op_type, given=("Input", "Filter"), **attrs):
-    return KernelCall(op_type, Step.of(op_type, **attrs).attrs, {slot: (np.float32,) for slot in given}, np)
+    return KernelCall(op_type, OpContext.of(op_type, **attrs).attrs, {slot: (np.float32,) for slot in given}, np)
 
 
 def convolution(**attrs):
     """A prepared convolution, and the kernel that it stands for."""
     call = call_of("onednn_conv2d", paddings=[1, 1], **attrs)
     return conv._prepare_fused(call), lambda *arrays: conv.by_steps(
-        *arrays, *[None] * (4 - len(arrays)), call.attrs, conv.plain_step
+        *arrays, *[None] * (4 - len(arrays)), call.attrs, conv.run_plain
     )
 
 
@@ -100,7 +100,7 @@ def test_a_residual_in_any_layout():
     for seed, turn in ((0, False), (1, True), (2, False)):
         x, r = normal(2, 5, 7, 6, seed=seed), normal(2, 8, 7, 6, seed=seed)
         r = np.ascontiguousarray(r.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2) if turn else r
-        want = conv.by_steps(x, w, None, r, call.attrs, conv.plain_step)
+        want = conv.by_steps(x, w, None, r, call.attrs, conv.run_plain)
         np.testing.assert_allclose(site(x, w, None, r), want, **CLOSE)
 
 
@@ -150,8 +150,8 @@ def test_a_convolution_alone(op_type, bindings):
     groups = 6 if op_type == "depthwise_conv2d" else 1
     site = conv._prepare(call_of(op_type, groups=groups))
     x, w = normal(2, 6, 7, 6), constant(12, 6 // groups, 3, 3)
-    y, step = site(x, w), Step.of("conv2d", groups=groups)
-    np.testing.assert_allclose(y, conv.plain_step("conv2d", {"Input": x, "Filter": w}, step), **CLOSE)
+    y, step = site(x, w), OpContext.of("conv2d", groups=groups)
+    np.testing.assert_allclose(y, conv.run_plain("conv2d", {"Input": x, "Filter": w}, step), **CLOSE)
     assert is_channels_last(y) and len(bindings) == 1
     assert conv._prepare(call_of(op_type, data_format="NHWC")) is None
 
@@ -169,7 +169,7 @@ def test_squeeze_and_excitation(bindings):
     call = call_of("onednn_squeeze_excite", slots, reduce_post_ops=["relu"], expand_post_ops=["sigmoid"])
     arrays = (constant(12, 48, 1, 1), None, constant(48, 12, 1, 1), constant(48))
     site, x = squeeze_excite._prepare(call), normal(3, 48, 6, 5)
-    want = squeeze_excite.by_steps(x, *arrays, call.attrs, squeeze_excite.plain_step)
+    want = squeeze_excite.by_steps(x, *arrays, call.attrs, squeeze_excite.run_plain)
     np.testing.assert_allclose(site(x, *arrays), want, **CLOSE)
     assert len(bindings) == 1
 
@@ -185,7 +185,7 @@ def test_pointwise_convolutions(slots, bindings):
     x, w, b = last(2, 8, 6, 5), constant(12, 8, 1, 1), constant(12)
     known = {"InputScale": normal(2, 8, 1, 1), "OutputScale": normal(2, 12, 1, 1), "Residual": last(2, 12, 6, 5)}
     others = [known[s] if s in slots else None for s in known]
-    want = pointwise.by_steps(x, w, b, *others, call.attrs, pointwise.plain_step)
+    want = pointwise.by_steps(x, w, b, *others, call.attrs, pointwise.run_plain)
     while others[-1] is None:
         others.pop()
     np.testing.assert_allclose(pointwise._prepare(call)(x, w, b, *others), want, **CLOSE)
@@ -199,7 +199,7 @@ def test_a_bound_plan_outlives_the_plans_of_its_thread():
     call = call_of("onednn_squeeze_excite", slots, reduce_post_ops=["relu"], expand_post_ops=["sigmoid"])
     arrays = (constant(12, 480, 1, 1), None, constant(480, 12, 1, 1))
     site, x = squeeze_excite._prepare(call), normal(3, 480, 6, 5)
-    want = squeeze_excite.by_steps(x, *arrays, None, call.attrs, squeeze_excite.plain_step)
+    want = squeeze_excite.by_steps(x, *arrays, None, call.attrs, squeeze_excite.run_plain)
     site(x, *arrays)
     THREAD.plans.clear()
     gc.collect()

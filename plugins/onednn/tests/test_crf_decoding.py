@@ -29,7 +29,7 @@ def scores(*shape, ties=False):
 
 def both(monkeypatch, ctx, emission, transition, **more):
     """(path of this library's kernel, NumPy's); it is an error when the first leaves it to NumPy."""
-    want = served.plain_step("crf_decoding", {"Emission": emission, "Transition": transition, **more}, ctx)
+    want = served.run_plain("crf_decoding", {"Emission": emission, "Transition": transition, **more}, ctx)
     with monkeypatch.context() as patch:
         patch.setattr(served, "plain", lambda *a: pytest.fail("crf_decoding was left to NumPy"))
         got = crf_decoding(emission, transition, **more, ctx=ctx)
@@ -93,5 +93,5 @@ def test_agreement_with_labels(monkeypatch):
 def test_what_numpy_does(lengths, tags):
     """Nothing at all, and more labels than a byte counts."""
     ctx, emission, transition = Context(lengths), scores(sum(lengths), tags), scores(tags + 2, tags)
-    want = served.plain_step("crf_decoding", {"Emission": emission, "Transition": transition}, ctx)
+    want = served.run_plain("crf_decoding", {"Emission": emission, "Transition": transition}, ctx)
     np.testing.assert_array_equal(crf_decoding(emission, transition, ctx=ctx), want)

@@ -36,7 +36,7 @@ def both(monkeypatch, function, arrays, *, unwanted=(), left=False, **given):
     ctx = Context(op, attrs, unwanted)
     parameters = inspect.signature(function).parameters.values()
     named = {p.name: attrs[p.name] for p in parameters if p.kind is p.KEYWORD_ONLY and p.name in attrs}
-    want = served.plain_step(op, arrays, ctx)
+    want = served.run_plain(op, arrays, ctx)
     calls = []
     with monkeypatch.context() as patch:
         patch.setattr(served, "plain", lambda *a: calls.append(a))

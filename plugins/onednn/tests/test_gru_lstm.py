@@ -49,7 +49,7 @@ def slots(op_type, lengths, states, bias=True, peepholes=False):
 def run(op_type, given, lengths, **attrs):
     """(what this library's kernel gives, what NumPy's gives)."""
     ctx = Context(op_type, [0, *np.cumsum(lengths).tolist()], **attrs)
-    want = served.plain_step(op_type, given, ctx)
+    want = served.run_plain(op_type, given, ctx)
     return FUNCTIONS[op_type][0](**given, **{n: ctx.attrs[n] for n in NAMES[op_type]}, ctx=ctx), want
 
 
@@ -79,7 +79,7 @@ LENGTHS = [[7], [3, 0, 9, 1, 0], [0, 0, 5], [4] * 40, list(range(60))]
 def test_walks(monkeypatch, op_type, attrs, states, lengths):
     given = slots(op_type, lengths, states, bias=states)
     for kernel in ("gru", "lstm"):
-        monkeypatch.setattr(f"oprack_onednn.kernels.{kernel}.plain_step", lambda *a: pytest.fail("left to NumPy"))
+        monkeypatch.setattr(f"oprack_onednn.kernels.{kernel}.run_plain", lambda *a: pytest.fail("left to NumPy"))
     got, want = run(op_type, given, lengths, **attrs)
     for g, w in zip(hidden(op_type, got), want[3:] if op_type == "gru" else want[:2], strict=True):
         assert g.shape == w.shape and g.dtype == w.dtype

@@ -72,7 +72,7 @@ def both(monkeypatch, function, op, *args, offsets=(), **given):
     parameters = inspect.signature(function).parameters.values()
     named = {p.name: attrs[p.name] for p in parameters if p.kind is p.KEYWORD_ONLY and p.name in attrs}
     names = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
-    want = served.plain_step(op, dict(zip(names, args, strict=False)), ctx)
+    want = served.run_plain(op, dict(zip(names, args, strict=False)), ctx)
     with monkeypatch.context() as patch:
         patch.setattr(served, "plain", lambda *a: pytest.fail(f"{op} was left to NumPy"))
         got = function(*args, ctx=ctx, **named)
@@ -121,7 +121,7 @@ def test_conv2d_grad(monkeypatch, case, layout):
     x, w = LAYOUTS[layout](normal(*x)), normal(*w)
     ctx = Context("conv2d", {a.name: a.default for a in default_manager().op_info("conv2d").proto.attrs.values()})
     ctx.attrs |= attrs
-    y = served.plain_step("conv2d", {"Input": x, "Filter": w}, ctx)
+    y = served.run_plain("conv2d", {"Input": x, "Filter": w}, ctx)
     got, want = both(monkeypatch, conv_grad.conv2d_grad, "conv2d_grad", x, w, normal(*y.shape, seed=3), **attrs)
     for slot in ("Input_grad", "Filter_grad"):
         agree(got[slot], want[slot], rtol=1e-4, atol=2e-5)
@@ -255,7 +255,7 @@ def test_elementwise(monkeypatch, shape, layout, second):
     for op, function in served_.items():
         ctx = Context(op, {"axis": -1})
         got = function(x, y, axis=-1, ctx=ctx)
-        agree(got, served.plain_step(op, {"X": x, "Y": y}, ctx))
+        agree(got, served.run_plain(op, {"X": x, "Y": y}, ctx))
 
 
 def test_elementwise_by_axis_and_in_place(monkeypatch):
@@ -306,7 +306,7 @@ def test_matmul_v2_grad(any_size, monkeypatch, case):
     x, y, attrs = case
     x, y = normal(*x), normal(*y)
     ctx = Context("matmul_v2", {"trans_x": False, "trans_y": False} | attrs)
-    out = served.plain_step("matmul_v2", {"X": x, "Y": y}, ctx)
+    out = served.run_plain("matmul_v2", {"X": x, "Y": y}, ctx)
     got, want = both(monkeypatch, matmul_grad.matmul_v2_grad, "matmul_v2_grad", x, y, normal(*out.shape), **attrs)
     for g, w in zip(got, want, strict=True):
         agree(g, w)

@@ -11,7 +11,7 @@ from oprack.packs.manager import default_manager
 from oprack_onednn import served
 from oprack_onednn.kernels import layer_norm, matmul, softmax
 from oprack_onednn.kernels._rows import rows_of
-from oprack_onednn.kernels._steps import Step
+from oprack_onednn.kernels._steps import OpContext
 
 
 def normal(*shape, seed=0):
@@ -87,7 +87,7 @@ def test_places_of_a_program_take_every_shape_and_parameter(any_size, op):
         for given in parameters * 2:
             x = normal(*shape)
             names = [p for p in inspect.signature(getattr(module, op)).parameters][: 1 + len(given)]
-            want = served.plain_step(op, dict(zip(names, (x, *given), strict=True)), Step(op, attrs))
+            want = served.run_plain(op, dict(zip(names, (x, *given), strict=True)), OpContext(op, attrs))
             got = site(x, *given)
             for g, w in zip(*((r if isinstance(r, tuple) else (r,)) for r in (got, want)), strict=True):
                 agree(g, w)

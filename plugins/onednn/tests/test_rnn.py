@@ -46,7 +46,7 @@ def both(monkeypatch, lengths, steps, batch, **attrs):
     sides = 2 if ctx.attrs["is_bidirec"] else 1
     x, states, weights = arguments(ctx.attrs["mode"], ctx.attrs["num_layers"], sides, steps, batch)
     slots = {"Input": x, "PreState": states, "WeightList": weights, "SequenceLength": lengths}
-    want = served.plain_step("rnn", slots, ctx)
+    want = served.run_plain("rnn", slots, ctx)
     with monkeypatch.context() as patch:
         patch.setattr(served, "plain", lambda *a: pytest.fail("rnn was left to NumPy"))
         names = ("is_bidirec", "hidden_size", "num_layers", "mode", "is_test")

@@ -20,87 +20,33 @@ def oprack_libraries(register):
 @hookimpl
 def oprack_passes(register):
     """Rewrites of graphs for primitives that do several ops at once; they run last, when the generic ones are done."""
-    after = [
+    generic = [
         *("fold_constants", "fold_affine_into_conv", "fold_affine_into_matmul", "merge_affine", "scalars_to_scales"),
         *("fold_transpose_into_matmul", "fold_scale_into_alpha"),
     ]
-    register.pass_(
-        "onednn_fuse_attention",
-        f"{__package__}.passes.attention:fuse_attention",
-        place="cpu",
-        library="onednn",
-        after=[*after, "merge_shape_ops"],
-        before=["onednn_fuse_matmul"],
-        reorders_sums=True,
-    )
-    for name in ("fuse_conv2d", "fuse_matmul"):
+    convolutions = ["onednn_fuse_conv2d", "onednn_fuse_squeeze_excite", "onednn_upsampled_conv2d", "onednn_winograd"]
+
+    def add(name, function, after, before=(), reorders_sums=True):
         register.pass_(
             f"onednn_{name}",
-            f"{__package__}.passes.fuse:{name}",
+            f"{__package__}.passes.{function}",
             place="cpu",
             library="onednn",
             after=after,
-            reorders_sums=True,
+            before=list(before),
+            reorders_sums=reorders_sums,
         )
-    register.pass_(
-        "onednn_fuse_squeeze_excite",
-        f"{__package__}.passes.squeeze_excite:fuse_squeeze_excite",
-        place="cpu",
-        library="onednn",
-        after=["onednn_fuse_conv2d"],
-        reorders_sums=True,
-    )
-    register.pass_(
-        "onednn_fuse_recurrent",
-        f"{__package__}.passes.recurrent:fuse_recurrent",
-        place="cpu",
-        library="onednn",
-        after=["onednn_fuse_matmul"],
-        reorders_sums=True,
-    )
-    register.pass_(
-        "onednn_pair_conv2d_transpose",
-        f"{__package__}.passes.conv_transpose_pair:pair_conv2d_transpose",
-        place="cpu",
-        library="onednn",
-        after=["onednn_fuse_conv2d"],
-        reorders_sums=True,
-    )
-    register.pass_(
-        "onednn_upsampled_conv2d",
-        f"{__package__}.passes.upsampled_conv:upsampled_conv2d",
-        place="cpu",
-        library="onednn",
-        after=["onednn_fuse_conv2d", "onednn_fuse_squeeze_excite"],
-        reorders_sums=True,
-    )
-    register.pass_(
-        "onednn_chain_eltwise",
-        f"{__package__}.passes.chains:chain_eltwise",
-        place="cpu",
-        library="onednn",
-        after=["onednn_fuse_conv2d", "onednn_fuse_matmul"],
-    )
-    register.pass_(
-        "onednn_read_early",
-        f"{__package__}.passes.early:read_early",
-        place="cpu",
-        library="onednn",
-        after=["onednn_upsampled_conv2d", "onednn_chain_eltwise", "onednn_chain_conv2d"],
-    )
-    register.pass_(
-        "onednn_winograd",
-        f"{__package__}.passes.winograd:fuse_winograd",
-        place="cpu",
-        library="onednn",
-        after=["onednn_fuse_conv2d", "onednn_upsampled_conv2d"],
-        reorders_sums=True,
-    )
-    register.pass_(
-        "onednn_chain_conv2d",
-        f"{__package__}.passes.conv_chain:chain_convolutions",
-        place="cpu",
-        library="onednn",
-        after=["onednn_fuse_conv2d", "onednn_fuse_squeeze_excite", "onednn_upsampled_conv2d", "onednn_winograd"],
-        reorders_sums=True,
-    )
+
+    add("fuse_attention", "attention:fuse_attention", [*generic, "merge_shape_ops"], ["onednn_fuse_matmul"])
+    add("fuse_conv2d", "fuse:fuse_conv2d", generic)
+    add("fuse_matmul", "fuse:fuse_matmul", generic)
+    add("fuse_recurrent", "recurrent:fuse_recurrent", ["onednn_fuse_matmul"])
+    add("pair_conv2d_transpose", "conv_transpose_pair:pair_conv2d_transpose", convolutions[:1])
+    add("fuse_squeeze_excite", "squeeze_excite:fuse_squeeze_excite", convolutions[:1])
+    add("upsampled_conv2d", "upsampled_conv:upsampled_conv2d", convolutions[:2])
+    add("winograd", "winograd:fuse_winograd", convolutions[:3])
+    add("chain_conv2d", "conv_chain:chain_convolutions", convolutions)
+    fused = ["onednn_fuse_conv2d", "onednn_fuse_matmul"]
+    add("chain_eltwise", "chains:chain_eltwise", fused, reorders_sums=False)
+    last = ["onednn_upsampled_conv2d", "onednn_chain_eltwise", "onednn_chain_conv2d"]
+    add("read_early", "early:read_early", last, reorders_sums=False)

@@ -71,32 +71,23 @@ def served(
 
 _served: dict[str, Callable[..., Any]] = {}
 PlainKernel = Callable[[tuple[Any, ...], dict[str, Any]], Any]
-_plain: dict[tuple[str, tuple[str, ...]], PlainKernel] = {}
 
 
 def plain(names: tuple[str, ...], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Run the NumPy kernel of ctx.op_type on the arguments of a kernel of this library with parameters `names`."""
-    key = (named["ctx"].op_type, names)
-    call = _plain.get(key)
-    if call is None:
-        call = _plain[key] = plain_kernel(*key)
-    return call(args, named)
+    return plain_kernel(named["ctx"].op_type, names)(args, named)
 
 
-def plain_step(op_type: str, arrays: dict[str, Any], ctx: Any) -> Any:
+def run_plain(op_type: str, arrays: dict[str, Any], ctx: Any) -> Any:
     """Run the NumPy kernel of an op on arrays by parameter name."""
-    key = (op_type, tuple(arrays))
-    call = _plain.get(key)
-    if call is None:
-        call = _plain[key] = plain_kernel(*key)
-    return call(tuple(arrays.values()), {"ctx": ctx})
+    return plain_kernel(op_type, tuple(arrays))(tuple(arrays.values()), {"ctx": ctx})
 
 
-def step(op_type: str, arrays: dict[str, Any], ctx: Any) -> Any:
+def run_served(op_type: str, arrays: dict[str, Any], ctx: Any) -> Any:
     """Run this library's kernel of an op on arrays by parameter name; NumPy's when its module was not imported."""
     function = _served.get(op_type)
     if function is None:
-        return plain_step(op_type, arrays, ctx)
+        return run_plain(op_type, arrays, ctx)
     parameters = _parameters(function)
     attrs = {name: ctx.attrs[name] for name in parameters if name in ctx.attrs}
     first, *_ = parameters
@@ -109,6 +100,7 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
+@cache
 def plain_kernel(op_type: str, names: tuple[str, ...]) -> PlainKernel:
     """The NumPy kernel of an op for float32 arrays, called with the arguments of a function with parameters `names`."""
     manager = default_manager()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oprack_onednn import _c
-from oprack_onednn.kernels._steps import chain
+from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, PrimitiveDesc
@@ -24,7 +24,7 @@ def add_product(planned, memory, rows, w, bias, post_ops, *, constant=True, last
     source, split, result = strided((parts, rows, width), (width, c, 1)), strided((parts, rows, k)), (rows, 1, k)
     view = strided((parts, width, k), (width, 1, c))
     row = strided((1, 1, k)) if bias else None
-    attributes, _ = chain(post_ops)
+    attributes, _ = as_post_ops(post_ops)
     after, empty = (row, split, attributes), (None, split, Attributes())
     wanted = MemoryDesc.any((parts, width, k)) if constant else view
     first = PrimitiveDesc("matmul", engine, source, wanted, *(after if parts == 1 else empty))

@@ -10,13 +10,13 @@ from oprack_onednn.callsite import Planned, call_site
 from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of a fused convolution)
 from oprack_onednn.kernels._implementation import convolution
 from oprack_onednn.kernels._product import add_product
-from oprack_onednn.kernels._steps import Step, after, chain
+from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, dims
 from oprack_onednn.ops._shapes import conv_out, pads_of
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import plain_step, served, step
+from oprack_onednn.served import run_plain, run_served, served
 
 
 def grouped(shape, groups):
@@ -71,7 +71,7 @@ class ConvPlan(Planned):
             raise NotServedError("a residual of another shape")
         source, result = channels_last_desc(x.shape), channels_last_desc(self.shape)
         row = MemoryDesc.strided((w.shape[0],)) if bias else None
-        attributes, at = chain(post_ops, result)
+        attributes, at = as_post_ops(post_ops, result)
         desc = geo.forward(source, result, row, attributes)
         plan = self.plan = Plan()
         given = plan.input(image_desc(x))
@@ -125,7 +125,7 @@ def _prepare(call):
     """A convolution alone, of images in the program's order of dims."""
     if call.attrs["data_format"] == "NHWC":
         return None
-    window, context = _window(call.attrs), Step(call.op_type, call.attrs)
+    window, context = _window(call.attrs), OpContext(call.op_type, call.attrs)
 
     def find(x, w):
         return find_plan(x, w, None, *window)
@@ -167,7 +167,7 @@ def _prepare_fused(call):
 def _fused(x, w, bias, residual, attrs):
     plan = _find_fused(x, w, bias, residual, attrs) if LIBRARY.usable() else None
     if plan is None:
-        return by_steps(x, w, bias, residual, attrs, step)
+        return by_steps(x, w, bias, residual, attrs, run_served)
     return plan.run(x, w, bias, residual)
 
 
@@ -178,7 +178,7 @@ def onednn_conv2d(Input, Filter, Bias=None, Residual=None, *, ctx):
 
 @kernel("onednn_conv2d", place="cpu", dtypes=FLOATS)
 def plain_conv2d(Input, Filter, Bias=None, Residual=None, *, ctx):
-    return by_steps(Input, Filter, Bias, Residual, ctx.attrs, plain_step)
+    return by_steps(Input, Filter, Bias, Residual, ctx.attrs, run_plain)
 
 
 def _own(attrs):
@@ -187,5 +187,5 @@ def _own(attrs):
 
 def by_steps(x, w, bias, residual, attrs, run):
     """The convolution, then what follows it."""
-    y = run("conv2d", {"Input": x, "Filter": w}, Step.of("conv2d", **_own(attrs)))
+    y = run("conv2d", {"Input": x, "Filter": w}, OpContext.of("conv2d", **_own(attrs)))
     return after(y, 1, bias, residual, attrs["post_ops"], run)

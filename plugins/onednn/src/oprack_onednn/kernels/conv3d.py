@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from oprack_onednn.callsite import call_site
-from oprack_onednn.kernels._steps import Step
+from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.kernels.conv import find_plan
 from oprack_onednn.kernels.conv_grad import GradPlan
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import address, empty_image
 from oprack_onednn.plan import THREAD
-from oprack_onednn.served import plain_step, served
+from oprack_onednn.served import run_plain, served
 
 _FIRST, _LAST = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
 
@@ -24,14 +24,14 @@ def _prepare(call):
     """A convolution of volumes in the program's order of dims."""
     if call.attrs["data_format"] == "NDHWC":
         return None
-    window, context = _window(call.attrs), Step(call.op_type, call.attrs)
+    window, context = _window(call.attrs), OpContext(call.op_type, call.attrs)
 
     def find(x, w):
         return find_plan(x, w, None, *window)
 
     def otherwise(x, w):
         plan = find(x, w) if LIBRARY.usable() else None
-        return plain_step("conv3d", {"Input": x, "Filter": w}, context) if plan is None else plan.run(x, w)
+        return run_plain("conv3d", {"Input": x, "Filter": w}, context) if plan is None else plan.run(x, w)
 
     return call_site(find, otherwise)
 

@@ -11,14 +11,14 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, call_site
 from oprack_onednn.kernels import conv
-from oprack_onednn.kernels._steps import Step, chain
+from oprack_onednn.kernels._steps import OpContext, as_post_ops
 from oprack_onednn.kernels.conv import ConvShape
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import plain_step, served, step
+from oprack_onednn.served import run_plain, run_served, served
 
 # Bytes of the largest result in between that each thread computes at a time.
 _CACHE = 5 << 19
@@ -142,7 +142,7 @@ class ChainPlan(Planned):
             if key not in self._descs:
                 row = None if layer.bias is None else MemoryDesc.strided((w.shape[0],))
                 result = channels_last_desc(geometry.shape)
-                attributes, at = chain(layer.post_ops, result)
+                attributes, at = as_post_ops(layer.post_ops, result)
                 desc = geometry.forward(channels_last_desc(shape), result, row, attributes, self._chosen[i])
                 self._chosen[i] = self._chosen[i] or desc.desc(_c.QUERY_WEIGHTS_MD)
                 self._descs[key] = desc, at
@@ -188,7 +188,7 @@ def find_plan(layers, x, filters, biases, residual):
 def run(layers, x, filters, biases, residual):
     plan = find_plan(layers, x, filters, biases, residual) if LIBRARY.usable() else None
     if plan is None:
-        return by_steps(x, filters, biases, residual, layers, step)
+        return by_steps(x, filters, biases, residual, layers, run_served)
     return plan.run(x, *filters, *biases, residual)
 
 
@@ -217,7 +217,7 @@ def conv_chain(Input, Filter, Bias=None, Residual=None, *, ctx):
 
 @kernel("onednn_conv2d_chain", place="cpu", dtypes=FLOATS)
 def plain_chain(Input, Filter, Bias=None, Residual=None, *, ctx):
-    return by_steps(Input, Filter, Bias or (), Residual, layers_of(ctx.attrs), plain_step)
+    return by_steps(Input, Filter, Bias or (), Residual, layers_of(ctx.attrs), run_plain)
 
 
 def by_steps(x, filters, biases, residual, layers, run_step):
@@ -225,6 +225,6 @@ def by_steps(x, filters, biases, residual, layers, run_step):
     for w, layer in zip(filters, layers, strict=True):
         bias = None if layer.bias is None else biases[layer.bias]
         names = dict(strides=list(layer.strides), paddings=list(layer.paddings), groups=layer.groups)
-        attrs = Step.of("onednn_conv2d", **names, post_ops=list(layer.post_ops)).attrs
+        attrs = OpContext.of("onednn_conv2d", **names, post_ops=list(layer.post_ops)).attrs
         x = conv.by_steps(x, w, bias, residual if RESIDUAL in layer.post_ops else None, attrs, run_step)
     return x

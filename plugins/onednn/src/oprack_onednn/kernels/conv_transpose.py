@@ -7,13 +7,13 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.kernels._steps import Step, after, chain
+from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, address, channels_last_desc, empty_image, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, dims, element_strides
 from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import plain_step, served, step
+from oprack_onednn.served import run_plain, run_served, served
 
 
 def filter_view(w, groups):
@@ -75,7 +75,7 @@ class ConvTransposePlan:
             dims(d - 1 for d in dilations),
             dims(before),
             dims(behind),
-            chain(post_ops)[0],
+            as_post_ops(post_ops)[0],
         )
         plan = self.plan = Plan()
         given = plan.input(image_desc(x))
@@ -108,7 +108,7 @@ class TilePlan:
         source, rows = channels_last_desc(x.shape), MemoryDesc.strided((n * height * width, tile))
         row = MemoryDesc.strided((1, tile)) if bias else None
         pixels = MemoryDesc.strided((n * height * width, c))
-        desc = PrimitiveDesc("matmul", LIBRARY.engine, pixels, matrix, row, rows, chain(post_ops)[0])
+        desc = PrimitiveDesc("matmul", LIBRARY.engine, pixels, matrix, row, rows, as_post_ops(post_ops)[0])
         plan = self.plan = Plan()
         given = plan.input(image_desc(x))
         self.weights = Weights(view, dense) if constant else None
@@ -177,17 +177,17 @@ def onednn_conv2d_transpose(
 ):
     attrs = (strides, paddings, dilations, groups, padding_algorithm, (), output_padding)
     y = compute(Input, Filter, Bias, *attrs, post_ops)
-    return by_steps(Input, Filter, Bias, ctx.attrs, step) if y is None else y
+    return by_steps(Input, Filter, Bias, ctx.attrs, run_served) if y is None else y
 
 
 @kernel("onednn_conv2d_transpose", place="cpu", dtypes=FLOATS)
 def plain_conv2d_transpose(Input, Filter, Bias=None, *, ctx):
-    return by_steps(Input, Filter, Bias, ctx.attrs, plain_step)
+    return by_steps(Input, Filter, Bias, ctx.attrs, run_plain)
 
 
 def by_steps(x, w, bias, attrs, run):
     """The transposed convolution, then what follows it."""
     names = ("strides", "paddings", "dilations", "groups", "padding_algorithm", "output_padding")
     own = {name: attrs[name] for name in names}
-    y = run("conv2d_transpose", {"Input": x, "Filter": w}, Step.of("conv2d_transpose", **own))
+    y = run("conv2d_transpose", {"Input": x, "Filter": w}, OpContext.of("conv2d_transpose", **own))
     return after(y, 1, bias, None, attrs["post_ops"], run)

@@ -12,12 +12,12 @@ from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, call_site
 from oprack_onednn.kernels import activation, conv_transpose, elementwise  # noqa: F401  (steps of the op)
 from oprack_onednn.kernels._derived import DerivedWeights, FromConstants
-from oprack_onednn.kernels._steps import Step, after, chain
+from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import plain_step, served, step
+from oprack_onednn.served import run_plain, run_served, served
 
 # Bytes of tiles between the products: what stays in a core's cache.
 _BETWEEN = 1 << 19
@@ -40,7 +40,7 @@ class _Product:
     """Rows times a constant matrix, and what follows, for any number of rows; the matrix as most rows like it."""
 
     def __init__(self, rows, inputs, outputs, bias, post_ops):
-        self.inputs, self.outputs, self.attributes = inputs, outputs, chain(post_ops)[0]
+        self.inputs, self.outputs, self.attributes = inputs, outputs, as_post_ops(post_ops)[0]
         self.row = MemoryDesc.strided((1, outputs)) if bias else None
         self.layout = MemoryDesc.any((inputs, outputs))
         self.layout = self.desc(rows).desc(_c.QUERY_WEIGHTS_MD)
@@ -120,7 +120,7 @@ def _find(attrs, x, w, bias, next_w, next_bias):
 
 def _run(attrs, *arrays):
     plan = _find(attrs, *arrays) if LIBRARY.usable() else None
-    return by_steps(*arrays, attrs, step) if plan is None else plan.run(*arrays)
+    return by_steps(*arrays, attrs, run_served) if plan is None else plan.run(*arrays)
 
 
 def _prepare(call):
@@ -142,12 +142,12 @@ def conv_transpose_pair(Input, Filter, Bias=None, NextFilter=None, NextBias=None
 
 @kernel("onednn_conv2d_transpose_pair", place="cpu", dtypes=FLOATS)
 def plain_conv_transpose_pair(Input, Filter, Bias=None, NextFilter=None, NextBias=None, *, ctx):
-    return by_steps(Input, Filter, Bias, NextFilter, NextBias, ctx.attrs, plain_step)
+    return by_steps(Input, Filter, Bias, NextFilter, NextBias, ctx.attrs, run_plain)
 
 
 def by_steps(x, w, bias, next_w, next_bias, attrs, run):
     """One transposed convolution after the other, each with what follows it."""
     for filter, row, post_ops in ((w, bias, attrs["post_ops"]), (next_w, next_bias, attrs["next_post_ops"])):
-        own = Step.of("conv2d_transpose", strides=list(filter.shape[2:]))
+        own = OpContext.of("conv2d_transpose", strides=list(filter.shape[2:]))
         x = after(run("conv2d_transpose", {"Input": x, "Filter": filter}, own), 1, row, None, post_ops, run)
     return x

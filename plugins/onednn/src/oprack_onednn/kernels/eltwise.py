@@ -13,7 +13,7 @@ from oprack_onednn.memory import address, empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import plain_step, served
+from oprack_onednn.served import run_plain, served
 
 _ONE = np.ones(1, np.float32)
 
@@ -66,4 +66,4 @@ def plain_eltwise(X, *, post_ops):
 
 def by_steps(x, post_ops):
     """One function after the other."""
-    return after(x, 1, None, None, post_ops, plain_step) if post_ops else x.copy()
+    return after(x, 1, None, None, post_ops, run_plain) if post_ops else x.copy()

@@ -10,9 +10,9 @@ from oprack.types import FLOATS
 
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._recurrent import Layer, sequences
-from oprack_onednn.kernels._steps import Step
+from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.served import plain_step, served
+from oprack_onednn.served import run_plain, served
 
 
 def gru_layer(arrays, origin_mode):
@@ -79,7 +79,7 @@ def _prepare(make, by_steps, names):
     return prepare
 
 
-class _WithLoD(Step):
+class _WithLoD(OpContext):
     """A step whose inputs have the LoD of X."""
 
     context: Any = None
@@ -91,13 +91,13 @@ class _WithLoD(Step):
 def _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, op_type, result, **attrs):
     """Direction by direction: the product, then the op."""
     parts = []
-    product = Step.of("mul", x_num_col_dims=1, y_num_col_dims=1)
+    product = OpContext.of("mul", x_num_col_dims=1, y_num_col_dims=1)
     for w_input, w_state, bias, reverse in zip(WeightX, Weight, Bias, is_reverse, strict=True):
         step = _WithLoD.of(op_type, is_reverse=reverse, **attrs)
         step.context = ctx
-        x = plain_step("mul", {"X": X, "Y": w_input}, product)
+        x = run_plain("mul", {"X": X, "Y": w_input}, product)
         arrays = {"Input": x, "Weight": w_state, "Bias": bias.reshape(1, -1)}
-        parts.append(plain_step(op_type, arrays, step)[result])
+        parts.append(run_plain(op_type, arrays, step)[result])
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 

@@ -8,7 +8,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import Plan
-from oprack_onednn.served import plain_step, served
+from oprack_onednn.served import run_plain, served
 
 GATES = {"sigmoid": "logistic", "tanh": "tanh", "relu": "relu"}
 
@@ -62,6 +62,6 @@ def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_re
         hidden = walk(GruStep, key, Input, Weight, bias, [H0], lod[-1], is_reverse)
     if hidden is None:
         arrays = {"Input": Input, "Weight": Weight, "H0": H0, "Bias": Bias}
-        hidden = [plain_step("gru", arrays, ctx)[3]]
+        hidden = [run_plain("gru", arrays, ctx)[3]]
     # always the same: plans of programs count on which outputs there are
     return None, None, None, hidden[0]

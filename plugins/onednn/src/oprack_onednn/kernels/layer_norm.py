@@ -9,12 +9,12 @@ import numpy as np
 from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
 from oprack_onednn.kernels._rows import RowMajorPlan
-from oprack_onednn.kernels._steps import Step
+from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, FLOAT, address
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, BoundPlan, Plan
-from oprack_onednn.served import plain_step, served
+from oprack_onednn.served import run_plain, served
 
 
 def build(rows, columns, epsilon, scaled, shifted):
@@ -91,7 +91,7 @@ def _find(x, scale, bias, epsilon, begin_norm_axis):
 
 def _prepare(call):
     """Scale and bias keep their addresses, and with it the plan, for each shape."""
-    options, context = (call.attrs["epsilon"], call.attrs["begin_norm_axis"]), Step(call.op_type, call.attrs)
+    options, context = (call.attrs["epsilon"], call.attrs["begin_norm_axis"]), OpContext(call.op_type, call.attrs)
 
     def find(x, scale=None, bias=None):
         return _find(x, scale, bias, *options)
@@ -100,7 +100,7 @@ def _prepare(call):
         found = find(x, scale, bias) if LIBRARY.usable() else None
         if found is not None:
             return found.run(x, scale, bias)
-        return plain_step(call.op_type, {"X": x, "Scale": scale, "Bias": bias}, context)
+        return run_plain(call.op_type, {"X": x, "Scale": scale, "Bias": bias}, context)
 
     return call_site(find, otherwise)
 

@@ -9,7 +9,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import Plan
-from oprack_onednn.served import plain_step, served
+from oprack_onednn.served import run_plain, served
 
 
 class LstmStep(StepPlan):
@@ -72,6 +72,6 @@ def lstm(
         states = walk(LstmStep, key, Input, Weight, Bias.reshape(-1), [H0, C0], lod[-1], is_reverse)
     if states is None:
         arrays = {"Input": Input, "Weight": Weight, "Bias": Bias, "H0": H0, "C0": C0}
-        states = plain_step("lstm", arrays, ctx)[:2]
+        states = run_plain("lstm", arrays, ctx)[:2]
     # always the same: plans of programs count on which outputs there are
     return *states, None, None

@@ -12,12 +12,12 @@ from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
 from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of a fused product)
 from oprack_onednn.kernels._rows import RowMajorPlan, rows_of
-from oprack_onednn.kernels._steps import Step, after, chain
+from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, plain_step, served, step
+from oprack_onednn.served import Limits, run_plain, run_served, served
 
 
 # Products of two arrays -----------------------------------------------------------------------------------------------
@@ -119,11 +119,11 @@ def _finder(op_type, attrs):
 
 def _prepare(call):
     """One place for a constant Y, whose address stays, and one for any other."""
-    find, context = _finder(call.op_type, call.attrs), Step(call.op_type, call.attrs)
+    find, context = _finder(call.op_type, call.attrs), OpContext(call.op_type, call.attrs)
 
     def otherwise(x, y):
         found = find(x, y) if LIBRARY.usable() else None
-        return plain_step(call.op_type, {"X": x, "Y": y}, context) if found is None else found.run(x, y)
+        return run_plain(call.op_type, {"X": x, "Y": y}, context) if found is None else found.run(x, y)
 
     weighted, both = call_site(find, otherwise), call_site(find, otherwise, (0, 1))
 
@@ -177,7 +177,7 @@ class FusedPlan(RowMajorPlan):
         source, result = MemoryDesc.strided((m, k), (apart, 1)), MemoryDesc.strided((m, n))
         weights = MemoryDesc.strided(y_shape, y_strides)
         row = MemoryDesc.strided((1, n)) if bias else None
-        attributes, at = chain(post_ops, result)
+        attributes, at = as_post_ops(post_ops, result)
         wanted = MemoryDesc.any(y_shape) if constant else weights
         desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
@@ -231,7 +231,7 @@ def _run_fused(x, y, bias, residual, attrs):
         found = _find_fused(rows, y, bias, residual, own[0], False, own[2])
         if found is not None:
             return found.run(rows, y, bias, residual)
-    return by_steps(x, y, bias, residual, attrs, step)
+    return by_steps(x, y, bias, residual, attrs, run_served)
 
 
 def _prepare_fused(call):
@@ -253,7 +253,7 @@ def onednn_matmul(X, Y, Bias=None, Residual=None, *, ctx):
 
 @kernel("onednn_matmul", place="cpu", dtypes=FLOATS)
 def plain_matmul(X, Y, Bias=None, Residual=None, *, ctx):
-    return by_steps(X, Y, Bias, Residual, ctx.attrs, plain_step)
+    return by_steps(X, Y, Bias, Residual, ctx.attrs, run_plain)
 
 
 def by_steps(x, y, bias, residual, attrs, run):
@@ -261,5 +261,5 @@ def by_steps(x, y, bias, residual, attrs, run):
     if attrs["trans_x"]:
         x = x.swapaxes(-1, -2)
     rows = attrs["x_num_col_dims"] if attrs["x_num_col_dims"] > 0 else x.ndim - 1
-    out = run("mul", {"X": x, "Y": y}, Step.of("mul", x_num_col_dims=rows, y_num_col_dims=1))
+    out = run("mul", {"X": x, "Y": y}, OpContext.of("mul", x_num_col_dims=rows, y_num_col_dims=1))
     return after(out, -1, bias, residual, attrs["post_ops"], run)

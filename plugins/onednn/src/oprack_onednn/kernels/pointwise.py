@@ -12,12 +12,12 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, call_site
 from oprack_onednn.kernels import activation, conv, elementwise  # noqa: F401  (steps of the op)
-from oprack_onednn.kernels._steps import Step, after, chain
+from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_channels_last, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import plain_step, served, step
+from oprack_onednn.served import run_plain, run_served, served
 
 # Weights for every image are kept ready for scaling up to this many numbers, for each number of images that is met.
 _MOST_WEIGHTS = 1 << 18
@@ -46,7 +46,7 @@ class PointwisePlan(Planned):
         wanted = strided((n, c, k), (k * c, 1, c)) if scaled else MemoryDesc.any((1, c, k))
         row = None if bias is None else strided((1, 1, k))
         factor = [] if output_scale is None else [("binary", _c.BINARY_MUL, strided((n, 1, k)))]
-        attributes, at = chain(post_ops, result, factor)
+        attributes, at = as_post_ops(post_ops, result, factor)
         desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
         if scaled:
             # one copy of the weights per image, to be scaled in one go
@@ -94,7 +94,7 @@ def _find(post_ops, x, w, bias, *others):
 
 def _run(attrs, *arrays):
     plan = _find(tuple(attrs["post_ops"]), *arrays) if LIBRARY.usable() else None
-    return by_steps(*arrays, attrs, step) if plan is None else plan.run(*arrays)
+    return by_steps(*arrays, attrs, run_served) if plan is None else plan.run(*arrays)
 
 
 def _prepare(call):
@@ -114,18 +114,18 @@ def pointwise(Input, Filter, Bias=None, InputScale=None, OutputScale=None, Resid
 
 @kernel("onednn_pointwise_conv2d", place="cpu", dtypes=FLOATS)
 def plain_pointwise(Input, Filter, Bias=None, InputScale=None, OutputScale=None, Residual=None, *, ctx):
-    return by_steps(Input, Filter, Bias, InputScale, OutputScale, Residual, ctx.attrs, plain_step)
+    return by_steps(Input, Filter, Bias, InputScale, OutputScale, Residual, ctx.attrs, run_plain)
 
 
 def by_steps(x, w, bias, input_scale, output_scale, residual, attrs, run):
     """The ops that it stands for, one by one."""
 
     def times(a, scale):
-        return run("elementwise_mul", {"X": a, "Y": scale}, Step.of("elementwise_mul", axis=-1))
+        return run("elementwise_mul", {"X": a, "Y": scale}, OpContext.of("elementwise_mul", axis=-1))
 
     if input_scale is not None:
         x = times(x, input_scale)
-    y = run("conv2d", {"Input": x, "Filter": w}, Step.of("conv2d"))
+    y = run("conv2d", {"Input": x, "Filter": w}, OpContext.of("conv2d"))
     if output_scale is not None:
         y = times(after(y, 1, bias, None, [], run), output_scale)
         bias = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, call_site
-from oprack_onednn.kernels._steps import Step
+from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import address, channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc, dims
@@ -115,7 +115,7 @@ def _prepare(call):
     """Pooling of images in the program's order of dims."""
     if call.attrs["data_format"] == "NHWC":
         return None
-    attrs, context = _known(call.attrs), Step(call.op_type, call.attrs)
+    attrs, context = _known(call.attrs), OpContext(call.op_type, call.attrs)
     return call_site(lambda x: find_plan(x, attrs), lambda x: pool(x, ctx=context))
 
 

@@ -7,12 +7,12 @@ import math
 from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
 from oprack_onednn.kernels._rows import RowMajorPlan
-from oprack_onednn.kernels._steps import Step
+from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, address
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import plain_step, served
+from oprack_onednn.served import run_plain, served
 
 _ALGORITHMS = {"softmax": _c.SOFTMAX_ACCURATE, "log_softmax": _c.SOFTMAX_LOG}
 
@@ -57,13 +57,13 @@ def _find(x, axis, algorithm):
 
 
 def _prepare(call):
-    axis, algorithm, context = call.attrs["axis"], _ALGORITHMS[call.op_type], Step(call.op_type, call.attrs)
+    axis, algorithm, context = call.attrs["axis"], _ALGORITHMS[call.op_type], OpContext(call.op_type, call.attrs)
 
     def find(x):
         return _find(x, axis, algorithm)
 
     def otherwise(x):
-        return plain_step(call.op_type, {"X": x}, context)
+        return run_plain(call.op_type, {"X": x}, context)
 
     return call_site(find, otherwise)
 

@@ -9,12 +9,12 @@ from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, call_site
 from oprack_onednn.kernels import activation, conv, pool  # noqa: F401  (steps of the op)
 from oprack_onednn.kernels._product import add_product
-from oprack_onednn.kernels._steps import Step, after
+from oprack_onednn.kernels._steps import OpContext, after
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import plain_step, served, step
+from oprack_onednn.served import run_plain, run_served, served
 
 # Sums over more than this many pixels go row by row first: in parallel, and with rounding errors that do not pile up.
 _LONG = 256
@@ -60,7 +60,7 @@ def _find(attrs, x, *parameters):
 
 def _run(attrs, x, *parameters):
     plan = _find(attrs, x, *parameters) if LIBRARY.usable() else None
-    return by_steps(x, *parameters, attrs, step) if plan is None else plan.run(x, *parameters)
+    return by_steps(x, *parameters, attrs, run_served) if plan is None else plan.run(x, *parameters)
 
 
 def _prepare(call):
@@ -77,14 +77,14 @@ def squeeze_excite(X, Reduce, ReduceBias=None, Expand=None, ExpandBias=None, *, 
 
 @kernel("onednn_squeeze_excite", place="cpu", dtypes=FLOATS)
 def plain_squeeze_excite(X, Reduce, ReduceBias=None, Expand=None, ExpandBias=None, *, ctx):
-    return by_steps(X, Reduce, ReduceBias, Expand, ExpandBias, ctx.attrs, plain_step)
+    return by_steps(X, Reduce, ReduceBias, Expand, ExpandBias, ctx.attrs, run_plain)
 
 
 def by_steps(x, reduce, reduce_bias, expand, expand_bias, attrs, run):
     """The ops that it stands for, one by one."""
-    mean = Step.of("pool2d", pooling_type="avg", ksize=[1, 1], adaptive=True)
+    mean = OpContext.of("pool2d", pooling_type="avg", ksize=[1, 1], adaptive=True)
     y = run("pool2d", {"X": x}, mean)
-    one = Step.of("conv2d")
+    one = OpContext.of("conv2d")
     y = after(run("conv2d", {"Input": y, "Filter": reduce}, one), 1, reduce_bias, None, attrs["reduce_post_ops"], run)
     return after(
         run("conv2d", {"Input": y, "Filter": expand}, one), 1, expand_bias, None, attrs["expand_post_ops"], run

@@ -14,13 +14,13 @@ from oprack.types import FLOATS
 from oprack_onednn.callsite import SHAPES
 from oprack_onednn.kernels import activation, conv, elementwise, interp  # noqa: F401  (steps of the op)
 from oprack_onednn.kernels._phases import EXPANDED
-from oprack_onednn.kernels._steps import Step, after
+from oprack_onednn.kernels._steps import OpContext, after
 from oprack_onednn.kernels._upsampled_plan import Source, UpsampledConvPlan
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import FLOAT, Outlet, address, is_constant, last_strides
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.plan import THREAD, BoundPlan
-from oprack_onednn.served import plain_step, served, step
+from oprack_onednn.served import run_plain, run_served, served
 
 # From 3x3 taps: what the first and last row, the first and last column, and their four corners miss; and all.
 _WINDOW = np.eye(9, dtype=np.float32).reshape(3, 3, 9)
@@ -169,7 +169,7 @@ class Bound:
 def _run(attrs, *arrays):
     maps = Maps(attrs, *arrays)
     plan = maps.plan(attrs["post_ops"]) if LIBRARY.usable() else None
-    return by_steps(maps, attrs["post_ops"], step) if plan is None else Bound(plan, maps, False, {}).run(maps)
+    return by_steps(maps, attrs["post_ops"], run_served) if plan is None else Bound(plan, maps, False, {}).run(maps)
 
 
 def _prepare(call):
@@ -205,21 +205,21 @@ def upsampled_conv2d(X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, ct
 @kernel("onednn_upsampled_conv2d", place="cpu", dtypes=FLOATS)
 def plain_upsampled_conv2d(X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, ctx):
     maps = Maps(ctx.attrs, X, Filter, Bias, Project, Shift, Scale)
-    return by_steps(maps, ctx.attrs["post_ops"], plain_step)
+    return by_steps(maps, ctx.attrs["post_ops"], run_plain)
 
 
 def by_steps(maps, post_ops, run):
     """One map after the other: 1x1 convolution, scale, repeated pixels, convolution; then the sum of all."""
     total = None
-    one, padded = Step.of("conv2d"), Step.of("conv2d", paddings=[maps.ws[0].shape[2] // 2] * 2)
+    one, padded = OpContext.of("conv2d"), OpContext.of("conv2d", paddings=[maps.ws[0].shape[2] // 2] * 2)
     parts = zip(maps.xs, maps.ws, maps.projects, maps.shifts, maps.scales, maps.factors, strict=True)
     for x, w, project, shift, scale, factor in parts:
         if project is not None:
             x = after(run("conv2d", {"Input": x, "Filter": project}, one), 1, shift, None, [], run)
         if scale is not None:
-            x = run("elementwise_mul", {"X": x, "Y": scale}, Step.of("elementwise_mul"))
+            x = run("elementwise_mul", {"X": x, "Y": scale}, OpContext.of("elementwise_mul"))
         if factor > 1:
             x = x.repeat(factor, axis=2).repeat(factor, axis=3)
         y = run("conv2d", {"Input": x, "Filter": w}, padded)
-        total = y if total is None else run("elementwise_add", {"X": total, "Y": y}, Step.of("elementwise_add"))
+        total = y if total is None else run("elementwise_add", {"X": total, "Y": y}, OpContext.of("elementwise_add"))
     return after(total, 1, maps.bias, None, post_ops, run)

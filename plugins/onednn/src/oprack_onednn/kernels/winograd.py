@@ -12,14 +12,14 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, call_site
 from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of the op)
-from oprack_onednn.kernels._steps import after, chain
+from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
 from oprack_onednn.plan import THREAD, Plan, reorder_desc
-from oprack_onednn.served import plain_step, served
+from oprack_onednn.served import run_plain, served
 
 # Bytes of gathered tiles up to which a part of the images is computed at a time, so that it stays in the caches.
 _PART = 1 << 21
@@ -75,7 +75,7 @@ class WinogradPlan(Planned):
         transform = self._transform(forth, gathered, moved, tiles * c)
         # a residual is added to all results at once, with what follows it
         whole = post_ops.index(RESIDUAL) if residual is not None else len(post_ops)
-        attributes, _ = chain(post_ops[:whole])
+        attributes, _ = as_post_ops(post_ops[:whole])
         finish = self._transform(back, products, finished, tiles * k, bias_row, attributes)
         for first in range(0, rows, part):
             for i, di in ((0, RESULTS), (RESULTS, TILE - RESULTS)):
@@ -91,7 +91,7 @@ class WinogradPlan(Planned):
             plan.add(*finish)
             self._place(finished, target, first, part, columns)
         if added is not None:
-            attributes, _ = chain(post_ops[whole + 1 :])
+            attributes, _ = as_post_ops(post_ops[whole + 1 :])
             desc = PrimitiveDesc("binary", LIBRARY.engine, _c.BINARY_ADD, flat, flat, flat, attributes)
             sums = plan.same(target, flat)
             if added.desc == target.desc:
@@ -218,4 +218,4 @@ def by_steps(x, u, bias, residual, attrs):
     products = (forth @ tiles).reshape(TILE * TILE, -1, c) @ u
     y = (back @ products.reshape(TILE * TILE, -1)).reshape(RESULTS, RESULTS, n, rows, columns, k)
     y = y.transpose(2, 5, 3, 0, 4, 1).reshape(n, k, rows * RESULTS, columns * RESULTS)[:, :, :high, :wide]
-    return after(np.ascontiguousarray(y), 1, bias, residual, attrs["post_ops"], plain_step)
+    return after(np.ascontiguousarray(y), 1, bias, residual, attrs["post_ops"], run_plain)
