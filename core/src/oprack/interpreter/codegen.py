@@ -5,20 +5,20 @@ from __future__ import annotations
 import linecache
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
 import numpy as np
 
 from oprack.interpreter.gradients import GradPlan
-from oprack.interpreter.invoke import Invoker
+from oprack.interpreter.kinds import Kind
 from oprack.interpreter.node import Edge, Node
 from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.interpreter.tensor import Tensor, share_memory
 from oprack.interpreter.trace import Trace
-from oprack.op.proto import slot_name
 from oprack.runtime.kernel_context import KernelContext
+from oprack.runtime.plan.kernel_code import KernelCode, Value
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 
 # Infinities and NaN are values like others, here as in programs; `check_finite` finds the op that makes them. To set
@@ -26,6 +26,7 @@ from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"oprack(_\w+)?(\.|$)")
 
 _number = count()
+Values = dict[str, list[Value | None]]
 
 
 def bare(value: Any) -> tuple[Any, Any]:
@@ -131,8 +132,9 @@ class Generator:
         tied = self._tied(self.expr.outputs[0][0]) if self.expr.outputs else None
         declared = self.expr.outputs[0][0] in self.expr.info.inplace.values() if tied is not None else False
         buffer = f"buffer_of(x{tied})" if declared else "None"
-        call = Invoker(self.trace, self.places, self.names, buffer).text()
-        target, after = self._targets()
+        code = self._code()
+        call = code.call(buffer, buffer)
+        target, after = code.targets()
         args = f"({', '.join(self.args)}{',' if self.args else ''})"
         guard = "" if self.trace.place.kind == "cpu" else "with activate(): "
         yield "try:"
@@ -144,60 +146,31 @@ class Generator:
         yield "    raise"
         yield from after
 
+    def _code(self) -> _Code:
+        """The call among the arguments and results of this function."""
+        trace = self.trace
+        assert trace.record is not None
+
+        def values(slots: dict[str, list[int]], kinds: Sequence[Kind | None], name: str, lod: str) -> Values:
+            return {
+                slot: [
+                    None
+                    if (k := kinds[i]) is None
+                    else Value(f"{name}{i}", f"{lod}{i}" if k.lod_level else "", k.container is LoDTensor, k.dtype)
+                    for i in places
+                ]
+                for slot, places in slots.items()
+            }
+
+        ins, outs = values(self.places, trace.kinds, "x", "l"), values(self.outs, trace.outputs, "r", "m")
+        return _Code(trace.record, ins, outs, trace.run.device.xp, self._named, trace.run)
+
+    def _named(self, hint: str, value: Any) -> str:
+        name = f"{hint}_{len(self.names)}"
+        self.names[name] = value
+        return name
+
     # Results ----------------------------------------------------------------------------------------------------------
-    def _targets(self) -> tuple[str, list[str]]:
-        """What the kernel's result is assigned to, and the lines that make values and LoD of outputs of it."""
-        record = self.trace.record
-        assert record is not None
-        result, after = record.result, list[str]()
-        protos = list(self.expr.proto.outputs)
-        if isinstance(result, dict):
-            grads = any("@GRAD" in s for s in protos)
-            for key, value in result.items():
-                made: list[str] = []
-                target = self._target(key if key in protos else slot_name(key, grads=grads), value, made)
-                if target != "_":
-                    after += [f"{target} = result[{key!r}]", *made]
-            return "result", after
-        if isinstance(result, tuple):
-            targets = [self._target(s, v, after) for s, v in zip(protos, result, strict=False)]
-            return f"{', '.join(targets)}{',' if len(targets) == 1 else ''}", after
-        return (self._target(protos[0], result, after) if protos else "_"), after
-
-    def _target(self, slot: str, value: Any, after: list[str]) -> str:
-        places = self.outs.get(slot, [])
-        many = self.expr.proto.outputs[slot].duplicable and isinstance(value, list | tuple)
-        values = list(value) if many else [value]
-        if not places or all(self.trace.outputs[j] is None for j in places):
-            return "_"
-        texts = []
-        for position, item in enumerate(values):
-            j = places[position] if position < len(places) else -1
-            if j < 0 or self.trace.outputs[j] is None:
-                texts.append("_")
-                continue
-            texts.append(f"r{j}")
-            after += self._normalised(j, item, (slot, position))
-        return f"[{', '.join(texts)}]" if many else texts[0]
-
-    def _normalised(self, j: int, value: Any, position: tuple[str, int]) -> Iterator[str]:
-        kind = self.trace.outputs[j]
-        assert kind is not None
-        if isinstance(value, LoDTensor):
-            if kind.lod_level:
-                yield f"m{j} = r{j}.lod"
-            yield f"r{j} = r{j}.array"
-            return
-        if isinstance(value, SelectedRows | LoDTensorArray):
-            return
-        if self.names["xp"] is np:
-            yield f"if r{j}.__class__ is not ndarray: r{j} = xp.asarray(r{j})"
-        if kind.lod_level:
-            record = self.trace.record
-            assert record is not None
-            slot, i = next(source for source, target in record.shares if target == position)
-            yield f"m{j} = l{self.places[slot][i]}"
-
     def _finish(self) -> Iterator[str]:
         for j, kind in enumerate(self.trace.outputs):
             if kind is not None:
@@ -287,3 +260,34 @@ class Generator:
             return "None"
         self.names["Result"] = result_class(expr.type, tuple(expr.returned))
         return f"Result({', '.join(fields)})"
+
+
+class _Code(KernelCode):
+    """A call among the arguments of an eager function."""
+
+    def __init__(self, *args: Any) -> None:
+        *others, self._run = args
+        super().__init__(*others)
+
+    def lod_tensor(self, value: Value) -> str:
+        return f"LoDTensor({value.name}, {value.lod or None}, place=place, check=False, shared=True)"
+
+    def context(self) -> str:
+        """Always the same where no input has LoD."""
+        op, lods = self.record.op, self.lods()
+        if lods == "{}":
+            return self.named("context", KernelContext(op, {}, self._run))
+        return f"KernelContext({self.named('op', op)}, {lods}, run)"
+
+    def finish(self, made: Value, returned: Any, position: tuple[str, int]) -> Iterator[str]:
+        if isinstance(returned, LoDTensor):
+            if made.lod:
+                yield f"{made.lod} = {made.name}.lod"
+            yield f"{made.name} = {made.name}.array"
+            return
+        if isinstance(returned, SelectedRows | LoDTensorArray):
+            return
+        if self.xp is np:
+            yield f"if {made.name}.__class__ is not ndarray: {made.name} = xp.asarray({made.name})"
+        if made.lod:
+            yield f"{made.lod} = {self.lod_source(position).lod}"

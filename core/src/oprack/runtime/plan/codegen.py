@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import keyword
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -12,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from oprack.kernel import Candidate, KernelCall
-from oprack.op.proto import slot_name
 from oprack.runtime.kernel_context import KernelContext
+from oprack.runtime.plan.kernel_code import KernelCode, Value, kernels_by_size
 from oprack.runtime.plan.record import OpRecord
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.types import EMPTY_VAR
@@ -24,19 +22,14 @@ _SMALL = 1 << 16
 
 
 @dataclass
-class Local:
+class Local(Value):
     """A local variable of the generated function, one for each time that a variable is written.
 
-    name: holds the bare array of a LoDTensor, or the object itself when `tensor` is False. lod: the local with its
-    offsets, "" when it has none. buffer: number of the memory; views of each other share it. used: last record that
-    reads it. held: somebody else holds the value, too, for longer. flag: parameter that says whether the caller's
-    memory may be overwritten, "" when nobody asks.
+    buffer: number of the memory; views of each other share it. used: last record that reads it. held: somebody else
+    holds the value, too, for longer. flag: parameter that says whether the caller's memory may be overwritten, "" when
+    nobody asks.
     """
 
-    name: str
-    lod: str
-    tensor: bool
-    dtype: Any
     buffer: int
     external: bool = False
     held: bool = False
@@ -102,7 +95,6 @@ class Generator:
         self._count = 0
         self._names: dict[str, Any] = {"LoDTensor": LoDTensor, "KernelContext": KernelContext, "xp": xp}
         self._functions: dict[int, str] = {}
-        self._prepared: dict[tuple[int, int], tuple[str, frozenset[str]] | None] = {}
 
     def generate(self) -> Generated:
         """Bind every op to locals first: only then is it known where each local is used last."""
@@ -169,7 +161,7 @@ class Generator:
         for local in _present(ins):
             local.used = i
         viewed = None
-        for kernel in by_size(record.chosen):
+        for kernel in kernels_by_size(record.chosen):
             if kernel.spec.view:
                 viewed = next((x for x in ins.get(kernel.signature.inputs[0][0], ()) if x is not None), None)
         for slot, values in record.outputs.items():
@@ -190,92 +182,23 @@ class Generator:
         return [f"del {', '.join(dict.fromkeys(dead))}"] if dead else []
 
     def _call(self, i: int, step: _Step) -> list[str]:
-        """The op's statements: its kernel called, or the one of several that suits the size of the first input."""
-        largest, *others = by_size(step.record.chosen)
-        call, above = self._invoke(i, step, largest, self._buffer_for(i, step)), largest
-        conditions: list[str] = []
-        for kernel in others:
-            first = next(iter(step.ins.get(above.signature.inputs[0][0], ())), None)
-            if first is None:  # as a size of 0
-                call, conditions = self._invoke(i, step, kernel, "None"), []
-            else:
-                # a small array costs less than to find out whether a buffer is free
-                small = self._invoke(i, step, kernel, "None")
-                conditions.insert(0, f"{small} if {first.name}.size < {above.spec.least} else")
-            above = kernel
-        call = " ".join([*conditions, call])
-        return self._assign(step, call)
-
-    def _invoke(self, i: int, step: _Step, kernel: Candidate, buffer: str) -> str:
-        """A kernel's call, or that of what it prepared for the op. buffer: text of what to give it as `out`."""
-        signature, attrs = kernel.signature, step.record.op.attrs
-        args = [self._argument(step.ins.get(s), dup, c) for s, dup, c in signature.inputs]
-        prepared = self._prepare(i, step, kernel)
-        if prepared is None:
-            function, injected = self._function(kernel.spec.function), frozenset(signature.injected)
-            args += [f"{p}={self._constant(attrs[a], p)}" for p, a in signature.attrs]
-        else:
-            function, injected = prepared
-            while args and args[-1] == "None":
-                args.pop()
-        if "ctx" in injected:
-            args.append(f"ctx={self._context(step)}")
-        if "xp" in injected:
-            args.append("xp=xp")
-        if "out" in injected and (buffer != "None" or prepared is None):
-            args.append(f"out={buffer}")
-        return f"{function}({', '.join(args)})"
-
-    def _prepare(self, i: int, step: _Step, kernel: Candidate) -> tuple[str, frozenset[str]] | None:
-        """What the kernel prepared for this op: its name here, and what it wants besides inputs; None when nothing."""
-        if kernel.spec.prepare is None:
-            return None
-        key = (i, id(kernel.spec.function))
-        if key not in self._prepared:
-            op = step.record.op
-            dtypes = {s: tuple(x.dtype if x else None for x in xs) for s, xs in step.ins.items()}
-            function = kernel.spec.prepare(KernelCall(op.type, op.attrs, dtypes, self._xp))
-            found = None if function is None else (self._named(op.type, function), wanted_by(function, self._xp))
-            self._prepared[key] = found
-        return self._prepared[key]
-
-    def _argument(self, locals_: list[Local | None] | None, duplicable: bool, container: str) -> str:
-        if locals_ is None:
-            return "[]" if duplicable else "None"
-        texts = [self._value(x, container) for x in locals_]
-        return f"[{', '.join(texts)}]" if duplicable else texts[0]
-
-    def _value(self, local: Local | None, container: str) -> str:
-        if local is None:
-            return "None"
-        if local.tensor and container:
-            return f"LoDTensor({local.name}, {local.lod or None}, check=False)"
-        return local.name
-
-    def _constant(self, value: Any, hint: str) -> str:
-        if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and abs(value) < 1e300):
-            return repr(value)
-        return self._named(hint, value)
+        """The op's statements."""
+        code = _Code(step.record, step.ins, step.outs, self._xp, self._named)
+        # where a small array comes, to find out whether a buffer is free costs more than a new one
+        call = code.call(self._buffer_for(i, step))
+        target, after = code.targets()
+        return [f"{target} = {call}", *after, *(["del result"] if target == "result" else [])]
 
     def _named(self, hint: str, value: Any) -> str:
+        """What the code calls an object; the same name for a function that it knows already."""
+        if callable(value) and id(value) in self._functions:
+            return self._functions[id(value)]
         taken = keyword.iskeyword(hint) or hint in (*self._names, "run", "result", "segment") or hint[:1] in "v_"
         name = f"{hint}_{len(self._names)}" if taken or hint.startswith(("lod", "own")) else hint
         self._names[name] = value
+        if callable(value):
+            self._functions[id(value)] = name
         return name
-
-    def _function(self, function: Any) -> str:
-        found = self._functions.get(id(function))
-        if found is None:
-            found = self._functions[id(function)] = self._named(function.__name__, function)
-        return found
-
-    def _context(self, step: _Step) -> str:
-        lods = [
-            f"{slot!r}: [{', '.join(x.lod if x and x.lod else '[]' for x in xs)}]"
-            for slot, xs in step.ins.items()
-            if any(x and x.lod for x in xs)
-        ]
-        return f"KernelContext({self._named('op', step.record.op)}, {{{', '.join(lods)}}}, run)"
 
     def _buffer_for(self, i: int, step: _Step) -> str:
         """The memory of an input that the op may overwrite, when nobody reads it afterwards; else "None"."""
@@ -307,72 +230,28 @@ class Generator:
             conditions += [f"{x.name}.flags.writeable"] if self._xp is np else []  # CuPy's arrays always are
         return f"{x.name} if {' and '.join(conditions)} else None"
 
-    def _assign(self, step: _Step, call: str) -> list[str]:
-        record = step.record
-        protos = list(record.op.info.proto.outputs)
-        result = record.result
-        after: list[str] = []
-        if isinstance(result, dict):
-            grads = any("@GRAD" in s for s in protos)
-            lines = [f"result = {call}"]
-            for key, value in result.items():
-                slot = key if key in protos else slot_name(key, grads=grads)
-                target = self._target(step, slot, value, after)
-                if target != "_":
-                    lines.append(f"{target} = result[{key!r}]")
-            return [*lines, *after, "del result"]
-        if isinstance(result, tuple):
-            targets = [self._target(step, s, v, after) for s, v in zip(protos, result, strict=False)]
-            return [f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {call}", *after]
-        target = self._target(step, protos[0], result, after) if protos else "_"
-        return [f"{target} = {call}", *after]
 
-    def _target(self, step: _Step, slot: str, value: Any, after: list[str]) -> str:
-        made = step.outs.get(slot)
-        if not made or not any(made):
-            return "_"
-        many = step.record.op.info.proto.outputs[slot].duplicable and isinstance(value, list | tuple)
-        values = list(value) if many else [value]
-        texts = []
-        for j, item in enumerate(values):
-            local = made[j] if j < len(made) else None
-            if local is None:
-                texts.append("_")
-                continue
-            texts.append(local.name)
-            after += self._finish(step, local, item, (slot, j))
-        return f"[{', '.join(texts)}]" if many else texts[0]
+class _Code(KernelCode):
+    """Calls among the locals of a segment."""
 
-    def _finish(self, step: _Step, local: Local, value: Any, position: tuple[str, int]) -> Iterator[str]:
-        """Statements that turn what the kernel returned into the locals of an output."""
-        if isinstance(value, LoDTensor):
-            if local.lod:
-                yield f"{local.lod} = {local.name}.lod"
-            yield f"{local.name} = {local.name}.array"
+    def lod_tensor(self, value: Local) -> str:
+        return f"LoDTensor({value.name}, {value.lod or None}, check=False)"
+
+    def context(self) -> str:
+        return f"KernelContext({self.named('op', self.record.op)}, {self.lods()}, run)"
+
+    def finish(self, made: Local, returned: Any, position: tuple[str, int]) -> Iterator[str]:
+        if isinstance(returned, LoDTensor):
+            if made.lod:
+                yield f"{made.lod} = {made.name}.lod"
+            yield f"{made.name} = {made.name}.array"
             return
-        if isinstance(value, SelectedRows | LoDTensorArray):
+        if isinstance(returned, SelectedRows | LoDTensorArray):
             return
-        if isinstance(value, np.generic) or not hasattr(value, "dtype"):
-            yield f"{local.name} = xp.asarray({local.name})"
-        if local.lod:
-            slot, j = next(s for s, target in step.record.shares if target == position)
-            source = step.ins[slot][j]
-            assert source is not None
-            local.lod = source.lod
-
-
-def by_size(chosen: Candidate) -> list[Candidate]:
-    """A kernel and those that take over for smaller inputs."""
-    return [chosen, *by_size(chosen.smaller)] if chosen.smaller is not None else [chosen]
-
-
-def wanted_by(function: Any, xp: Any) -> frozenset[str]:
-    """What of `ctx` and `out` a prepared function takes."""
-    called = getattr(function, "func", function)
-    if isinstance(called, xp.ufunc):
-        return frozenset(["out"])
-    parameters = inspect.signature(function).parameters.values()
-    return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY) & {"ctx", "out"}
+        if isinstance(returned, np.generic) or not hasattr(returned, "dtype"):
+            yield f"{made.name} = xp.asarray({made.name})"
+        if made.lod:
+            made.lod = self.lod_source(position).lod
 
 
 def _comment(record: OpRecord) -> str:
