@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from oprack.ir.generic import remove_dead_code
+
 PRODUCTS = ("mul", "matmul", "matmul_v2")
 RESHAPES = ("reshape", "reshape2")
 TRANSPOSES = ("transpose", "transpose2")
@@ -185,15 +187,5 @@ def _hoist(graph, op):
     else:
         graph.replace_var(out, rows)
         graph.remove_op(op)
-    _remove_unread(graph, whole.producer)
+    remove_dead_code(graph)
     return True
-
-
-def _remove_unread(graph, op):
-    """Remove an op whose outputs nobody reads, then those that it alone read from."""
-    if op is None or op.runs_itself or any(n.consumers or graph.is_kept(n) for n in op.writes()):
-        return
-    producers = dict.fromkeys(n.producer for n in op.reads())
-    graph.remove_op(op)
-    for producer in producers:
-        _remove_unread(graph, producer)

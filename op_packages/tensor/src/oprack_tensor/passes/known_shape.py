@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from oprack.ir.generic import remove_dead_code
+
 RESHAPES = ("reshape", "reshape2")
 
 
@@ -41,23 +43,11 @@ def _follows(x, sizes, unknown):
     return 0 if math.prod(rest) == math.prod(new) else -1
 
 
-def _remove_dead(graph, op):
-    """Remove an op that nobody reads any more, and then those that it alone read from."""
-    written = list(op.writes())
-    if op.runs_itself or op.desc.is_target or any(n.consumers or graph.is_kept(n) for n in written):
-        return
-    producers = [n.producer for n in op.reads() if n.producer is not None]
-    graph.remove_op(op)
-    for producer in dict.fromkeys(producers):
-        _remove_dead(graph, producer)
-
-
 def known_shape_to_attr(graph):
     """reshape(x, ShapeTensor=[0, n, 3, 8])  ->  reshape(x, shape=[0, -1, 3, 8])"""
     count = 0
     for op in graph.ops:
-        given = [n for slot in ("ShapeTensor", "Shape") for n in op.inputs.get(slot, ())]
-        if op.type not in RESHAPES or op.opaque or not given:
+        if op.type not in RESHAPES or op.opaque or not any(op.inputs.get(slot) for slot in ("ShapeTensor", "Shape")):
             continue
         sizes = _sizes(graph, op)
         if sizes is None:
@@ -66,7 +56,7 @@ def known_shape_to_attr(graph):
         attrs = {name: value for name, value in op.desc.attrs.items() if name in declared} | {"shape": sizes}
         graph.add_op(op.type, {"X": op.inputs["X"]}, op.outputs, attrs, before=op)
         graph.remove_op(op)
-        for producer in dict.fromkeys(n.producer for n in given if n.producer is not None):
-            _remove_dead(graph, producer)
         count += 1
+    if count:
+        remove_dead_code(graph)
     return count
