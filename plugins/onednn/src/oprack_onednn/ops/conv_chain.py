@@ -6,7 +6,7 @@ from oprack import op
 from oprack.op import Attr, OpDef, empty_grad
 from oprack.types import AttrType
 
-from oprack_onednn.ops._shapes import conv_out
+from oprack_onednn.ops._shapes import conv_out, require_shape
 from oprack_onednn.ops.post_ops import post_ops_attr
 
 
@@ -24,24 +24,37 @@ class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):
     Output = op.Output("Feature maps [N, K, H', W'].")
     strides = Attr([], "Steps along H and W of each convolution.", type=AttrType.INTS)
     paddings = Attr([], "Zeros above, below, left and right of each convolution.", type=AttrType.INTS)
-    groups = Attr([], "Channel groups of each convolution.", type=AttrType.INTS)
+    groups = Attr([], "Channel groups of each convolution.", type=AttrType.INTS).each(lambda n: n > 0, "> 0")
     biased = Attr([], "1 for each convolution that has a bias, 0 for others.", type=AttrType.INTS)
+    biased = biased.each(lambda b: b in (0, 1), "0 or 1")
     post_op_counts = Attr([], "How many of post_ops follow each convolution.", type=AttrType.INTS)
+    post_op_counts = post_op_counts.each(lambda n: n >= 0, ">= 0")
     post_ops = post_ops_attr()
     make_grad = empty_grad
 
     def infer_shape(ctx):
-        n, _, *size = ctx.require_rank("Input", 4)
+        n, channels, *size = ctx.require_rank("Input", 4)
         strides, paddings, groups = ctx.attr("strides"), ctx.attr("paddings"), ctx.attr("groups")
         count = ctx.input_count("Filter")
         ctx.require(
             [len(strides), len(paddings), len(groups)] == [2 * count, 4 * count, count],
             f"strides, paddings and groups must have 2, 4 and 1 numbers for each of {count} convolutions",
         )
-        channels = 0
+        biased, counts = ctx.attr("biased"), ctx.attr("post_op_counts")
+        ctx.require(
+            len(biased) == len(counts) == count
+            and sum(biased) == ctx.input_count("Bias")
+            and sum(counts) == len(ctx.attr("post_ops")),
+            f"biased and post_op_counts must have a number for each of {count} convolutions, and add up to the "
+            f"{ctx.input_count('Bias')} biases and {len(ctx.attr('post_ops'))} post_ops; got {biased} and {counts}",
+        )
         for i in range(count):
+            require_shape(ctx, "Filter", [-1, channels // groups[i] if channels > 0 else -1, -1, -1], i)
             channels, _, *window = ctx.dim("Filter", i)
+            if biased[i]:
+                require_shape(ctx, "Bias", [channels], sum(biased[:i]))
             top, bottom, left, right = paddings[4 * i : 4 * i + 4]
             pads = ((top, bottom), (left, right))
             size = [conv_out(*s, 1) for s in zip(size, window, pads, strides[2 * i : 2 * i + 2], strict=True)]
+        require_shape(ctx, "Residual", [n, channels, *size])
         ctx.set_dim("Output", (n, channels, *size))

@@ -6,6 +6,7 @@ from oprack import op
 from oprack.op import Attr, OpDef, empty_grad
 from oprack.types import AttrType
 
+from oprack_onednn.ops._shapes import require_shape
 from oprack_onednn.ops.post_ops import post_ops_attr
 
 
@@ -59,5 +60,14 @@ class OneDNNUpsampledConv2D(OpDef, type="onednn_upsampled_conv2d"):
             all(len(found) < 2 for found in known),
             f"X {images} times factors {lists[0]} differ in N, H or W",
         )
+        (outputs, _, *window), projects, shifts = filters[0], ctx.attr("projects"), ctx.attr("shifts")
+        for i, ((_, inputs, *_), (_, channels, *_)) in enumerate(zip(images, filters, strict=True)):
+            projected = projects[i] >= 0
+            require_shape(ctx, "Filter", [outputs, channels if projected else inputs, *window], i)
+            if projected:
+                require_shape(ctx, "Project", [channels, inputs, 1, 1], projects[i])
+            if shifts[i] >= 0:
+                require_shape(ctx, "Shift", [channels], shifts[i])
+        require_shape(ctx, "Bias", [outputs])
         n, h, w = (min(found, default=-1) for found in known)
         ctx.set_dim("Output", (n, filters[0][0], h, w))
