@@ -76,8 +76,13 @@ class Layer:
         self.cell = cell if peepholes is None else "peephole_lstm"
         self.has_cells = cell == "lstm"
         given = (w_input, w_state, bias, peepholes)
-        self._arrays = [_aligned(a) for a in given if a is not None]
-        self.directions, self.inputs, _, self.size = w_input.shape
+        self.directions, self.inputs, _, size = w_input.shape
+        of_weights, of_bias = GATES[cell]
+        shapes = [(self.inputs, of_weights, size), (size, of_weights, size), (of_bias, size), (3, size)]
+        for array, shape in zip(given, shapes, strict=True):
+            if array is not None and array.shape != (self.directions, *shape):
+                raise ValueError(f"weights of {cell} have shape {array.shape}; expected {(self.directions, *shape)}")
+        self.size, self._arrays = size, [_aligned(a) for a in given if a is not None]
         self.plans = PlansByThread()
 
     def weights(self, direction: int, d: int) -> list[int]:

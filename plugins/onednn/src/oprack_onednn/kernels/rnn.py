@@ -51,6 +51,8 @@ def rnn(Input, PreState, WeightList, SequenceLength=None, *, is_bidirec, hidden_
         ks = range(first, first + sides)
         arrays = [a for k in ks for a in (*WeightList[2 * k : 2 * k + 2], *biases[2 * k : 2 * k + 2])]
         layer = _LAYERS(arrays, mode)
+        if (layer.inputs, layer.size) != (x.shape[2], hidden_size):
+            return NotImplemented
         given, last = ([s[first : first + sides] for s in states] for states in (before, after))
         out = np.empty((steps, batch, sides * hidden_size), np.float32)
         if order is None and directions_apart(layer, steps * batch):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from oprack import op
 from oprack.op import Attr, OpDef, empty_grad
 
+from oprack_onednn.ops._shapes import require_shape
+
 
 class OneDNNAttention(OpDef, type="onednn_attention"):
     r"""$$Out = softmax(alpha \cdot Q K^T + Mask) V$$ per head; heads lie side by side. Made by passes."""
@@ -25,6 +27,12 @@ class OneDNNAttention(OpDef, type="onednn_attention"):
             all(x[2] < 0 or x[2] % heads == 0 for x in (q, k, v)),
             f"the last dims of Q {list(q)}, K {list(k)} and V {list(v)} must be multiples of heads {heads}",
         )
-        ctx.require(-1 in (q[2], k[2]) or q[2] == k[2], f"Q {list(q)} and K {list(k)} have other last dims")
-        ctx.require(-1 in (k[1], v[1]) or k[1] == v[1], f"K {list(k)} and V {list(v)} have other lengths")
+        require_shape(ctx, "K", [q[0], -1, q[2]])
+        require_shape(ctx, "V", [q[0], k[1], -1])
+        if ctx.has_input("Mask"):
+            mask, scores = ctx.require_rank("Mask", 0, 1, 2, 3, 4), (q[0], heads, q[1], k[1])
+            ctx.require(
+                all(m in (1, s) or -1 in (m, s) for m, s in zip(mask, scores[4 - len(mask) :], strict=True)),
+                f"Mask has shape {list(mask)}, which can't be broadcast to {list(scores)}: [B, heads, N, M]",
+            )
         ctx.set_dim("Out", (*q[:2], v[2]))
