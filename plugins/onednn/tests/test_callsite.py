@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from oprack_onednn.kernels import conv, pointwise, pool, squeeze_excite
 from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import is_channels_last
-from oprack_onednn.plan import THREAD, BoundPlan
+from oprack_onednn.plan import THREAD, BoundPlan, OfThreads
 
 CLOSE = dict(rtol=2e-5, atol=2e-5)
 
@@ -117,6 +118,23 @@ def test_another_thread_and_another_number_of_threads(bindings):
     for y in got:
         np.testing.assert_allclose(y, want, **CLOSE)
     assert len(got) == 5 and len(bindings) == 3
+
+
+def test_what_a_thread_bound_goes_when_it_ends():
+    site, _ = convolution()
+    x, w, bound = normal(2, 5, 7, 6), constant(8, 5, 3, 3), []
+    (entries,) = (c.cell_contents for c in site.__closure__ if isinstance(c.cell_contents, OfThreads))
+    site(x, w)
+
+    def run():
+        site(x, w)
+        bound.extend(map(weakref.ref, (b.run.__self__ for b in entries.values())))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert [b() is not None for b in bound] == [True, False] and len(entries) == 1
 
 
 def test_only_so_many_shapes_are_kept(monkeypatch, bindings):

@@ -13,7 +13,7 @@ import numpy as np
 
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import FLOAT, Outlet, Weights, address, is_constant, last_strides
-from oprack_onednn.plan import THREAD, BoundPlan, Plan
+from oprack_onednn.plan import THREAD, BoundPlan, OfThreads, Plan
 
 SHAPES = 64
 """Shapes whose bound plans one op keeps, those of all threads counted."""
@@ -76,7 +76,7 @@ def call_site(
     find: gives the plan for inputs, or None. otherwise: computes the result of inputs that it is None for, or whose
     parameters may change. free: the inputs that are no parameters, in order; the first input is one of them.
     """
-    entries: dict[tuple[Any, ...], _Bound | None] = {}
+    entries = OfThreads()
     varying = [i - 1 for i in free[1:]]
 
     def enter(key: tuple[Any, ...], arrays: tuple[Any, ...]) -> _Bound | None:
@@ -84,7 +84,8 @@ def call_site(
         constant = all(a is None or i in free or is_constant(a) for i, a in enumerate(arrays))
         if len(entries) >= SHAPES:
             entries.clear()
-        bound = entries[key] = _Bound(planned, arrays, free) if planned is not None and constant else None
+        bound = _Bound(planned, arrays, free) if planned is not None and constant else None
+        entries.keep(key, bound)
         return bound
 
     def run(x: Any, *others: Any) -> Any:

@@ -6,7 +6,9 @@ primitives for all of them.
 
 from __future__ import annotations
 
+import itertools
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +26,9 @@ _ALIGN = 64
 # Seconds per product and sum, and per byte read or written, that one core takes about; and how long a plan must take
 # to be shared among threads: to wake another one, or to wait for it when others want its core, takes as long.
 _PER_OPERATION, _PER_BYTE, _SHARED = 1e-11, 1.5e-10, 1e-4
+
+
+_SETTINGS = itertools.count(1)
 
 
 class OneDNNError(RuntimeError):
@@ -180,19 +185,25 @@ def reorder_desc(source: MemoryDesc, target: MemoryDesc, accumulate: bool = Fals
     return PrimitiveDesc("reorder", source, engine, target, engine, attributes, any_speed=True)
 
 
+class _Alive:
+    """Lives as long as a Python thread."""
+
+
 class Thread(threading.local):
     """What one Python thread needs to run plans.
 
-    limit: threads that its primitives may use; 0 = as the library says. current: those that they use now. work: seconds
-    that the primitives added so far take on one core.
+    setting: a number of its own for each number of threads that its primitives used. limit: threads that they may use;
+    0 = as the library says. current: those that they use now. work: seconds that the primitives added so far take on
+    one core. alive: goes when the Python thread ends.
     """
 
     def __init__(self) -> None:
         self.plans: OrderedDict[Hashable, Any] = OrderedDict()
         self.limit = self.current = self._threads = 0
         self.work = 0.0
-        self.setting = object()
-        self._by_threads: dict[int, tuple[object, OrderedDict[Hashable, Any]]] = {}
+        self.setting = 0
+        self.alive = _Alive()
+        self._by_threads: dict[int, tuple[int, OrderedDict[Hashable, Any]]] = {}
         self._memory = np.empty(0, np.uint8)
         self._arena = 0
         self._capacity = 0
@@ -208,7 +219,9 @@ class Thread(threading.local):
             self.set_handle, self.execute = lib.dnnl_memory_set_data_handle, lib.dnnl_primitive_execute
         # implementations are chosen for the number of threads
         self._threads = self.current = LIBRARY.apply_threads(self.limit)
-        self.setting, self.plans = self._by_threads.setdefault(self._threads, (object(), OrderedDict()))
+        if self._threads not in self._by_threads:
+            self._by_threads[self._threads] = next(_SETTINGS), OrderedDict()
+        self.setting, self.plans = self._by_threads[self._threads]
         self.revision = LIBRARY.threads_revision
         LIBRARY.ran = True
 
@@ -279,6 +292,28 @@ class Thread(threading.local):
 
 
 THREAD = Thread()
+
+
+class OfThreads(dict[Any, Any]):
+    """What several Python threads keep, by keys that begin with THREAD.setting; it goes when its thread ends."""
+
+    def __init__(self) -> None:
+        self._threads: dict[int, weakref.ref[_Alive]] = {}
+
+    def keep(self, key: tuple[Any, ...], value: Any) -> None:
+        """Set what belongs to this thread."""
+        setting, own = key[0], weakref.ref(self)
+        if setting not in self._threads:
+            self._threads[setting] = weakref.ref(THREAD.alive, lambda _: _forget(own(), setting))
+        self[key] = value
+
+
+def _forget(kept: OfThreads | None, setting: int) -> None:
+    if kept is not None:
+        kept._threads.pop(setting, None)
+        for key in list(kept):
+            if key[0] == setting:
+                kept.pop(key, None)
 
 
 def pack(source: MemoryDesc, target: MemoryDesc, address: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from oprack_onednn.kernels._order import order_of
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, address
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
-from oprack_onednn.plan import THREAD, BoundPlan, Plan
+from oprack_onednn.plan import THREAD, BoundPlan, OfThreads, Plan
 
 # cell -> gates of the weights, gates of the bias
 GATES = {
@@ -36,24 +36,24 @@ _LINE = 16  # float32 in a cache line
 _APART = 1e8  # operations of a direction from which on it has a thread of its own
 _SHARED = 1e7  # operations of a step from which on threads share it
 _OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
-# Plans that are kept for the same weights and one thread, and threads that any are kept for.
-_PLANS, _SETTINGS = 2048, 16
+# Plans that are kept for the same weights and one thread.
+_PLANS = 2048
 
 
 class PlansByThread:
     """Plans with the same weights, of every thread that uses them."""
 
     def __init__(self) -> None:
-        self._plans: dict[object, dict[Any, BoundPlan | None]] = {}
+        self._plans = OfThreads()
 
     def own(self) -> dict[Any, BoundPlan | None]:
         """Those of this thread, to be added to."""
         THREAD.ready()
-        found = self._plans.get(THREAD.setting)
+        key = (THREAD.setting,)
+        found: dict[Any, BoundPlan | None] | None = self._plans.get(key)
         if found is None or len(found) > _PLANS:
-            if len(self._plans) >= _SETTINGS:
-                self._plans.clear()  # of threads that may be gone
-            found = self._plans[THREAD.setting] = {}
+            found = {}
+            self._plans.keep(key, found)
         return found
 
 

@@ -19,7 +19,7 @@ from oprack_onednn.kernels._upsampled_plan import Source, UpsampledConvPlan
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import FLOAT, Outlet, address, is_constant, last_strides
 from oprack_onednn.ops.post_ops import algorithm
-from oprack_onednn.plan import THREAD, BoundPlan
+from oprack_onednn.plan import THREAD, BoundPlan, OfThreads
 from oprack_onednn.served import run_plain, run_served, served
 
 # From 3x3 taps: what the first and last row, the first and last column, and their four corners miss; and all.
@@ -107,7 +107,8 @@ class Bound:
                 parameters = (maps.ws[i], maps.projects[i], maps.shifts[i])
                 found = weighers.get((THREAD.setting, i))
                 if found is None or any(a is not b for a, b in zip(found.parameters, parameters, strict=True)):
-                    found = weighers[THREAD.setting, i] = _Weigher(plan.weigh[i], source, parameters, keep)
+                    found = _Weigher(plan.weigh[i], source, parameters, keep)
+                    weighers.keep((THREAD.setting, i), found)
                 self.weighers[i] = found
                 rows = found.weighted
             else:
@@ -169,11 +170,15 @@ class Bound:
 def _run(attrs, *arrays):
     maps = Maps(attrs, *arrays)
     plan = maps.plan(attrs["post_ops"]) if LIBRARY.usable() else None
-    return by_steps(maps, attrs["post_ops"], run_served) if plan is None else Bound(plan, maps, False, {}).run(maps)
+    return (
+        by_steps(maps, attrs["post_ops"], run_served)
+        if plan is None
+        else Bound(plan, maps, False, OfThreads()).run(maps)
+    )
 
 
 def _prepare(call):
-    attrs, entries, weighers = call.attrs, {}, {}
+    attrs, entries, weighers = call.attrs, OfThreads(), OfThreads()
 
     def enter(key, maps):
         if len(entries) >= SHAPES:
@@ -181,7 +186,8 @@ def _prepare(call):
             weighers.clear()
         plan = maps.plan(attrs["post_ops"])
         constant = plan is not None and all(is_constant(p) for p in maps.parameters)
-        bound = entries[key] = Bound(plan, maps, True, weighers) if constant else None
+        bound = Bound(plan, maps, True, weighers) if constant else None
+        entries.keep(key, bound)
         return bound
 
     def run(*arrays):
