@@ -211,14 +211,14 @@ def test_calls_are_recorded_and_timed() -> None:
 
 def test_mixed_precision() -> None:
     w = to_tensor(np.random.default_rng(0).standard_normal((4, 4)), dtype="float32", requires_grad=True)
-    with oprack.autocast("bfloat16"):
+    with oprack.amp.autocast("bfloat16"):
         product = w @ w
         probabilities = F.softmax(product)
     assert (product.dtype, probabilities.dtype) == ("bfloat16", "float32")
     (probabilities * probabilities).sum().backward()
     assert w.grad.dtype == "float32"
     with pytest.raises(InvalidArgumentError, match="bfloat16 or float16"):
-        oprack.autocast("float32")
+        oprack.amp.autocast("float32")
 
 
 def test_threads_share_generated_functions() -> None:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from oprack import functional, inference, initializer, io, layers, metrics, nets, nn, optimizer, packs
+    from oprack import amp, functional, inference, initializer, io, layers, metrics, nets, nn, optimizer, packs
     from oprack.interpreter import (
         InputSpec,
         Parameter,
         Tensor,
-        autocast,
         enable_grad,
         grad,
         gradcheck,
@@ -57,13 +56,24 @@ if TYPE_CHECKING:
     )
 
 # Modules; packs() can be called as well
-_SUBMODULES = ("functional", "inference", "initializer", "io", "layers", "metrics", "nets", "nn", "optimizer", "packs")
+_SUBMODULES = (
+    "amp",
+    "functional",
+    "inference",
+    "initializer",
+    "io",
+    "layers",
+    "metrics",
+    "nets",
+    "nn",
+    "optimizer",
+    "packs",
+)
 _HOMES = {
     "oprack.interpreter": (
         "InputSpec",
         "Parameter",
         "Tensor",
-        "autocast",
         "enable_grad",
         "grad",
         "gradcheck",
@@ -123,8 +133,8 @@ __all__ = [
     "SelectedRows",
     "Tensor",
     "__version__",
+    "amp",
     "append_backward",
-    "autocast",
     "data",
     "default_main_program",
     "default_manager",

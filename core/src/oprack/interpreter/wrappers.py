@@ -15,23 +15,14 @@ from oprack.interpreter.tensor import Tensor
 from oprack.runtime.profiler import Profiler
 from oprack.types import HALF_FLOATS, dtype_name
 
-# Products and convolutions, whose inputs may be rounded; and what needs range or adds up many terms.
-HALF_OPS = frozenset("bmm conv2d conv2d_transpose conv3d depthwise_conv2d matmul matmul_v2 mul".split())
-SINGLE_OPS = frozenset(
-    "batch_norm cross_entropy cross_entropy2 cumsum exp group_norm instance_norm layer_norm log log_softmax mean "
-    "p_norm pow reduce_mean reduce_prod reduce_sum softmax softmax_with_cross_entropy square sum".split()
-)
-
 
 class Autocast(Wrapped):
-    """Casts floating arguments before a call: to a half dtype for products, to float32 where rounding hurts.
+    """Casts floating arguments before a call: to a half dtype for the ops in `half`, to float32 for those in `single`.
 
     Other ops whose floating arguments differ get them in the widest of their dtypes.
     """
 
-    def __init__(
-        self, inner: Interpreter, dtype: str, half: Collection[str] = HALF_OPS, single: Collection[str] = SINGLE_OPS
-    ) -> None:
+    def __init__(self, inner: Interpreter, dtype: str, half: Collection[str], single: Collection[str]) -> None:
         super().__init__(inner)
         self.dtype, self.half, self.single = dtype, half, single
 
@@ -55,15 +46,13 @@ class Autocast(Wrapped):
 
 
 class autocast(wrapped):
-    """Mixed precision: `with oprack.autocast("bfloat16"):`; parameters stay float32 and so do their gradients.
+    """Mixed precision for the length of a with block; parameters stay float32 and so do their gradients.
 
     half, single: ops whose floating arguments are cast to `dtype`, and to float32.
     Raises InvalidArgumentError for a dtype that is not half.
     """
 
-    def __init__(
-        self, dtype: object = "bfloat16", half: Collection[str] = HALF_OPS, single: Collection[str] = SINGLE_OPS
-    ) -> None:
+    def __init__(self, dtype: object, half: Collection[str], single: Collection[str]) -> None:
         name = dtype_name(dtype)
         if name not in HALF_FLOATS:
             raise InvalidArgumentError(f"autocast: dtype is {name}; expected {' or '.join(sorted(HALF_FLOATS))}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from oprack.op import OpDef, OpVersion
 
 
-NAMESPACES = ("layers", "optimizer", "initializer", "metrics", "nets", "nn")
+NAMESPACES = ("layers", "optimizer", "initializer", "metrics", "nets", "nn", "amp")
 """Modules `oprack.<namespace>` that packs fill through the hook oprack_layers."""
 
 

@@ -137,6 +137,7 @@ _HOMES = {
     "metrics": "oprack-metric has the metrics",
     "nets": "oprack-nn has the usual groups of layers",
     "nn": "oprack-nn has the usual modules",
+    "amp": "oprack-amp has autocast and GradScaler",
 }
 
 
