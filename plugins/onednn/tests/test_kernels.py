@@ -356,3 +356,9 @@ def test_concat(monkeypatch, axis):
     got, want = both(monkeypatch, concat.concat, "concat", parts, axis=axis)
     np.testing.assert_array_equal(got, want)
     assert is_channels_last(got)
+
+
+@pytest.mark.plans("product")
+def test_a_product_of_images_in_channels_last_memory(monkeypatch):
+    x = LAYOUTS["channels last"](normal(64, 16, 5, 5))
+    agree(*both(monkeypatch, matmul.mul, "mul", x, normal(400, 120), x_num_col_dims=1, y_num_col_dims=1))

@@ -94,6 +94,11 @@ def _find_matmul(x, y, trans_x, trans_y, alpha=1.0):
     return find_product(left, right, alpha, shape, is_constant(y))
 
 
+def row_major(x):
+    """x, or a copy where its memory goes another way, as that of images does: its dims are to be taken together."""
+    return x if x.flags.c_contiguous else np.ascontiguousarray(x)
+
+
 def _find_mul(x, y, x_rows, y_rows):
     """The plan of mul, which makes matrices of its arrays."""
     if not (x.size and y.size and x.flags.c_contiguous and y.flags.c_contiguous):
@@ -131,6 +136,8 @@ def _prepare(call):
     as_they_are = call.op_type == "matmul_v2" and not (call.attrs["trans_x"] or call.attrs["trans_y"])
 
     def run(X, Y):
+        if call.op_type == "mul":
+            X = row_major(X)
         if as_they_are and X.ndim == 2 == Y.ndim and X.size * Y.size < Limits.product:
             return np.matmul(X, Y)
         flags = Y.flags
@@ -161,7 +168,7 @@ def bmm(X, Y, *, ctx):
 
 @served("mul", prepare=_prepare)
 def mul(X, Y, *, ctx):
-    return _run(X, Y, ctx)
+    return _run(row_major(X), Y, ctx)
 
 
 # A product with what follows it ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from oprack_onednn.kernels.matmul import product
+from oprack_onednn.kernels.matmul import product, row_major
 from oprack_onednn.served import Limits, served
 
 
@@ -43,8 +43,9 @@ def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx):
 
 @served("mul_grad")
 def mul_grad(X, Y, Out_grad, *, x_num_col_dims, y_num_col_dims, ctx):
-    if not (X.size and Y.size and all(a.flags.c_contiguous for a in (X, Y, Out_grad))):
+    if not (X.size and Y.size):
         return NotImplemented
+    X, Y, Out_grad = map(row_major, (X, Y, Out_grad))
     x = X.reshape(math.prod(X.shape[:x_num_col_dims]), -1)
     y = Y.reshape(math.prod(Y.shape[:y_num_col_dims]), -1)
     g = Out_grad.reshape(x.shape[0], y.shape[1])
