@@ -127,7 +127,7 @@ def measure(
         w.times.clear()
     for _ in range(rounds):
         for w in workers:
-            time.sleep(0.03)  # threads of the one before stop spinning
+            time.sleep(0.25)  # threads of the one before go on spinning: Intel's OpenMP for 0.2 s
             w.turn(per_turn[id(w)])
     results = [w.finish() for w in workers]
     compare(results)
