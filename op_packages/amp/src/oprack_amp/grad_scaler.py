@@ -77,7 +77,8 @@ class GradScaler:
         if self._scale.place != loss.place:
             for name in _STATE:
                 setattr(self, f"_{name}", getattr(self, f"_{name}").to(loss.place))
-        return loss * self._scale.astype(loss.dtype).reshape([1] * max(1, len(loss.shape))).reshape(list(loss.shape))
+        factor = self._scale.astype(loss.dtype)
+        return loss * (factor.reshape([1] * len(loss.shape)) if loss.shape else factor[0])
 
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, once per step; clip them afterwards, say.
