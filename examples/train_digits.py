@@ -2,8 +2,8 @@
 
     python examples/train_digits.py [--epochs 20] [--resume] [--out FOLDER]
 
-4000 images are for training, each moved by up to two pixels every time; 1000 are held out. Reached: 98.3 % of
-the held-out images read right, after 20 epochs in 70 seconds of processor time.
+4000 images are for training, each moved by up to two pixels every time; 1000 are held out. Reached: 98.4 % of
+the held-out images read right, after 20 epochs in 18 seconds of processor time.
 """
 
 from __future__ import annotations
