@@ -41,13 +41,17 @@ def moved(images: np.ndarray, generator: np.random.Generator, by: int = 2) -> np
     return np.ascontiguousarray(windows[np.arange(len(images)), :, y, x])
 
 
+def split(count: int, quick: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the images held out, and of those for training; quick: a few of each."""
+    order = np.random.default_rng(0).permutation(count)
+    held, kept = order[:HELD_OUT], order[HELD_OUT:]
+    return (held[:200], kept[: 6 * BATCH]) if quick else (held, kept)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     options = common.options(__doc__, "digits", epochs=20, argv=argv)
     images, labels = datasets.digits()
-    order = np.random.default_rng(0).permutation(len(images))
-    held, kept = order[:HELD_OUT], order[HELD_OUT:]
-    if options.quick:
-        held, kept = held[:200], kept[: 6 * BATCH]
+    held, kept = split(len(images), options.quick)
     per_epoch = len(kept) // BATCH
 
     program, startup = Program(), Program()

@@ -23,7 +23,7 @@ import numpy as np
 import oprack
 from oprack import functional as F
 from oprack import inference, io, nn, optimizer, to_tensor
-from train_digits import BATCH, HELD_OUT, moved
+from train_digits import BATCH, moved, split
 
 OUT = Path(__file__).resolve().parents[1] / "out" / "examples" / "digits_eager"
 
@@ -67,10 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a little of the data, to see that everything works")
     options = parser.parse_args(argv)
     images, labels = datasets.digits()
-    order = np.random.default_rng(0).permutation(len(images))
-    held, kept = order[:HELD_OUT], order[HELD_OUT:]
-    if options.quick:
-        held, kept = held[:200], kept[: 6 * BATCH]
+    held, kept = split(len(images), options.quick)
     per_epoch = len(kept) // BATCH
 
     oprack.seed(options.seed)

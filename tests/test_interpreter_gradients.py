@@ -15,7 +15,7 @@ from oprack import LoDTensor, Tensor, to_tensor
 from oprack.op.grad import EmptyGradOpMaker
 from oprack.packs.manager import default_manager
 from oprack.testing import FileCase
-from test_numeric_gradients import ELSEWHERE, STEP, TOLERANCE, _cases, _differentiable, _Problem
+from test_numeric_gradients import ELSEWHERE, STEP, TOLERANCE, _cases, _differentiable, _Problem, slope_error
 
 # Ops that run blocks of a program: Python's own control flow stands in their place.
 WITH_BLOCKS = ("conditional_block", "recurrent")
@@ -64,12 +64,7 @@ def _worst(case: FileCase) -> float:
         x = problem.inputs[var]
         if not x.array.size:
             continue
-        direction = rng.standard_normal(x.shape)
-        ends = [LoDTensor(x.array + s * STEP * direction, x.lod, check=False) for s in (1, -1)]
-        numeric = (problem.value({var: ends[0]}) - problem.value({var: ends[1]})) / (2 * STEP)
-        terms = gradient * direction
-        scale = max(1.0, abs(numeric), 1e-3 * float(np.abs(terms).sum()))
-        worst = max(worst, abs(numeric - float(terms.sum())) / scale)
+        worst = max(worst, slope_error(problem, var, gradient, rng))
     return worst
 
 

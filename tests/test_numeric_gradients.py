@@ -130,6 +130,18 @@ class _Problem:
         return {var: next(dense) for var, name in zip(self.wrt, names, strict=True) if name}
 
 
+def slope_error(problem: Any, var: str, gradient: np.ndarray, rng: np.random.Generator) -> float:
+    """Relative error of an input's gradient along a random direction."""
+    x = problem.inputs[var]
+    direction = rng.standard_normal(x.shape)
+    ends = [LoDTensor(x.array + s * STEP * direction, x.lod, check=False) for s in (1, -1)]
+    numeric = (problem.value({var: ends[0]}) - problem.value({var: ends[1]})) / (2 * STEP)
+    terms = gradient * direction
+    # relative to the terms where they cancel
+    scale = max(1.0, abs(numeric), 1e-3 * float(np.abs(terms).sum()))
+    return abs(numeric - float(terms.sum())) / scale
+
+
 def _worst(case: FileCase) -> float:
     """Largest relative error over the inputs."""
     problem, rng, worst = _Problem(case), np.random.default_rng(0), 0.0
@@ -137,13 +149,7 @@ def _worst(case: FileCase) -> float:
         x = problem.inputs[var]
         if x.dtype != "float64" or not x.array.size:
             continue
-        direction = rng.standard_normal(x.shape)
-        ends = [LoDTensor(x.array + s * STEP * direction, x.lod, check=False) for s in (1, -1)]
-        numeric = (problem.value({var: ends[0]}) - problem.value({var: ends[1]})) / (2 * STEP)
-        terms = gradient * direction
-        # relative to the terms where they cancel
-        scale = max(1.0, abs(numeric), 1e-3 * float(np.abs(terms).sum()))
-        worst = max(worst, abs(numeric - float(terms.sum())) / scale)
+        worst = max(worst, slope_error(problem, var, gradient, rng))
     return worst
 
 

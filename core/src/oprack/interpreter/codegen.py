@@ -19,7 +19,7 @@ from oprack.interpreter.tensor import Tensor, share_memory
 from oprack.interpreter.trace import Trace
 from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.kernel_code import KernelCode, Value
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray
 
 # Infinities and NaN are values like others, here as in programs; `check_finite` finds the op that makes them. To set
 # NumPy's error state for every call would take longer than many a call.
@@ -279,15 +279,9 @@ class _Code(KernelCode):
             return self.named("context", KernelContext(op, {}, self._run))
         return f"KernelContext({self.named('op', op)}, {lods}, run)"
 
-    def finish(self, made: Value, returned: Any, position: tuple[str, int]) -> Iterator[str]:
-        if isinstance(returned, LoDTensor):
-            if made.lod:
-                yield f"{made.lod} = {made.name}.lod"
-            yield f"{made.name} = {made.name}.array"
-            return
-        if isinstance(returned, SelectedRows | LoDTensorArray):
-            return
+    def as_array(self, made: Value, returned: Any) -> Iterator[str]:
         if self.xp is np:
             yield f"if {made.name}.__class__ is not ndarray: {made.name} = xp.asarray({made.name})"
-        if made.lod:
-            yield f"{made.lod} = {self.lod_source(position).lod}"
+
+    def share_lod(self, made: Value, source: Value) -> Iterator[str]:
+        yield f"{made.lod} = {source.lod}"

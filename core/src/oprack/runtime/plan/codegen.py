@@ -14,7 +14,7 @@ import numpy as np
 from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.kernel_code import KernelCode, Value, kernels_by_size
 from oprack.runtime.plan.record import OpRecord
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor
 from oprack.types import EMPTY_VAR
 
 # Bytes up to which a result gets a new array even where an input's memory is free.
@@ -240,18 +240,13 @@ class _Code(KernelCode):
     def context(self) -> str:
         return f"KernelContext({self.named('op', self.record.op)}, {self.lods()}, run)"
 
-    def finish(self, made: Local, returned: Any, position: tuple[str, int]) -> Iterator[str]:
-        if isinstance(returned, LoDTensor):
-            if made.lod:
-                yield f"{made.lod} = {made.name}.lod"
-            yield f"{made.name} = {made.name}.array"
-            return
-        if isinstance(returned, SelectedRows | LoDTensorArray):
-            return
+    def as_array(self, made: Local, returned: Any) -> Iterator[str]:
         if isinstance(returned, np.generic) or not hasattr(returned, "dtype"):
             yield f"{made.name} = xp.asarray({made.name})"
-        if made.lod:
-            made.lod = self.lod_source(position).lod
+
+    def share_lod(self, made: Local, source: Local) -> Iterator[str]:
+        made.lod = source.lod  # no statement: later ones read the input's
+        return iter(())
 
 
 def _comment(record: OpRecord) -> str:

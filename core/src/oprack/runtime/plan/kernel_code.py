@@ -10,6 +10,7 @@ from typing import Any
 from oprack.kernel import Candidate, KernelCall
 from oprack.op.proto import slot_name
 from oprack.runtime.plan.record import OpRecord
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 
 
 @dataclass
@@ -30,7 +31,7 @@ class KernelCode:
     """Writes the call of a recorded op's kernel, and what the result is assigned to.
 
     ins, outs: the values by slot, None for an absent one. named: (hint, object) -> what the code calls the object.
-    Subclasses say how a LoDTensor and a KernelContext are made, and what becomes of a result.
+    Subclasses say how a LoDTensor and a KernelContext are made, and how an output becomes an array and gets its LoD.
     """
 
     def __init__(
@@ -45,18 +46,19 @@ class KernelCode:
 
     def lod_tensor(self, value: Any) -> str:
         """The value as the LoDTensor that a kernel asks for."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define lod_tensor")
 
     def context(self) -> str:
         """A KernelContext."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define context")
 
-    def finish(self, made: Any, returned: Any, position: tuple[str, int]) -> Iterator[str]:
-        """Statements that turn what the kernel returned (`returned` when it was traced) into the values of an output.
+    def as_array(self, made: Any, returned: Any) -> Iterator[str]:
+        """Statements that make an array of an output that may be a scalar; `returned` was it when traced."""
+        raise NotImplementedError(f"{type(self).__name__} must define as_array")
 
-        position: output slot and number.
-        """
-        raise NotImplementedError
+    def share_lod(self, made: Any, source: Any) -> Iterator[str]:
+        """Statements that give an output the LoD of an input."""
+        raise NotImplementedError(f"{type(self).__name__} must define share_lod")
 
     # Calls ------------------------------------------------------------------------------------------------------------
     def call(self, buffer: str = "None", small_buffer: str = "None") -> str:
@@ -164,13 +166,22 @@ class KernelCode:
             value = made[i] if i < len(made) else None
             texts.append(value.name if value else "_")
             if value is not None:
-                after += self.finish(value, item, (slot, i))
+                after += self._finish(value, item, (slot, i))
         return f"[{', '.join(texts)}]" if many else texts[0]
 
-    def lod_source(self, position: tuple[str, int]) -> Any:
-        """The input that an output takes its LoD from."""
-        slot, i = next(source for source, target in self.record.shares if target == position)
-        return self.ins[slot][i]
+    def _finish(self, made: Any, returned: Any, position: tuple[str, int]) -> Iterator[str]:
+        """Statements that turn what the kernel returned into the values of an output, by its slot and number."""
+        if isinstance(returned, LoDTensor):
+            if made.lod:
+                yield f"{made.lod} = {made.name}.lod"
+            yield f"{made.name} = {made.name}.array"
+            return
+        if isinstance(returned, SelectedRows | LoDTensorArray):
+            return
+        yield from self.as_array(made, returned)
+        if made.lod:
+            slot, i = next(source for source, target in self.record.shares if target == position)
+            yield from self.share_lod(made, self.ins[slot][i])
 
 
 def kernels_by_size(chosen: Candidate) -> list[Candidate]:

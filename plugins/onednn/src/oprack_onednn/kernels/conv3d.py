@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from oprack_onednn.callsite import call_site
 from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.kernels.conv import find_plan
-from oprack_onednn.kernels.conv_grad import GradPlan
+from oprack_onednn.kernels.conv_grad import gradients
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import address, empty_image
-from oprack_onednn.plan import THREAD
 from oprack_onednn.served import run_plain, served
 
 _FIRST, _LAST = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
@@ -51,18 +47,4 @@ def conv3d(Input, Filter, *, data_format, ctx):
 def conv3d_grad(Input, Filter, Output_grad, *, data_format, ctx):
     last = data_format == "NDHWC"
     x, dy = (a.transpose(_FIRST) if last else a for a in (Input, Output_grad))
-    strides, paddings, dilations, groups, padding = _window(ctx.attrs)
-    attrs = (tuple(strides), tuple(paddings), tuple(dilations), groups, padding)
-    key = (x.shape, x.strides, Filter.shape, Filter.strides, dy.shape, dy.strides, attrs)
-    found = THREAD.plan(("conv3d_grad", *key), GradPlan, x.shape, x, Filter, dy, *attrs)
-    if found is None:
-        return NotImplemented
-    grads = {}
-    if ctx.wants("Input@GRAD"):
-        dx = empty_image(x.shape)
-        found.by_input.run(address(Filter), address(dy), address(dx))
-        grads["Input_grad"] = dx.transpose(_LAST) if last else dx
-    if ctx.wants("Filter@GRAD"):
-        grads["Filter_grad"] = dw = np.empty(Filter.shape, Filter.dtype)
-        found.by_filter.run(address(x), address(dy), address(dw))
-    return grads
+    return gradients("conv3d_grad", x, Filter, dy, _window(ctx.attrs), _LAST if last else None, ctx)

@@ -68,17 +68,28 @@ def conv2d_grad(
 ):
     last = data_format == "NHWC"
     x, dy = (a.transpose(0, 3, 1, 2) if last else a for a in (Input, Output_grad))
-    attrs = (tuple(strides), tuple(paddings), tuple(dilations), groups, padding_algorithm)
-    key = (x.shape, x.strides, Filter.shape, Filter.strides, dy.shape, dy.strides, attrs)
-    found = THREAD.plan(("conv2d_grad", *key), GradPlan, x.shape, x, Filter, dy, *attrs)
+    window = (strides, paddings, dilations, groups, padding_algorithm)
+    return gradients("conv2d_grad", x, Filter, dy, window, (0, 2, 3, 1) if last else None, ctx)
+
+
+def gradients(op_type, x, w, dy, window, order, ctx):
+    """Those of Input and Filter that are wanted, of images or volumes [N, C, *spatial]; NotImplemented without a plan.
+
+    window: strides, paddings, dilations, groups and padding algorithm. order: of the dims of Input@GRAD in the program,
+    None when it is this one.
+    """
+    strides, paddings, dilations, *others = window
+    attrs = (tuple(strides), tuple(paddings), tuple(dilations), *others)
+    key = (op_type, x.shape, x.strides, w.shape, w.strides, dy.shape, dy.strides, attrs)
+    found = THREAD.plan(key, GradPlan, x.shape, x, w, dy, *attrs)
     if found is None:
         return NotImplemented
     grads = {}
     if ctx.wants("Input@GRAD"):
         dx = empty_image(x.shape)
-        found.by_input.run(address(Filter), address(dy), address(dx))
-        grads["Input_grad"] = dx.transpose(0, 2, 3, 1) if last else dx
+        found.by_input.run(address(w), address(dy), address(dx))
+        grads["Input_grad"] = dx if order is None else dx.transpose(order)
     if ctx.wants("Filter@GRAD"):
-        grads["Filter_grad"] = dw = np.empty(Filter.shape, Filter.dtype)
+        grads["Filter_grad"] = dw = np.empty(w.shape, w.dtype)
         found.by_filter.run(address(x), address(dy), address(dw))
     return grads
