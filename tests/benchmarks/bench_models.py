@@ -1,6 +1,7 @@
 """Times oprack against Paddle, ONNX Runtime and PyTorch: separate processes that take turns, same threads, same inputs.
 
     python tests/benchmarks/bench_models.py [--only det,lac] [--threads 1,2] [--rounds 15] [--out docs/benchmarks]
+    python tests/benchmarks/bench_models.py --before ../oprack-before --engines oprack     # two commits side by side
 
 The peers live in .venv-peers, which `make bench` makes (peers.txt). Prints a table and writes it as JSON and as a
 picture. A figure is the median over all rounds; the ratio is to the fastest peer in the same run. Workloads "start ..."
@@ -19,8 +20,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from engines import BEFORE, ENGINES
 from report import picture, table
-from turns import Result, measure, measure_start_up
+from turns import PYTHONS, Result, measure, measure_start_up
 from workloads import names, workload
 
 START_UP = ("start ocr_det 1x3x736x736", "start lac batch 1")
@@ -44,7 +46,13 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.3, help="length of a turn")
     parser.add_argument("--out", type=Path, help="folder for results.json, results.txt and results.png")
+    parser.add_argument("--engines", default="", help="engines that take part, separated by commas; all without it")
+    parser.add_argument("--before", type=Path, help="another checkout, set up, whose oprack takes turns with this one")
     options = parser.parse_args()
+    engines = [e for e in ENGINES if not options.engines or e in options.engines.split(",")]
+    if options.before:
+        PYTHONS[BEFORE] = str(options.before.absolute() / ".venv" / "bin" / "python")
+        engines = list(dict.fromkeys(["oprack", BEFORE, *engines]))
     there = names()
     offered = [*there, *(s for s in START_UP if s.removeprefix("start ") in there)]
     wanted = [n for n in offered if not options.only or any(p in n for p in options.only.split(","))]
@@ -52,9 +60,10 @@ def main() -> int:
     for threads in map(int, options.threads.split(",")):
         for name in wanted:
             if name in START_UP:
-                part = measure_start_up(workload(name.removeprefix("start ")), threads, max(3, options.rounds // 2))
+                rounds = max(3, options.rounds // 2)
+                part = measure_start_up(workload(name.removeprefix("start ")), threads, rounds, engines)
             else:
-                part = measure(workload(name), threads, options.rounds, options.seconds)
+                part = measure(workload(name), threads, options.rounds, options.seconds, engines)
             results += part
             print(table(part), flush=True)
     if options.out:

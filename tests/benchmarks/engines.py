@@ -145,13 +145,15 @@ def torch(workload: Workload, threads: int) -> Run:
 
 ENGINES: dict[str, Callable[[Workload, int], Run]] = {
     "oprack": oprack,
+    "oprack before": oprack,
     "oprack (NumPy)": oprack_numpy,
     "bare kernels": bare_kernels,
     "paddle": paddle,
     "onnxruntime": onnxruntime,
     "torch": torch,
 }
-OURS = ("oprack", "oprack (NumPy)", "bare kernels")
+BEFORE = "oprack before"  # another checkout of oprack, run by its own environment
+OURS = ("oprack", BEFORE, "oprack (NumPy)", "bare kernels")
 TORCH_MODELS = ("resnet50", "mobilenet_v2", "bert_base")
 
 

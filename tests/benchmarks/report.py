@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engines import ENGINES, OURS
+from engines import BEFORE, ENGINES, OURS
 from turns import Result
 
 
 def table(results: list[Result]) -> str:
-    """One line for each engine and workload; ratio: oprack's median over that of the fastest peer."""
+    """One line for each engine and workload.
+
+    ratio: oprack's median over that of the fastest peer, or over that of another checkout where no peer took part.
+    """
     head = (
         f"{'workload':<26}{'T':>2}  {'engine':<15}{'median':>9}{'p10':>9}{'p90':>9}{'ratio':>7}{'MiB':>7}{'start':>7}"
     )
@@ -20,6 +23,9 @@ def table(results: list[Result]) -> str:
             for p in results
             if (p.workload, p.threads) == (r.workload, r.threads) and p.engine not in OURS and p.median_ms
         ]
+        if not peers and r.engine != BEFORE:
+            before = (p for p in results if (p.workload, p.threads, p.engine) == (r.workload, r.threads, BEFORE))
+            peers = [p.median_ms for p in before if p.median_ms]
         ratio = f"{r.median_ms / min(peers):.2f}" if r.engine in OURS and peers and r.median_ms else ""
         if r.error:
             lines.append(f"{r.workload:<26}{r.threads:>2}  {r.engine:<15}{r.error[:80]}")

@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engines import ENGINES, OURS, comparable, serves
+from engines import BEFORE, ENGINES, OURS, comparable, serves
 from workloads import ROOT, Workload
 
 HERE = Path(__file__).resolve().parent
-PEERS = ROOT / ".venv-peers" / "bin" / "python"
+PYTHONS = {e: sys.executable if e in OURS else str(ROOT / ".venv-peers" / "bin" / "python") for e in ENGINES}
+"""The interpreter that runs each engine; that of BEFORE is set by who has another checkout."""
+PYTHONS.pop(BEFORE)
 
 
 @dataclass
@@ -54,12 +56,11 @@ class Worker:
     """A process that has loaded one engine and waits for its turns."""
 
     def __init__(self, engine: str, workload: Workload, threads: int) -> None:
-        python = sys.executable if engine in OURS else str(PEERS)
         self.result = Result(engine, workload.name, threads)
         self.times: list[float] = []
         start = time.perf_counter()
         self._process = subprocess.Popen(
-            [python, str(HERE / "worker.py"), engine, workload.name, str(threads)],
+            [PYTHONS[engine], str(HERE / "worker.py"), engine, workload.name, str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -114,8 +115,8 @@ def compare(results: list[Result]) -> None:
 def measure(
     workload: Workload, threads: int, rounds: int, seconds: float, engines: Sequence[str] = tuple(ENGINES)
 ) -> list[Result]:
-    """All engines on one workload, in turns of about `seconds` each."""
-    workers = [Worker(e, workload, threads) for e in engines if serves(e, workload)]
+    """The engines on one workload, in turns of about `seconds` each."""
+    workers = [Worker(e, workload, threads) for e in engines if e in PYTHONS and serves(e, workload)]
     for w in workers:
         w.turn(2)
         w.times.clear()
@@ -127,16 +128,18 @@ def measure(
         w.times.clear()
     for _ in range(rounds):
         for w in workers:
-            time.sleep(0.25)  # threads of the one before go on spinning: Intel's OpenMP for 0.2 s
+            time.sleep(0.4)  # threads of the one before go on spinning: Intel's OpenMP for 0.2 s
             w.turn(per_turn[id(w)])
     results = [w.finish() for w in workers]
     compare(results)
     return results
 
 
-def measure_start_up(workload: Workload, threads: int, rounds: int) -> list[Result]:
+def measure_start_up(
+    workload: Workload, threads: int, rounds: int, engines: Sequence[str] = tuple(ENGINES)
+) -> list[Result]:
     """New processes to the first result, one engine after the other in every round; the first round is not counted."""
-    engines = [e for e in ENGINES if serves(e, workload)]
+    engines = [e for e in engines if e in PYTHONS and serves(e, workload)]
     found: dict[str, list[Result]] = {e: [] for e in engines}
     for _ in range(rounds + 1):
         for engine in engines:
