@@ -51,16 +51,18 @@ $(PEERS)/.setup-done: tests/benchmarks/peers.txt
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
-.downloads/bench_models/.done: tests/benchmarks/make_models.py tests/benchmarks/make_training.py $(PEERS)/.setup-done $(STAMP)
+MAKERS := $(addprefix tests/benchmarks/,make_models.py make_training.py make_nets.py)
+
+.downloads/bench_models/.done: $(MAKERS) $(PEERS)/.setup-done $(STAMP)
 	$(BIN)/python tests/benchmarks/collect_models.py
-	$(PEERS)/bin/python $<
-	$(PEERS)/bin/python tests/benchmarks/make_training.py
+	set -e; for maker in $(MAKERS); do $(PEERS)/bin/python $$maker; done
 	touch $@
 
-bench: $(STAMP) .downloads/bench_models/.done  ## time oprack against Paddle, ONNX Runtime and PyTorch, and discovery
+bench: $(STAMP) .downloads/bench_models/.done  ## time oprack against Paddle, ONNX Runtime, OpenVINO and PyTorch, and discovery
 	$(BIN)/python tests/benchmarks/bench_discovery.py
 	$(BIN)/python tests/benchmarks/bench_growth.py --out docs/benchmarks
 	$(BIN)/python tests/benchmarks/bench_models.py --threads 2,1 --rounds 11 --out docs/benchmarks
+	$(BIN)/python tests/benchmarks/bench_use.py --threads 2,1 --out docs/benchmarks
 
 constraints: $(STAMP)  ## choose the newest versions of everything again and write constraints.txt
 	echo "# Versions for make setup: tools, tests, demo, and what they need. Generated: make constraints." > constraints.new

@@ -38,6 +38,15 @@ def about() -> dict[str, Any]:
     }
 
 
+def chosen_engines(options: argparse.Namespace) -> list[str]:
+    """Engines named by --engines and --before."""
+    engines = [e for e in ENGINES if not options.engines or e in options.engines.split(",")]
+    if options.before:
+        PYTHONS[BEFORE] = str(options.before.absolute() / ".venv" / "bin" / "python")
+        engines = list(dict.fromkeys(["oprack", BEFORE, *engines]))
+    return engines
+
+
 def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -49,10 +58,7 @@ def main() -> int:
     parser.add_argument("--engines", default="", help="engines that take part, separated by commas; all without it")
     parser.add_argument("--before", type=Path, help="another checkout, set up, whose oprack takes turns with this one")
     options = parser.parse_args()
-    engines = [e for e in ENGINES if not options.engines or e in options.engines.split(",")]
-    if options.before:
-        PYTHONS[BEFORE] = str(options.before.absolute() / ".venv" / "bin" / "python")
-        engines = list(dict.fromkeys(["oprack", BEFORE, *engines]))
+    engines = chosen_engines(options)
     there = names()
     offered = [*there, *(s for s in START_UP if s.removeprefix("start ") in there)]
     wanted = [n for n in offered if not options.only or any(p in n for p in options.only.split(","))]

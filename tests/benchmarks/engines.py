@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,8 +59,13 @@ def _paddle_interface(inference: Any, workload: Workload, threads: int, onednn: 
         return pipeline.pipeline(load, threads, is_paddle)
     # the time that Paddle's passes need grows with the square of the ops, which is minutes for 10,000
     passes = not (is_paddle and workload.chain > 1000)
-    model = _session(_predictor(inference, workload.model, threads, onednn, passes))
-    return lambda: model(workload.feeds, workload.lods)
+    return _over(workload, _session(_predictor(inference, workload.model, threads, onednn, passes)))
+
+
+def _over(workload: Workload, model: Callable[..., list[np.ndarray]]) -> Run:
+    """A model over the inputs of a workload, one after the other."""
+    inputs = workload.inputs()
+    return lambda: model(*next(inputs))
 
 
 def _oprack(workload: Workload, threads: int, onednn: bool) -> Run:
@@ -119,8 +125,51 @@ def onnxruntime(workload: Workload, threads: int) -> Run:
 
         return pipeline.pipeline(load, threads, False)
     model = session(workload.onnx)
-    feed = {i.name: v for i, v in zip(model.get_inputs(), workload.feeds, strict=True)}
-    return lambda: model.run(None, feed)
+    names = [i.name for i in model.get_inputs()]
+
+    return _over(workload, lambda feeds, lods: model.run(None, dict(zip(names, feeds, strict=True))))
+
+
+def openvino(workload: Workload, threads: int) -> Run:
+    """OpenVINO, which reads Paddle's files itself, in float32."""
+    return _openvino(workload, threads, "f32")
+
+
+def openvino_bfloat16(workload: Workload, threads: int) -> Run:
+    """OpenVINO in bfloat16, its own choice where the CPU has instructions for it."""
+    return _openvino(workload, threads, "bf16")
+
+
+_COMPILED: dict[Path, Any] = {}
+
+
+def _openvino(workload: Workload, threads: int, precision: str) -> Run:
+    import openvino as ov
+
+    # requests of one compiled model run side by side, on a stream each, where there are more CPUs than threads
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads
+    settings = {
+        "INFERENCE_NUM_THREADS": cpus,
+        "INFERENCE_PRECISION_HINT": precision,
+        "NUM_STREAMS": max(1, cpus // threads),
+    }
+
+    def session(path: Path) -> Callable[[list[np.ndarray]], list[np.ndarray]]:
+        if path not in _COMPILED:
+            core = ov.Core()
+            _COMPILED[path] = core.compile_model(core.read_model(f"{path}.pdmodel"), "CPU", settings)
+        request = _COMPILED[path].create_infer_request()
+        return lambda feeds: [np.array(v) for v in request.infer(feeds).values()]
+
+    if workload.kind == "pipeline":
+
+        def load(part: str) -> pipeline.Model:
+            model = session(pipeline.paddle_files(part))
+            return lambda x: model([x])
+
+        return pipeline.pipeline(load, threads, False)
+    model = session(workload.model)
+    return _over(workload, lambda feeds, lods: model(feeds))
 
 
 def torch(workload: Workload, threads: int) -> Run:
@@ -150,10 +199,14 @@ ENGINES: dict[str, Callable[[Workload, int], Run]] = {
     "bare kernels": bare_kernels,
     "paddle": paddle,
     "onnxruntime": onnxruntime,
+    "openvino": openvino,
+    "openvino bf16": openvino_bfloat16,
     "torch": torch,
 }
 BEFORE = "oprack before"  # another checkout of oprack, run by its own environment
 OURS = ("oprack", BEFORE, "oprack (NumPy)", "bare kernels")
+PEERS = tuple(e for e in ENGINES if e not in OURS and e != "openvino bf16")
+"""Those in float32, to the best of which ratios are taken."""
 TORCH_MODELS = ("resnet50", "mobilenet_v2", "bert_base")
 
 
@@ -161,6 +214,9 @@ def serves(engine: str, workload: Workload) -> bool:
     """Whether an engine can take part in a workload."""
     if engine == "bare kernels":
         return workload.chain > 0
+    if engine.startswith("openvino"):
+        # it reads programs of one file, and knows no LoD
+        return workload.kind != "training" and not workload.lods and not workload.model.is_dir()
     if engine == "onnxruntime":
         return workload.onnx is not None and workload.onnx.exists()
     if engine == "torch":

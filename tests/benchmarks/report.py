@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engines import BEFORE, ENGINES, OURS
+from engines import BEFORE, ENGINES, OURS, PEERS
 from turns import Result
 
 
@@ -21,7 +21,7 @@ def table(results: list[Result]) -> str:
         peers = [
             p.median_ms
             for p in results
-            if (p.workload, p.threads) == (r.workload, r.threads) and p.engine not in OURS and p.median_ms
+            if (p.workload, p.threads) == (r.workload, r.threads) and p.engine in PEERS and p.median_ms
         ]
         if not peers and r.engine != BEFORE:
             before = (p for p in results if (p.workload, p.threads, p.engine) == (r.workload, r.threads, BEFORE))
@@ -36,6 +36,21 @@ def table(results: list[Result]) -> str:
             f"{r.workload:<26}{r.threads:>2}  {r.engine:<15}{times}{r.peak_mib:>7.0f}{r.start_up_s:>7.2f}  {difference}"
         )
     return "\n".join(lines)
+
+
+def in_columns(rows: list[dict[str, object]]) -> str:
+    """Rows of one table under the names of their columns, which are as wide as what is in them."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [columns, *([str(row.get(c, "")) for c in columns] for row in rows)]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
+    texts = {"what", "engine"}
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column in texts else cell.rjust(width)
+            for column, cell, width in zip(columns, line, widths, strict=True)
+        ).rstrip()
+        for line in cells
+    )
 
 
 def picture(results: list[Result], path: Path) -> None:

@@ -55,12 +55,12 @@ def _environment() -> dict[str, str]:
 class Worker:
     """A process that has loaded one engine and waits for its turns."""
 
-    def __init__(self, engine: str, workload: Workload, threads: int) -> None:
+    def __init__(self, engine: str, workload: Workload, threads: int, cpus: int = 0) -> None:
         self.result = Result(engine, workload.name, threads)
         self.times: list[float] = []
         start = time.perf_counter()
         self._process = subprocess.Popen(
-            [PYTHONS[engine], str(HERE / "worker.py"), engine, workload.name, str(threads)],
+            [PYTHONS[engine], str(HERE / "worker.py"), engine, workload.name, str(threads), str(cpus or threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -84,14 +84,21 @@ class Worker:
 
     def turn(self, runs: int) -> None:
         """Time some runs."""
+        self.times += self._ask(str(runs)).get("times", [])
+
+    def clones(self, seconds: float) -> tuple[float, float]:
+        """Runs a second of one Python thread alone, and of two together that have a model each; 0 after an error."""
+        answer = self._ask(f"clones {seconds}")
+        return answer.get("alone", 0.0), answer.get("together", 0.0)
+
+    def _ask(self, line: str) -> dict:
         if self.result.error:
-            return
+            return {}
         assert self._process.stdin
-        print(runs, file=self._process.stdin, flush=True)
+        print(line, file=self._process.stdin, flush=True)
         answer = self._read()
-        if answer:
-            self.times += answer["times"]
-            self.result.peak_mib = answer["peak_mib"]
+        self.result.peak_mib = answer.get("peak_mib", self.result.peak_mib)
+        return answer
 
     def finish(self) -> Result:
         """Stop the process and work out the figures."""
