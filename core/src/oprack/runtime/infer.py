@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,22 @@ def kind_of(value: Any) -> VarType:
     if isinstance(value, LoDTensorArray):
         return VarType.LOD_TENSOR_ARRAY
     return VarType.RAW
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """What a shape rule said of some inputs.
+
+    dims, shares: see RuntimeInferShapeContext. from_values: it looked at values or offsets, so that this holds for
+    these inputs only, and not for others of the same shapes.
+    """
+
+    dims: Mapping[tuple[str, int], Dims]
+    shares: Sequence[tuple[tuple[str, int], tuple[str, int]]]
+    from_values: bool = False
+
+
+NOTHING_INFERRED = Inferred({}, ())
 
 
 class RuntimeInferShapeContext(InferShapeContext):

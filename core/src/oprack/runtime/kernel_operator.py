@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from oprack.kernel import Candidate, KernelQuery, OpKernelMap, OpKernelType
 from oprack.op import OpInfo, slot_name
 from oprack.runtime import checks
 from oprack.runtime.describe import created_at
-from oprack.runtime.infer import RuntimeInferShapeContext
+from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext
 from oprack.runtime.kernel_context import KernelContext, KernelTypeContext, dtype_of_value
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.record import OpRecord
@@ -31,14 +30,6 @@ _SHAPE_CACHE_SIZE = 16
 Values = dict[str, list[Any]]
 
 
-@dataclass(frozen=True)
-class _Inferred:
-    """Result of the shape rule for one signature of inputs."""
-
-    dims: Mapping[tuple[str, int], tuple[int, ...]]
-    shares: Sequence[tuple[tuple[str, int], tuple[str, int]]]
-
-
 class OperatorWithKernel(OperatorBase):
     """An op computed by a kernel. What it chooses is cached: the kernel by dtypes and kinds, shape rules by shapes."""
 
@@ -48,7 +39,7 @@ class OperatorWithKernel(OperatorBase):
         super().__init__(desc, info, block, index)
         self._kernels = kernels
         self._chosen: dict[Any, tuple[Candidate, OpKernelType]] = {}
-        self._inferred: OrderedDict[Any, _Inferred] = OrderedDict()
+        self._inferred: OrderedDict[Any, Inferred] = OrderedDict()
         self._in_slots = [s for s in info.proto.inputs if s in self.inputs]
         self._out_slots = [s for s in info.proto.outputs if s in self.outputs]
         # outputs that are their own input; one that is also read elsewhere in the op gets a buffer of its own
@@ -88,7 +79,7 @@ class OperatorWithKernel(OperatorBase):
                     self.set_output(scope, name, value)
         clock = self._step(run, "write_back", clock)
         if run.recorder is not None:
-            run.recorder.append(OpRecord.of(self, best, given, values, result, outputs, inferred.shares))
+            run.recorder.append(OpRecord.of(self, best, given, values, result, outputs, inferred))
         if run.checks:
             if before is not None:
                 checks.check_overwritten(self, chosen, values, before)
@@ -175,11 +166,11 @@ class OperatorWithKernel(OperatorBase):
         return self.info.checker.check(resolved)
 
     # infer shape ----------------------------------------------------------------------------------------------------
-    def infer_shape(self, values: Values, attrs: Mapping[str, Any]) -> _Inferred:
+    def infer_shape(self, values: Values, attrs: Mapping[str, Any]) -> Inferred:
         """Run the shape rule on the inputs, or take what it said for the same shapes and LoD levels."""
         rule = self.info.infer_shape
         if rule is None:
-            return _NOTHING_INFERRED
+            return NOTHING_INFERRED
         key = None
         if not self.tensor_attrs and not any(isinstance(v, LoDTensorArray) for vs in values.values() for v in vs):
             key = tuple(
@@ -192,7 +183,7 @@ class OperatorWithKernel(OperatorBase):
                 return found
         context = RuntimeInferShapeContext(self.info.proto, attrs, values, self.inputs, self.outputs)
         rule(context)
-        inferred = _Inferred(context.dims_set, context.shares)
+        inferred = Inferred(context.dims_set, context.shares, context.read_values)
         if key is not None and not context.read_values:
             self._inferred[key] = inferred
             if len(self._inferred) > _SHAPE_CACHE_SIZE:
@@ -241,7 +232,7 @@ class OperatorWithKernel(OperatorBase):
 
     # outputs --------------------------------------------------------------------------------------------------------
     def _collect(
-        self, chosen: Candidate, result: Any, inferred: _Inferred, values: Values, run: RunContext
+        self, chosen: Candidate, result: Any, inferred: Inferred, values: Values, run: RunContext
     ) -> dict[str, list[Any]]:
         """What the kernel returned, as lists of values by output slot, with LoD, place and layout set."""
         by_slot = self._by_slot(chosen, result)
@@ -346,7 +337,6 @@ def _first_size(chosen: Candidate, values: Mapping[str, Sequence[Any]]) -> int:
     return first.array.size if isinstance(first, LoDTensor) else 0
 
 
-_NOTHING_INFERRED = _Inferred({}, ())
 _DTYPES = frozenset(np.dtype(name) for name in ALL_DTYPES if name != "bfloat16")
 
 

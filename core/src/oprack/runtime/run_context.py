@@ -52,6 +52,10 @@ class RunContext:
     """Blocks run through their plans; otherwise op by op on the reference path."""
     recorder: list[OpRecord] | None = None
     """Takes what each op on the reference path decided, while a plan is traced."""
+    new_shapes: bool = False
+    """The generated code that runs has not met the shapes of its inputs, so that it asks the ops' shape rules."""
+    shapes_settled: bool = True
+    """What the shape rules said follows from these shapes; otherwise they are asked again when the shapes come back."""
 
     def run_block(self, index: int, scope: Scope, before: Callable[[Scope], None] | None = None) -> None:
         """Run block `index` in `scope`, after creating its own variables there."""

@@ -14,7 +14,8 @@ import numpy as np
 from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.kernel_code import KernelCode, Value, kernels_by_size
 from oprack.runtime.plan.record import OpRecord
-from oprack.tensor import LoDTensor
+from oprack.runtime.plan.shape_check import ShapeCheck
+from oprack.tensor import LoDTensor, SelectedRows
 from oprack.types import EMPTY_VAR
 
 # Bytes up to which a result gets a new array even where an input's memory is free.
@@ -27,7 +28,7 @@ class Local(Value):
 
     buffer: number of the memory; views of each other share it. used: last record that reads it. held: somebody else
     holds the value, too, for longer. flag: parameter that says whether the caller's memory may be overwritten, "" when
-    nobody asks.
+    nobody asks. known: its shape follows from those of the segment's inputs.
     """
 
     buffer: int
@@ -35,6 +36,7 @@ class Local(Value):
     held: bool = False
     used: int = -1
     flag: str = ""
+    known: bool = False
 
 
 Bound = dict[str, list[Local | None]]
@@ -75,6 +77,7 @@ class _Step:
     record: OpRecord
     ins: Bound
     outs: Bound
+    check: ShapeCheck
 
 
 class Generator:
@@ -108,7 +111,8 @@ class Generator:
         lines: dict[int, int] = {}
         for i, step in enumerate(steps):
             first, *others = self._call(i, step)
-            for text in (f"{first}  # {_comment(step.record)}", *others, *self._drop(i, step)):
+            checks = self._check(i, step)
+            for text in (*checks, f"{first}  # {_comment(step.record)}", *others, *self._drop(i, step)):
                 body.append("    " + text)
                 lines[len(body) + 1] = i
         values = [v for _, loc in returned for v in (loc.name, loc.lod) if v]
@@ -148,6 +152,7 @@ class Generator:
         if local is None:
             local = self._env[var] = self._local(value)
             local.external, local.held = True, var in self._held
+            local.known = isinstance(value, LoDTensor | SelectedRows)
             self._inputs.append((var, local))
         return local
 
@@ -160,6 +165,8 @@ class Generator:
             ]
         for local in _present(ins):
             local.used = i
+        check = ShapeCheck(record)
+        follows = all(local.known for local in _present(ins))
         viewed = None
         for kernel in kernels_by_size(record.chosen):
             if kernel.spec.view:
@@ -171,19 +178,39 @@ class Generator:
                     made.append(None)
                     continue
                 local = self._env[name] = self._local(value, viewed.buffer if viewed else None)
-                local.used = i
+                local.used, local.known = i, follows and (slot, len(made)) in check.known_outputs
                 made.append(local)
             outs[slot] = made
-        return _Step(record, ins, outs)
+        return _Step(record, ins, outs, check)
 
     # Writing ----------------------------------------------------------------------------------------------------------
     def _drop(self, i: int, step: _Step) -> list[str]:
         dead = [x.name for x in (*_present(step.ins), *_present(step.outs)) if x.used == i and not x.held]
         return [f"del {', '.join(dict.fromkeys(dead))}"] if dead else []
 
+    def _check(self, i: int, step: _Step) -> list[str]:
+        """The statement that asks the op's shape rule, where the shapes are new to it or its answer may differ.
+
+        An op whose shapes follow from those of the segment's inputs is asked when these are new.
+        """
+        check = step.check
+        if not check.needed:
+            return []
+        shapes = "".join(f"{x.name}.shape, " for x in _present(step.ins)).rstrip()
+        conditions = [f"({shapes}) not in {self._named(f'seen{i}', check.seen)}"] if check.by_shapes else []
+        if check.by_shapes and all(x.known for x in _present(step.ins)):
+            conditions.insert(0, "run.new_shapes")
+        code = self._code(step)
+        given = [code.whole(x) for xs in step.ins.values() for x in xs]
+        asked = f"{self._named(f'shapes{i}', check)}({', '.join(['run', *given])})"
+        return [f"if {' and '.join(conditions)}: {asked}" if conditions else asked]
+
+    def _code(self, step: _Step) -> _Code:
+        return _Code(step.record, step.ins, step.outs, self._xp, self._named)
+
     def _call(self, i: int, step: _Step) -> list[str]:
         """The op's statements."""
-        code = _Code(step.record, step.ins, step.outs, self._xp, self._named)
+        code = self._code(step)
         # where a small array comes, to find out whether a buffer is free costs more than a new one
         call = code.call(self._buffer_for(i, step))
         target, after = code.targets()
@@ -233,6 +260,12 @@ class Generator:
 
 class _Code(KernelCode):
     """Calls among the locals of a segment."""
+
+    def whole(self, value: Local | None) -> str:
+        """The value as a variable would hold it."""
+        if value is None:
+            return "None"
+        return self.lod_tensor(value) if value.tensor else value.name
 
     def lod_tensor(self, value: Local) -> str:
         return f"LoDTensor({value.name}, {value.lod or None}, check=False)"

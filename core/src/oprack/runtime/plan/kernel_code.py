@@ -180,7 +180,7 @@ class KernelCode:
             return
         yield from self.as_array(made, returned)
         if made.lod:
-            slot, i = next(source for source, target in self.record.shares if target == position)
+            slot, i = next(source for source, target in self.record.inferred.shares if target == position)
             yield from self.share_lod(made, self.ins[slot][i])
 
 

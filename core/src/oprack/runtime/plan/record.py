@@ -12,6 +12,7 @@ from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 
 if TYPE_CHECKING:
     from oprack.kernel import Candidate
+    from oprack.runtime.infer import Inferred
     from oprack.runtime.kernel_operator import OperatorWithKernel
 
 Signature = tuple[Any, ...] | None
@@ -34,7 +35,7 @@ class OpRecord:
     """One op of a traced run, without the memory of its values: kinds, dtypes and LoD levels are all that is needed.
 
     op, chosen: the operator and its kernel. given: values by input slot. result: what the kernel returned. outputs: by
-    output slot. shares: LoD that infer_shape hands from inputs to outputs. plain: whether generated code can do it:
+    output slot. inferred: what the shape rule said. plain: whether generated code can do it:
     nothing is transformed before the kernel or after it, and the results are in the program's own layout.
     """
 
@@ -43,7 +44,7 @@ class OpRecord:
     given: Mapping[str, Sequence[Any]]
     result: Any
     outputs: Mapping[str, Sequence[Any]]
-    shares: Sequence[tuple[tuple[str, int], tuple[str, int]]]
+    inferred: Inferred
     plain: bool
 
     @classmethod
@@ -55,12 +56,12 @@ class OpRecord:
         prepared: Mapping[str, Sequence[Any]],
         result: Any,
         outputs: Mapping[str, Sequence[Any]],
-        shares: Sequence[tuple[tuple[str, int], tuple[str, int]]],
+        inferred: Inferred,
     ) -> OpRecord:
         """The record of a run. prepared: `given` after the data transform."""
         same = all(g is p for s, values in prepared.items() for g, p in zip(given[s], values, strict=True))
         plain = chosen.spec.layout == "any" and same and not _made_real(result, outputs)
-        return cls(op, chosen, hollow(given), hollow(result), hollow(outputs), shares, plain)
+        return cls(op, chosen, hollow(given), hollow(result), hollow(outputs), inferred, plain)
 
 
 def hollow(value: Any) -> Any:

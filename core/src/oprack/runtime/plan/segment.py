@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import linecache
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError
 from oprack.runtime.plan.codegen import Generated, Generator, Port
 from oprack.runtime.plan.record import OpRecord, signature
-from oprack.tensor import LoDTensor, Scope, SelectedRows
+from oprack.runtime.plan.shape_check import shapes_of
+from oprack.tensor import LoDTensor, Scope
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc
@@ -19,16 +20,22 @@ if TYPE_CHECKING:
     from oprack.runtime.run_context import RunContext
 
 _SIGNATURES = 8
-_SHAPES = 256
+_SHAPES = 1024
 
 
 @dataclass
 class Compiled:
-    """A generated function for one signature. shapes: of inputs that the ops' own shape rules have accepted."""
+    """A generated function for one signature. shapes: combinations of the inputs' that all shape rules accepted."""
 
     generated: Generated
     function: Any
     shapes: OrderedDict[Any, None] = field(default_factory=OrderedDict)
+
+    def accept(self, shapes: Any) -> None:
+        """Remember that these need not be asked about again."""
+        self.shapes[shapes] = None
+        if len(self.shapes) > _SHAPES:
+            self.shapes.popitem(last=False)
 
 
 class Segment:
@@ -61,33 +68,39 @@ class Segment:
         self._parameters = [n for n in reads if n in persistable]
         self.reads = [n for n in reads if n not in persistable]
         self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
-        self._last: tuple[list[Any], Any, Any, dict[int, int]] = ([], None, None, {})
+        self._last: tuple[list[Any], Any, Any] = ([], None, ())
         self._ops_text = f"{len(self.operators)} ops from {self.operators[0].key}"
 
     # Running ----------------------------------------------------------------------------------------------------------
     def run(self, run: RunContext, scope: Scope) -> None:
-        """Run in `scope`: generated code for a signature and shapes seen before, else the reference path, traced."""
+        """Run in `scope`: generated code for a signature seen before, else the reference path, traced."""
         parameters = [_value(scope, n) for n in self._parameters]
         temporaries = [_value(scope, n) for n in self.reads]
         # parameters are the same objects from run to run, unless they are trained: then identity fails, not equality
-        known, parameter_key, parameter_shapes, sizes = self._last
+        known, parameter_key, parameter_shapes = self._last
         if known != parameters:
             parameter_key = tuple(map(signature, parameters))
-            parameter_shapes = tuple(getattr(v, "shape", None) for v in parameters)
-            sizes = {n: n for shape in parameter_shapes if shape is not None for n in shape} | {0: 0, 1: 1}
-            self._last = (parameters, parameter_key, parameter_shapes, sizes)
+            parameter_shapes = shapes_of(parameters)
+            self._last = (parameters, parameter_key, parameter_shapes)
         key = (run.excluded_libraries, run.place, parameter_key, tuple(map(signature, temporaries)))
-        shapes = (parameter_shapes, _shapes(temporaries, sizes))
+        shapes = (parameter_shapes, shapes_of(temporaries))
         compiled = self._compiled.get(key)
-        if compiled is None or shapes not in compiled.shapes:
+        if compiled is None:
             del temporaries
             self._trace(run, scope, key, shapes)
             return
+        run.new_shapes = shapes not in compiled.shapes
         values = dict(zip(self._parameters, parameters, strict=True))
         values.update(zip(self.reads, temporaries, strict=True))
         del temporaries
         self._drop(scope, self._consumed)
-        self._execute(compiled, values, run, scope)
+        if run.new_shapes:
+            run.shapes_settled = True
+            self._execute(compiled, values, run, scope)
+            if run.shapes_settled:
+                compiled.accept(shapes)
+        else:
+            self._execute(compiled, values, run, scope)
 
     def _drop(self, scope: Scope, names: Sequence[str]) -> None:
         """Let go of variables of this scope that nobody reads any more."""
@@ -151,9 +164,7 @@ class Segment:
             if len(self._compiled) > _SIGNATURES:
                 self._compiled.popitem(last=False)
         if compiled is not None:
-            compiled.shapes[shapes] = None
-            if len(compiled.shapes) > _SHAPES:
-                compiled.shapes.popitem(last=False)
+            compiled.accept(shapes)
 
     def _compile(self, records: list[OpRecord], run: RunContext) -> Compiled:
         generated = Generator(records, self.keep, run.device.xp, self._parameters).generate()
@@ -198,26 +209,3 @@ def _names_of(op: OperatorWithKernel) -> Iterator[str]:
 def _value(scope: Scope, name: str) -> Any:
     var = scope.find_var(name)
     return var.value if var is not None else None
-
-
-def _shapes(values: Sequence[Any], sizes: Mapping[int, int]) -> tuple[Any, ...]:
-    """What ops may ask of shapes, without the sizes that vary from batch to batch.
-
-    Per value the dims but the first one. First dims and numbers of sequences are numbered in the order in which they
-    turn up: which of them are equal counts, and whether one is 0, 1 or a dim of a parameter (sizes).
-    """
-    seen = dict(sizes)
-    found: list[Any] = []
-    for value in values:
-        if isinstance(value, LoDTensor):
-            shape = value.array.shape
-            outer = (*shape[:1], *(len(level) - 1 for level in value.lod))
-        elif isinstance(value, SelectedRows):
-            shape = (value.height, *value.value.shape[1:])
-            outer = (value.height, len(value.rows))
-        else:
-            found.append(None)
-            continue
-        # rank 0 has no outer size, which keeps it apart from rank 1
-        found.append((shape[1:], tuple(seen.setdefault(n, -len(seen)) for n in outer)))
-    return tuple(found)

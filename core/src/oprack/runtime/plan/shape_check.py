@@ -1,0 +1,59 @@
+"""Shape rules in generated code: asked about every combination of shapes that the code has not met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from oprack.tensor import LoDTensor, SelectedRows
+
+if TYPE_CHECKING:
+    from oprack.runtime.infer import Inferred
+    from oprack.runtime.plan.record import OpRecord
+    from oprack.runtime.run_context import RunContext
+
+_SHAPES = 1024
+
+
+class ShapeCheck:
+    """The shape rule of one op of a plan, called with the op's inputs as `check(run, *values)`.
+
+    known_outputs: (slot, i) of outputs whose whole shape follows from those of the inputs; of others the kernel decides.
+    by_shapes: whether what the rule says follows from shapes alone; otherwise it is asked on every run. seen: the
+    shapes that it has accepted.
+    """
+
+    def __init__(self, record: OpRecord) -> None:
+        self._operator = record.op
+        self._slots = [(slot, len(values)) for slot, values in record.given.items()]
+        values = [v for vs in record.given.values() for v in vs if v is not None]
+        self.by_shapes = not record.inferred.from_values and all(isinstance(v, LoDTensor | SelectedRows) for v in values)
+        self.known_outputs = known_outputs(record.inferred) if self.by_shapes else frozenset()
+        self.needed = record.op.info.infer_shape is not None and bool(values)
+        self.seen: set[Any] = set()
+
+    def __call__(self, run: RunContext, *values: Any) -> None:
+        """Raise what the rule raises. A result that depends on more than when the plan was made is told to `run`."""
+        given, k = {}, 0
+        for slot, count in self._slots:
+            given[slot] = list(values[k : k + count])
+            k += count
+        inferred = self._operator.infer_shape(given, self._operator.attrs)
+        if not self.by_shapes:
+            return
+        if inferred.from_values or not self.known_outputs <= known_outputs(inferred):
+            run.shapes_settled = False
+            return
+        if len(self.seen) >= _SHAPES:
+            self.seen.clear()
+        self.seen.add(tuple(v.shape for v in values if v is not None))
+
+
+def known_outputs(inferred: Inferred) -> frozenset[tuple[str, int]]:
+    """Outputs whose shapes a rule has told in full."""
+    return frozenset(position for position, dims in inferred.dims.items() if -1 not in dims)
+
+
+def shapes_of(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Shapes of tensors and sparse rows, None for other values: what a plan remembers of its inputs."""
+    return tuple([v.array.shape if type(v) is LoDTensor else getattr(v, "shape", None) for v in values])
