@@ -204,7 +204,7 @@ class Config(NoEffectSettings):
         self.pass_builder().delete_pass(name, stacklevel=5)
 
     def enable_memory_optim(self, x: bool = True) -> None:
-        """Drop each intermediate value after its last use; `clear_intermediate_tensor` then finds none."""
+        """What a predictor always does: each intermediate value is dropped after its last use."""
         self._memory_optim = bool(x)
 
     def memory_optim_enabled(self) -> bool:

@@ -21,7 +21,7 @@ from oprack.inference.tensor_handle import Slot, Tensor
 from oprack.io.inference_model import InferenceModel, load_from_buffers, load_inference_model
 from oprack.program import Program
 from oprack.runtime import NaiveExecutor, Profiler
-from oprack.runtime.feed_fetch import set_feeds
+from oprack.runtime.feed_fetch import fed_array
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
 
 
@@ -82,8 +82,6 @@ class Predictor:
         self._model: InferenceModel = shared._model if shared else self._load()
         if shared is None:
             freeze_parameters(self._parameters)
-        self._scope = self._parameters.new_scope()
-        weakref.finalize(self, self._parameters.delete_scope, self._scope)
         self._prepared = self._executor.prepare(self._model.program.desc).complete()
         block = self._model.program.global_block()
         self._inputs = {n: Slot(n, block.find_var_recursive(n), True) for n in self._model.feed_names}
@@ -169,19 +167,22 @@ class Predictor:
                 f"{', '.join(self._inputs)}"
             )
         for slot, value in zip(self._inputs.values(), inputs, strict=True):
-            slot.fill(value.array if isinstance(value, LoDTensor) else np.asarray(value))
+            array = value.array if isinstance(value, LoDTensor) else value
+            slot.fill(fed_array(slot.name, array if hasattr(array, "dtype") else np.asarray(array)))
             slot.lod = value.lod if isinstance(value, LoDTensor) else []
 
     def _run(self) -> None:
-        prepared, scope = self._prepared, self._scope
+        prepared = self._prepared
         if not prepared.is_current(self._executor.manager):
             prepared = self._prepared = self._executor.prepare(self._model.program.desc)
-        block = prepared.block(0)
-        block.create_persistable(scope)
-        set_feeds(block.feeds, {name: slot.fed() for name, slot in self._inputs.items()}, scope)
-        keep = list(self._outputs) if self._config.memory_optim_enabled() and not self._hooks else None
+        feeds = {name: slot.fed() for name, slot in self._inputs.items()}
         with self._threads(), self._profiler or contextlib.nullcontext():
-            self._executor.run_prepared(prepared, scope, keep, observers=self._hooks)
+            self._executor.run_once(
+                prepared, self._parameters, feeds, list(self._outputs), self._take_outputs, self._hooks
+            )
+
+    def _take_outputs(self, scope: Scope) -> None:
+        """Keep the outputs of a run, whose scope goes away."""
         for name, slot in self._outputs.items():
             value = scope.get_var(name).get()
             if not isinstance(value, LoDTensor):
@@ -228,14 +229,10 @@ class Predictor:
         return Predictor(self._config, shared=self)
 
     def clear_intermediate_tensor(self) -> None:
-        """Drop all values between inputs and outputs."""
-        for name in self._scope.local_var_names():
-            if name not in self._outputs:
-                self._scope.var(name).clear()
+        """Nothing is left to drop: each value between inputs and outputs goes after its last use."""
 
     def try_shrink_memory(self) -> int:
-        """Drop intermediate values and return 0, the bytes that a pool still holds: NumPy keeps none."""
-        self.clear_intermediate_tensor()
+        """Return 0, the bytes that a pool holds between runs: NumPy keeps none."""
         return 0
 
     def __repr__(self) -> str:

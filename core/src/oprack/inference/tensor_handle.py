@@ -10,7 +10,7 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.inference.enums import DataType, data_type_of
-from oprack.runtime.feed_fetch import as_fed_value
+from oprack.runtime.feed_fetch import as_fed_value, fed_array
 from oprack.tensor import LoDTensor, check_lod
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class Slot:
                 f"input {self.name!r} was not filled; call "
                 f"predictor.get_input_handle({self.name!r}).copy_from_cpu(array)"
             )
-        value: LoDTensor = as_fed_value(self.name, LoDTensor(self.array, self.lod, check=False), self.var)
+        tensor = LoDTensor(fed_array(self.name, self.array), self.lod, check=False)
+        value: LoDTensor = as_fed_value(self.name, tensor, self.var)
         return value
 
 
@@ -67,7 +68,12 @@ class Tensor:
         """
         slot = self._slot
         self._require_input("given a shape")
-        dims = (shape,) if isinstance(shape, int) else tuple(shape)
+        try:
+            dims = (shape,) if isinstance(shape, int) else tuple(shape)
+        except TypeError:
+            raise InvalidArgumentError(
+                f"input {slot.name!r}: reshape({shape!r}): expected a list of sizes, such as [1, 3, 224, 224], or one size"
+            ) from None
         if not all(isinstance(d, int | np.integer) and d >= 0 for d in dims):
             raise InvalidArgumentError(f"input {slot.name!r}: reshape({shape!r}): expected sizes of at least 0")
         slot.dims = tuple(int(d) for d in dims)
@@ -77,7 +83,8 @@ class Tensor:
     def copy_from_cpu(self, data: np.ndarray) -> None:
         """Take a copy of `data`; the LoD set before stays.
 
-        Raises InvalidArgumentError for an output, and for something that is no array.
+        Raises InvalidArgumentError for an output, and for something that is no array, FeedDtypeError for a dtype that
+        no kernel knows.
         """
         self._set(data, copy=True)
 
@@ -100,7 +107,8 @@ class Tensor:
                 f"input {slot.name!r}: got {type(data).__name__}; expected numpy.ndarray, for example "
                 "numpy.asarray(value, dtype)"
             )
-        slot.fill(data.copy() if copy else data)
+        # memory that is shared is converted when it is read, by each run, so that a run sees what it holds by then
+        slot.fill(np.array(fed_array(slot.name, data), copy=True) if copy else data)
         slot.lod = lod
 
     def set_lod(self, lod: Sequence[Sequence[int]]) -> None:

@@ -111,8 +111,11 @@ class Generator:
 
     def _check_shapes(self) -> Iterator[str]:
         parts = []
+        if any(kind is not None and kind.container is LoDTensorArray for kind in self.trace.kinds):
+            yield f"accept(None, ({', '.join(self.args)},))"  # it grows in place: its elements are looked at every time
+            return
         for i, kind in enumerate(self.trace.kinds):
-            if kind is not None and kind.container is not LoDTensorArray:
+            if kind is not None:
                 parts.append(f"x{i}.shape")
                 if kind.lod_level:
                     parts.append(f"(*map(len, l{i}),)")

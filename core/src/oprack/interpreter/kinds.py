@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Place, SelectedRows
+from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Place, SelectedRows, plain_array
 from oprack.types import dtype_name
 
 CPU = CPUPlace()
@@ -81,6 +81,6 @@ def kind_of_value(value: Any, place: Place = CPU, lod_level: int = 0) -> Kind:
 def dense_array(value: Any, dtype: Any = None) -> Any:
     """`value` as an array; a Python float becomes float32, as everywhere in programs, unless dtype says otherwise."""
     if dtype is not None:
-        return np.asarray(value, dtype)
-    array = np.asarray(value)
+        return np.asarray(plain_array(value), dtype)
+    array = plain_array(value) if hasattr(value, "dtype") else np.asarray(value)
     return array.astype(np.float32) if array.dtype == np.float64 and not hasattr(value, "dtype") else array

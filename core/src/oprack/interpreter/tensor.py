@@ -13,7 +13,7 @@ from oprack.interpreter.conversions import Conversions
 from oprack.interpreter.devices import context
 from oprack.interpreter.kinds import CPU, Kind, dense_array, kind, kind_of_value
 from oprack.interpreter.node import Leaf, split_edge
-from oprack.tensor import LoDTensor, LoDTensorArray, Place, SelectedRows, check_lod, numpy_dtype
+from oprack.tensor import LoDTensor, LoDTensorArray, Place, SelectedRows, check_lod, numpy_dtype, plain_value
 
 
 class Memory:
@@ -292,6 +292,7 @@ def to_tensor(
     """
     if isinstance(data, Tensor):
         data, place = data.value, place or data.place
+    data = plain_value(data)
     found: Tensor
     if isinstance(data, SelectedRows | LoDTensorArray):
         found = new_tensor(data, kind_of_value(data))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.desc import ProgramDesc
-from oprack.errors import InvalidArgumentError, OprackError
+from oprack.errors import InvalidArgumentError
 from oprack.interpreter.devices import RANDOM, context, pool
 from oprack.interpreter.kinds import CPU, Kind, kind_of_value
 from oprack.interpreter.op_expr import OpExpr
@@ -135,8 +135,11 @@ class Trace:
         return found
 
     def accept(self, shapes: Any, args: Sequence[Tensor | None]) -> None:
-        """Let the op's shape rule look at shapes that it has not seen."""
-        operator = self.operator
+        """Let the op's shape rule look at shapes that it has not seen.
+
+        Where its answer follows from more than shapes, from values or offsets, it is asked again the next time.
+        """
+        operator, settled = self.operator, shapes is not None
         if isinstance(operator, OperatorWithKernel):
             values, k = {}, 0
             for slot, count in self.expr.inputs:
@@ -144,10 +147,12 @@ class Trace:
                     values[slot] = [held(a) for a in args[k : k + count]]
                 k += count
             try:
-                operator.infer_shape(values, operator.attrs)
-            except OprackError:
-                self.reference(args)
+                settled = settled and not operator.ask_shape_rule(values, operator.attrs).from_values
+            except Exception:
+                self.reference(args)  # says what is wrong
                 raise
+        if not settled:
+            return
         if len(self.seen) >= _SHAPES:
             self.seen.clear()
         self.seen.add(shapes)

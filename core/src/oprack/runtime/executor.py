@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from oprack.program import Program
 
 _GLOBAL_SCOPE = Scope()
+Result = TypeVar("Result")
 
 
 def global_scope() -> Scope:
@@ -110,6 +111,30 @@ class NaiveExecutor:
                 self._move_inputs(program, scope)
             context.run_steps(program.block(0), scope, keep)
 
+    def run_once(
+        self,
+        program: PreparedProgram,
+        outer: Scope,
+        feeds: dict[str, Any],
+        keep: Sequence[str] | None,
+        read: Callable[[Scope], Result],
+        observers: Sequence[Any] = (),
+    ) -> Result:
+        """Run block 0 in a scope of this run alone, a child of `outer`, and return what `read` takes from it.
+
+        Persistable variables live in `outer`; nothing else is left for the next run. feeds: values by variable, as
+        as_fed_value returns them. keep, observers: see run_prepared.
+        """
+        local = outer.new_scope()
+        try:
+            block = program.block(0)
+            block.create_persistable(local)
+            set_feeds(block.feeds, feeds, local)
+            self.run_prepared(program, local, keep, observers)
+            return read(local)
+        finally:
+            outer.delete_scope(local)
+
     def _move_inputs(self, program: PreparedProgram, scope: Scope) -> None:
         """What the program reads from outside moves to the place for good: the first run copies the parameters.
 
@@ -152,14 +177,13 @@ class Executor(NaiveExecutor):
         outer = scope if scope is not None else global_scope()
         if not isinstance(program, ProgramDesc):
             set_schedules(block, program.schedules, outer)
-        local = outer.new_scope()
-        try:
-            prepared.block(0).create_persistable(local)
-            self._feed(prepared.block(0).feeds, feed, local)
-            self.run_prepared(prepared, local, names if self.prepared else None)
-            return [self._fetched(local, name, return_numpy, block) for name in names]
-        finally:
-            outer.delete_scope(local)
+        return self.run_once(
+            prepared,
+            outer,
+            self._fed(prepared.block(0).feeds, feed),
+            names if self.prepared else None,
+            lambda local: [self._fetched(local, name, return_numpy, block) for name in names],
+        )
 
     def _fetch_names(self, block: BlockDesc, fetch_list: Sequence[Any] | None) -> list[str]:
         if fetch_list is None:
@@ -180,7 +204,8 @@ class Executor(NaiveExecutor):
                 )
         return names
 
-    def _feed(self, feeds: FeedOps, given: Mapping[str, Any] | None, local: Scope) -> None:
+    def _fed(self, feeds: FeedOps, given: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The values to feed, checked."""
         block = feeds.block
         feed = {} if given is None else given
         if not isinstance(feed, Mapping):
@@ -195,8 +220,7 @@ class Executor(NaiveExecutor):
                 + (f"feed: input {', '.join(map(repr, missing))} was not fed. " if missing else "")
                 + (f"The program's inputs are {', '.join(map(repr, known))}." if known else "It has no feed ops.")
             )
-        values = {n: as_fed_value(n, v, block.find_var_recursive(n)) for n, v in feed.items()}
-        set_feeds(feeds, values, local)
+        return {n: as_fed_value(n, v, block.find_var_recursive(n)) for n, v in feed.items()}
 
     def _fetched(self, scope: Scope, name: str, return_numpy: bool, block: BlockDesc) -> Any:
         var = scope.find_var(name)

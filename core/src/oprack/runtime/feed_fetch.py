@@ -19,8 +19,8 @@ from oprack.errors import (
     InvalidLoDError,
 )
 from oprack.runtime.operator import OperatorBase
-from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows, check_lod
-from oprack.types import DTYPE_NAMES, VarType
+from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows, check_lod, numpy_dtype, plain_array
+from oprack.types import DTYPE_NAMES, VarType, dtype_name
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, VarDesc
@@ -60,8 +60,9 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
     """The value to feed as `name`, checked against its VarDesc.
 
     value: array, LoDTensor or eager tensor, SelectedRows, a pair (array, LoD offsets), or for an array of tensors a
-    list of them. The memory stays the caller's. Raises FeedDtypeError, FeedShapeError, FeedLoDError, or FeedError for
-    another kind than the variable's; each names the variable, what was fed and what is expected.
+    list of them. The memory stays the caller's; an array that is not as kernels take it (another byte order, strides, a
+    subclass) is converted. Raises FeedDtypeError, FeedShapeError, FeedLoDError, or FeedError for another kind than the
+    variable's; each names the variable, what was fed and what is expected.
     """
     kind = VarType.LOD_TENSOR if var is None else var.type
     if hasattr(value, "__oprack_value__"):
@@ -71,25 +72,23 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
         items: list[Any] = [t if t is None else as_fed_value(f"{name}[{i}]", t, None) for i, t in enumerate(value)]
         return LoDTensorArray(items)
     if isinstance(value, SelectedRows):
-        return SelectedRows(value.rows, value.value, value.height, place=value.place, check=False, shared=True)
+        array = fed_array(name, value.value)
+        return SelectedRows(value.rows, array, value.height, place=value.place, check=False, shared=True)
     if isinstance(value, LoDTensor):
-        tensor = LoDTensor(value.array, value.lod, place=value.place, layout=value.layout, check=False, shared=True)
+        array = fed_array(name, value.array)
+        tensor = LoDTensor(array, value.lod, place=value.place, layout=value.layout, check=False, shared=True)
     else:
         lod = None
         if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], list):
             value, lod = value
         try:
             array = value if hasattr(value, "dtype") and hasattr(value, "shape") else _array(value, var)
-            tensor = LoDTensor(array, shared=True)
-            if tensor.dtype and not tensor.array.dtype.isnative:  # a dtype that Paddle does not have raises here
-                tensor.array = tensor.array.astype(tensor.array.dtype.newbyteorder("="))
-        except InvalidArgumentError as error:
-            raise FeedDtypeError(f"feed {name!r}: {error}") from error
         except (ValueError, TypeError) as error:
             raise FeedShapeError(
                 f"feed {name!r}: {type(value).__name__} can't be made an array ({error}); pass numpy.ndarray or "
                 "LoDTensor"
             ) from error
+        tensor = LoDTensor(fed_array(name, array), shared=True)
         tensor.lod = lod or []
     try:
         tensor.lod = check_lod(tensor.lod, tensor.shape[0] if tensor.array.ndim else 0, f"feed {name!r}")
@@ -101,6 +100,15 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
     return tensor
 
 
+def fed_array(name: str, array: Any) -> Any:
+    """The array as kernels take it. Raises FeedDtypeError for a dtype that no kernel knows, and for masked elements."""
+    try:
+        dtype_name(array.dtype)
+        return plain_array(array)
+    except InvalidArgumentError as error:
+        raise FeedDtypeError(f"feed {name!r}: {error}") from error
+
+
 def _check_kind(name: str, fed: str, var: VarDesc | None, kind: VarType) -> None:
     """Tensors and arrays of tensors do not stand for each other; other kinds are left to the ops."""
     if var is not None and var.type != kind and {var.type, kind} == {VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY}:
@@ -109,8 +117,6 @@ def _check_kind(name: str, fed: str, var: VarDesc | None, kind: VarType) -> None
 
 def _array(value: Any, var: VarDesc | None) -> np.ndarray:
     """A Python number or list takes the dtype that the program declares."""
-    from oprack.tensor import numpy_dtype
-
     return np.asarray(value, numpy_dtype(var.dtype) if var is not None and var.dtype is not None else None)
 
 

@@ -98,6 +98,8 @@ class RuntimeInferShapeContext(InferShapeContext):
 
     def dim(self, slot: str, i: int = 0) -> Dims:
         value = self._value(slot, i)
+        if type(value) is LoDTensor:
+            return tuple(value.array.shape)
         if isinstance(value, LoDTensorArray):
             # Fluid gives an array the dims of its elements; one that is empty has none yet
             return value[0].shape if value else ()
@@ -105,7 +107,7 @@ class RuntimeInferShapeContext(InferShapeContext):
 
     def set_dim(self, slot: str, dims: Sequence[int], i: int = 0) -> None:
         if i < len(self.output_names(slot)):
-            self.dims_set[slot, i] = tuple(int(d) for d in dims)
+            self.dims_set[slot, i] = tuple(map(int, dims))
 
     def lod_level(self, slot: str, i: int = 0) -> int:
         value = self._value(slot, i)

@@ -168,9 +168,6 @@ class OperatorWithKernel(OperatorBase):
     # infer shape ----------------------------------------------------------------------------------------------------
     def infer_shape(self, values: Values, attrs: Mapping[str, Any]) -> Inferred:
         """Run the shape rule on the inputs, or take what it said for the same shapes and LoD levels."""
-        rule = self.info.infer_shape
-        if rule is None:
-            return NOTHING_INFERRED
         key = None
         if not self.tensor_attrs and not any(isinstance(v, LoDTensorArray) for vs in values.values() for v in vs):
             key = tuple(
@@ -181,14 +178,21 @@ class OperatorWithKernel(OperatorBase):
             found = self._inferred.get(key)
             if found is not None:
                 return found
-        context = RuntimeInferShapeContext(self.info.proto, attrs, values, self.inputs, self.outputs)
-        rule(context)
-        inferred = Inferred(context.dims_set, context.shares, context.read_values)
-        if key is not None and not context.read_values:
+        inferred = self.ask_shape_rule(values, attrs)
+        if key is not None and not inferred.from_values:
             self._inferred[key] = inferred
             if len(self._inferred) > _SHAPE_CACHE_SIZE:
                 self._inferred.popitem(last=False)
         return inferred
+
+    def ask_shape_rule(self, values: Values, attrs: Mapping[str, Any]) -> Inferred:
+        """What the shape rule says of the inputs. Raises what it raises."""
+        rule = self.info.infer_shape
+        if rule is None:
+            return NOTHING_INFERRED
+        context = RuntimeInferShapeContext(self.info.proto, attrs, values, self.inputs, self.outputs)
+        rule(context)
+        return Inferred(context.dims_set, context.shares, context.read_values)
 
     # compute --------------------------------------------------------------------------------------------------------
     def _compute(self, chosen: Candidate, values: Values, attrs: Mapping[str, Any], run: RunContext) -> Any:

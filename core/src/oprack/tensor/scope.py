@@ -19,12 +19,15 @@ class Variable:
     def set(self, value: Any) -> None:
         """Hold `value`; arrays are wrapped into a LoDTensor.
 
-        The memory stays the caller's: an op in place makes memory of its own first.
+        The memory stays the caller's: an op in place makes memory of its own first. Arrays in another byte order, or
+        not in C order, are converted. Raises InvalidArgumentError for a masked array.
         """
         from oprack.tensor.lod_tensor import LoDTensor
+        from oprack.tensor.plain import plain_value
 
         if hasattr(value, "__oprack_value__"):  # an eager tensor
             value = value.__oprack_value__()
+        value = plain_value(value)
         if isinstance(value, LoDTensor):
             value = LoDTensor(value.array, value.lod, place=value.place, layout=value.layout, check=False, shared=True)
         elif hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "place"):

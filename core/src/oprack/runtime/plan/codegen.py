@@ -61,7 +61,7 @@ class Port:
 class Generated:
     """Source of `segment(run, ...)`, the names that it uses, and how to call it.
 
-    lines: line -> index of the record. slots: per record and slot, the locals (array, lod) of its inputs.
+    lines: line -> index of the record. slots: per record and slot, the locals of its inputs.
     """
 
     source: str
@@ -69,7 +69,7 @@ class Generated:
     inputs: list[Port]
     outputs: list[Port]
     lines: dict[int, int] = field(default_factory=dict)
-    slots: list[dict[str, list[tuple[str, str]]]] = field(default_factory=list)
+    slots: list[Bound] = field(default_factory=list)
 
 
 @dataclass
@@ -127,7 +127,7 @@ class Generator:
             [Port(n, loc.tensor, bool(loc.lod), bool(loc.flag), loc.buffer in shared) for n, loc in self._inputs],
             [Port(n, loc.tensor, bool(loc.lod), shared=loc.buffer in shared) for n, loc in returned],
             lines,
-            [{s: [(x.name, x.lod) if x else ("", "") for x in xs] for s, xs in step.ins.items()} for step in steps],
+            [step.ins for step in steps],
         )
 
     # Binding ----------------------------------------------------------------------------------------------------------

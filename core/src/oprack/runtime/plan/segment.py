@@ -185,12 +185,12 @@ class Segment:
             return OpError(f"{self._ops_text} failed: {type(error).__name__}: {error}")
         op, scope, values = self.operators[index], Scope(), frame.tb_frame.f_locals
         for slot, locals_ in compiled.generated.slots[index].items():
-            for name, (array, lod) in zip(op.inputs[slot], locals_, strict=True):
-                if array:
-                    value = values[array]
-                    bare = not hasattr(value, "place")
-                    lods = values.get(lod, [])
-                    scope.var(name).value = LoDTensor(value, lods, check=False, shared=True) if bare else value
+            for name, local in zip(op.inputs[slot], locals_, strict=True):
+                if local is not None:
+                    value, lods = values[local.name], values.get(local.lod, [])
+                    if local.tensor:
+                        value = LoDTensor(value, lods, place=run.place, check=False, shared=True)
+                    scope.var(name).value = value
         try:
             op.run(scope, run)
         except Exception as explained:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from oprack.tensor import LoDTensor, SelectedRows
 
 if TYPE_CHECKING:
-    from oprack.runtime.infer import Inferred
     from oprack.runtime.plan.record import OpRecord
     from oprack.runtime.run_context import RunContext
 
 _SHAPES = 1024
+_UNKNOWN = (-1,)
 
 
 class ShapeCheck:
@@ -28,7 +28,8 @@ class ShapeCheck:
         self._slots = [(slot, len(values)) for slot, values in record.given.items()]
         values = [v for vs in record.given.values() for v in vs if v is not None]
         self.by_shapes = not record.inferred.from_values and all(isinstance(v, LoDTensor | SelectedRows) for v in values)
-        self.known_outputs = known_outputs(record.inferred) if self.by_shapes else frozenset()
+        dims = record.inferred.dims if self.by_shapes else {}
+        self.known_outputs = frozenset(position for position, d in dims.items() if -1 not in d)
         self.needed = record.op.info.infer_shape is not None and bool(values)
         self.seen: set[Any] = set()
 
@@ -38,20 +39,15 @@ class ShapeCheck:
         for slot, count in self._slots:
             given[slot] = list(values[k : k + count])
             k += count
-        inferred = self._operator.infer_shape(given, self._operator.attrs)
+        inferred = self._operator.ask_shape_rule(given, self._operator.attrs)
         if not self.by_shapes:
             return
-        if inferred.from_values or not self.known_outputs <= known_outputs(inferred):
+        if inferred.from_values or any([-1 in inferred.dims.get(p, _UNKNOWN) for p in self.known_outputs]):
             run.shapes_settled = False
             return
         if len(self.seen) >= _SHAPES:
             self.seen.clear()
-        self.seen.add(tuple(v.shape for v in values if v is not None))
-
-
-def known_outputs(inferred: Inferred) -> frozenset[tuple[str, int]]:
-    """Outputs whose shapes a rule has told in full."""
-    return frozenset(position for position, dims in inferred.dims.items() if -1 not in dims)
+        self.seen.add(tuple([v.shape for v in values if v is not None]))
 
 
 def shapes_of(values: Sequence[Any]) -> tuple[Any, ...]:
