@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from oprack.device import DeviceContextPool, host_array
-from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
+from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError, UnimplementedError
 from oprack.inference.config import Config
 from oprack.inference.no_effect import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
@@ -227,6 +227,14 @@ class Predictor:
     def clone(self) -> Predictor:
         """A predictor of its own scope that shares the parameters and what was prepared; for another thread."""
         return Predictor(self._config, shared=self)
+
+    __copy__ = clone
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise UnimplementedError(
+            "a Predictor can't be pickled or deep-copied: it holds locks and prepared programs. Pickle its Config, which "
+            "create_predictor takes in another process; take predictor.clone() for another thread"
+        )
 
     def clear_intermediate_tensor(self) -> None:
         """Nothing is left to drop: each value between inputs and outputs goes after its last use."""

@@ -243,13 +243,31 @@ class Tensor(Conversions):
         return f"Tensor({', '.join(marks)},\n{body})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        copied = memo[id(self)] = type(self).__new__(type(self))
+        copied.__setstate__(self.__getstate__())
+        return copied
+
+    def __copy__(self) -> Tensor:
+        """Another object on the same memory, with the same record."""
+        twin = type(self).__new__(type(self))
+        twin._value, twin._kind, twin._node = self._value, self._kind, self._node
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled, and deep-copied: value, LoD, name and whether gradients are wanted, but no gradient and no record."""
         if not self.is_leaf:
             raise PreconditionNotMetError(f"{self.describe()} is the result of a recorded call; copy its detach()")
-        copied = new_tensor(self._value.copy(), self._kind.without_grad, self._lod)
-        copied.name = self.name
-        copied.requires_grad = self.requires_grad
-        memo[id(self)] = copied
-        return copied
+        own = {k: v for k, v in self.__dict__.items() if k not in ("_grad", "_memory", "_lod")}
+        return {"value": self.value, "requires_grad": self.requires_grad, "own": own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        made = to_tensor(state["value"])  # a copy
+        self._value, self._kind, self._node = made._value, made._kind, None
+        if made._lod:
+            self._lod = made._lod
+        self.__dict__.update(state["own"])
+        self.requires_grad = state["requires_grad"]
 
     @staticmethod
     def like(value: Any, other: Tensor) -> Tensor:

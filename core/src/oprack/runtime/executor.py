@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from oprack.desc import ProgramDesc
 from oprack.device import DeviceContextPool, host_array, transform_rows, transform_value
-from oprack.errors import FeedError, FeedNameError, FetchNameError, InvalidArgumentError
+from oprack.errors import FeedError, FeedNameError, FetchNameError, InvalidArgumentError, UnimplementedError
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import FeedOps, as_fed_value, fetch_columns, set_feeds
 from oprack.runtime.prepared import PreparedCache, PreparedProgram
@@ -63,9 +62,18 @@ class NaiveExecutor:
 
     def clone(self) -> Self:
         """An executor for another thread: it shares what was prepared, but not the state of the random numbers."""
-        twin = copy.copy(self)
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)
         twin.random = RandomState(self.random.seed)
         return twin
+
+    __copy__ = clone
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise UnimplementedError(
+            f"{type(self).__name__} can't be pickled or deep-copied: it holds locks and prepared programs. Make one where "
+            "it is needed, or take executor.clone() for another thread; programs and scopes can be pickled"
+        )
 
     def prepare(self, desc: ProgramDesc) -> PreparedProgram:
         """The program with its operators made.

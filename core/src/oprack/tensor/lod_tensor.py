@@ -11,6 +11,7 @@ import numpy as np
 
 from oprack.errors import InvalidLoDError
 from oprack.tensor.place import CPUPlace, Place
+from oprack.tensor.plain import plain_array
 from oprack.types import dtype_name
 
 LoD = list[list[int]]
@@ -93,7 +94,8 @@ class LoDTensor:
         if isinstance(array, LoDTensor):
             array = array.array
         elif type(array) is not np.ndarray and (isinstance(array, _NUMPY) or not hasattr(array, "dtype")):
-            array = np.asarray(array)  # a scalar, a sequence, or a subclass, whose operators may mean something else
+            # a scalar, a sequence, or a subclass, whose operators may mean something else
+            array = plain_array(array) if isinstance(array, _NUMPY) else np.asarray(array)
         self.array = array
         self.place = place or CPUPlace()
         self.layout = layout

@@ -1,4 +1,4 @@
-"""Arrays from outside, made such as kernels take them."""
+"""Arrays from outside, made such as kernels take them: plain_array."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
-from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
-from oprack.tensor.selected_rows import SelectedRows
 
 
 def plain_array(array: Any) -> Any:
@@ -28,19 +26,3 @@ def plain_array(array: Any) -> Any:
         )
     dtype = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
     return np.asarray(array, dtype, order="C")
-
-
-def plain_value(value: Any) -> Any:
-    """A value with its arrays made plain; itself when they are. Raises as plain_array."""
-    if isinstance(value, LoDTensor):
-        array = plain_array(value.array)
-        if array is value.array:
-            return value
-        return LoDTensor(array, value.lod, place=value.place, layout=value.layout, check=False)
-    if isinstance(value, SelectedRows):
-        array = plain_array(value.value)
-        return value if array is value.value else SelectedRows(value.rows, array, value.height, place=value.place)
-    if isinstance(value, LoDTensorArray):
-        items = [plain_value(t) for t in value]
-        return value if all(a is b for a, b in zip(items, value, strict=True)) else LoDTensorArray(items)
-    return plain_array(value)

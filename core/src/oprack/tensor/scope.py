@@ -23,7 +23,7 @@ class Variable:
         not in C order, are converted. Raises InvalidArgumentError for a masked array.
         """
         from oprack.tensor.lod_tensor import LoDTensor
-        from oprack.tensor.plain import plain_value
+        from oprack.tensor.values import plain_value
 
         if hasattr(value, "__oprack_value__"):  # an eager tensor
             value = value.__oprack_value__()
