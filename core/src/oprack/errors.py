@@ -172,5 +172,13 @@ class NanInfError(OpError):
     """The NaN/Inf check found a non-finite value in an output of an op."""
 
 
+class MemoryLimitError(OprackError, MemoryError):
+    """An op's outputs would take more memory than the run may have."""
+
+
+class LoopLimitError(OprackError, RuntimeError):
+    """The loops of a program went round more often than the run allows."""
+
+
 class InputOverwrittenError(OpError):
     """A kernel wrote to an input that its op does not declare in place."""

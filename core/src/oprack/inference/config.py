@@ -10,6 +10,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.inference.enums import PrecisionType
 from oprack.inference.no_effect import NoEffectSettings, say_once
 from oprack.inference.pass_builder import PassBuilder
+from oprack.runtime.limits import Limits
 
 
 class Config(NoEffectSettings):
@@ -39,6 +40,8 @@ class Config(NoEffectSettings):
         self._ir_debug = False
         self._strict_sums = False
         self._memory_optim = False
+        self._memory_limit: int | None = None
+        self._loop_limit: int | None = None
         self._profile = False
         self._log = True
         self._mkldnn = True
@@ -225,6 +228,30 @@ class Config(NoEffectSettings):
         """How many shapes a library's primitives are kept for."""
         self._mkldnn_cache_capacity = int(capacity)
 
+    # Limits, which Paddle has not --------------------------------------------------------------------------------------
+    def set_memory_limit(self, limit: int | None) -> None:
+        """Bytes that the outputs of one op may take; None: as OPRACK_MEMORY_LIMIT says, else no limit.
+
+        An op that wants more raises MemoryLimitError before it takes memory, if its shape rule can tell. Raises
+        InvalidArgumentError for something else than a number of at least 0.
+        """
+        Limits.of(memory=limit)
+        self._memory_limit = limit
+
+    def memory_limit(self) -> int | None:
+        return self._memory_limit
+
+    def set_loop_limit(self, limit: int | None) -> None:
+        """How often the blocks of loops and branches may run in one run; None: as OPRACK_LOOP_LIMIT says, else no limit.
+
+        One round more raises LoopLimitError. Raises InvalidArgumentError for something else than a number of at least 0.
+        """
+        Limits.of(rounds=limit)
+        self._loop_limit = limit
+
+    def loop_limit(self) -> int | None:
+        return self._loop_limit
+
     # Reports ----------------------------------------------------------------------------------------------------------
     def enable_profile(self) -> None:
         """Print the time by op when the predictor is dropped."""
@@ -267,6 +294,8 @@ class Config(NoEffectSettings):
         rows += [None, ("ir_optim", _bool(self._ir_optim)), ("ir_debug", _bool(self.ir_debug()))]
         rows += [("strict_sums", "true")] if self._strict_sums else []
         rows += [("deleted_passes", ", ".join(sorted(self._passes.deleted)))] if self._passes.deleted else []
+        rows += [("memory_limit", str(self._memory_limit))] if self._memory_limit is not None else []
+        rows += [("loop_limit", str(self._loop_limit))] if self._loop_limit is not None else []
         rows += [("memory_optim", _bool(self._memory_optim)), ("enable_profile", _bool(self._profile))]
         rows += [("enable_log", _bool(self._log))]
         left = max(len(r[0]) for r in rows if r)

@@ -117,7 +117,8 @@ class Predictor:
     def _make_executor(self) -> NaiveExecutor:
         place: Place = CUDAPlace(self._config.gpu_device_id()) if self._config.use_gpu() else CPUPlace()
         excluded = () if self._config.mkldnn_enabled() else ("onednn",)
-        executor = NaiveExecutor(place, excluded_libraries=excluded)
+        limits = {"memory_limit": self._config.memory_limit(), "loop_limit": self._config.loop_limit()}
+        executor = NaiveExecutor(place, excluded_libraries=excluded, **limits)
         executor.pool.get(place)  # a place that no plugin serves is told now, not by the first run
         return executor
 

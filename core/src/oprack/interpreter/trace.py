@@ -16,6 +16,7 @@ from oprack.layers.append import errors_at_user_line
 from oprack.op.desc_infer import infer_op
 from oprack.packs.manager import default_manager
 from oprack.runtime.kernel_operator import OperatorWithKernel, create_operator
+from oprack.runtime.limits import Limits
 from oprack.runtime.plan.record import OpRecord
 from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.run_context import RunContext
@@ -93,6 +94,7 @@ class Trace:
             pool=pool(),
             program=PreparedProgram(program, manager, self.place),
             random=RANDOM,
+            limits=Limits.of(),
         )
         self.seen: set[Any] = set()
         self.record: OpRecord | None = None
@@ -147,7 +149,12 @@ class Trace:
                     values[slot] = [held(a) for a in args[k : k + count]]
                 k += count
             try:
-                settled = settled and not operator.ask_shape_rule(values, operator.attrs).from_values
+                inferred = operator.ask_shape_rule(values, operator.attrs)
+                settled = settled and not inferred.from_values
+                if self.run.limits.memory is not None:
+                    positions = [(s, i) for s, wanted in self.expr.outputs for i in range(len(wanted))]
+                    dtypes = {p: k.dtype for p, k in zip(positions, self.outputs, strict=True) if k is not None}
+                    self.run.limits.check_outputs(operator, inferred.dims, lambda slot, i: dtypes.get((slot, i)))
             except Exception:
                 self.reference(args)  # says what is wrong
                 raise

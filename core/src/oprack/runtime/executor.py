@@ -12,6 +12,7 @@ from oprack.device import DeviceContextPool, host_array, transform_rows, transfo
 from oprack.errors import FeedError, FeedNameError, FetchNameError, InvalidArgumentError, UnimplementedError
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import FeedOps, as_fed_value, fetch_columns, set_feeds
+from oprack.runtime.limits import Limits
 from oprack.runtime.prepared import PreparedCache, PreparedProgram
 from oprack.runtime.profiler import current_profiler
 from oprack.runtime.random import RandomState
@@ -38,7 +39,10 @@ class NaiveExecutor:
     place: where kernels run. checks: see Checks. seed: of the random ops whose own seed is 0; the same seed gives the
     same numbers. manager: the packs; default: all that are installed. excluded_libraries: whose kernels may not run.
     prepared: run blocks through plans, which keep every choice for the next run; False: op by op on the reference path,
-    made anew on every run. Checks, profilers and observers always see the ops one by one.
+    made anew on every run. Checks, profilers and observers always see the ops one by one. memory_limit: bytes that the
+    outputs of one op may take, told from its shape rule before they are made; loop_limit: how often the blocks of loops
+    and branches may run in one run. None: as the environment variables OPRACK_MEMORY_LIMIT and OPRACK_LOOP_LIMIT say,
+    else no limit.
     """
 
     def __init__(
@@ -50,11 +54,14 @@ class NaiveExecutor:
         manager: PackManager | None = None,
         excluded_libraries: Sequence[str] = (),
         prepared: bool = True,
+        memory_limit: int | None = None,
+        loop_limit: int | None = None,
     ) -> None:
         self.prepared = prepared
         self.place = place or CPUPlace()
         self.manager = manager or default_manager()
         self.checks = checks or Checks()
+        self.limits = Limits.of(memory_limit, loop_limit)
         self.random = RandomState(seed)
         self.excluded_libraries = frozenset(excluded_libraries)
         self.pool = DeviceContextPool(self.manager.place_factory)
@@ -109,6 +116,7 @@ class NaiveExecutor:
             profiler=current_profiler(),
             observers=[*self.manager.observers(), *observers],
             excluded_libraries=self.excluded_libraries,
+            limits=self.limits,
         )
         context.planned = self.prepared and not (context.checks or context.profiler or context.observers)
         if not context.planned:

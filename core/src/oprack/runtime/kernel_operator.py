@@ -19,8 +19,8 @@ from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeCo
 from oprack.runtime.kernel_context import KernelContext, KernelTypeContext, dtype_of_value
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.record import OpRecord
-from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
-from oprack.types import ALL_DTYPES, EMPTY_VAR, dtype_name
+from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows, numpy_dtype
+from oprack.types import ALL_DTYPES, DTYPE_NAMES, EMPTY_VAR, dtype_name
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc
@@ -68,6 +68,9 @@ class OperatorWithKernel(OperatorBase):
         attrs = self._resolve_tensor_attrs(scope) if self.tensor_attrs else self.attrs
         clock = self._step(run, "prepare_data", clock)
         inferred = self.infer_shape(values, attrs)
+        if run.limits.memory is not None:
+            kernel_dtype = numpy_dtype(expected.dtype)
+            run.limits.check_outputs(self, inferred.dims, lambda slot, i: self._largest_dtype(slot, i, kernel_dtype))
         clock = self._step(run, "infer_shape", clock)
         before = checks.fingerprint(self, values) if run.checks.overwritten_input else None
         result = self._compute(chosen, values, attrs, run)
@@ -193,6 +196,13 @@ class OperatorWithKernel(OperatorBase):
         context = RuntimeInferShapeContext(self.info.proto, attrs, values, self.inputs, self.outputs)
         rule(context)
         return Inferred(context.dims_set, context.shares, context.read_values)
+
+    def _largest_dtype(self, slot: str, i: int, dtype: np.dtype) -> np.dtype:
+        """dtype of an output before it is computed: the kernel's, or the declared one where that is larger."""
+        declared = self.block.find_var_recursive(self.outputs[slot][i])
+        if declared is None or declared.dtype not in DTYPE_NAMES:
+            return dtype
+        return max(dtype, numpy_dtype(declared.dtype), key=lambda d: d.itemsize)
 
     # compute --------------------------------------------------------------------------------------------------------
     def _compute(self, chosen: Candidate, values: Values, attrs: Mapping[str, Any], run: RunContext) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from oprack.device import DeviceContext, DeviceContextPool
+from oprack.runtime.limits import NO_LIMITS, Limits
 from oprack.runtime.random import RandomState
 from oprack.tensor import Place, Scope
 
@@ -48,10 +49,13 @@ class RunContext:
     profiler: Profiler | None = None
     observers: Sequence[Any] = ()
     excluded_libraries: frozenset[str] = frozenset()
+    limits: Limits = NO_LIMITS
     planned: bool = False
     """Blocks run through their plans; otherwise op by op on the reference path."""
     recorder: list[OpRecord] | None = None
     """Takes what each op on the reference path decided, while a plan is traced."""
+    rounds: int = 0
+    """How often blocks of loops and branches have run."""
     new_shapes: bool = False
     """The generated code that runs has not met the shapes of its inputs, so that it asks the ops' shape rules."""
     shapes_settled: bool = True
@@ -66,7 +70,13 @@ class RunContext:
         self.run_steps(block, scope, None)
 
     def run_steps(self, block: PreparedBlock, scope: Scope, keep: Sequence[str] | None) -> None:
-        """Run a block in `scope`, which has its variables. keep: local ones that are read afterwards; None = all."""
+        """Run a block in `scope`, which has its variables. keep: local ones that are read afterwards; None = all.
+
+        Raises LoopLimitError when it is not the program's first block, and such blocks have run too often.
+        """
+        if block.block.idx:
+            self.rounds += 1
+            self.limits.check_rounds(self.rounds, block.block.idx)
         if self.planned:
             block.plan(keep).run(self, scope)
         else:

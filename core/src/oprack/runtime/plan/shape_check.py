@@ -31,6 +31,8 @@ class ShapeCheck:
         dims = record.inferred.dims if self.by_shapes else {}
         self.known_outputs = frozenset(position for position, d in dims.items() if -1 not in d)
         self.needed = record.op.info.infer_shape is not None and bool(values)
+        outputs = ((slot, i, v) for slot, vs in record.outputs.items() for i, v in enumerate(vs))
+        self._dtypes = {(slot, i): v.array.dtype for slot, i, v in outputs if isinstance(v, LoDTensor)}
         self.seen: set[Any] = set()
 
     def __call__(self, run: RunContext, *values: Any) -> None:
@@ -40,6 +42,8 @@ class ShapeCheck:
             given[slot] = list(values[k : k + count])
             k += count
         inferred = self._operator.ask_shape_rule(given, self._operator.attrs)
+        if run.limits.memory is not None:
+            run.limits.check_outputs(self._operator, inferred.dims, lambda slot, i: self._dtypes.get((slot, i)))
         if not self.by_shapes:
             return
         if inferred.from_values or any([-1 in inferred.dims.get(p, _UNKNOWN) for p in self.known_outputs]):

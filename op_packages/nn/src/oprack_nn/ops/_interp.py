@@ -54,7 +54,8 @@ def _numbers(value: Any) -> list[Any] | None:
     return None if value is None else [v.item() for v in value.reshape(-1)]
 
 
-def _infer_shape(ctx):
+def _output_dims(ctx):
+    """Dims of Out, -1 where they are not known yet."""
     dims = ctx.require_rank("X", *_RANKS[ctx.op_type.split("_")[0]])
     layout = channel_order(ctx.attr("data_layout"))
     n, c, spatial = split_dims(dims, layout)
@@ -79,7 +80,11 @@ def _infer_shape(ctx):
         f"the output's size comes out as {list(out)}; expected {len(spatial)} positive numbers: give out_d/out_h/out_w,"
         " scale, OutSize, SizeTensor or Scale",
     )
-    ctx.set_dim("Out", join_dims(n, c, [o if o > 0 else -1 for o in out], layout))
+    return join_dims(n, c, [o if o > 0 else -1 for o in out], layout)
+
+
+def _infer_shape(ctx):
+    ctx.set_dim("Out", _output_dims(ctx))
 
 
 _RANKS = {"linear": (3,), "nearest": (4, 5), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,)}
@@ -99,6 +104,11 @@ def _make_grad(fwd):
 
 
 def _infer_grad_shape(ctx):
+    expected, given = _output_dims(ctx), ctx.dim("Out@GRAD")
+    ctx.require(
+        len(expected) == len(given) and all(a == b or -1 in (a, b) for a, b in zip(expected, given, strict=True)),
+        f"Out@GRAD has shape {list(given)}; expected that of Out, {list(expected)}",
+    )
     ctx.set_dim("X@GRAD", ctx.dim("X"))
 
 

@@ -1,0 +1,88 @@
+"""Limits on what a program may ask for, so that one from elsewhere can't take all memory or run for ever."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError, LoopLimitError, MemoryLimitError
+
+if TYPE_CHECKING:
+    from oprack.runtime.operator import OperatorBase
+
+MEMORY, ROUNDS = "OPRACK_MEMORY_LIMIT", "OPRACK_LOOP_LIMIT"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a run, off (None) by default.
+
+    memory: bytes that the outputs of one op may take together. rounds: how often the blocks of loops and branches may
+    run, in all, in one run of a program.
+    """
+
+    memory: int | None = None
+    rounds: int | None = None
+
+    @classmethod
+    def of(cls, memory: int | None = None, rounds: int | None = None) -> Limits:
+        """These limits; where one is None, that of the environment, OPRACK_MEMORY_LIMIT or OPRACK_LOOP_LIMIT.
+
+        Raises InvalidArgumentError for something else than a number of at least 0.
+        """
+        return cls(_limit("memory_limit", memory, MEMORY), _limit("loop_limit", rounds, ROUNDS))
+
+    def check_outputs(
+        self,
+        op: OperatorBase,
+        dims: Mapping[tuple[str, int], Sequence[int]],
+        dtype_of: Callable[[str, int], np.dtype | None],
+    ) -> None:
+        """Raise MemoryLimitError when outputs of these dims are too large; a dim of -1, which only the kernel knows,
+        counts as 1.
+
+        dtype_of: (slot, i) -> dtype; None where nobody says, which counts 8 bytes.
+        """
+        if self.memory is None:
+            return
+        total = 0
+        for (slot, i), shape in dims.items():
+            dtype = dtype_of(slot, i)
+            total += math.prod(map(abs, shape)) * (8 if dtype is None else dtype.itemsize)
+        if total > self.memory:
+            shapes = ", ".join(f"{slot}[{i}] {list(shape)}" for (slot, i), shape in dims.items())
+            raise MemoryLimitError(
+                f"op {op.type}: its outputs {shapes} take {total} bytes; the limit is {self.memory}. If the program may "
+                "have them, allow more: Executor(memory_limit=...), Config.set_memory_limit(...), or the environment "
+                f"variable {MEMORY}"
+            )
+
+    def check_rounds(self, count: int, block: int) -> None:
+        """Raise LoopLimitError when blocks of loops and branches have run too often."""
+        if self.rounds is not None and count > self.rounds:
+            raise LoopLimitError(
+                f"block {block} was to run as round {count} of the run; the limit is {self.rounds}. If the program may "
+                "go on, allow more: Executor(loop_limit=...), Config.set_loop_limit(...), or the environment variable "
+                f"{ROUNDS}"
+            )
+
+
+NO_LIMITS = Limits()
+
+
+def _limit(name: str, given: int | None, variable: str) -> int | None:
+    if given is None:
+        text = os.environ.get(variable)
+        if not text:
+            return None
+        if not text.isascii() or not text.isdecimal():
+            raise InvalidArgumentError(f"{variable} is {text!r}; expected a number of at least 0")
+        return int(text)
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
+        raise InvalidArgumentError(f"{name} is {given!r}; expected a number of at least 0, or None for no limit")
+    return int(given)
