@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from oprack.packs.info import BrokenPackWarning, PackInfo
     from oprack.packs.manager import PackManager, default_manager, use_manager
     from oprack.program import Program
-    from oprack.runtime import Executor, NaiveExecutor
+    from oprack.runtime import Executor, NaiveExecutor, create_op
     from oprack.tensor import (
         CPUPlace,
         CUDAPinnedPlace,
@@ -101,7 +101,7 @@ _HOMES = {
     "oprack.packs.hookspecs": ("hookimpl", "hookspec"),
     "oprack.packs.info": ("BrokenPackWarning", "PackInfo"),
     "oprack.packs.manager": ("PackManager", "default_manager", "use_manager"),
-    "oprack.runtime": ("Executor", "NaiveExecutor"),
+    "oprack.runtime": ("Executor", "NaiveExecutor", "create_op"),
     "oprack.tensor": (
         "CPUPlace",
         "CUDAPinnedPlace",
@@ -135,6 +135,7 @@ __all__ = [
     "__version__",
     "amp",
     "append_backward",
+    "create_op",
     "data",
     "default_main_program",
     "default_manager",

@@ -41,6 +41,10 @@ class AttributeValueError(InvalidArgumentError):
     """An attribute of an op is missing, has the wrong type, or lies outside its range."""
 
 
+class NoBufferError(DefinitionError, AttributeError):
+    """A kernel reads an input of which its op needs only the shape."""
+
+
 class DuplicateOpError(AlreadyExistsError):
     """Two packs bring the same op type."""
 

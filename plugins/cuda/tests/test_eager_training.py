@@ -10,7 +10,6 @@ import pytest
 from oprack import CPUPlace, CUDAPlace, nn, optimizer, to_tensor, unique_name
 from oprack import functional as F
 from oprack.device import DeviceContextPool
-from oprack.interpreter import devices
 from oprack.interpreter.call import forget
 from oprack.packs.manager import default_manager
 from oprack_cuda.testing import StrictArray, StrictDeviceContext
@@ -21,7 +20,7 @@ A = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
 @pytest.fixture(autouse=True)
 def _strict_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     pool = DeviceContextPool(lambda kind: StrictDeviceContext)
-    monkeypatch.setattr(devices, "_pool", (default_manager(), pool))
+    monkeypatch.setattr(default_manager(), "device_contexts", pool)
     yield
     forget()  # generated functions hold on to the device
 

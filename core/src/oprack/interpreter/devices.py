@@ -1,4 +1,4 @@
-"""DeviceContexts of eager calls: one per place, for as long as the packs stay the same."""
+"""DeviceContexts and random numbers of eager calls."""
 
 from __future__ import annotations
 
@@ -8,29 +8,23 @@ import numpy as np
 
 from oprack.device import DeviceContext, DeviceContextPool
 from oprack.interpreter.kinds import CPU
-from oprack.packs.manager import PackManager, default_manager
+from oprack.packs.manager import default_manager
 from oprack.runtime import Executor, RandomState
 from oprack.tensor import Place
 
 RANDOM = RandomState()
 """State of the random numbers of eager calls; `oprack.seed` sets it."""
 
-_pool: tuple[PackManager, DeviceContextPool] | None = None
-
 
 def pool() -> DeviceContextPool:
     """The pool of the packs in use."""
-    global _pool
-    manager = default_manager()
-    if _pool is None or _pool[0] is not manager:
-        _pool = (manager, DeviceContextPool(manager.place_factory))
-    return _pool[1]
+    return default_manager().device_contexts
 
 
 def executor(place: Place, prepared: bool = True) -> Executor:
-    """An executor that shares streams and random numbers with eager calls."""
+    """An executor that shares random numbers with eager calls, as all share streams."""
     found = Executor(place, prepared=prepared)
-    found.pool, found.random = pool(), RANDOM
+    found.random = RANDOM
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import NotDifferentiableError, PreconditionNotMetError
@@ -13,7 +14,7 @@ from oprack.interpreter.tensor import Tensor, new_tensor
 from oprack.op.grad import GradOp, SlotRef
 from oprack.op.grad_desc import make_grad_ops
 from oprack.packs.manager import default_manager
-from oprack.tensor import LoDTensor
+from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
@@ -155,14 +156,15 @@ class GradPlan:
         return new_tensor(filled_array(node.shapes[which], k.dtype, k.place, 0), kind(LoDTensor, k.dtype, k.place))
 
     def hollow(self, k: int, entry: Any) -> Tensor:
-        """A saved tensor of which only shape and LoD are read: all its elements are one zero."""
+        """A saved tensor of which only shape and LoD are read."""
         side, i, _ = self.saved[k]
         like = self.trace.kinds[i] if side == "in" else self.trace.outputs[i]
         assert like is not None
         shape, lod = entry
         found = self._hollows.get((k, shape)) if not lod else None
         if found is None:
-            value = self.trace.run.device.xp.broadcast_to(filled_array((), like.dtype, like.place, 0), shape)
+            where = f"the gradient of op {self.name}"
+            value = ShapeOnly(SimpleNamespace(shape=shape, dtype=like.dtype), where)
             found = new_tensor(value, kind(LoDTensor, like.dtype, like.place, like.lod_level), lod)
             if not lod:
                 if len(self._hollows) >= _SHAPES:

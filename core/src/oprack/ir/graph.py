@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc
-from oprack.device import DeviceContextPool, host_array
+from oprack.device import host_array
 from oprack.errors import GraphError
 from oprack.ir.names import blocks_inside, named_by_attributes, names_of, used_by_blocks
 from oprack.ir.nodes import OpNode, VarNode
@@ -51,7 +51,7 @@ class Graph:
         self._removed: set[OpNode] = set()
         self._inserted: dict[OpNode, list[OpNode]] = {}
         self._numbers: dict[str, int] = {}
-        self._pool = DeviceContextPool(self.manager.place_factory)
+        self._pool = self.manager.device_contexts
         self._versions: dict[str, list[VarNode]] = {}
         self._elsewhere = used_by_blocks(b for b in self.program.blocks if b is not self.block)
         self._made: set[str] = set()

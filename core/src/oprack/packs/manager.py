@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import (
@@ -29,6 +29,7 @@ from oprack.packs.register import Register
 from oprack.packs.resolve import import_object
 
 if TYPE_CHECKING:
+    from oprack.device import DeviceContextPool
     from oprack.kernel import KernelSpec, OpKernelMap
     from oprack.op import OpDef, OpInfo
     from oprack.packs.cache import CachedSource
@@ -325,6 +326,13 @@ class PackManager:
         for owner, target in found:
             return import_object(target, f"place {kind} of {owner}") if isinstance(target, str) else target
         return None
+
+    @cached_property
+    def device_contexts(self) -> DeviceContextPool:
+        """The pool that all who run ops of these packs share, so that a place has one DeviceContext."""
+        from oprack.device import DeviceContextPool  # which imports an array library
+
+        return DeviceContextPool(self.place_factory)
 
     def libraries(self) -> dict[str, Any]:
         """Kernel libraries by name, imported now; in place of one that can't be imported, the error."""

@@ -7,6 +7,7 @@ from oprack.runtime.operator import OperatorBase
 from oprack.runtime.profiler import Profiler, current_profiler
 from oprack.runtime.random import RandomState
 from oprack.runtime.run_context import Checks, RunContext
+from oprack.runtime.single_op import SingleOp, create_op
 
 __all__ = [
     "Checks",
@@ -17,7 +18,9 @@ __all__ = [
     "Profiler",
     "RandomState",
     "RunContext",
+    "SingleOp",
     "UnusedInputWarning",
+    "create_op",
     "current_profiler",
     "global_scope",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.errors import InputOverwrittenError, InvalidArgumentError, NanInfError
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, ShapeOnly
 
 if TYPE_CHECKING:
     from oprack.kernel import Candidate
@@ -22,7 +22,7 @@ class UnusedInputWarning(UserWarning):
 
 def _arrays(value: Any) -> list[Any]:
     if isinstance(value, LoDTensor):
-        return [value.array]
+        return [] if isinstance(value.array, ShapeOnly) else [value.array]
     if isinstance(value, SelectedRows):
         return [value.value]
     if isinstance(value, LoDTensorArray):

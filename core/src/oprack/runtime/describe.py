@@ -9,6 +9,7 @@ from oprack.op.attrs import COMMON_ATTRS
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
 
 if TYPE_CHECKING:
+    from oprack.kernel import Candidate
     from oprack.runtime.operator import OperatorBase
 
 
@@ -76,3 +77,8 @@ def describe_operator(op: OperatorBase, scope: Scope | None = None) -> str:
     if where:
         lines.append(f"  created by {where}")
     return "\n".join(lines)
+
+
+def no_buffer_text(op_type: str, slot: str, chosen: Candidate) -> str:
+    """Who reads an input without a buffer, for the error."""
+    return f"op {op_type}, input {slot}: kernel {chosen.spec.name} of {chosen.spec.owner} ({chosen.spec.where})"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from oprack.desc import ProgramDesc
-from oprack.device import DeviceContextPool, host_array, transform_rows, transform_value
+from oprack.device import host_array, transform_rows, transform_value
 from oprack.errors import FeedError, FeedNameError, FetchNameError, InvalidArgumentError, UnimplementedError
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import FeedOps, as_fed_value, fetch_columns, set_feeds
@@ -64,7 +64,7 @@ class NaiveExecutor:
         self.limits = Limits.of(memory_limit, loop_limit)
         self.random = RandomState(seed)
         self.excluded_libraries = frozenset(excluded_libraries)
-        self.pool = DeviceContextPool(self.manager.place_factory)
+        self.pool = self.manager.device_contexts
         self._cache = PreparedCache()
 
     def clone(self) -> Self:
@@ -82,12 +82,25 @@ class NaiveExecutor:
             "it is needed, or take executor.clone() for another thread; programs and scopes can be pickled"
         )
 
-    def prepare(self, desc: ProgramDesc) -> PreparedProgram:
-        """The program with its operators made.
+    def prepare(
+        self,
+        program: Program | ProgramDesc,
+        scope: Scope | None = None,
+        block_id: int = 0,
+        with_feed_fetch: bool = True,
+    ) -> PreparedProgram:
+        """The program with its operators made, for run_prepared.
 
-        Raises MissingPackError that lists every op type that no pack brings, AttributeValueError.
+        scope: gets the block's variables now, so that values can be set in it. block_id: the block to run.
+        with_feed_fetch: False leaves its feed and fetch ops out, and logs each at debug level: a loaded model then runs
+        on values that are set as variables. Raises MissingPackError that lists every op type that no pack brings,
+        AttributeValueError, InvalidArgumentError for a block that the program lacks.
         """
-        return self._cache.get(desc, self.manager, self.place)
+        desc = program if isinstance(program, ProgramDesc) else program.desc
+        prepared = self._cache.get(desc, self.manager, self.place, block_id, with_feed_fetch)
+        if scope is not None:
+            prepared.main.create_variables(scope)
+        return prepared
 
     def check(self, desc: ProgramDesc) -> None:
         """Raise as `prepare` when the program can't be run: ops that no pack brings, blocks in a circle or too deep."""
@@ -100,7 +113,7 @@ class NaiveExecutor:
         keep: Sequence[str] | None = None,
         observers: Sequence[Any] = (),
     ) -> None:
-        """Run the ops of block 0 in `scope`, which has its persistable variables (PreparedBlock.create_persistable).
+        """Run the ops of the prepared block in `scope`, which has its persistable variables (`prepare` makes them).
 
         keep: variables to be read afterwards; the values of all other local ones are dropped after their last use.
         None keeps everything. observers: besides those of packs.
@@ -120,12 +133,12 @@ class NaiveExecutor:
         )
         context.planned = self.prepared and not (context.checks or context.profiler or context.observers)
         if not context.planned:
-            program.block(0).create_variables(scope)
+            program.main.create_variables(scope)
         # infinities and NaN are values like others; Checks(nan_inf=True) finds the op that makes them
         with np.errstate(all="ignore"), device.activate():
             if self.place.kind != "cpu":
                 self._move_inputs(program, scope)
-            context.run_steps(program.block(0), scope, keep)
+            context.run_steps(program.main, scope, keep)
 
     def run_once(
         self,
@@ -136,14 +149,14 @@ class NaiveExecutor:
         read: Callable[[Scope], Result],
         observers: Sequence[Any] = (),
     ) -> Result:
-        """Run block 0 in a scope of this run alone, a child of `outer`, and return what `read` takes from it.
+        """Run the prepared block in a scope of this run alone, a child of `outer`, and return what `read` takes from it.
 
         Persistable variables live in `outer`; nothing else is left for the next run. feeds: values by variable, as
         as_fed_value returns them. keep, observers: see run_prepared.
         """
         local = outer.new_scope()
         try:
-            block = program.block(0)
+            block = program.main
             block.create_persistable(local)
             set_feeds(block.feeds, feeds, local)
             self.run_prepared(program, local, keep, observers)

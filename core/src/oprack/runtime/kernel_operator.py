@@ -14,12 +14,12 @@ from oprack.errors import AttributeValueError, DefinitionError, InvalidArgumentE
 from oprack.kernel import Candidate, KernelQuery, OpKernelMap, OpKernelType
 from oprack.op import OpInfo, slot_name
 from oprack.runtime import checks
-from oprack.runtime.describe import created_at
+from oprack.runtime.describe import created_at, no_buffer_text
 from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext
 from oprack.runtime.kernel_context import KernelContext, KernelTypeContext, dtype_of_value
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.record import OpRecord
-from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows, numpy_dtype
+from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows, ShapeOnly, numpy_dtype
 from oprack.types import ALL_DTYPES, DTYPE_NAMES, EMPTY_VAR, dtype_name
 
 if TYPE_CHECKING:
@@ -133,6 +133,9 @@ class OperatorWithKernel(OperatorBase):
         layout, rule = chosen.spec.layout, self.info.kernel_type_for_var
         prepared: Values = {}
         for slot, vs in values.items():
+            if slot in self.info.no_need_buffer_vars:
+                prepared[slot] = vs
+                continue
             new = vs
             for i, v in enumerate(vs):
                 if not isinstance(v, LoDTensor):
@@ -212,6 +215,8 @@ class OperatorWithKernel(OperatorBase):
             if vs is None:
                 args.append([] if duplicable else None)
                 continue
+            if slot in self.info.no_need_buffer_vars:
+                vs = [self._without_buffer(v, slot, chosen) for v in vs]
             bare = [v.array if isinstance(v, LoDTensor) and not container else v for v in vs]
             if duplicable:
                 args.append(bare)
@@ -232,6 +237,13 @@ class OperatorWithKernel(OperatorBase):
             else:
                 named["out"] = self._inplace_buffer(values)
         return chosen.spec.function(*args, **named)
+
+    def _without_buffer(self, value: Any, slot: str, chosen: Candidate) -> Any:
+        """What a kernel sees of an input of which the op needs no more than shape and LoD."""
+        if not isinstance(value, LoDTensor):
+            return value
+        array = ShapeOnly(value.array, no_buffer_text(self.type, slot, chosen))
+        return LoDTensor(array, value.lod, place=value.place, layout=value.layout, check=False)
 
     def _inplace_buffer(self, values: Values) -> Any:
         """The input's own buffer when the first output is that input and nobody else sees its memory."""

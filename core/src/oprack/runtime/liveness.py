@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from oprack.errors import BlockCycleError, BlockDepthError
 
 if TYPE_CHECKING:
-    from oprack.desc import BlockDesc, ProgramDesc
+    from oprack.desc import BlockDesc, OpDesc, ProgramDesc
 
 DEEPEST = 64
 """How deep blocks may be nested: each takes several frames of Python's stack."""
@@ -44,14 +45,25 @@ def check_nesting(program: ProgramDesc) -> None:
         )
 
 
-def last_uses(block: BlockDesc, keep: Collection[str] = ()) -> list[list[str]]:
-    """Per op of the block: local variables that no later op reads or writes, so that their values can be dropped.
+@dataclass
+class Dying:
+    """What an op is the last to need. values: of these variables; buffers: of these only the shape is read later."""
+
+    values: list[str] = field(default_factory=list)
+    buffers: list[str] = field(default_factory=list)
+
+
+def last_uses(
+    block: BlockDesc, ops: Sequence[OpDesc], keep: Collection[str], unread: Sequence[Collection[str]]
+) -> list[Dying]:
+    """Per op of `ops`, which are the block's or some of them, local variables that no later op reads or writes, so that their values can be dropped.
 
     keep: variables to leave alone, for example those that are fetched. Variables that a sub-block names are kept, since
-    sub-blocks reach outer variables by name; so are persistable ones.
+    sub-blocks reach outer variables by name; so are persistable ones. unread: per op, input slots of which only the
+    shape is read.
     """
     reachable: set[str] = set(keep)
-    pending = [i for op in block.ops for i in op.sub_blocks()]
+    pending = [i for op in ops for i in op.sub_blocks()]
     seen: set[int] = set()
     while pending:
         index = pending.pop()
@@ -62,7 +74,8 @@ def last_uses(block: BlockDesc, keep: Collection[str] = ()) -> list[list[str]]:
             reachable.update(op.input_arg_names(), op.output_arg_names())
             pending += op.sub_blocks()
     last: dict[str, int] = {}
-    for i, op in enumerate(block.ops):
+    last_read: dict[str, int] = {}
+    for i, op in enumerate(ops):
         # an attribute may name variables as well (support_tensor)
         named = [
             n for v in op.attrs.values() for n in ([v] if isinstance(v, str) else v if isinstance(v, list) else ())
@@ -70,8 +83,12 @@ def last_uses(block: BlockDesc, keep: Collection[str] = ()) -> list[list[str]]:
         for name in (*op.input_arg_names(), *op.output_arg_names(), *named):
             if isinstance(name, str) and name in block.vars:
                 last[name] = i
-    dying: list[list[str]] = [[] for _ in block.ops]
+        read = (n for slot, names in op.inputs.items() if slot not in unread[i] for n in names)
+        last_read.update(dict.fromkeys((*read, *op.output_arg_names(), *(n for n in named if isinstance(n, str))), i))
+    dying = [Dying() for _ in ops]
     for name, i in last.items():
         if name not in reachable and not block.vars[name].persistable:
-            dying[i].append(name)
+            dying[i].values.append(name)
+            if last_read.get(name, i) < i:
+                dying[last_read[name]].buffers.append(name)
     return dying

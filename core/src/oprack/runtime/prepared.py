@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+from oprack.errors import InvalidArgumentError
 from oprack.runtime.feed_fetch import FeedOps
 from oprack.runtime.kernel_operator import create_operator
-from oprack.runtime.liveness import check_nesting, last_uses
+from oprack.runtime.liveness import Dying, check_nesting, last_uses
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.block_plan import BlockPlan
 from oprack.tensor import Place, Scope
@@ -20,21 +22,29 @@ if TYPE_CHECKING:
     from oprack.desc import BlockDesc, ProgramDesc
 
 
+_LOG = logging.getLogger(__name__)
 # How many different fetch lists of a block keep their liveness.
 _FETCH_LISTS = 8
 
 
 class PreparedBlock:
-    """Operators of one block, and the names of its variables that are local to a run."""
+    """Operators of one block, and the names of its variables that are local to a run.
 
-    def __init__(self, block: BlockDesc, manager: Any, place: Place) -> None:
+    with_feed_fetch: whether feed and fetch ops are among them; without, values are set and read as variables.
+    """
+
+    def __init__(self, block: BlockDesc, manager: Any, place: Place, with_feed_fetch: bool = True) -> None:
         self.block = block
-        self.operators: list[OperatorBase] = [
-            create_operator(op, block, i, manager, place) for i, op in enumerate(block.ops)
-        ]
+        self.operators: list[OperatorBase] = []
+        for i, op in enumerate(block.ops):
+            if op.type in ("feed", "fetch") and not with_feed_fetch:
+                names = op.output_arg_names() if op.type == "feed" else op.input_arg_names()
+                _LOG.debug("op %s of block %d is skipped; variable %s is the caller's", op.type, block.idx, names)
+                continue
+            self.operators.append(create_operator(op, block, i, manager, place))
         self._plans: dict[tuple[str, ...] | None, BlockPlan] = {}
         self.feeds = FeedOps.of(block)
-        self._dying: dict[tuple[str, ...], list[list[str]]] = {}
+        self._dying: dict[tuple[str, ...], list[Dying]] = {}
         self._local = [v.name for v in block.vars.values() if not v.persistable or v.type in PER_RUN_KINDS]
         self._persistable = [v.name for v in block.vars.values() if v.persistable and v.type not in PER_RUN_KINDS]
 
@@ -48,14 +58,15 @@ class PreparedBlock:
             found = self._plans[key] = BlockPlan(self.block, self.operators, key)
         return found
 
-    def dying(self, keep: Sequence[str]) -> list[list[str]]:
-        """Per operator, the variables whose values nobody needs afterwards; `keep` are needed to the end."""
+    def dying(self, keep: Sequence[str]) -> list[Dying]:
+        """Per operator, what nobody needs afterwards; the variables in `keep` are needed to the end."""
         key = tuple(keep)
         found = self._dying.get(key)
         if found is None:
             if len(self._dying) >= _FETCH_LISTS:
                 self._dying.clear()
-            found = self._dying[key] = last_uses(self.block, key)
+            ops, unread = [op.desc for op in self.operators], [op.info.no_need_buffer_vars for op in self.operators]
+            found = self._dying[key] = last_uses(self.block, ops, key, unread)
         return found
 
     def create_variables(self, scope: Scope) -> None:
@@ -72,10 +83,18 @@ class PreparedBlock:
 
 
 class PreparedProgram:
-    """Blocks of a program, each prepared on first use."""
+    """Blocks of a program, each prepared on first use.
 
-    def __init__(self, desc: ProgramDesc, manager: Any, place: Place) -> None:
+    block_id: the block that a run starts with. with_feed_fetch: whether its feed and fetch ops run.
+    """
+
+    def __init__(
+        self, desc: ProgramDesc, manager: Any, place: Place, block_id: int = 0, with_feed_fetch: bool = True
+    ) -> None:
         self.desc, self.manager, self.place = desc, manager, place
+        self.block_id, self._with_feed_fetch = block_id, with_feed_fetch
+        if not 0 <= block_id < len(desc.blocks):
+            raise InvalidArgumentError(f"block {block_id}: the program has blocks 0 to {len(desc.blocks) - 1}")
         self._packs_revision = manager.revision
         self._blocks: dict[int, PreparedBlock] = {}
         check_nesting(desc)
@@ -102,8 +121,15 @@ class PreparedProgram:
     def block(self, index: int) -> PreparedBlock:
         found = self._blocks.get(index)
         if found is None:
-            found = self._blocks[index] = PreparedBlock(self.desc.blocks[index], self.manager, self.place)
+            with_feed_fetch = self._with_feed_fetch or index != self.block_id
+            found = PreparedBlock(self.desc.blocks[index], self.manager, self.place, with_feed_fetch)
+            self._blocks[index] = found
         return found
+
+    @property
+    def main(self) -> PreparedBlock:
+        """The block that a run starts with."""
+        return self.block(self.block_id)
 
 
 class _Snapshot:
@@ -137,15 +163,17 @@ class PreparedCache:
 
     def __init__(self, size: int = 32) -> None:
         self._size = size
-        self._entries: OrderedDict[tuple[int, Place], tuple[_Snapshot, PreparedProgram]] = OrderedDict()
+        self._entries: OrderedDict[Any, tuple[_Snapshot, PreparedProgram]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, desc: ProgramDesc, manager: Any, place: Place) -> PreparedProgram:
+    def get(
+        self, desc: ProgramDesc, manager: Any, place: Place, block_id: int = 0, with_feed_fetch: bool = True
+    ) -> PreparedProgram:
         with self._lock:
-            key = (id(desc), place)
+            key = (id(desc), place, block_id, with_feed_fetch)
             found = self._entries.get(key)
             if found is None or not found[1].is_current(manager) or not found[0].matches(desc):
-                found = self._entries[key] = (_Snapshot(desc), PreparedProgram(desc, manager, place))
+                found = self._entries[key] = (_Snapshot(desc), PreparedProgram(desc, manager, place, block_id, with_feed_fetch))
             self._entries.move_to_end(key)
             if len(self._entries) > self._size:
                 self._entries.popitem(last=False)

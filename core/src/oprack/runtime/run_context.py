@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from oprack.device import DeviceContext, DeviceContextPool
 from oprack.runtime.limits import NO_LIMITS, Limits
 from oprack.runtime.random import RandomState
-from oprack.tensor import Place, Scope
+from oprack.tensor import LoDTensor, Place, Scope, ShapeOnly, Variable
 
 if TYPE_CHECKING:
+    from oprack.runtime.liveness import Dying
     from oprack.runtime.operator import OperatorBase
     from oprack.runtime.plan.record import OpRecord
     from oprack.runtime.prepared import PreparedBlock, PreparedProgram
@@ -72,9 +73,9 @@ class RunContext:
     def run_steps(self, block: PreparedBlock, scope: Scope, keep: Sequence[str] | None) -> None:
         """Run a block in `scope`, which has its variables. keep: local ones that are read afterwards; None = all.
 
-        Raises LoopLimitError when it is not the program's first block, and such blocks have run too often.
+        Raises LoopLimitError when it is not the block that the run starts with, and such blocks have run too often.
         """
-        if block.block.idx:
+        if block.block.idx != self.program.block_id:
             self.rounds += 1
             self.limits.check_rounds(self.rounds, block.block.idx)
         if self.planned:
@@ -83,11 +84,11 @@ class RunContext:
             self.run_operators(block.operators, scope, None if keep is None else block.dying(keep))
 
     def run_operators(
-        self, operators: Sequence[OperatorBase], scope: Scope, dying: Sequence[Sequence[str]] | None = None
+        self, operators: Sequence[OperatorBase], scope: Scope, dying: Sequence[Dying] | None = None
     ) -> None:
         """Run operators in order; observers see each one before and after.
 
-        dying: per operator, local variables whose values are dropped after it (liveness.last_uses).
+        dying: per operator, what is dropped after it (liveness.last_uses).
         """
         for i, op in enumerate(operators):
             for o in self.observers:
@@ -96,7 +97,17 @@ class RunContext:
             for o in self.observers:
                 o.after_op(op, scope)
             if dying is not None:
-                for name in dying[i]:
+                for name in dying[i].values:
                     var = scope.find_local_var(name)
                     if var is not None:
                         var.value = None
+                for name in dying[i].buffers:
+                    _free_buffer(scope.find_local_var(name))
+
+
+def _free_buffer(var: Variable | None) -> None:
+    """Let go of a tensor's memory, and keep its shape."""
+    value = var.value if var is not None else None
+    if var is not None and isinstance(value, LoDTensor):
+        array = ShapeOnly(value.array)
+        var.value = LoDTensor(array, value.lod, place=value.place, layout=value.layout, check=False)

@@ -6,6 +6,7 @@ from oprack.tensor.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
 from oprack.tensor.plain import plain_array
 from oprack.tensor.scope import Scope, Variable
 from oprack.tensor.selected_rows import SelectedRows, merge_rows
+from oprack.tensor.shape_only import ShapeOnly
 from oprack.tensor.values import plain_value
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Place",
     "Scope",
     "SelectedRows",
+    "ShapeOnly",
     "Variable",
     "check_lod",
     "lod_from_lengths",

@@ -15,7 +15,7 @@ from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.kernel_code import KernelCode, Value, kernels_by_size
 from oprack.runtime.plan.record import OpRecord
 from oprack.runtime.plan.shape_check import ShapeCheck
-from oprack.tensor import LoDTensor, SelectedRows
+from oprack.tensor import LoDTensor, SelectedRows, ShapeOnly
 from oprack.types import EMPTY_VAR
 
 # Bytes up to which a result gets a new array even where an input's memory is free.
@@ -26,7 +26,8 @@ _SMALL = 1 << 16
 class Local(Value):
     """A local variable of the generated function, one for each time that a variable is written.
 
-    buffer: number of the memory; views of each other share it. used: last record that reads it. held: somebody else
+    buffer: number of the memory; views of each other share it. used: last record that reads it; shaped: last one that
+    needs no more than its shape. held: somebody else
     holds the value, too, for longer. flag: parameter that says whether the caller's memory may be overwritten, "" when
     nobody asks. known: its shape follows from those of the segment's inputs.
     """
@@ -35,6 +36,7 @@ class Local(Value):
     external: bool = False
     held: bool = False
     used: int = -1
+    shaped: int = -1
     flag: str = ""
     known: bool = False
 
@@ -96,7 +98,8 @@ class Generator:
         self._inputs: list[tuple[str, Local]] = []
         self._buffers: list[list[Local]] = []
         self._count = 0
-        self._names: dict[str, Any] = {"LoDTensor": LoDTensor, "KernelContext": KernelContext, "xp": xp}
+        self._names: dict[str, Any] = {"LoDTensor": LoDTensor, "KernelContext": KernelContext}
+        self._names |= {"ShapeOnly": ShapeOnly, "xp": xp}
         self._functions: dict[int, str] = {}
 
     def generate(self) -> Generated:
@@ -163,8 +166,12 @@ class Generator:
                 None if v is None or n == EMPTY_VAR else self._read(n, v)
                 for n, v in zip(op.inputs[slot], values, strict=True)
             ]
-        for local in _present(ins):
-            local.used = i
+        for slot, locals_ in ins.items():
+            for local in locals_:
+                if local is not None and local.tensor and slot in op.info.no_need_buffer_vars:
+                    local.shaped = i
+                elif local is not None:
+                    local.used = i
         check = ShapeCheck(record)
         follows = all(local.known for local in _present(ins))
         viewed = None
@@ -185,8 +192,12 @@ class Generator:
 
     # Writing ----------------------------------------------------------------------------------------------------------
     def _drop(self, i: int, step: _Step) -> list[str]:
-        dead = [x.name for x in (*_present(step.ins), *_present(step.outs)) if x.used == i and not x.held]
-        return [f"del {', '.join(dict.fromkeys(dead))}"] if dead else []
+        """Statements that let go of what the op is the last to need, the buffers of values whose shapes are read later."""
+        mine = {x.name: x for x in (*_present(step.ins), *_present(step.outs)) if not x.held}.values()
+        dead = [x.name for x in mine if max(x.used, x.shaped) == i]
+        hollow = [x.name for x in mine if x.used == i < x.shaped]
+        texts = [f"{name} = ShapeOnly({name})" for name in hollow]
+        return [*texts, f"del {', '.join(dead)}"] if dead else texts
 
     def _check(self, i: int, step: _Step) -> list[str]:
         """The statement that asks the op's shape rule, where the shapes are new to it or its answer may differ.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +11,9 @@ from typing import Any
 
 from oprack.kernel import Candidate, KernelCall
 from oprack.op.proto import slot_name
+from oprack.runtime.describe import no_buffer_text
 from oprack.runtime.plan.record import OpRecord
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, ShapeOnly
 
 
 @dataclass
@@ -87,7 +90,7 @@ class KernelCode:
     def _one(self, kernel: Candidate, buffer: str) -> str:
         """The call of one kernel, or of what it prepared for the op."""
         signature, attrs = kernel.signature, self.record.op.attrs
-        args = [self._argument(*given) for given in signature.inputs]
+        args = [self._argument(*given, kernel) for given in signature.inputs]
         prepared = self._prepared(kernel)
         if prepared is None:
             function, injected = kernel.spec.function, frozenset(signature.injected)
@@ -112,16 +115,23 @@ class KernelCode:
         dtypes = {slot: tuple(v.dtype if v else None for v in values) for slot, values in self.ins.items()}
         return kernel.spec.prepare(KernelCall(op.type, op.attrs, dtypes, self.xp))
 
-    def _argument(self, slot: str, many: bool, container: str) -> str:
+    def _argument(self, slot: str, many: bool, container: str, kernel: Candidate) -> str:
         texts = []
         for value in self.ins.get(slot, ()):
             if value is None:
                 texts.append("None")
             else:
+                if value.tensor and slot in self.record.op.info.no_need_buffer_vars:
+                    value = dataclasses.replace(value, name=f"{self._shape_only(slot, kernel)}({value.name})")
                 texts.append(self.lod_tensor(value) if value.tensor and container else value.name)
         if many:
             return f"[{', '.join(texts)}]"
         return texts[0] if texts else "None"
+
+    def _shape_only(self, slot: str, kernel: Candidate) -> str:
+        """What makes of an array its shape and dtype, with an error that names the kernel."""
+        where = no_buffer_text(self.record.op.type, slot, kernel)
+        return self.named("shape_only", functools.partial(ShapeOnly, where=where))
 
     def _constant(self, hint: str, value: Any) -> str:
         if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and abs(value) < 1e300):

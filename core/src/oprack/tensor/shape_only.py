@@ -1,0 +1,92 @@
+"""ShapeOnly: what a kernel gets of an input whose buffer its op does not need."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+import numpy as np
+
+from oprack.errors import NoBufferError
+
+_READS = (
+    "__array__ __array_ufunc__ __array_function__ __getitem__ __setitem__ __iter__ __contains__ __bool__ __int__ "
+    "__float__ __complex__ __index__ __neg__ __pos__ __abs__ __invert__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__"
+).split()
+_ELEMENT = np.empty((), np.bool_)
+_BINARY = "add sub mul truediv floordiv mod divmod pow matmul lshift rshift and or xor".split()
+
+
+class ShapeOnly:
+    """Shape and dtype of an array whose memory may be gone; whoever reads more gets a NoBufferError.
+
+    where: names op, slot and kernel for the error.
+    """
+
+    __slots__ = ("dtype", "shape", "where")
+    __hash__ = object.__hash__
+
+    def __init__(self, like: Any, where: str = "") -> None:
+        self.shape: tuple[int, ...] = tuple(like.shape)
+        self.dtype: np.dtype = like.dtype
+        self.where = where
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the array has or had."""
+        return self.size * self.itemsize
+
+    def reshape(self, *shape: Any) -> ShapeOnly:
+        """The same in another shape, as ndarray.reshape; kernels ask for it to compare shapes."""
+        return self._like(np.broadcast_to(_ELEMENT, self.shape).reshape(*shape))
+
+    def transpose(self, *axes: Any) -> ShapeOnly:
+        """The same with its dims in another order, as ndarray.transpose."""
+        return self._like(np.broadcast_to(_ELEMENT, self.shape).transpose(*axes))
+
+    def _like(self, array: np.ndarray) -> ShapeOnly:
+        found = ShapeOnly(array, self.where)
+        found.dtype = self.dtype
+        return found
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a tensor without dims")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"ShapeOnly({self.dtype}{list(self.shape)})"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        self._refuse(f"its attribute {name!r}")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise NoBufferError(
+            f"{self.where or 'somebody'} reads {what}, but of this input only shape and dtype are there: the op lists "
+            "the slot in no_need_buffer_vars, so that its memory may be freed. Take the slot off that list, or read no "
+            "more than shape, ndim, size and dtype, which reshape and transpose keep"
+        )
+
+
+def _refused(name: str) -> Any:
+    def method(self: ShapeOnly, *_: Any, **__: Any) -> NoReturn:
+        self._refuse(f"its values ({name})")
+
+    return method
+
+
+for _name in (*_READS, *(f"__{i}{n}__" for n in _BINARY for i in ("", "r", "i"))):
+    setattr(ShapeOnly, _name, _refused(_name))
