@@ -67,6 +67,10 @@ class InferShapeContext(InferContext):
 
     is_runtime: bool = False
 
+    def is_initialized(self, slot: str, i: int = 0) -> bool:
+        """Whether input i of a slot holds a value; at build time, whether there is one."""
+        return i < self.input_count(slot)
+
     @abstractmethod
     def dim(self, slot: str, i: int = 0) -> Dims:
         """Shape of input i of a slot (of SelectedRows: of the dense matrix)."""

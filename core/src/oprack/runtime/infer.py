@@ -93,6 +93,10 @@ class RuntimeInferShapeContext(InferShapeContext):
             )
         return values[i]
 
+    def is_initialized(self, slot: str, i: int = 0) -> bool:
+        values = self._values.get(slot, ())
+        return i < len(values) and values[i] is not None
+
     def kind(self, slot: str, i: int = 0) -> VarType:
         return kind_of(self._value(slot, i))
 

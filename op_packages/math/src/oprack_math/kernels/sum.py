@@ -57,8 +57,9 @@ def sum_rows(X: list[SelectedRows], *, xp):
 def sum_arrays(X: list[LoDTensorArray], *, xp):
     """Arrays added element by element; where one has no element, the others count."""
     result = LoDTensorArray()
-    for i in range(max(map(len, X))):
-        tensors = [a[i] for a in X if i < len(a) and a[i] is not None]
+    given = [a for a in X if a is not None]
+    for i in range(max(map(len, given))):
+        tensors = [a[i] for a in given if i < len(a) and a[i] is not None]
         if tensors:
             total = _added([t.array for t in tensors], xp)
             result.append(

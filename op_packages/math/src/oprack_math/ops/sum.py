@@ -23,7 +23,7 @@ class Sum(OpDef, type="sum"):
     r"""$$Out = \sum_i X_i$$
 
     Dense tensors, SelectedRows (rows that are listed twice are added; a dense input makes the result dense), or arrays
-    of tensors, which are added element by element.
+    of tensors, which are added element by element. Inputs that hold no value are left out.
     """
 
     X = Input("Tensors of one shape, SelectedRows, or arrays of tensors.", duplicable=True)
@@ -33,10 +33,12 @@ class Sum(OpDef, type="sum"):
     inplace = {"X": "Out"}
 
     def infer_shape(ctx):
-        if ctx.kind("X") == VarType.LOD_TENSOR_ARRAY:
+        given = [i for i in range(ctx.input_count("X")) if ctx.is_initialized("X", i)]
+        ctx.require(bool(given), "none of X holds a value; expected one at least")
+        if ctx.kind("X", given[0]) == VarType.LOD_TENSOR_ARRAY:
             return
-        ctx.set_dim("Out", _merged(ctx, ctx.dims("X")))
-        ctx.share_lod("X", "Out")
+        ctx.set_dim("Out", _merged(ctx, [ctx.dim("X", i) for i in given]))
+        ctx.share_lod("X", "Out", given[0])
 
     def infer_var_type(ctx):
         kinds = [ctx.kind("X", i) for i in range(ctx.input_count("X"))]
