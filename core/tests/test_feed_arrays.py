@@ -129,7 +129,8 @@ def test_odd_arrays_give_the_numbers_of_plain_ones(odd: str, program: Program, p
             assert np.array_equal(go(value), 2 * X), name
             assert np.array_equal(np.asarray(value), X), f"{name}: the caller's array is left alone"
     for array in SEEN:
-        assert type(array) is np.ndarray and array.dtype.isnative and array.flags.c_contiguous
+        assert type(array) is np.ndarray and array.dtype.isnative and array.flags.aligned
+        assert array.flags.c_contiguous or array.flags.f_contiguous
 
 
 def test_shared_memory_is_read_when_the_predictor_runs(predictor: Predictor) -> None:
@@ -169,6 +170,14 @@ def test_arrays_without_numbers_that_kernels_know_are_refused(
 def test_masked_arrays_are_refused_outside_of_feeds_too(entrance: str, program: Program, predictor: Predictor) -> None:
     with pytest.raises(InvalidArgumentError, match="a masked array, 1 of whose 12 elements have no value"):
         entrances(program, predictor)[entrance](np.ma.array(X, mask=X > 11))
+
+
+def test_dims_in_another_order_stay_where_their_elements_are() -> None:
+    image = np.ones((2, 5, 6, 3), np.float32).transpose(0, 3, 1, 2)
+    assert plain_array(image) is image and plain_array(X.T).base is X
+    for odd in (image[:, :2], image[..., ::-1], np.broadcast_to(X[0], (3, 4)), np.zeros((0, 5), ">i4")):
+        plain = plain_array(odd)
+        assert plain is not odd and plain.flags.c_contiguous and np.array_equal(plain, odd)
 
 
 def test_a_scalar_keeps_its_rank() -> None:

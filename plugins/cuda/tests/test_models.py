@@ -13,6 +13,7 @@ import numpy as np
 import oprack
 import oprack_cuda
 import pytest
+from oprack.device import DeviceContextPool
 from oprack.inference import Config, create_predictor
 from oprack.io import load_checkpoint, load_inference_model, save_checkpoint
 from oprack.packs.manager import default_manager
@@ -99,9 +100,7 @@ def test_predictors_copy_inputs_and_outputs_once_and_wait_for_nothing_else(
     name: str, monkeypatch: pytest.MonkeyPatch, emulated: None
 ) -> None:
     """Passes, parameters at the device, and clones included."""
-    monkeypatch.setattr(
-        default_manager(), "place_factory", lambda kind: StrictDeviceContext if kind == "cuda" else None
-    )
+    monkeypatch.setattr(default_manager(), "device_contexts", DeviceContextPool({"cuda": StrictDeviceContext}.get))
     config = Config(str(MODELS / f"{name}.pdmodel"), str(MODELS / f"{name}.pdiparams"))
     config.enable_use_gpu(100, 0)
     predictor, arrays = create_predictor(config), np.load(MODELS / f"{name}.npz")
@@ -135,7 +134,7 @@ def test_ocr_models_are_recorded_as_one_graph(
     made: list[RecordedPlan] = []
     init = RecordedPlan.__init__
     monkeypatch.setattr(RecordedPlan, "__init__", lambda self, *a: (init(self, *a), made.append(self))[0])
-    monkeypatch.setattr(default_manager(), "place_factory", {"cuda": StrictDeviceContext}.get)
+    monkeypatch.setattr(default_manager(), "device_contexts", DeviceContextPool({"cuda": StrictDeviceContext}.get))
     prefix = Path(found.submodule_search_locations[0]) / "models" / folder / "inference"
     config = Config(f"{prefix}.pdmodel", f"{prefix}.pdiparams")
     host = create_predictor(config)

@@ -42,8 +42,7 @@ class Slot:
                 f"input {self.name!r} was not filled; call "
                 f"predictor.get_input_handle({self.name!r}).copy_from_cpu(array)"
             )
-        tensor = LoDTensor(fed_array(self.name, self.array), self.lod, check=False)
-        value: LoDTensor = as_fed_value(self.name, tensor, self.var)
+        value: LoDTensor = as_fed_value(self.name, LoDTensor(self.array, self.lod, check=False), self.var)
         return value
 
 
@@ -108,7 +107,8 @@ class Tensor:
                 "numpy.asarray(value, dtype)"
             )
         # memory that is shared is converted when it is read, by each run, so that a run sees what it holds by then
-        slot.fill(np.array(fed_array(slot.name, data), copy=True) if copy else data)
+        plain = fed_array(slot.name, data)
+        slot.fill(np.array(plain, copy=True) if copy else data)
         slot.lod = lod
 
     def set_lod(self, lod: Sequence[Sequence[int]]) -> None:

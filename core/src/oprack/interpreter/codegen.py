@@ -19,7 +19,7 @@ from oprack.interpreter.tensor import Tensor, share_memory
 from oprack.interpreter.trace import Trace
 from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.kernel_code import KernelCode, Value
-from oprack.tensor import LoDTensor, LoDTensorArray
+from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly
 
 # Infinities and NaN are values like others, here as in programs; `check_finite` finds the op that makes them. To set
 # NumPy's error state for every call would take longer than many a call.
@@ -67,6 +67,7 @@ class Generator:
             "ndarray": np.ndarray,
             "LoDTensor": LoDTensor,
             "KernelContext": KernelContext,
+            "ShapeOnly": ShapeOnly,
             "bare": bare,
             "buffer_of": buffer_of,
             "share_memory": share_memory,

@@ -163,8 +163,7 @@ class GradPlan:
         shape, lod = entry
         found = self._hollows.get((k, shape)) if not lod else None
         if found is None:
-            where = f"the gradient of op {self.name}"
-            value = ShapeOnly(SimpleNamespace(shape=shape, dtype=like.dtype), where)
+            value = ShapeOnly(SimpleNamespace(shape=shape, dtype=like.dtype), f"the gradient of op {self.name}")
             found = new_tensor(value, kind(LoDTensor, like.dtype, like.place, like.lod_level), lod)
             if not lod:
                 if len(self._hollows) >= _SHAPES:

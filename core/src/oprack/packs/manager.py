@@ -332,7 +332,7 @@ class PackManager:
         """The pool that all who run ops of these packs share, so that a place has one DeviceContext."""
         from oprack.device import DeviceContextPool  # which imports an array library
 
-        return DeviceContextPool(self.place_factory)
+        return DeviceContextPool(lambda kind: self.place_factory(kind))
 
     def libraries(self) -> dict[str, Any]:
         """Kernel libraries by name, imported now; in place of one that can't be imported, the error."""

@@ -10,14 +10,15 @@ from oprack.errors import InvalidArgumentError
 
 
 def plain_array(array: Any) -> Any:
-    """A NumPy array, or scalar, as kernels take it: of class ndarray, in native byte order and C order.
+    """A NumPy array, or scalar, as kernels take it: of class ndarray, in native byte order, its elements side by side.
 
-    One that is so already is returned itself, as are arrays of other libraries.
+    One that is so already is returned itself, with its dims in any order (channels last, say), as are arrays of other
+    libraries.
     Raises InvalidArgumentError for an array with masked elements, which have no values.
     """
-    if type(array) is np.ndarray and array.flags.c_contiguous and array.dtype.isnative:
-        return array
     if not isinstance(array, np.ndarray | np.generic):
+        return array
+    if type(array) is np.ndarray and array.dtype.isnative and _is_dense(array):
         return array
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise InvalidArgumentError(
@@ -25,4 +26,18 @@ def plain_array(array: Any) -> Any:
             "expected a value for each: pass array.filled(value)"
         )
     dtype = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
-    return np.asarray(array, dtype, order="C")
+    plain = np.asarray(array, dtype)
+    return plain if _is_dense(plain) else plain.copy(order="C")
+
+
+def _is_dense(array: np.ndarray) -> bool:
+    """Whether the elements lie side by side, and aligned, in some order of the dims."""
+    flags = array.flags
+    if flags.c_contiguous or not flags.aligned:
+        return flags.aligned
+    expected = array.itemsize
+    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
+        if size > 1 and stride != expected:
+            return False
+        expected *= size
+    return True

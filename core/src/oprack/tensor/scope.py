@@ -20,7 +20,7 @@ class Variable:
         """Hold `value`; arrays are wrapped into a LoDTensor.
 
         The memory stays the caller's: an op in place makes memory of its own first. Arrays in another byte order, or
-        not in C order, are converted. Raises InvalidArgumentError for a masked array.
+        with gaps between their elements, are converted. Raises InvalidArgumentError for a masked array.
         """
         from oprack.tensor.lod_tensor import LoDTensor
         from oprack.tensor.values import plain_value

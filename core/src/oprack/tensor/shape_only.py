@@ -27,7 +27,7 @@ class ShapeOnly:
     __hash__ = object.__hash__
 
     def __init__(self, like: Any, where: str = "") -> None:
-        self.shape: tuple[int, ...] = tuple(like.shape)
+        self.shape: tuple[int, ...] = like.shape
         self.dtype: np.dtype = like.dtype
         self.where = where
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +10,8 @@ from typing import Any
 
 from oprack.kernel import Candidate, KernelCall
 from oprack.op.proto import slot_name
-from oprack.runtime.describe import no_buffer_text
 from oprack.runtime.plan.record import OpRecord
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, ShapeOnly
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 
 
 @dataclass
@@ -33,7 +31,7 @@ class Value:
 class KernelCode:
     """Writes the call of a recorded op's kernel, and what the result is assigned to.
 
-    ins, outs: the values by slot, None for an absent one. named: (hint, object) -> what the code calls the object.
+    The code refers to ShapeOnly by its name. ins, outs: the values by slot, None for an absent one. named: (hint, object) -> what the code calls the object.
     Subclasses say how a LoDTensor and a KernelContext are made, and how an output becomes an array and gets its LoD.
     """
 
@@ -90,7 +88,7 @@ class KernelCode:
     def _one(self, kernel: Candidate, buffer: str) -> str:
         """The call of one kernel, or of what it prepared for the op."""
         signature, attrs = kernel.signature, self.record.op.attrs
-        args = [self._argument(*given, kernel) for given in signature.inputs]
+        args = [self._argument(*given) for given in signature.inputs]
         prepared = self._prepared(kernel)
         if prepared is None:
             function, injected = kernel.spec.function, frozenset(signature.injected)
@@ -115,23 +113,20 @@ class KernelCode:
         dtypes = {slot: tuple(v.dtype if v else None for v in values) for slot, values in self.ins.items()}
         return kernel.spec.prepare(KernelCall(op.type, op.attrs, dtypes, self.xp))
 
-    def _argument(self, slot: str, many: bool, container: str, kernel: Candidate) -> str:
+    def _argument(self, slot: str, many: bool, container: str) -> str:
         texts = []
         for value in self.ins.get(slot, ()):
             if value is None:
                 texts.append("None")
             else:
                 if value.tensor and slot in self.record.op.info.no_need_buffer_vars:
-                    value = dataclasses.replace(value, name=f"{self._shape_only(slot, kernel)}({value.name})")
+                    # without the names of op and kernel: a call that fails is made again on the reference path
+                    x = value.name
+                    value = dataclasses.replace(value, name=f"({x} if {x}.__class__ is ShapeOnly else ShapeOnly({x}))")
                 texts.append(self.lod_tensor(value) if value.tensor and container else value.name)
         if many:
             return f"[{', '.join(texts)}]"
         return texts[0] if texts else "None"
-
-    def _shape_only(self, slot: str, kernel: Candidate) -> str:
-        """What makes of an array its shape and dtype, with an error that names the kernel."""
-        where = no_buffer_text(self.record.op.type, slot, kernel)
-        return self.named("shape_only", functools.partial(ShapeOnly, where=where))
 
     def _constant(self, hint: str, value: Any) -> str:
         if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and abs(value) < 1e300):
