@@ -113,7 +113,11 @@ def entrances(program: Program, predictor: Predictor) -> dict[str, Callable[[Any
     }
     for prepared in (False, True):
         exe = Executor(prepared=prepared)
-        forms: dict[str, Callable[[Any], Any]] = {"array": lambda v: v, "LoDTensor": LoDTensor, "pair": lambda v: (v, [])}
+        forms: dict[str, Callable[[Any], Any]] = {
+            "array": lambda v: v,
+            "LoDTensor": LoDTensor,
+            "pair": lambda v: (v, []),
+        }
         for name, form in forms.items():
             found[f"Executor({prepared}), {name}"] = lambda v, exe=exe, form=form: exe.run(
                 program, {"x": form(v)}, ["y"], Scope()

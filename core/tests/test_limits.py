@@ -182,7 +182,7 @@ def test_limits_are_numbers(bad: Any) -> None:
         lambda: Config().set_memory_limit(bad),
         lambda: Config().set_loop_limit(bad),
     ):
-        with pytest.raises(InvalidArgumentError, match="limit is .*; expected a number of at least 0, or None"):
+        with pytest.raises(InvalidArgumentError, match=r"limit is .*; expected a number of at least 0, or None"):
             call()
 
 

@@ -142,16 +142,14 @@ READS: dict[str, Callable[[Any, Any], Any]] = {
     "a method": lambda x, g: x.sum(),
     "a comparison": lambda x, g: x == g,
     "an iteration": lambda x, g: [row for row in x],
-    "a truth value": lambda x, g: g if x else g,
+    "a truth value": lambda x, g: g if x else 2 * g,
     "an assignment": lambda x, g: x.__setitem__(0, 1),
     "a write": lambda x, g: np.copyto(x, g),
 }
 
 
 @pytest.mark.parametrize("how", list(READS))
-def test_a_kernel_that_reads_the_memory_is_told_on_every_path(
-    rack: PackManager, program: Program, how: str
-) -> None:
+def test_a_kernel_that_reads_the_memory_is_told_on_every_path(rack: PackManager, program: Program, how: str) -> None:
     honest = [True]
 
     @kernel("head_grad")

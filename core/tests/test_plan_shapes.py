@@ -126,7 +126,9 @@ def refused(program: Program, feeds: dict[str, Any], fetch: str, exe: Executor) 
 @pytest.mark.parametrize("hidden", [False, True])
 def test_the_first_dim_of_one_input_is_compared_with_another_dim_of_another(build: Build, hidden: bool) -> None:
     head = [("double", {"X": "b"}, {"Out": "bias"})] if hidden else []
-    program = build({"x": X, "b": X[0]}, [*head, ("shift", {"X": "x", "Bias": "bias" if hidden else "b"}, {"Out": "y"})])
+    program = build(
+        {"x": X, "b": X[0]}, [*head, ("shift", {"X": "x", "Bias": "bias" if hidden else "b"}, {"Out": "y"})]
+    )
     exe = Executor()
     exe.run(program, {"x": X, "b": X[0]}, ["y"], Scope())
     for n in (1, 3, 1, 4):
@@ -149,7 +151,9 @@ def test_a_combination_of_shapes_is_asked_about_once(build: Build) -> None:
 
 
 def test_what_follows_a_shape_that_only_the_kernel_knows_is_asked_on_every_run(build: Build) -> None:
-    program = build({"x": X[:, 0]}, [("positive", {"X": "x"}, {"Out": "p"}), ("cut", {"X": "p"}, {"Out": "y"}, {"n": 2})])
+    program = build(
+        {"x": X[:, 0]}, [("positive", {"X": "x"}, {"Out": "p"}), ("cut", {"X": "p"}, {"Out": "y"}, {"n": 2})]
+    )
     exe = Executor()
     for above in (5, 4, 5, 4):
         x = np.where(np.arange(6) < above, 1, -1).astype(np.float32)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import oprack
@@ -28,7 +27,7 @@ X = np.array([[1.0, -2.0], [3.0, 4.0]], np.float32)
 W = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
 
 
-# create_op --------------------------------------------------------------------------------------------------------------
+# create_op ------------------------------------------------------------------------------------------------------------
 def test_an_op_runs_on_a_scope_at_a_place(rack: PackManager) -> None:
     scope = Scope()
     op = oprack.create_op("double", inputs={"X": ["x"]}, outputs={"Out": ["y"]}, attrs={"factor": 3.0})
@@ -81,7 +80,7 @@ def test_what_is_wrong_with_values_is_said_when_it_runs(rack: PackManager) -> No
         op.run(scope, CUDAPlace(0))
 
 
-# prepare ----------------------------------------------------------------------------------------------------------------
+# prepare --------------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def loaded(build: Build, tmp_path: Path) -> tuple[Program, Scope]:
     """rows = w[ids], twice = 2 rows; loaded with feed and fetch ops, and w in a scope."""
@@ -95,7 +94,9 @@ def loaded(build: Build, tmp_path: Path) -> tuple[Program, Scope]:
     scope.var("w").set(W)
     save_inference_model(tmp_path / "m", program, ["ids"], ["twice"], scope)
     found = Scope()
-    return load_inference_model(tmp_path, found, model_filename="m.pdmodel", params_filename="m.pdiparams").program, found
+    return load_inference_model(
+        tmp_path, found, model_filename="m.pdmodel", params_filename="m.pdiparams"
+    ).program, found
 
 
 @pytest.mark.parametrize("prepared", [False, True])
@@ -137,7 +138,7 @@ def test_another_block_than_the_first_can_be_prepared(build: Build) -> None:
         exe.prepare(program, block_id=2)
 
 
-# Contexts ---------------------------------------------------------------------------------------------------------------
+# Contexts -------------------------------------------------------------------------------------------------------------
 def test_all_who_use_the_same_packs_share_the_context_of_a_place(rack: PackManager) -> None:
     first, second = Executor(), NaiveExecutor()
     context = first.pool.get(CPUPlace())

@@ -17,6 +17,7 @@ import pytest
 from oprack.desc import OpDesc
 from oprack.device import DeviceContextPool, constant, set_constant_store
 from oprack.errors import InvalidArgumentError
+from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
 from oprack_cuda import graphs
 from oprack_cuda.constants import ConstantStore
@@ -134,6 +135,8 @@ class Runtime:
 def cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
     runtime = Runtime()
     monkeypatch.setattr(contexts.CUDA, "require", lambda what: runtime)
+    manager = default_manager()
+    monkeypatch.setattr(manager, "device_contexts", DeviceContextPool(manager.place_factory))
     contexts._constants.cache_clear()
     EVENTS.clear()
     yield runtime

@@ -228,7 +228,7 @@ class Config(NoEffectSettings):
         """How many shapes a library's primitives are kept for."""
         self._mkldnn_cache_capacity = int(capacity)
 
-    # Limits, which Paddle has not --------------------------------------------------------------------------------------
+    # Limits, which Paddle has not -------------------------------------------------------------------------------------
     def set_memory_limit(self, limit: int | None) -> None:
         """Bytes that the outputs of one op may take; None: as OPRACK_MEMORY_LIMIT says, else no limit.
 
@@ -242,9 +242,9 @@ class Config(NoEffectSettings):
         return self._memory_limit
 
     def set_loop_limit(self, limit: int | None) -> None:
-        """How often the blocks of loops and branches may run in one run; None: as OPRACK_LOOP_LIMIT says, else no limit.
+        """How often the blocks of loops and branches may run in one run; None: as OPRACK_LOOP_LIMIT says, else no end.
 
-        One round more raises LoopLimitError. Raises InvalidArgumentError for something else than a number of at least 0.
+        One round more raises LoopLimitError. Raises InvalidArgumentError for something else than a number from 0.
         """
         Limits.of(rounds=limit)
         self._loop_limit = limit

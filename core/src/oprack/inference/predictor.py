@@ -117,8 +117,12 @@ class Predictor:
     def _make_executor(self) -> NaiveExecutor:
         place: Place = CUDAPlace(self._config.gpu_device_id()) if self._config.use_gpu() else CPUPlace()
         excluded = () if self._config.mkldnn_enabled() else ("onednn",)
-        limits = {"memory_limit": self._config.memory_limit(), "loop_limit": self._config.loop_limit()}
-        executor = NaiveExecutor(place, excluded_libraries=excluded, **limits)
+        executor = NaiveExecutor(
+            place,
+            excluded_libraries=excluded,
+            memory_limit=self._config.memory_limit(),
+            loop_limit=self._config.loop_limit(),
+        )
         executor.pool.get(place)  # a place that no plugin serves is told now, not by the first run
         return executor
 
@@ -233,8 +237,8 @@ class Predictor:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise UnimplementedError(
-            "a Predictor can't be pickled or deep-copied: it holds locks and prepared programs. Pickle its Config, which "
-            "create_predictor takes in another process; take predictor.clone() for another thread"
+            "a Predictor can't be pickled or deep-copied: it holds locks and prepared programs. Pickle its Config, "
+            "which create_predictor takes in another process; take predictor.clone() for another thread"
         )
 
     def clear_intermediate_tensor(self) -> None:

@@ -71,7 +71,8 @@ class Tensor:
             dims = (shape,) if isinstance(shape, int) else tuple(shape)
         except TypeError:
             raise InvalidArgumentError(
-                f"input {slot.name!r}: reshape({shape!r}): expected a list of sizes, such as [1, 3, 224, 224], or one size"
+                f"input {slot.name!r}: reshape({shape!r}): expected a list of sizes, such as [1, 3, 224, 224], or "
+                "one size"
             ) from None
         if not all(isinstance(d, int | np.integer) and d >= 0 for d in dims):
             raise InvalidArgumentError(f"input {slot.name!r}: reshape({shape!r}): expected sizes of at least 0")

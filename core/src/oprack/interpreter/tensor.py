@@ -255,7 +255,7 @@ class Tensor(Conversions):
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled, and deep-copied: value, LoD, name and whether gradients are wanted, but no gradient and no record."""
+        """What is pickled and deep-copied: value, LoD, name and requires_grad, but no gradient and no record."""
         if not self.is_leaf:
             raise PreconditionNotMetError(f"{self.describe()} is the result of a recorded call; copy its detach()")
         own = {k: v for k, v in self.__dict__.items() if k not in ("_grad", "_memory", "_lod")}

@@ -78,8 +78,8 @@ class NaiveExecutor:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise UnimplementedError(
-            f"{type(self).__name__} can't be pickled or deep-copied: it holds locks and prepared programs. Make one where "
-            "it is needed, or take executor.clone() for another thread; programs and scopes can be pickled"
+            f"{type(self).__name__} can't be pickled or deep-copied: it holds locks and prepared programs. Make "
+            "one where it is needed, or take executor.clone() for another thread; programs and scopes can be pickled"
         )
 
     def prepare(
@@ -149,7 +149,7 @@ class NaiveExecutor:
         read: Callable[[Scope], Result],
         observers: Sequence[Any] = (),
     ) -> Result:
-        """Run the prepared block in a scope of this run alone, a child of `outer`, and return what `read` takes from it.
+        """Run the prepared block in a scope of this run alone, a child of `outer`; return what `read` takes from it.
 
         Persistable variables live in `outer`; nothing else is left for the next run. feeds: values by variable, as
         as_fed_value returns them. keep, observers: see run_prepared.

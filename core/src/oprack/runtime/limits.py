@@ -57,9 +57,9 @@ class Limits:
         if total > self.memory:
             shapes = ", ".join(f"{slot}[{i}] {list(shape)}" for (slot, i), shape in dims.items())
             raise MemoryLimitError(
-                f"op {op.type}: its outputs {shapes} take {total} bytes; the limit is {self.memory}. If the program may "
-                "have them, allow more: Executor(memory_limit=...), Config.set_memory_limit(...), or the environment "
-                f"variable {MEMORY}"
+                f"op {op.type}: its outputs {shapes} take {total} bytes; the limit is {self.memory}. If the program "
+                "may have them, allow more: Executor(memory_limit=...), Config.set_memory_limit(...), or the "
+                f"environment variable {MEMORY}"
             )
 
     def check_rounds(self, count: int, block: int) -> None:

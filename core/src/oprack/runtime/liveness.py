@@ -56,11 +56,11 @@ class Dying:
 def last_uses(
     block: BlockDesc, ops: Sequence[OpDesc], keep: Collection[str], unread: Sequence[Collection[str]]
 ) -> list[Dying]:
-    """Per op of `ops`, which are the block's or some of them, local variables that no later op reads or writes, so that their values can be dropped.
+    """Per op, local variables that no later op reads or writes, so that their values can be dropped.
 
-    keep: variables to leave alone, for example those that are fetched. Variables that a sub-block names are kept, since
-    sub-blocks reach outer variables by name; so are persistable ones. unread: per op, input slots of which only the
-    shape is read.
+    ops: those of the block that run. keep: variables to leave alone, for example those that are fetched. unread: per
+    op, input slots of which only the shape is read. Variables that a sub-block names are kept, since sub-blocks reach
+    outer variables by name; so are persistable ones.
     """
     reachable: set[str] = set(keep)
     pending = [i for op in ops for i in op.sub_blocks()]

@@ -173,7 +173,10 @@ class PreparedCache:
             key = (id(desc), place, block_id, with_feed_fetch)
             found = self._entries.get(key)
             if found is None or not found[1].is_current(manager) or not found[0].matches(desc):
-                found = self._entries[key] = (_Snapshot(desc), PreparedProgram(desc, manager, place, block_id, with_feed_fetch))
+                found = self._entries[key] = (
+                    _Snapshot(desc),
+                    PreparedProgram(desc, manager, place, block_id, with_feed_fetch),
+                )
             self._entries.move_to_end(key)
             if len(self._entries) > self._size:
                 self._entries.popitem(last=False)

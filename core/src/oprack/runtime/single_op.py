@@ -76,9 +76,9 @@ def create_op(
 ) -> SingleOp:
     """An op by itself: `create_op("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0}).run(scope, CPUPlace())`.
 
-    inputs, outputs: slot -> names of variables, or one name. attrs: checked now, defaults filled in. manager: the packs;
-    default: all that are installed. Raises UnknownOpError, AttributeValueError, and InvalidArgumentError for a slot
-    that the op does not have and for an op that runs a block of a program.
+    inputs, outputs: slot -> names of variables, or one name. attrs: checked now, defaults filled in. manager: the
+    packs; default: all that are installed. Raises UnknownOpError, AttributeValueError, and InvalidArgumentError for a
+    slot that the op does not have and for an op that runs a block of a program.
     """
     manager = manager or default_manager()
     proto = manager.op_info(type).proto

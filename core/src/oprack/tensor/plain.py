@@ -22,7 +22,7 @@ def plain_array(array: Any) -> Any:
         return array
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise InvalidArgumentError(
-            f"got a masked array, {int(np.ma.count_masked(array))} of whose {array.size} elements have no value; "
+            f"got a masked array, {int(np.ma.getmaskarray(array).sum())} of whose {array.size} elements have no value; "
             "expected a value for each: pass array.filled(value)"
         )
     dtype = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")

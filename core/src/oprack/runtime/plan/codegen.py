@@ -192,7 +192,7 @@ class Generator:
 
     # Writing ----------------------------------------------------------------------------------------------------------
     def _drop(self, i: int, step: _Step) -> list[str]:
-        """Statements that let go of what the op is the last to need, the buffers of values whose shapes are read later."""
+        """Statements that let go of what the op needs last: values, and buffers of which only shapes are read later."""
         mine = {x.name: x for x in (*_present(step.ins), *_present(step.outs)) if not x.held}.values()
         dead = [x.name for x in mine if max(x.used, x.shaped) == i]
         hollow = [x.name for x in mine if x.used == i < x.shaped]

@@ -31,7 +31,8 @@ class Value:
 class KernelCode:
     """Writes the call of a recorded op's kernel, and what the result is assigned to.
 
-    The code refers to ShapeOnly by its name. ins, outs: the values by slot, None for an absent one. named: (hint, object) -> what the code calls the object.
+    ins, outs: the values by slot, None for an absent one. named: (hint, object) -> what the code calls the object.
+    The code refers to ShapeOnly by this name.
     Subclasses say how a LoDTensor and a KernelContext are made, and how an output becomes an array and gets its LoD.
     """
 

@@ -18,7 +18,7 @@ _UNKNOWN = (-1,)
 class ShapeCheck:
     """The shape rule of one op of a plan, called with the op's inputs as `check(run, *values)`.
 
-    known_outputs: (slot, i) of outputs whose whole shape follows from those of the inputs; of others the kernel decides.
+    known_outputs: (slot, i) of outputs whose whole shape follows from those of the inputs; others the kernel decides.
     by_shapes: whether what the rule says follows from shapes alone; otherwise it is asked on every run. seen: the
     shapes that it has accepted.
     """
@@ -27,7 +27,9 @@ class ShapeCheck:
         self._operator = record.op
         self._slots = [(slot, len(values)) for slot, values in record.given.items()]
         values = [v for vs in record.given.values() for v in vs if v is not None]
-        self.by_shapes = not record.inferred.from_values and all(isinstance(v, LoDTensor | SelectedRows) for v in values)
+        self.by_shapes = not record.inferred.from_values and all(
+            isinstance(v, LoDTensor | SelectedRows) for v in values
+        )
         dims = record.inferred.dims if self.by_shapes else {}
         self.known_outputs = frozenset(position for position, d in dims.items() if -1 not in d)
         self.needed = record.op.info.infer_shape is not None and bool(values)
