@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+import oprack
 from oprack.kernel import kernel
 from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of
 from oprack.packs.manager import PackManager
@@ -146,6 +150,22 @@ def draw(X: Any, *, ctx: Any) -> Any:
 @kernel("grow")
 def grow(X: Any, *, n: int) -> Any:
     return np.concatenate([X] * n)
+
+
+def manager_with_passes(monkeypatch: Any, **hooks: Callable[[Any], None]) -> PackManager:
+    """A manager with a pack for each hook `oprack_passes`, and the ops of this module."""
+    entry_points = []
+    for name, hook in hooks.items():
+        module = ModuleType(f"passes_of_{name}")
+        namespace: dict[str, Any] = {"hook": hook}
+        exec("def oprack_passes(register): hook(register)", namespace)
+        module.oprack_passes = oprack.hookimpl(namespace["oprack_passes"])  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        dist = SimpleNamespace(name=f"oprack-{name}", version="1.0")
+        entry_points.append(SimpleNamespace(name=name, value=module.__name__, dist=dist))
+    manager = PackManager(entry_points, environ={})
+    register(manager)
+    return manager
 
 
 def register(manager: PackManager) -> None:

@@ -16,7 +16,7 @@ from oprack.desc import ProgramDesc
 from oprack.desc.attr_value import attr_type_of
 from oprack.errors import OprackError
 from oprack.io import load_inference_model
-from oprack.ir import optimize, select_passes
+from oprack.ir import ModelWarning, optimize, select_passes
 from oprack.packs.info import BrokenPackWarning
 from oprack.runtime import Executor
 from oprack.tensor import Scope
@@ -139,7 +139,8 @@ def test_damaged_programs(model: str, seed: int) -> None:
     plain = answer(program, feed, loaded.fetch_names, scope)
     passes = select_passes(excluded_libraries=["onednn"])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BrokenPackWarning)  # a rule may stumble over what the op would refuse
+        warnings.simplefilter("error", BrokenPackWarning)  # the program is wrong, and no pack
+        warnings.simplefilter("ignore", ModelWarning)
         try:
             done = optimize(program, scope, keep=loaded.fetch_names, passes=passes)
         except OprackError:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import ir_ops
 import numpy as np
-import oprack
 import pytest
 from oprack.errors import GraphError, InvalidArgumentError, NotFoundError
 from oprack.inference import Config, create_predictor
@@ -35,17 +32,7 @@ def packs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., PackManager
     used = []
 
     def make(**hooks: Callable[[Any], None]) -> PackManager:
-        entry_points = []
-        for name, hook in hooks.items():
-            module = ModuleType(f"passes_of_{name}")
-            namespace: dict[str, Any] = {"hook": hook}
-            exec("def oprack_passes(register): hook(register)", namespace)
-            module.oprack_passes = oprack.hookimpl(namespace["oprack_passes"])  # type: ignore[attr-defined]
-            monkeypatch.setitem(sys.modules, module.__name__, module)
-            dist = SimpleNamespace(name=f"oprack-{name}", version="1.0")
-            entry_points.append(SimpleNamespace(name=name, value=module.__name__, dist=dist))
-        manager = PackManager(entry_points, environ={})
-        ir_ops.register(manager)
+        manager = ir_ops.manager_with_passes(monkeypatch, **hooks)
         used.append(use_manager(manager))
         used[-1].__enter__()
         return manager

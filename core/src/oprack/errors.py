@@ -7,6 +7,8 @@ that a Python programmer would expect.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class OprackError(Exception):
     """Base of every error that oprack raises on purpose."""
@@ -186,3 +188,12 @@ class LoopLimitError(OprackError, RuntimeError):
 
 class InputOverwrittenError(OpError):
     """A kernel wrote to an input that its op does not declare in place."""
+
+
+def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """` (did you mean a, b or c?)` with what is alike among `known`, for a message; "" when nothing is."""
+    import difflib
+
+    near = difflib.get_close_matches(word, list(known), n=3, cutoff=cutoff)
+    choice = " or ".join(part for part in (", ".join(near[:-1]), *near[-1:]) if part)
+    return f" (did you mean {choice}?)" if near else ""

@@ -12,13 +12,16 @@ from oprack.cli.main import FINDING, OK
 from oprack.cli.output import add_block, add_json, manager_of, print_json
 
 if TYPE_CHECKING:
+    from oprack.ir.survey import Survey
     from oprack.packs.info import PackInfo
     from oprack.packs.manager import PackManager
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--imports", action="store_true", help="also import every definition, operator and kernel of every pack"
+        "--imports",
+        action="store_true",
+        help="also import every definition, operator, kernel, layer and pass of every pack",
     )
     add_json(parser)
     add_block(parser)
@@ -32,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
         warnings.simplefilter("always", PackWarning)
         warnings.simplefilter("ignore", BrokenPackWarning)
         packs = manager.packs()
+    survey = _survey(manager) if args.imports else None
     facts = {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -44,7 +48,10 @@ def run(args: argparse.Namespace) -> int:
             *(str(w.message) for w in caught if issubclass(w.category, PackWarning)),
             *(problem for pack in packs if (problem := _problem(pack, manager))),
             *(_import_problems(manager) if args.imports else ()),
+            *(survey.problems if survey is not None else ()),
         ],
+        "notes": survey.notes if survey is not None else [],
+        "imports": args.imports,
     }
     if args.json:
         print_json(facts)
@@ -140,6 +147,12 @@ def _import_problems(manager: PackManager) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _survey(manager: PackManager) -> Survey:
+    from oprack.ir.survey import survey_passes
+
+    return survey_passes(manager)
+
+
 def _print(facts: dict[str, Any]) -> None:
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     print(f"python {facts['python']} on {facts['platform']}\n{versions}\ncache of discovery: {facts['cache']}")
@@ -153,6 +166,11 @@ def _print(facts: dict[str, Any]) -> None:
         for line in pack["traceback"]:
             print(f"    {line}")
     problems = facts["problems"]
-    print(f"\n{len(problems)} problem(s)" + (":" if problems else ": everything is in order"))
+    content = "everything is in order" if facts["imports"] else "all packs can be found and read"
+    print(f"\n{len(problems)} problem(s)" + (":" if problems else f": {content}"))
     for problem in problems:
         print(f"- {problem}")
+    for note in facts["notes"]:
+        print(f"Note: {note}")
+    if not facts["imports"]:
+        print("Run `oprack doctor --imports` to import every op, kernel, layer and pass as well.")

@@ -4,7 +4,16 @@ from oprack.ir.driver import Fusion, Fusions, fusion
 from oprack.ir.graph import Graph
 from oprack.ir.match import Match
 from oprack.ir.nodes import OpNode, VarNode
-from oprack.ir.passes import Optimized, Pass, PassReport, find_pass, optimize, registered_passes, select_passes
+from oprack.ir.passes import (
+    ModelWarning,
+    Optimized,
+    Pass,
+    PassReport,
+    find_pass,
+    optimize,
+    registered_passes,
+    select_passes,
+)
 from oprack.ir.pattern import PatternBuilder
 from oprack.ir.verify import verify
 
@@ -13,6 +22,7 @@ __all__ = [
     "Fusions",
     "Graph",
     "Match",
+    "ModelWarning",
     "OpNode",
     "Optimized",
     "Pass",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from oprack.errors import DefinitionError
+from oprack.errors import DefinitionError, did_you_mean
 from oprack.ir.graph import Graph
 from oprack.ir.match import Match, NewParam, NewVar, Value
 from oprack.ir.nodes import OpNode, VarNode
@@ -194,9 +194,15 @@ def _make(match: Match, result: Mapping[str, Value], name: str) -> None:
         return outputs[id(value.op), value.slot]
 
     for new in match.new_ops:
+        unknown = new.wanted.difference(protos := graph.manager.op_info(new.type).proto.outputs)
+        if unknown:
+            slot = min(unknown)
+            raise DefinitionError(
+                f"new op {new.type} has output {slot}{did_you_mean(slot, protos)}; the op has {', '.join(protos)}"
+            )
         inputs = {slot: [node_of(v) for v in values] for slot, values in new.inputs.items()}
         outs = {}
-        for slot, proto in graph.manager.op_info(new.type).proto.outputs.items():
+        for slot, proto in protos.items():
             target = targets.get((id(new), slot))
             if target is not None or slot in new.wanted or not (proto.dispensable or proto.extra):
                 outs[slot] = [target or graph.new_var(name)]

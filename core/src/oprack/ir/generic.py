@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from oprack.errors import OprackError
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.op.attrs import COMMON_ATTRS
@@ -21,7 +20,7 @@ def remove_dead_code(graph: Graph) -> int:
 
 
 def _is_dead(graph: Graph, op: OpNode) -> bool:
-    if op.runs_itself or op.desc.is_target or op.hidden_writes:
+    if op.runs_itself or op.desc.is_target or op.hidden_writes or op.malformed:
         return False
     written = list(op.writes())
     return bool(written) and not any(n.consumers or graph.is_kept(n) for n in written)
@@ -43,7 +42,12 @@ def name_every_write(graph: Graph) -> int:
         declared = graph.manager.op_info(op.type).proto.attrs
         attrs = {n: v for n, v in op.desc.attrs.items() if n in declared or n in COMMON_ATTRS}
         outputs = {slot: [new.get(n, n) for n in nodes] for slot, nodes in op.outputs.items()}
-        made = graph.add_op(op.type, op.inputs, outputs, attrs, before=op).desc
+        try:
+            made = graph.add_op(op.type, op.inputs, outputs, attrs, before=op).desc
+        except Exception:  # dims that the op refuses; running the program says so, or a run has others
+            for node in new.values():
+                graph.forget_var(node)
+            continue
         made.origin, made.is_target = op.desc.origin, op.desc.is_target
         for old, node in new.items():
             for reader in old.consumers:
@@ -87,5 +91,5 @@ def _identity(graph: Graph, op: OpNode) -> tuple[VarNode, VarNode] | None:
     desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
     try:
         return (old, new) if info.identity(DescIdentityContext(desc, graph.block, info)) else None
-    except OprackError:
-        return None  # its attributes or slots are wrong; running it says how
+    except Exception:
+        return None  # the dims that the program declares are wrong; running it says how

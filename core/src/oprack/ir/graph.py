@@ -15,11 +15,12 @@ from oprack.ir.names import blocks_inside, named_by_attributes, names_of, used_b
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.ir.order import runnable_order
 from oprack.op.attrs import COMMON_ATTRS
+from oprack.op.conformity import misfit
 from oprack.op.desc_infer import infer_op
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import feed_columns, fetch_columns
 from oprack.tensor import CPUPlace, LoDTensor, Place, Scope
-from oprack.types import EMPTY_VAR, VarType
+from oprack.types import EMPTY_VAR, AttrType, VarType
 
 
 class Graph:
@@ -62,6 +63,8 @@ class Graph:
     # Construction -----------------------------------------------------------------------------------------------------
     def _append(self, desc: OpDesc) -> None:
         op = OpNode(desc, self.manager.operator_class(desc.type) is not None)
+        op.malformed = self.misfit(desc, desc.inputs, desc.outputs)
+        op.opaque = op.opaque or bool(op.malformed)
         inner = blocks_inside(self.program, desc)
         read, written = used_by_blocks(inner)
         named = {n for n in (*named_by_attributes(desc), *read) if self._outer(n, inner)}
@@ -145,7 +148,7 @@ class Graph:
 
         unchanged: ops that are known to write back what they read.
         """
-        versions = self._versions[node.name]
+        versions = self._versions.get(node.name)
         if not versions or versions[-1] is node:
             return False
         place = bisect_right(versions, node.version, key=lambda v: v.version)
@@ -178,6 +181,31 @@ class Graph:
         """As `constant`, in host memory."""
         value = self.constant(node, unchanged)
         return None if value is None else host_array(value, self._pool)
+
+    def misfit(
+        self,
+        desc: OpDesc,
+        inputs: Mapping[str, Sequence[str]],
+        outputs: Mapping[str, Sequence[str]],
+        foreign_attrs: Collection[str] | None = None,
+    ) -> str:
+        """How an op with these names in its slots contradicts its OpProto, or names what no block declares; else "".
+
+        foreign_attrs: attributes that it may have beyond its OpProto; None = any.
+        """
+        for names in (*inputs.values(), *outputs.values()):
+            for name in names:
+                if name != EMPTY_VAR and self.block.find_var_recursive(name) is None:
+                    return f"names {name!r}, which no block declares"
+        return misfit(
+            self.manager.op_info(desc.type),
+            inputs,
+            outputs,
+            desc.attrs,
+            tensor_attrs=[name for name, kind in desc.attr_types.items() if kind in (AttrType.VAR, AttrType.VARS)],
+            foreign_attrs=foreign_attrs,
+            runs_itself=self.manager.operator_class(desc.type) is not None,
+        )
 
     # Changes ----------------------------------------------------------------------------------------------------------
     def fresh_name(self, like: str) -> str:
@@ -222,7 +250,7 @@ class Graph:
         """A new op before another one (default: last), which writes its outputs from now on.
 
         Kinds, dtypes and dims of the outputs are inferred, unless they all have some from the ops that wrote them
-        before. Raises what the op's rules raise.
+        before. Raises GraphError when the op contradicts its OpProto, and what the op's rules raise.
         """
         info = self.manager.op_info(type)
         types = {name: kind for name, (kind, _) in COMMON_ATTRS.items()}
@@ -235,6 +263,11 @@ class Graph:
             types,
         )
         op = OpNode(desc, self.manager.operator_class(type) is not None)
+        foreign = set(desc.attrs).difference(info.proto.attrs, COMMON_ATTRS)
+        if foreign:  # what ops of the model carry beyond their OpProto may move with them
+            foreign.intersection_update(name for o in self.block.ops if o.type == type for name in o.attrs)
+        if why := self.misfit(desc, desc.inputs, desc.outputs, foreign):
+            raise GraphError(f"new op {type} {why}")
         if not all(n.producer is not None and n.shape is not None and n.dtype for ns in outputs.values() for n in ns):
             infer_op(desc, self.block, info)
         op.inputs = {slot: list(nodes) for slot, nodes in inputs.items()}
@@ -248,6 +281,14 @@ class Graph:
         else:
             self._inserted.setdefault(before, []).append(op)
         return op
+
+    def forget_var(self, node: VarNode) -> None:
+        """Take back a variable of `new_var` that no op came to read or write."""
+        if node.producer is not None or node._consumers:
+            raise GraphError(f"{node!r} can't be forgotten: an op reads or writes it")
+        self._versions[node.name].remove(node)
+        self.block.remove_var(node.name)
+        self._made.discard(node.name)
 
     def remove_op(self, op: OpNode) -> None:
         """Take an op out; outputs that it still produces must have no consumer."""

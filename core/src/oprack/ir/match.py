@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.errors import DefinitionError
+from oprack.errors import DefinitionError, did_you_mean
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.ir.pattern import Found, MaybePattern, OpPattern, Pattern
 from oprack.op.attrs import COMMON_ATTRS
@@ -118,6 +118,19 @@ class Match:
         **slots: Value | Sequence[Value] | None,
     ) -> NewVar:
         """A new op; returns its output `out` (default: its first). A slot that is None is left out."""
+        for slot, value in slots.items():
+            values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+            if value is not None and not all(isinstance(v, VarNode | NewVar | NewParam) for v in values):
+                raise DefinitionError(
+                    f"m.op({type!r}, {slot}={value!r}): expected m[...], what m.op(...) or m.new_param(...) returned, "
+                    "a list of these, or None"
+                )
+        outputs = self.graph.manager.op_info(type).proto.outputs
+        if out is not None and out not in outputs:
+            raise DefinitionError(
+                f"m.op({type!r}, out={out!r}): the op has no such output{did_you_mean(out, outputs)}; it has "
+                f"{', '.join(outputs)}"
+            )
         inputs = {
             slot: list(value) if isinstance(value, Sequence) else [value]
             for slot, value in slots.items()
@@ -129,7 +142,7 @@ class Match:
                 given[note] = self.root.desc.attrs[note]
         new = NewOp(type, inputs, given)
         self.new_ops.append(new)
-        return new.out(out or next(iter(self.graph.manager.op_info(type).proto.outputs)))
+        return new.out(out or next(iter(outputs)))
 
     def captured(self) -> list[VarNode]:
         """Variables that names of the pattern stand for."""

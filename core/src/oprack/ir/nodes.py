@@ -52,11 +52,12 @@ class OpNode:
     """An op with the nodes of its slots.
 
     hidden_reads, hidden_writes: variables that no slot names: those of its sub-blocks, those that attributes name, and
-    what an output held before where the op may leave part of it as it was. opaque: it has sub-blocks or takes
-    attributes from variables, so patterns leave it alone. runs_itself: it has no kernel, so it may have effects.
+    what an output held before where the op may leave part of it as it was. opaque: patterns leave it alone, as it has
+    sub-blocks, takes attributes from variables, or is malformed. malformed: how it contradicts its OpProto; such an op
+    of a model stays as it is, and running it says what is wrong. runs_itself: it has no kernel, so it may have effects.
     """
 
-    __slots__ = ("desc", "hidden_reads", "hidden_writes", "inputs", "opaque", "outputs", "runs_itself")
+    __slots__ = ("desc", "hidden_reads", "hidden_writes", "inputs", "malformed", "opaque", "outputs", "runs_itself")
 
     def __init__(self, desc: OpDesc, runs_itself: bool = False) -> None:
         self.desc = desc
@@ -65,6 +66,7 @@ class OpNode:
         self.hidden_reads: list[VarNode] = []
         self.hidden_writes: list[VarNode] = []
         self.runs_itself = runs_itself
+        self.malformed = ""
         self.opaque = any(t in _REACHING for t in desc.attr_types.values())
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-import warnings
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +14,7 @@ from oprack.errors import GraphError, InvalidArgumentError, NotFoundError, PackE
 from oprack.ir.graph import Graph
 from oprack.ir.names import names_of
 from oprack.ir.verify import verify
-from oprack.packs.info import BrokenPackWarning
+from oprack.packs.info import BrokenPackWarning, warn
 from oprack.packs.manager import PackManager, default_manager
 from oprack.packs.resolve import import_object
 from oprack.tensor import CPUPlace, Place, Scope
@@ -25,6 +24,10 @@ DEBUG = "OPRACK_IR_DEBUG"
 
 # Each block costs a look at all others.
 _MOST_BLOCKS = 64
+
+
+class ModelWarning(UserWarning):
+    """A program says of an op what the op contradicts; it is rewritten less than others, and may run all the same."""
 
 
 @dataclass(frozen=True)
@@ -192,26 +195,53 @@ class _Runner:
         self.program, self.scope, self.keep, self.place = program, scope, keep, place
         self.manager, self.verifying = manager, verifying
         self.failed: dict[str, str] = {}
+        self.flaw: str | None = None
+        self.warned = False
 
     def leave_out(self, failed: _Failed) -> None:
-        """Report a pass that failed, and skip it from now on."""
+        """Report a pass that failed, and skip it from now on.
+
+        Who is to blame says the program as it came: one that has no flaw makes it a defect of the pack.
+        """
         one = failed.one
         self.failed[one.name] = f"{type(failed.cause).__name__}: {failed.cause}"
         text = f"pass {one.name} of {one.owner} is left out: {self.failed[one.name]}"
-        warnings.warn(BrokenPackWarning(text), stacklevel=4)
+        if self.flaw is None:
+            self.flaw = self._find_flaw()
+        if not self.flaw:
+            warn(text, BrokenPackWarning)
+        elif not self.warned:
+            self.warned = True
+            warn(
+                f"the program contradicts itself, so passes can't rewrite all of it: {self.flaw}; {text}", ModelWarning
+            )
+
+    def _find_flaw(self) -> str:
+        """What contradicts what in the program before any pass; "" when nothing does."""
+        for index in range(min(len(self.program.blocks), _MOST_BLOCKS)):
+            try:
+                verify(self._graph(self.program, index))
+            except GraphError as error:
+                return str(error)
+        return ""
+
+    def _graph(self, program: ProgramDesc, index: int) -> Graph:
+        return Graph(program, index, scope=self.scope, keep=self.keep, manager=self.manager, place=self.place)
 
     def run(self, passes: Sequence[Pass]) -> Optimized:
         """Run all passes over one block after the other. Raises _Failed when one can't be imported or fails."""
         reports = [PassReport(p.name, p.owner, error=self.failed.get(p.name, "")) for p in passes]
         program = self.program
-        for index in range(min(len(program.blocks), _MOST_BLOCKS)):
-            graph = Graph(program, index, scope=self.scope, keep=self.keep, manager=self.manager, place=self.place)
-            try:
-                self._run_block(graph, passes, reports)
-            except BaseException:
+        graphs: list[Graph] = []
+        try:
+            for index in range(min(len(program.blocks), _MOST_BLOCKS)):
+                graphs.append(self._graph(program, index))
+                self._run_block(graphs[-1], passes, reports)
+                program = graphs[-1].to_program()
+        except BaseException:
+            for graph in graphs:
                 graph.discard()
-                raise
-            program = graph.to_program()
+            raise
         ops = sum(len(block.ops) for block in self.program.blocks)
         for report in reports:
             report.ops_before, ops = ops, ops + report.ops_after

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError
 from oprack.ir.nodes import OpNode, VarNode
+from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
     from oprack.ir.graph import Graph
@@ -63,6 +64,8 @@ class VarPattern(Pattern):
         self.name = name
 
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
+        if node.name == EMPTY_VAR:
+            return
         if self.name not in found.vars:
             yield found.with_var(self.name, node)
         elif found.vars[self.name] is node:
@@ -113,7 +116,7 @@ class OpPattern(Pattern):
         """Every way in which the op fits."""
         if op.opaque or op.type not in self.types or found.ops.get(self, op) is not op:
             return
-        given = {slot for slot, nodes in op.inputs.items() if nodes}
+        given = {slot for slot, nodes in op.inputs.items() if _is_present(nodes)}
         missing = [s for s in self.slots if s not in given and not all(p.optional for p in self.slots[s])]
         if missing or given.difference(self.slots):
             return
@@ -132,7 +135,8 @@ class OpPattern(Pattern):
         for inputs in orders:
             pairs: list[tuple[Pattern, VarNode | None]] = []
             for slot, patterns in self.slots.items():
-                nodes: Sequence[VarNode | None] = inputs.get(slot) or [None] * len(patterns)
+                bound = inputs.get(slot, [])
+                nodes: Sequence[VarNode | None] = bound if _is_present(bound) else [None] * len(patterns)
                 if len(nodes) != len(patterns):
                     break
                 pairs += zip(patterns, nodes, strict=True)
@@ -165,6 +169,10 @@ class EitherPattern(Pattern):
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
         for pattern in self.patterns:
             yield from pattern.match(graph, node, found)
+
+
+def _is_present(nodes: Sequence[VarNode]) -> bool:
+    return any(n.name != EMPTY_VAR for n in nodes)
 
 
 def _match_all(graph: Graph, pairs: Sequence[tuple[Pattern, VarNode | None]], found: Found) -> Iterator[Found]:

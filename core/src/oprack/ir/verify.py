@@ -82,26 +82,14 @@ def _check_names(graph: Graph) -> None:
 
 
 def _check_signature(graph: Graph, op: OpNode) -> None:
+    inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
+    outputs = {slot: [n.name for n in nodes] for slot, nodes in op.outputs.items()}
     try:
-        info = graph.manager.op_info(op.type)
-        for what, slots, protos in (
-            ("input", op.inputs, info.proto.inputs),
-            ("output", op.outputs, info.proto.outputs),
-        ):
-            for slot, nodes in slots.items():
-                if nodes and slot not in protos:
-                    raise GraphError(f"{op!r} has {what} {slot}; the op has {', '.join(protos)}")
-                if len(nodes) > 1 and not protos[slot].duplicable:
-                    raise GraphError(f"{op!r} has {len(nodes)} variables in {what} {slot}; expected one")
-        for slot, proto in info.proto.inputs.items():
-            if not proto.dispensable and not op.inputs.get(slot) and not op.runs_itself:
-                raise GraphError(f"{op!r} lacks input {slot}")
-        if info.checker is not None and not op.opaque:
-            info.checker.check(dict(op.desc.attrs))
-    except GraphError:
-        raise
+        why = graph.misfit(op.desc, inputs, outputs)
     except OprackError as error:
         raise GraphError(f"{op!r}: {error}") from error
+    if why:
+        raise GraphError(f"{op!r} {why}")
 
 
 def _inferred(graph: Graph) -> dict[str, tuple[str | None, int]]:
@@ -119,8 +107,9 @@ def _inferred(graph: Graph) -> dict[str, tuple[str | None, int]]:
             continue
         try:
             infer_op(desc, block, graph.manager.op_info(op.type))
-        except OprackError as error:
-            raise GraphError(f"{op!r}: shapes can't be inferred: {error}") from error
+        except Exception as error:  # a rule may meet dims that it does not expect
+            what = str(error) if isinstance(error, OprackError) else f"{type(error).__name__}: {error}"
+            raise GraphError(f"{op!r}: shapes can't be inferred: {what}") from error
     found = {name: block.find_var_recursive(name) for name in graph.keep}
     return {
         name: (var.dtype_name(), len(var.shape or ()))

@@ -160,6 +160,13 @@ _RULES: dict[AttrType, tuple[str, Callable[[Any], bool], Callable[[Any], Any], b
 }
 
 
+def expected_of(kind: AttrType, value: Any) -> str:
+    """What a value of this type must be, in words; "" when the value is so."""
+    words, test, _, is_list = _RULES[kind]
+    fits = isinstance(value, list | tuple) and all(test(v) for v in value) if is_list else test(value)
+    return "" if fits else words
+
+
 class OpAttrChecker:
     """Fills defaults and checks types and ranges of an op's attributes."""
 

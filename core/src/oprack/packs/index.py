@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from oprack.errors import DefinitionError, ManifestError
 from oprack.packs.discovery import Pack
 from oprack.packs.manifest import Manifest, OpEntry
-from oprack.packs.resolve import import_module, import_object
+from oprack.packs.resolve import REGENERATE, import_module, import_object
 
 if TYPE_CHECKING:
     from oprack.kernel import KernelSpec
@@ -87,7 +87,7 @@ def build_info(op_type: str, definer: Definer, index: OpIndex) -> OpInfo:
     pack, definition = definer.pack, definer.definition
     if definer.entry is not None:
         asked_by = f"op {op_type} of pack {pack.found.name} ({pack.owner} {pack.found.version})"
-        definition = import_object(definer.entry.define, asked_by)
+        definition = import_object(definer.entry.define, asked_by, REGENERATE)
         if not (isinstance(definition, type) and issubclass(definition, OpDef) and definition.op_type == op_type):
             raise ManifestError(
                 f"{asked_by}: {definer.entry.define!r} is {definition!r}; expected a definition class with "

@@ -16,7 +16,7 @@ class BrokenPackWarning(PackWarning):
     """A pack can't be used; the others go on. `oprack doctor` prints the whole reason."""
 
 
-def warn(text: str, category: type[PackWarning]) -> None:
+def warn(text: str, category: type[UserWarning]) -> None:
     """Warn at the line outside oprack that asked."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "oprack":

@@ -26,7 +26,7 @@ from oprack.packs.index import Definer, OpIndex, build_info, module_kernels
 from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning, warn
 from oprack.packs.namespaces import NamespaceIndex
 from oprack.packs.register import Register
-from oprack.packs.resolve import import_object
+from oprack.packs.resolve import REGENERATE, import_object
 
 if TYPE_CHECKING:
     from oprack.device import DeviceContextPool
@@ -225,7 +225,8 @@ class PackManager:
         _, revision = self._snapshot()
         definer = self._definer(op_type)
         if definer.entry is not None and definer.entry.operator:
-            found = import_object(definer.entry.operator, f"operator of op {op_type}, pack {definer.pack.found.name}")
+            asked_by = f"operator of op {op_type}, pack {definer.pack.found.name}"
+            found = import_object(definer.entry.operator, asked_by, REGENERATE)
         else:
             found = self.op_info(op_type).creator
         with self._lock:

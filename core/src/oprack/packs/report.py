@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from oprack.errors import did_you_mean
 from oprack.packs.discovery import BUILTIN, FoundPack, Pack
 
 UNBLOCKABLE = (
@@ -51,13 +51,7 @@ def _names(value: str) -> list[str]:
 
 def unknown_pack(where: str, name: str, found: Iterable[FoundPack]) -> str:
     names = sorted({f.name for f in found})
-    return f"{where}: no installed pack is named {name!r}{_close(name, names)}; installed: {', '.join(names)}"
-
-
-def _close(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=3)
-    choice = " or ".join(part for part in (", ".join(near[:-1]), *near[-1:]) if part)
-    return f" (did you mean {choice}?)" if near else ""
+    return f"{where}: no installed pack is named {name!r}{did_you_mean(name, names)}; installed: {', '.join(names)}"
 
 
 def _label(pack: Pack) -> str:
@@ -74,7 +68,7 @@ def broken(pack: Pack) -> str:
 def broken_kernel(op_type: str, place: str, pack: Pack, error: Exception) -> str:
     return (
         f"pack {_label(pack)}: a kernel of op {op_type} at {place} is left out: {type(error).__name__}: {error}\n"
-        f"Run `oprack op {op_type}` to see what is left, `oprack doctor` for the whole reason."
+        f"Run `oprack op {op_type}` to see what is left, `oprack doctor --imports` for the whole reason."
     )
 
 
@@ -109,8 +103,8 @@ def unknown_op(op_type: str, brought_by: Sequence[Pack], known: Iterable[str]) -
     if brought_by:
         return f"op {op_type!r} can't be had: {_why(brought_by)}. Run `oprack doctor`"
     return (
-        f"op {op_type!r} is unknown: no installed pack brings it{_close(op_type, known)}; install the pack that does, "
-        "or see `oprack ops` for what there is"
+        f"op {op_type!r} is unknown: no installed pack brings it{did_you_mean(op_type, known)}; install the pack that "
+        "does, or see `oprack ops` for what there is"
     )
 
 
@@ -118,7 +112,7 @@ def unknown_layer(key: str, packs: Iterable[Pack], known: Iterable[str], op_owne
     """key: "layers.fc". known: keys that packs bring."""
     namespace, _, name = key.partition(".")
     names = sorted(k.partition(".")[2] for k in known if k.startswith(namespace + "."))
-    text = f"oprack.{namespace} has no {name!r}{_close(name, names)}: no installed pack brings it"
+    text = f"oprack.{namespace} has no {name!r}{did_you_mean(name, names)}: no installed pack brings it"
     if op_owner:
         text += f"; {op_owner} has an op {name}, so LayerHelper({name!r}).append_op({name!r}, ...) can append it"
     unusable = [f"{_label(p)} is {p.status}" for p in packs if p.status != "ok"]
@@ -146,7 +140,9 @@ def missing(op_types: Sequence[str], packs: Sequence[Pack], known: Iterable[str]
     lines = []
     for op_type in op_types:
         brought_by = bringers(op_type, packs)
-        lines.append(f"  {op_type}: {_why(brought_by) if brought_by else 'no installed pack' + _close(op_type, known)}")
+        lines.append(
+            f"  {op_type}: {_why(brought_by) if brought_by else 'no installed pack' + did_you_mean(op_type, known)}"
+        )
     return (
         f"{len(op_types)} op type(s) of the program are missing:\n" + "\n".join(lines) + "\n"
         "Install the packs that bring them (see `oprack packs` for what is installed), or run `oprack doctor`"

@@ -18,12 +18,19 @@ def import_module(name: str, asked_by: str) -> Any:
     except (Exception, SystemExit) as e:
         raise PackImportError(
             f"{asked_by}: importing {name!r} failed: {type(e).__name__}: {e}; repair or reinstall the distribution, or "
-            "block the pack (`oprack doctor` says more)"
+            "block the pack (`oprack doctor --imports` says more)"
         ) from e
 
 
-def import_object(target: str, asked_by: str) -> Any:
-    """Object of a string "module:name"; PackImportError names the string, who asked for it, and the cause."""
+CORRECT = "correct the string where the pack registers it (`oprack doctor --imports` checks all of them)"
+REGENERATE = "regenerate ops.toml with `oprack manifest PATH` if the object was renamed"
+
+
+def import_object(target: str, asked_by: str, advice: str = CORRECT) -> Any:
+    """Object of a string "module:name"; PackImportError names the string, who asked for it, and the cause.
+
+    advice: what to do when the module has no such object.
+    """
     module_name, colon, path = target.partition(":")
     if not colon or not path:
         raise ManifestError(f"{asked_by}: {target!r} names no object; expected a string such as 'my_pack.module:name'")
@@ -33,8 +40,7 @@ def import_object(target: str, asked_by: str) -> Any:
             value = getattr(value, part)
         except AttributeError as e:
             raise PackImportError(
-                f"{asked_by}: {target!r} names nothing: {module_name} has no {path!r}; regenerate ops.toml with "
-                "`oprack manifest PATH` if the object was renamed"
+                f"{asked_by}: {target!r} names nothing: {module_name} has no {path!r}; {advice}"
             ) from e
     return value
 

@@ -7,7 +7,7 @@ from oprack.ir import fusion
 TRANSPOSES = ("transpose", "transpose2")
 RESHAPES = ("reshape", "reshape2")
 # Ops that keep the elements in their order and take nothing but X.
-FLAT = (*RESHAPES, "flatten", "flatten2", "flatten_contiguous_range", "squeeze", "squeeze2", "unsqueeze", "unsqueeze2")
+FLAT = (*RESHAPES, "flatten2", "flatten_contiguous_range", "squeeze", "squeeze2", "unsqueeze", "unsqueeze2")
 
 
 def _plain(node):

@@ -1,0 +1,62 @@
+"""Whether an op is as its OpProto says: in its slots, the number of variables in each, and its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from oprack.errors import OprackError, did_you_mean
+from oprack.op.attrs import COMMON_ATTRS, expected_of
+from oprack.op.info import OpInfo
+from oprack.op.proto import SlotProto
+from oprack.types import EMPTY_VAR
+
+Slots = Mapping[str, Sequence[str]]
+
+
+def misfit(
+    info: OpInfo,
+    inputs: Slots,
+    outputs: Slots,
+    attrs: Mapping[str, Any],
+    *,
+    tensor_attrs: Collection[str] = (),
+    foreign_attrs: Collection[str] | None = None,
+    runs_itself: bool = False,
+) -> str:
+    """What is wrong with an op, as the end of a sentence that begins with the op; "" when it is as its OpProto says.
+
+    inputs, outputs: names of variables by slot. tensor_attrs: attributes that name variables. foreign_attrs:
+    attributes that the OpProto does not have and the op may; None = any, as in programs of other versions.
+    runs_itself: the op has no kernel, so it says itself which inputs it needs.
+    """
+    proto = info.proto
+    why = _slots("input", inputs, proto.inputs) or _slots("output", outputs, proto.outputs)
+    if why:
+        return why
+    for slot, declared in () if runs_itself else proto.inputs.items():
+        if not declared.dispensable and all(n == EMPTY_VAR for n in inputs.get(slot, ())):
+            return f"lacks input {slot}, which the op needs"
+    if foreign_attrs is not None:
+        for name in attrs:
+            if name not in proto.attrs and name not in COMMON_ATTRS and name not in foreign_attrs:
+                near = did_you_mean(name, proto.attrs)
+                return f"has attribute {name}{near}; the op has {', '.join(proto.attrs) or 'none'}"
+    for name, (kind, _) in COMMON_ATTRS.items():
+        if name in attrs and (words := expected_of(kind, attrs[name])):
+            return f"has attribute {name} = {attrs[name]!r}; expected {words}"
+    if info.checker is not None:
+        try:
+            info.checker.check(dict(attrs), tensor_attrs)
+        except OprackError as error:
+            return f"has a wrong attribute: {error}"
+    return ""
+
+
+def _slots(what: str, given: Slots, declared: Mapping[str, SlotProto]) -> str:
+    for slot, names in given.items():
+        if names and slot not in declared:
+            return f"has {what} {slot}{did_you_mean(slot, declared)}; the op has {', '.join(declared) or 'none'}"
+        if len(names) > 1 and not declared[slot].duplicable:
+            return f"has {len(names)} variables in {what} {slot}; expected one"
+    return ""
