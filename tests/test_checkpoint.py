@@ -249,7 +249,7 @@ def test_hostile_manifest(saved: tuple[Path, Training, Any], body: Any) -> None:
 
     directory, model, scope = saved
     (directory / "manifest.json").write_bytes(seal(body))
-    with pytest.raises(CorruptCheckpointError, match="lacks what a checkpoint's manifest has"):
+    with pytest.raises(CorruptCheckpointError, match="is not as save_checkpoint writes it: "):
         load_checkpoint(directory, model.main, scope)
     assert _untouched(model, scope)
 

@@ -165,6 +165,10 @@ class CorruptCheckpointError(CheckpointError):
     """A checkpoint is truncated or altered: a checksum or a size is not what its manifest says."""
 
 
+class CheckpointBusyError(CheckpointError):
+    """Another process, or another thread, saves into the directory at this moment."""
+
+
 class CheckpointMismatchError(CheckpointError):
     """A checkpoint belongs to another program; all differences are listed."""
 

@@ -83,6 +83,30 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     _sync_directory(final.parent)
 
 
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the lock of a directory, which ends with the process at the latest; nothing where the system has no flock.
+
+    Raises BlockingIOError when someone else holds it.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    fd = os.open(directory, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if isinstance(error, BlockingIOError):
+                raise
+            # a file system without locks, where saving goes on as before
+        yield
+    finally:
+        os.close(fd)
+
+
 def _sync_directory(directory: Path) -> None:
     """Make the moves durable. Windows can't open a directory, and needs it not."""
     if os.name != "nt":

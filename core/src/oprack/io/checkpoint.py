@@ -3,7 +3,7 @@
 A directory holds the last few as `ckpt-<n>` and in `latest` the name of the newest. Each has `values.bin`, the tensors
 one after the other as parameter files have them, and `manifest.json` with what is where, checksums, and the rest. A
 checkpoint is written beside and renamed, so a process that is killed at any moment leaves the one before. Nothing is
-pickled. One process at a time may save into a directory; any number may load.
+pickled. One process at a time may save into a directory, which is locked meanwhile; any number may load.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from oprack.desc import VarDesc
 from oprack.errors import (
+    CheckpointBusyError,
     CheckpointMismatchError,
     CorruptCheckpointError,
+    CorruptParameterError,
     InvalidArgumentError,
+    InvalidLoDError,
     NotFoundError,
 )
-from oprack.io.atomic import atomic_directory, write_atomic
+from oprack.io.atomic import atomic_directory, locked, write_atomic
 from oprack.io.manifest import check_plain, check_program, seal, unseal
 from oprack.io.parameters import Value, check_fits, collect_values, open_view, persistable_vars, set_values
 from oprack.io.streams import read_variable, write_variable
@@ -63,7 +66,8 @@ def save_checkpoint(
     step: of the training. executor: whose random numbers go on after loading. The states of the program's schedules
     are saved as well. extra: anything of JSON's kinds of values. keep: how many checkpoints stay.
     Raises MissingParameterError for variables without a value, InvalidArgumentError for a value that does not fit its
-    VarDesc and for what JSON can't hold; then older checkpoints are as they were.
+    VarDesc and for what JSON can't hold, CheckpointBusyError when another process saves there; then older checkpoints
+    are as they were.
     """
     if keep < 1:
         raise InvalidArgumentError(f"save_checkpoint: keep is {keep}; expected 1 or more")
@@ -78,6 +82,17 @@ def save_checkpoint(
     values = collect_values(scope, persistable_vars(program))
     root = Path(path)
     root.mkdir(parents=True, exist_ok=True)
+    try:
+        with locked(root):
+            return _save(root, body, values, keep)
+    except (BlockingIOError, FileNotFoundError, FileExistsError) as error:  # the latter two where there are no locks
+        raise CheckpointBusyError(
+            f"save_checkpoint: another process or thread saves into {os.fspath(root)!r} ({error}); expected one at a "
+            "time, so give each a directory of its own, or let one process save for all"
+        ) from error
+
+
+def _save(root: Path, body: dict[str, Any], values: Mapping[str, Value], keep: int) -> Path:
     _sweep(root)
     known = _numbers(root)
     name = f"ckpt-{max(known, default=0) + 1}"
@@ -159,7 +174,8 @@ def latest_checkpoint(path: str | os.PathLike[str]) -> Path | None:
     root = Path(path)
     pointer = root / _LATEST
     if pointer.is_file():
-        name = pointer.read_bytes()[:64].decode("ascii", "replace").strip()
+        with open(pointer, "rb") as file:
+            name = file.read(64).decode("ascii", "replace").strip()
         if not _NAME.fullmatch(name):
             raise CorruptCheckpointError(
                 f"{os.fspath(pointer)!r} names {name!r}; expected a name such as 'ckpt-3'; delete the file to take the "
@@ -229,6 +245,14 @@ def _read_values(path: Path, entries: list[dict[str, Any]], descs: Mapping[str, 
                 f"{source}: the checksum of variable {name!r} (bytes {start} to {start + entry['size']}) differs, so "
                 "the file was altered; take another checkpoint beside it"
             )
-        values[name], _ = read_variable(piece, 0, descs[name].type, name=name, source=source)
-        check_fits(values[name], descs[name], source)
+        try:
+            values[name], end = read_variable(piece, 0, descs[name].type, name=name, source=source)
+            check_fits(values[name], descs[name], source)
+        except (CorruptParameterError, InvalidLoDError) as error:
+            raise CorruptCheckpointError(f"{error}; take another checkpoint beside it") from error
+        if end != len(piece):
+            raise CorruptCheckpointError(
+                f"{source}: variable {name!r} takes {end} bytes, but its manifest says {len(piece)}; take another "
+                "checkpoint beside it"
+            )
     return values

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from oprack.program import Program
 
 FORMAT = 1
-_STRINGS = ("name", "kind", "dtype", "sha256")
+_MAX_COUNT = 2**63 - 1
+_DIGEST = re.compile("[0-9a-f]{64}")
 _HEAD = re.compile(r'\{"oprack_checkpoint": (\d{1,9}), "sha256": "([0-9a-f]{64})", "body":')
 
 
@@ -74,28 +75,62 @@ def unseal(path: Path) -> dict[str, Any]:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise CorruptCheckpointError(f"{where} is no JSON: {error}; take another checkpoint") from None
-    if not _is_body(body):
-        raise CorruptCheckpointError(f"{where} lacks what a checkpoint's manifest has; take another checkpoint")
+    if why := _objection(body):
+        raise CorruptCheckpointError(f"{where} is not as save_checkpoint writes it: {why}; take another checkpoint")
     return cast("dict[str, Any]", body)
 
 
-def _is_body(body: Any) -> bool:
-    """Whether a manifest says all that is read of it, in the right kinds."""
-    kinds = {"step": int, "extra": dict, "schedules": dict, "variables": list}
-    if not isinstance(body, dict) or not all(isinstance(body.get(key), kind) for key, kind in kinds.items()):
-        return False
-    if not isinstance(body.get("random", 0), dict | None):
-        return False
-    end = 0
-    for entry in body["variables"]:
-        strings = isinstance(entry, dict) and all(isinstance(entry.get(k), str) for k in _STRINGS)
-        if not strings or not isinstance(entry.get("shape"), list):
-            return False
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= _MAX_COUNT  # True is an int to isinstance
+
+
+_BODY: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "step": ("an int", lambda v: type(v) is int),
+    "extra": ("a dict", lambda v: isinstance(v, dict)),
+    "random": ("a dict or null", lambda v: v is None or isinstance(v, dict)),
+    "schedules": ("a dict", lambda v: isinstance(v, dict)),
+    "variables": ("a list", lambda v: isinstance(v, list)),
+}
+_ENTRY: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "name": ("a str", lambda v: isinstance(v, str)),
+    "kind": ("dense or rows", lambda v: v in ("dense", "rows")),
+    "dtype": ("a dtype", lambda v: v in DTYPE_NAMES.values()),
+    "shape": ("a list of dims", lambda v: isinstance(v, list) and all(map(_is_count, v))),
+    "offset": ("a number of bytes", _is_count),
+    "size": ("a number of bytes", _is_count),
+    "sha256": ("64 hexadecimal digits", lambda v: isinstance(v, str) and bool(_DIGEST.fullmatch(v))),
+}
+"""What save_checkpoint writes: key -> (what it holds, in words; the test)."""
+
+
+def _objection(body: Any) -> str:
+    """Why something is no body of a manifest; "" when it says all that is read of it, in the right kinds."""
+    why = _misfit(body, _BODY, "the body")
+    if why:
+        return why
+    end, names = 0, set()
+    for i, entry in enumerate(body["variables"]):
+        if why := _misfit(entry, _ENTRY, f"variables[{i}]"):
+            return why
         # one behind the other, so that no size can lead out of the file
-        if entry.get("offset") != end or not isinstance(entry.get("size"), int) or entry["size"] < 0:
-            return False
+        if entry["offset"] != end:
+            return f"variables[{i}].offset is {entry['offset']}; expected {end}, where the one before ends"
         end += entry["size"]
-    return len({entry["name"] for entry in body["variables"]}) == len(body["variables"])
+        if entry["name"] in names:
+            return f"variable {entry['name']!r} is there twice"
+        names.add(entry["name"])
+    return ""
+
+
+def _misfit(value: Any, schema: Mapping[str, tuple[str, Callable[[Any], bool]]], where: str) -> str:
+    if not isinstance(value, dict):
+        return f"{where} is {type(value).__name__}; expected a dict"
+    for key, (words, test) in schema.items():
+        if key not in value:
+            return f"{where} lacks {key!r}"
+        if not test(value[key]):
+            return f"{where}.{key} is {str(value[key])[:80]!r}; expected {words}"
+    return ""
 
 
 def check_program(body: Mapping[str, Any], descs: Sequence[VarDesc], program: Program, directory: Path) -> None:

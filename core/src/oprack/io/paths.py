@@ -9,6 +9,7 @@ from pathlib import Path
 from oprack.errors import UnsafeNameError
 
 _MAX_PART = 255  # bytes of one file name on common file systems
+_MAX_PARTS = 64
 
 
 def variable_path(directory: str | os.PathLike[str], name: str) -> Path:
@@ -50,6 +51,8 @@ def _objection(name: str) -> str | None:
     parts = re.split(r"[/\\]", name)
     if ".." in parts or "." in parts:
         return "the name has a part '..' or '.'"
+    if len(parts) > _MAX_PARTS:
+        return f"the name has {len(parts)} parts; expected at most {_MAX_PARTS}"
     if "" in parts:
         return "the name has an empty part"
     if any(len(part.encode("utf-8", "surrogatepass")) > _MAX_PART for part in parts):

@@ -6,9 +6,10 @@ import io
 import json
 import math
 import os
+import stat
 import zipfile
 from collections.abc import Mapping
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -53,28 +54,56 @@ def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
 def load_state(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read what `save_state` wrote. Nothing is unpickled, and sizes are checked before memory is taken.
 
-    Raises NotFoundError when there is no such file, CorruptParameterError and OversizedTensorError for its contents.
+    Raises NotFoundError when there is no such file, CorruptParameterError and OversizedTensorError for its contents,
+    OSError when it can't be opened.
     """
     if not os.path.exists(path):
         raise NotFoundError(f"load_state: there is no file {os.fspath(path)!r}")
-    size = os.path.getsize(path)
-    found: dict[str, Any] = {}
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for info in archive.infolist():
-                if info.compress_type != zipfile.ZIP_STORED or info.file_size > size:
-                    raise CorruptParameterError(
-                        f"{os.fspath(path)!r}: entry {info.filename!r} is compressed or too long"
-                    )
-                found[info.filename.removesuffix(".npy")] = _array(archive.read(info), info.filename)
-        meta = json.loads(found.pop(_OTHER).tobytes())
-        for name, dtype in meta["bits"].items():
-            found[name] = found[name].view(numpy_dtype(dtype))
-        return found | dict(meta["values"])
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, AttributeError, TypeError) as error:
-        if isinstance(error, CorruptParameterError):
-            raise
-        raise CorruptParameterError(f"{os.fspath(path)!r} is no file of save_state: {error}") from error
+    where = repr(os.fspath(path))
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise CorruptParameterError(f"{where} is no regular file; expected one that save_state wrote")
+    with open(path, "rb") as file:
+        try:
+            return _checked_state(_read_arrays(file, status.st_size))
+        except CorruptParameterError as error:
+            raise type(error)(f"{where}: {error}; take another copy of the file") from error
+        except Exception as error:  # zipfile, NumPy's header and JSON each raise what they will for altered bytes
+            raise CorruptParameterError(
+                f"{where} is no file of save_state, or it was altered: {type(error).__name__}: {error}"
+            ) from error
+
+
+def _read_arrays(file: IO[bytes], size: int) -> dict[str, np.ndarray]:
+    """Arrays by the names of their entries; all of them together are no longer than the file."""
+    found: dict[str, np.ndarray] = {}
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+            raise CorruptParameterError("an entry is compressed, which save_state never does")
+        if (wanted := sum(entry.file_size for entry in entries)) > size:
+            raise OversizedTensorError(f"its entries need {wanted} bytes, the file has {size}")
+        for entry in entries:
+            name = entry.filename.removesuffix(".npy")
+            if name in found:
+                raise CorruptParameterError(f"entry {name!r} is there twice")
+            found[name] = _array(archive.read(entry), entry.filename)
+    return found
+
+
+def _checked_state(found: dict[str, Any]) -> dict[str, Any]:
+    """The state: arrays, and the values that the entry of JSON has."""
+    if _OTHER not in found:
+        raise CorruptParameterError(f"it lacks the entry {_OTHER!r} that save_state writes")
+    meta = json.loads(found.pop(_OTHER).tobytes())
+    bits, values = (meta.get("bits"), meta.get("values")) if isinstance(meta, dict) else (None, None)
+    if not isinstance(bits, dict) or not isinstance(values, dict) or any(name in found for name in values):
+        raise CorruptParameterError(f"entry {_OTHER!r} is not as save_state writes it")
+    for name, dtype in bits.items():
+        if name not in found or dtype != "bfloat16" or found[name].dtype != np.int16:
+            raise CorruptParameterError(f"entry {_OTHER!r} says that {name!r} holds bits of {dtype!r}")
+        found[name] = found[name].view(numpy_dtype(dtype))
+    return found | values
 
 
 def _array(data: bytes, name: str) -> np.ndarray:
@@ -86,5 +115,5 @@ def _array(data: bytes, name: str) -> np.ndarray:
     wanted, left = math.prod(shape) * dtype.itemsize, len(data) - stream.tell()
     if min(shape, default=0) < 0 or wanted != left:
         raise OversizedTensorError(f"entry {name!r}: dims {list(shape)} need {wanted} bytes, the file has {left}")
-    flat = np.frombuffer(data, dtype, offset=stream.tell()).copy()
+    flat = np.frombuffer(data, dtype, offset=stream.tell()).astype(dtype.newbyteorder("="))
     return flat.reshape(shape, order="F" if fortran else "C")
