@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 GROUP = "oprack.packs"
 CORE = "core"
 _UNREADABLE = "!"
+# a line that is a group, or was meant to be one
+_GROUP_LINE = re.compile(rf"(?m)^[^=#;\n]*(?<![\w.]){re.escape(GROUP)}(?![\w.])[^=\n]*$")
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPack:
-    """An entry point as a distribution declares it. metadata: its entry_points.txt, "" when unknown."""
+    """An entry point as a distribution declares it. metadata: path of its entry_points.txt, "" when unknown."""
 
     name: str
     value: str
@@ -106,8 +109,9 @@ def installed_packs() -> list[FoundPack]:
 
     found: dict[str, list[FoundPack]] = {}
     for dist in importlib_metadata.distributions():
+        text = ""
         try:
-            if GROUP not in (dist.read_text("entry_points.txt") or ""):
+            if GROUP not in (text := dist.read_text("entry_points.txt") or ""):
                 continue
         except (OSError, UnicodeDecodeError):
             if b"oprack" not in _raw_entry_points(dist):
@@ -121,6 +125,9 @@ def installed_packs() -> list[FoundPack]:
             found[name] = [FoundPack(name, f"{_UNREADABLE}{type(e).__name__}: {e}", name, version, metadata)]
         else:
             found[name] = list(describe(entry_points))
+            if not entry_points and _GROUP_LINE.search(text):
+                why = f"{_UNREADABLE}its entry_points.txt has the group {GROUP}, but no entry point can be read in it"
+                found[name] = [FoundPack(name, why, name, version, metadata)]
     return sorted((f for packs in found.values() for f in packs), key=lambda f: (f.distribution, f.name))
 
 
@@ -188,7 +195,9 @@ class PackLoader:
         try:
             pack.hooks = self._call_hooks(_import(found), found, register)
             pack.contributions = register.contributions
-        except (Exception, SystemExit) as e:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as e:  # SystemExit, CancelledError, pytest's Skipped: a pack ends no command
             pack.status, pack.exception = "broken", _as_pack_error(e, found)
         return pack
 
@@ -203,6 +212,13 @@ class PackLoader:
         plugins = self._plugins
         try:
             plugins.register(plugin, found.name)
+        except pluggy.PluginValidationError as e:
+            self._plugins = None  # which has the plugin half
+            raise PackError(
+                f"pack {found.name} ({found.distribution}): a hook has other parameters than the core calls it with: "
+                f"{' '.join(str(e).split())}; expected `def oprack_...(register)`"
+            ) from e
+        try:
             plugins.check_pending()
             implemented = {caller.name for caller in plugins.get_hookcallers(plugin) or ()}
             if not implemented:
@@ -231,7 +247,9 @@ def _import(found: FoundPack) -> Any:
         for part in filter(None, attribute.split(".")):
             plugin = getattr(plugin, part)
         return plugin
-    except (Exception, SystemExit) as e:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as e:
         raise PackImportError(
             f"pack {found.name} ({found.distribution} {found.version}): its entry point {found.value!r} can't be "
             f"imported: {type(e).__name__}: {e}; repair or reinstall {found.distribution}, or block it with "

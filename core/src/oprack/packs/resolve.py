@@ -15,7 +15,9 @@ def import_module(name: str, asked_by: str) -> Any:
     """Import a module; PackImportError names it, who asked for it, and the cause."""
     try:
         return importlib.import_module(name)
-    except (Exception, SystemExit) as e:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as e:  # SystemExit, CancelledError, pytest's Skipped: a pack ends no command
         raise PackImportError(
             f"{asked_by}: importing {name!r} failed: {type(e).__name__}: {e}; repair or reinstall the distribution, or "
             "block the pack (`oprack doctor --imports` says more)"
