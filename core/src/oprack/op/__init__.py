@@ -17,7 +17,7 @@ from oprack.op.facets import (
     SbpFacet,
 )
 from oprack.op.grad import DefaultGradOpMaker, ForwardOp, GradBlock, GradOp, SlotRef, empty_grad
-from oprack.op.infer import InferShapeContext, InferVarTypeContext, dtype_of, dtype_of_attr
+from oprack.op.infer import InferShapeContext, InferVarTypeContext, dtype_of, dtype_of_attr, normal_axis
 from oprack.op.info import OpInfo, build_op_info
 from oprack.op.proto import AttrProto, Input, OpProto, Output, SlotProto, param_name, slot_name
 from oprack.op.version import OpVersion
@@ -58,6 +58,7 @@ __all__ = [
     "dtype_of",
     "dtype_of_attr",
     "empty_grad",
+    "normal_axis",
     "op",
     "param_name",
     "slot_name",

@@ -32,6 +32,11 @@ def like(ctx: Any, pairs: Sequence[tuple[str, str]]) -> None:
             ctx.share_lod(source, out)
 
 
+def fitting_grad(ctx: Any, slot: str, grad: str) -> None:
+    """Part of an infer_shape: a gradient has as many elements as what it is the gradient of."""
+    ctx.same_size(slot, grad)
+
+
 class Unary(OpDef):
     """An element-wise function of one input."""
 
@@ -51,6 +56,7 @@ class GradFromX(GradOpDef):
     inplace = {"Out@GRAD": "X@GRAD"}
 
     def infer_shape(ctx):
+        fitting_grad(ctx, "X", "Out@GRAD")
         like(ctx, [("X@GRAD", "X")])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,15 @@ from oprack.op.proto import OpProto
 from oprack.types import VarType, dtype_name
 
 Dims = tuple[int, ...]
+
+
+def normal_axis(op_type: str, axis: int, rank: int, name: str = "axis") -> int:
+    """axis counted from the front. Raises InvalidArgumentError when it lies outside [-rank, rank)."""
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            f"op {op_type}: {name} is {axis} but the tensor has rank {rank}; expected {-rank} <= {name} < {rank}"
+        )
+    return axis + rank if axis < 0 else axis
 
 
 class InferContext(ABC):
@@ -113,6 +123,32 @@ class InferShapeContext(InferContext):
         a, b = self.dim(slot), self.dim(other)
         same = len(a) == len(b) and all(x == y or x < 0 or y < 0 for x, y in zip(a, b, strict=True))
         self.require(same, f"{slot} has shape {list(a)} and {other} {list(b)}; expected equal shapes")
+
+    def same_size(self, slot: str, other: str) -> None:
+        """Require as many elements, where they are known: for a gradient, for which [1] and [] are alike."""
+        a, b = self.dim(slot), self.dim(other)
+        known = min((*a, *b), default=0) >= 0
+        self.require(
+            not known or math.prod(a) == math.prod(b),
+            f"{slot} has shape {list(a)} and {other} {list(b)}; expected as many elements",
+        )
+
+    def axis(self, slot: str, name: str = "axis") -> int:
+        """The attribute `name`, an axis of input `slot`, counted from the front. Raises InvalidArgumentError."""
+        return self._axis(self.attr(name), slot, name)
+
+    def axes(self, slot: str, name: str = "axis") -> list[int]:
+        """The attribute `name`, a list of different axes of input `slot`. Raises InvalidArgumentError."""
+        found = [self._axis(a, slot, name) for a in self.attr(name)]
+        once = len(set(found)) == len(found)
+        self.require(once, f"{name} is {list(self.attr(name))}; expected each axis of {slot} once at most")
+        return found
+
+    def _axis(self, axis: int, slot: str, name: str) -> int:
+        rank = len(self.dim(slot))
+        if rank == 0 and not self.is_runtime:
+            return max(axis, 0)  # at build time the rank may just not be known
+        return normal_axis(self.op_type, axis, max(rank, 1), name)  # a scalar has one axis, as in NumPy's sort(axis=-1)
 
     def require_rank(self, slot: str, *ranks: int) -> Dims:
         """Shape of a slot whose rank has to be one of `ranks`."""

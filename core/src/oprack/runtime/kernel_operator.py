@@ -42,6 +42,9 @@ class OperatorWithKernel(OperatorBase):
         self._inferred: OrderedDict[Any, Inferred] = OrderedDict()
         self._in_slots = [s for s in info.proto.inputs if s in self.inputs]
         self._out_slots = [s for s in info.proto.outputs if s in self.outputs]
+        self._needed = [s for s, slot in info.proto.inputs.items() if not slot.dispensable]
+        # gradients have the shape of what they are of; sizes are compared, since [1] and [] stand for one another
+        self._pairs = [(s, f"{s}@GRAD") for s in self._in_slots if f"{s}@GRAD" in self._in_slots]
         # outputs that are their own input; one that is also read elsewhere in the op gets a buffer of its own
         read = Counter(n for names in self.inputs.values() for n in names)
         self._inplace = {
@@ -59,6 +62,7 @@ class OperatorWithKernel(OperatorBase):
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         clock = time.perf_counter_ns() if run.profiler else 0
         found = self.input_values(scope)
+        self._require_inputs(found)
         values = {s: found[s] for s in self._in_slots}
         best, expected = self.choose_kernel(values, run)
         chosen = best if best.smaller is None else best.for_size(_first_size(best, values))
@@ -94,6 +98,30 @@ class OperatorWithKernel(OperatorBase):
             if run.checks.nan_inf:
                 checks.check_finite(self, outputs)
             self._step(run, "checks", clock)
+
+    def _require_inputs(self, values: Mapping[str, Sequence[Any]]) -> None:
+        """Refuse a needed input without a value, and a gradient of another size than its value, before rules run."""
+        for slot in self._needed:
+            if slot not in values:
+                doc = self.info.proto.inputs[slot].doc
+                raise InvalidArgumentError(
+                    f"op {self.type}: input {slot} is absent, but the op needs it; give the op a variable there"
+                    + (f": {doc}" if doc else "")
+                )
+            if all(v is None for v in values[slot]):
+                names = ", ".join(map(repr, self.inputs[slot]))
+                raise PreconditionNotMetError(
+                    f"op {self.type}: input {slot} (variable {names}) holds no value; feed it or run the op that "
+                    "writes it first: for a parameter, run the startup program or load its file"
+                )
+        for slot, grad in self._pairs:
+            for value, slope in zip(values[slot], values[grad], strict=False):
+                dense = isinstance(value, LoDTensor) and isinstance(slope, LoDTensor)
+                if dense and value.array.size != slope.array.size:
+                    raise InvalidArgumentError(
+                        f"op {self.type}: {grad} has shape {list(slope.shape)}, but {slot} has {list(value.shape)}; "
+                        "expected the shape of what it is the gradient of"
+                    )
 
     def _step(self, run: RunContext, name: str, start: int) -> int:
         if not run.profiler:

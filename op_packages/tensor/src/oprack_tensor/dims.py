@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
-
-
-def normal_axis(op: str, axis: int, rank: int, name: str = "axis") -> int:
-    """axis counted from the front. Raises InvalidArgumentError when it lies outside [-rank, rank)."""
-    if not -rank <= axis < rank:
-        raise InvalidArgumentError(
-            f"op {op}: {name} is {axis} but the tensor has rank {rank}; expected {-rank} <= {name} < {rank}"
-        )
-    return axis + rank if axis < 0 else axis
+from oprack.op import normal_axis
 
 
 def product(dims: Sequence[int]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr
-from oprack.op.families import MKLDNN_DATA_TYPE, USE_CUDNN, USE_MKLDNN, GradFromOut, grad_from_out
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_CUDNN, USE_MKLDNN, GradFromOut, grad_from_out, like
 
 from oprack_nn.ops._activation import Activation
 
@@ -11,12 +11,6 @@ _AXIS = "Dim whose elements compete; may be negative."
 _DATA_FORMAT = Attr("AnyLayout", "Layout of X for oneDNN's kernel.", extra=True)
 _IS_TEST = Attr(False, "Run for inference only.", extra=True)
 _USE_CUDNN = Attr(True, USE_CUDNN.doc, extra=True)
-
-
-def _check_axis(ctx, slot):
-    rank = max(len(ctx.dim(slot)), 1)
-    axis = ctx.attr("axis")
-    ctx.require(-rank <= axis < rank, f"axis is {axis}; expected a value in [{-rank}, {rank}), the dims of {slot}")
 
 
 class Softmax(Activation, type="softmax"):
@@ -31,7 +25,7 @@ class Softmax(Activation, type="softmax"):
     make_grad = grad_from_out
 
     def infer_shape(ctx):
-        _check_axis(ctx, "X")
+        ctx.axis("X")
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
@@ -46,6 +40,10 @@ class SoftmaxGrad(GradFromOut, type="softmax_grad"):
     use_cudnn = _USE_CUDNN
     use_mkldnn = USE_MKLDNN
 
+    def infer_shape(ctx):
+        ctx.axis("Out")
+        like(ctx, [("X@GRAD", "Out")])
+
 
 class LogSoftmax(Activation, type="log_softmax"):
     r"""$$Out_i = X_i - \ln \sum_j e^{X_j}$$ along `axis`"""
@@ -55,7 +53,7 @@ class LogSoftmax(Activation, type="log_softmax"):
     make_grad = grad_from_out
 
     def infer_shape(ctx):
-        _check_axis(ctx, "X")
+        ctx.axis("X")
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
@@ -65,3 +63,7 @@ class LogSoftmaxGrad(GradFromOut, type="log_softmax_grad"):
 
     axis = Attr(-1, _AXIS)
     use_mkldnn = USE_MKLDNN
+
+    def infer_shape(ctx):
+        ctx.axis("Out")
+        like(ctx, [("X@GRAD", "Out")])

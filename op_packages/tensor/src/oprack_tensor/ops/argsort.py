@@ -15,6 +15,7 @@ class Argsort(OpDef, type="argsort"):
     descending = Attr(False, "Largest first.")
 
     def infer_shape(ctx):
+        ctx.axis("X")
         for slot in ("Out", "Indices"):
             ctx.set_dim(slot, ctx.dim("X"))
             ctx.share_lod("X", slot)
@@ -47,5 +48,8 @@ class ArgsortGrad(GradOpDef, type="argsort_grad"):
     expected_kernel_type = dtype_of("Out@GRAD")
 
     def infer_shape(ctx):
+        ctx.axis("X")
+        ctx.same_size("X", "Out@GRAD")
+        ctx.same_dims("Indices", "Out@GRAD")
         ctx.set_dim("X@GRAD", ctx.dim("X"))
         ctx.share_lod("X", "X@GRAD")

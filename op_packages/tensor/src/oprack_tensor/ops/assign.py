@@ -21,6 +21,8 @@ class Assign(OpDef, type="assign"):
     expected_kernel_type = _kernel_type
 
     def infer_shape(ctx):
+        given = ctx.has_input("X") or not ctx.is_runtime
+        ctx.require(given, "input X is absent, so there is nothing to copy; give it a variable")
         if ctx.has_input("X") and not (ctx.is_runtime and ctx.kind("X") == VarType.LOD_TENSOR_ARRAY):
             ctx.set_dim("Out", ctx.dim("X"))
             ctx.share_lod("X", "Out")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 
-from oprack_tensor.dims import normal_axis, product
+from oprack_tensor.dims import product
 
 
 class Flatten2(OpDef, type="flatten2"):

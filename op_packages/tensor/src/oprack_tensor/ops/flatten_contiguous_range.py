@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
 
-from oprack_tensor.dims import normal_axis, product
+from oprack_tensor.dims import product
 
 
 class FlattenContiguousRange(OpDef, type="flatten_contiguous_range"):

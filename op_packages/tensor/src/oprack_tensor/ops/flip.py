@@ -17,6 +17,7 @@ class Flip(OpDef, type="flip"):
     )
 
     def infer_shape(ctx):
+        ctx.axes("X")
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
-
-from oprack_tensor.dims import normal_axis
+from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
 
 
 class IndexSelect(OpDef, type="index_select"):

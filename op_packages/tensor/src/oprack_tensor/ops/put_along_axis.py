@@ -23,6 +23,7 @@ class PutAlongAxis(OpDef, type="put_along_axis"):
 
     def infer_shape(ctx):
         ctx.require_rank("Index", len(ctx.dim("Input")))
+        ctx.axis("Input", "Axis")
         ctx.set_dim("Result", ctx.dim("Input"))
         ctx.share_lod("Input", "Result")
 
@@ -56,6 +57,8 @@ class PutAlongAxisGrad(GradOpDef, type="put_along_axis_grad"):
     expected_kernel_type = dtype_of("Result@GRAD")
 
     def infer_shape(ctx):
+        ctx.axis("Input", "Axis")
+        ctx.require_rank("Index", len(ctx.dim("Input")))
         ctx.set_dim("Input@GRAD", ctx.dim("Input"))
         ctx.share_lod("Input", "Input@GRAD")
         ctx.set_dim("Value@GRAD", ctx.dim("Index"))

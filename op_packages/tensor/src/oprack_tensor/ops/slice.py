@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType, VarType
 
-from oprack_tensor.dims import given_ints, normal_axis, slice_range
+from oprack_tensor.dims import given_ints, slice_range
 
 
 def _kernel_type(ctx):

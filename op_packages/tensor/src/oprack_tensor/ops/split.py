@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOp, Input, OpDef, Output, dtype_of, normal_axis
 from oprack.types import AttrType
 
-from oprack_tensor.dims import normal_axis, sections_of
+from oprack_tensor.dims import sections_of
 
 
 class Split(OpDef, type="split"):

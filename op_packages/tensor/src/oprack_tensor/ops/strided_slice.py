@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
 from oprack.types import AttrType
 
-from oprack_tensor.dims import given_ints, length_of, normal_axis, strided_slice_of
+from oprack_tensor.dims import given_ints, length_of, strided_slice_of
 
 
 class StridedSlice(OpDef, type="strided_slice"):

@@ -17,6 +17,7 @@ class TakeAlongAxis(OpDef, type="take_along_axis"):
 
     def infer_shape(ctx):
         ctx.require_rank("Index", len(ctx.dim("Input")))
+        ctx.axis("Input", "Axis")
         ctx.set_dim("Result", ctx.dim("Index"))
 
     def make_grad(fwd):
@@ -42,5 +43,8 @@ class TakeAlongAxisGrad(GradOpDef, type="take_along_axis_grad"):
     expected_kernel_type = dtype_of("Result@GRAD")
 
     def infer_shape(ctx):
+        ctx.axis("Input", "Axis")
+        ctx.require_rank("Index", len(ctx.dim("Input")))
+        ctx.same_dims("Index", "Result@GRAD")
         ctx.set_dim("Input@GRAD", ctx.dim("Input"))
         ctx.share_lod("Input", "Input@GRAD")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, Input, OpDef, Output
-
-from oprack_tensor.dims import normal_axis
+from oprack.op import Attr, GradOp, Input, OpDef, Output, normal_axis
 
 
 class Unbind(OpDef, type="unbind"):
