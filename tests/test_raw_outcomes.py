@@ -58,7 +58,7 @@ INDEX = np.zeros((2, 3), "int64")
         ("assign", {}, "Out", {}, "input X is absent|no input"),
         ("increment", {"X": INDEX[:1, :1]}, "Out", {"step": float("nan")}, "step is nan; expected a finite one"),
         ("fill_constant", {}, "Out", {"shape": [2**31, 2**31], "dtype": 5},
-         r"would have shape \[2147483648, 2147483648\], which takes 4611686018427387904 bytes or more; this machine has"),
+         r"would have shape \[2147483648, 2147483648\], which takes 4611686018427387904 bytes or more; this machine"),
     ],
 )  # fmt: skip
 def test_own_words(op: str, inputs: dict[str, Any], output: str, attrs: dict[str, Any], words: str) -> None:

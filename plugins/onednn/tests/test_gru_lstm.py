@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oprack import Program, Scope
+from oprack.inference import Config, create_predictor
+from oprack.io import save_inference_model
+from oprack.op.grad_desc import grad_op_descs
 from oprack.packs.manager import default_manager
+from oprack.runtime import Executor
+from oprack.tensor import LoDTensor
 from oprack_onednn import served
 from oprack_onednn.kernels.gru import gru
 from oprack_onednn.kernels.lstm import lstm
@@ -29,6 +35,9 @@ class Context:
 
     def wants(self, slot, i=0):
         return True
+
+    def is_read(self, *slots):
+        return False
 
 
 def normal(*shape, seed=0):
@@ -102,3 +111,55 @@ def test_a_weight_that_is_trained_keeps_what_the_gradient_reads(op_type):
     given["Weight"] = given["Weight"].copy()
     got, want = run(op_type, given, [3, 5])
     assert [g.shape for g in got] == [w.shape for w in want]
+
+
+GATES = {"gru": ["BatchGate", "BatchResetHiddenPrev", "BatchHidden"], "lstm": ["BatchGate", "BatchCellPreAct"]}
+
+
+def model(folder, op_type, fetch, gradient):
+    """A saved program of one op (and its gradient op) with a constant weight; its feeds."""
+    given = slots(op_type, [3, 5], False)
+    given["Weight"] = given["Weight"].copy()
+    program, scope = Program(), Scope()
+    block = program.global_block()
+    for slot, value in given.items():
+        dims = [-1, *value.shape[1:]] if slot == "Input" else value.shape
+        block.create_var(slot, dtype="float32", shape=dims, lod_level=int(slot == "Input"), persistable=slot != "Input")
+        if slot != "Input":
+            scope.var(slot).set(LoDTensor(value))
+    info = default_manager().op_info(op_type)
+    outputs = {slot: [slot] for slot in info.proto.outputs}
+    for slot in outputs:
+        block.create_var(slot, dtype="float32")
+    attrs = {"use_peepholes": False} if op_type == "lstm" else {}
+    desc = block.append_op(op_type, {slot: [slot] for slot in given}, outputs, attrs)
+    feeds = {"Input": LoDTensor(given["Input"], [[0, 3, 8]])}
+    if gradient:
+        feeds["Hidden@GRAD"] = LoDTensor(normal(8, SIZE, seed=9), [[0, 3, 8]])
+        block.create_var("Hidden@GRAD", dtype="float32", shape=[-1, SIZE], lod_level=1)
+        if op_type == "lstm":
+            feeds["Cell@GRAD"] = LoDTensor(normal(8, SIZE, seed=8), [[0, 3, 8]])
+            block.create_var("Cell@GRAD", dtype="float32", shape=[-1, SIZE], lod_level=1)
+        for grad in grad_op_descs(info, desc, []):
+            for name in grad.output_arg_names():
+                block.create_var(name)
+            block.append_op(grad)
+    save_inference_model(folder / "m", program, list(feeds), fetch, scope)
+    return program, scope, feeds
+
+
+@pytest.mark.parametrize("op_type", FUNCTIONS)
+@pytest.mark.parametrize("gradient", [False, True])
+def test_a_predictor_computes_what_is_fetched_or_read(tmp_path, op_type, gradient):
+    fetch = ["Input@GRAD", "Weight@GRAD"] if gradient else ["Hidden", *GATES[op_type]]
+    program, scope, feeds = model(tmp_path, op_type, fetch, gradient)
+    want = Executor(prepared=False, excluded_libraries=("onednn",)).run(program, feeds, fetch, scope, return_numpy=False)
+    predictor = create_predictor(Config(str(tmp_path / "m.pdmodel"), str(tmp_path / "m.pdiparams")))
+    for _ in range(2):  # recorded, then generated
+        for name, value in feeds.items():
+            handle = predictor.get_input_handle(name)
+            handle.copy_from_cpu(value.array)
+            handle.set_lod(value.lod)
+        predictor.run()
+        for name, w in zip(predictor.get_output_names(), want, strict=True):
+            np.testing.assert_allclose(predictor.get_output_handle(name).copy_to_cpu(), w.array, rtol=1e-4, atol=1e-5)

@@ -141,6 +141,14 @@ class KernelContext:
         """Whether output i of a slot is asked for; a gradient kernel may skip the others."""
         return self._op.wants(slot, i)
 
+    def is_read(self, *slots: str) -> bool:
+        """Whether an op of the program reads one of these outputs, fetch ops counted.
+
+        For intermediate outputs, which are there for the gradient: a kernel that is faster without them may leave out
+        those that nobody reads.
+        """
+        return any(self._op.is_read(slot) for slot in slots)
+
     def input_count(self, slot: str) -> int:
         return len(self._op.inputs.get(slot, ()))
 

@@ -42,6 +42,7 @@ class OperatorWithKernel(OperatorBase):
         self._inferred: OrderedDict[Any, Inferred] = OrderedDict()
         self._in_slots = [s for s in info.proto.inputs if s in self.inputs]
         self._out_slots = [s for s in info.proto.outputs if s in self.outputs]
+        self._read: dict[str, bool] = {}
         self._needed = [s for s, slot in info.proto.inputs.items() if not slot.dispensable]
         # gradients have the shape of what they are of; sizes are compared, since [1] and [] stand for one another
         self._pairs = [(s, f"{s}@GRAD") for s in self._in_slots if f"{s}@GRAD" in self._in_slots]
@@ -58,6 +59,17 @@ class OperatorWithKernel(OperatorBase):
         """Whether the op writes its input `slot`: the buffer of an output that has the same variable."""
         written = {n for names in self.outputs.values() for n in names if n != EMPTY_VAR}
         return any(n in written for n in self.inputs[slot])
+
+    def is_read(self, slot: str) -> bool:
+        """Whether another op of the program reads an output, or it is kept for later programs."""
+        found = self._read.get(slot)
+        if found is None:
+            names = set(self.outputs.get(slot, ())) - {EMPTY_VAR}
+            others = (op for block in self.block.program.blocks for op in block.ops if op is not self.desc)
+            kept = any((var := self.block.find_var_recursive(name)) and var.persistable for name in names)
+            found = kept or any(names.intersection(op.input_arg_names()) for op in others if names)
+            self._read[slot] = found
+        return found
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         clock = time.perf_counter_ns() if run.profiler else 0

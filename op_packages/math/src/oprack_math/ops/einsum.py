@@ -41,7 +41,7 @@ class Einsum(OpDef, type="einsum"):
 class EinsumGrad(GradOpDef, type="einsum_grad"):
     r"""Of each operand: the sum of products of Out@GRAD and the other operands over the letters that it lacks."""
 
-    x_shape = Input("Shapes of the operands; not read.", duplicable=True)
+    x_shape = Input("Shapes of the operands; not read.", duplicable=True, dispensable=True)
     InnerCache = Input("Copies of the operands.", duplicable=True)
     Out_grad = Input("Gradient of Out.")
     Operands_grad = Output("Gradients of the operands.", duplicable=True)

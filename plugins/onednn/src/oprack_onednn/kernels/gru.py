@@ -1,4 +1,4 @@
-"""gru with constant weights, where it was not fused with the product in front: what its gradient reads is left out."""
+"""gru with constant weights, not fused with the product in front: what only its gradient reads is left out."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class GruStep(StepPlan):
 
 @served("gru")
 def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_reverse, origin_mode, ctx):
-    if not is_constant(Weight):
+    if not is_constant(Weight) or ctx.is_read("BatchGate", "BatchResetHiddenPrev", "BatchHidden"):
         return NotImplemented
     hidden, lod = None, ctx.lod("Input")
     if activation in GATES and gate_activation in GATES and Input.size and lod:

@@ -1,4 +1,4 @@
-"""lstm with constant weights, where it was not fused with the product in front: what its gradient reads is left out."""
+"""lstm with constant weights, not fused with the product in front: what only its gradient reads is left out."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def lstm(
     candidate_activation,
     ctx,
 ):
-    if not is_constant(Weight):
+    if not is_constant(Weight) or ctx.is_read("BatchGate", "BatchCellPreAct"):
         return NotImplemented
     states, lod = None, ctx.lod("Input")
     activations = (gate_activation, cell_activation, candidate_activation)
