@@ -1,4 +1,4 @@
-"""oprack stubs: type stubs of oprack.functional, for editors and type checkers."""
+"""oprack stubs: type stubs of what packs bring, for editors and type checkers."""
 
 from __future__ import annotations
 
@@ -12,19 +12,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "path",
         nargs="?",
         type=Path,
-        help="file or folder to write to, such as typings/oprack (then functional.pyi in it); default: standard output",
+        help="folder to write the stub package oprack-stubs to, such as typings, where pyright looks by itself; or a "
+        "file NAME.pyi for oprack.functional alone; default: that one to standard output",
+    )
+    parser.add_argument(
+        "--install",
+        action="store_true",
+        help="write the stub package beside the installed oprack, where mypy and pyright look",
     )
 
 
 def run(args: argparse.Namespace) -> int:
+    import oprack
+    from oprack.interpreter.stub_package import write_stub_package
     from oprack.interpreter.stubs import stubs
 
-    text = stubs()
-    if args.path is None:
-        sys.stdout.write(text)
-        return 0
-    path = args.path if args.path.suffix == ".pyi" else args.path / "functional.pyi"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    print(path)
+    if args.install:
+        print(write_stub_package(Path(oprack.__file__).parents[1]))
+    elif args.path is None:
+        sys.stdout.write(stubs())
+    elif args.path.suffix == ".pyi":
+        args.path.parent.mkdir(parents=True, exist_ok=True)
+        args.path.write_text(stubs(), encoding="utf-8")
+        print(args.path)
+    else:
+        # typings/oprack would hide the package itself
+        print(write_stub_package(args.path.parent if args.path.name == "oprack" else args.path))
     return 0

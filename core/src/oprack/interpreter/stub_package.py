@@ -1,0 +1,115 @@
+"""Type stubs of what packs bring, as a partial stub package: the rest of oprack keeps the types of its source."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from oprack.errors import OprackError
+from oprack.interpreter.stubs import stubs
+from oprack.packs.manager import PackManager, default_manager
+from oprack.packs.register import NAMESPACES
+
+_HEAD = '"""{} Written by `oprack stubs`; write it again when packs change."""\n\n'
+
+
+def stub_package() -> dict[str, str]:
+    """Contents of the files of `oprack-stubs` by their paths: functional.pyi, and one for each namespace of packs."""
+    files = {"py.typed": "partial\n", "functional.pyi": stubs()}
+    for namespace in NAMESPACES:
+        module = importlib.import_module(f"oprack.{namespace}")
+        # beside a package, a module of its name would hide the others in it
+        path = f"{namespace}/__init__.pyi" if hasattr(module, "__path__") else f"{namespace}.pyi"
+        files[path] = _namespace(module, namespace, default_manager())
+    return files
+
+
+def write_stub_package(folder: Path) -> Path:
+    """Write `oprack-stubs` into a folder; returns its path."""
+    root = folder / "oprack-stubs"
+    for name, text in stub_package().items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
+
+
+def _namespace(module: ModuleType, namespace: str, manager: PackManager) -> str:
+    """Text of the stub of a module that packs fill; what can't be imported is left out."""
+    targets = {key: target for _, key, target in manager.targets("layer")}
+    imports, made = [], []
+    for name in sorted(module.__dir__()):
+        try:
+            value = getattr(module, name)
+        except OprackError:
+            continue
+        target = targets.get(f"{namespace}.{name}") or _home(value, name)
+        home, _, attribute = target.partition(":")
+        if attribute and _is_written(home, attribute):
+            imports.append(f"from {home} import {attribute} as {name}")
+        elif isinstance(value, ModuleType):
+            parent, _, child = value.__name__.rpartition(".")
+            imports.append(f"from {parent} import {child} as {name}")
+        else:
+            made.append("\n".join(_definition(name, value)))
+    head = _HEAD.format(f"What `oprack.{namespace}` has.")
+    return head + "\n".join(["from typing import Any", "", *imports, "", *made]).rstrip() + "\n"
+
+
+def _home(value: Any, name: str) -> str:
+    """ "module:name" of something of the core's own."""
+    if isinstance(value, ModuleType) or not hasattr(value, "__module__"):
+        return ""
+    return f"{value.__module__}:{getattr(value, '__qualname__', name)}"
+
+
+@cache
+def _written_names(module: str) -> frozenset[str]:
+    """Names that a module's source defines or imports at its top, so that a type checker sees them."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return frozenset()
+    found: set[str] = set()
+    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            found.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
+    return frozenset(found)
+
+
+def _is_written(module: str, name: str) -> bool:
+    return name in _written_names(module)
+
+
+def _definition(name: str, value: Any) -> Iterator[str]:
+    """A function that Python made at run time, with its parameters; of anything else that it is there."""
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        yield f"{name}: Any"
+        return
+    texts, starred = [], False
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            texts.append("*")
+        starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
+        mark = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
+        texts.append(f"{mark}{p.name}: Any" + ("" if p.default is p.empty else " = ..."))
+    doc = (inspect.getdoc(value) or name).replace("\\", "\\\\").replace('"""', "'''").rstrip()
+    yield f"def {name}({', '.join(texts)}) -> Any:"
+    first, *rest = doc.splitlines()
+    yield f'    """{first}'
+    yield from (f"    {line}".rstrip() for line in rest)
+    yield '    """'
