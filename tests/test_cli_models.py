@@ -78,7 +78,7 @@ def feed(tmp_path: Path) -> str:
 # show -----------------------------------------------------------------------------------------------------------------
 def test_show_table(oprack: Command, model: Path) -> None:
     lines = oprack("show", model).splitlines()
-    assert lines[0] == "6 ops in 1 block, 1 parameter of 8 bytes, saved by version 2.6.2"
+    assert lines[0] == "6 ops in 1 block, 1 parameter of 8 bytes, in the format of Paddle 2.6.2"
     assert [re.split(r"  +", line) for line in lines[2:6]] == [
         ["", "VARIABLE", "DTYPE", "SHAPE", "LOD LEVELS"],
         ["input", "x", "float32", "[-1, 2]", "1"],

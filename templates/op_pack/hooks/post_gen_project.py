@@ -1,6 +1,7 @@
 """Keeps the chosen licence and says what to do next; writes only inside the new folder."""
 
 import pathlib
+import shlex
 
 LICENCE = "{{ cookiecutter.licence }}"
 for path in pathlib.Path("licences").iterdir():
@@ -12,7 +13,9 @@ pathlib.Path("licences").rmdir()
 
 print(
     """{{ cookiecutter.__dist_name }} is ready:
-  cd {{ cookiecutter.__dist_name }}
+  cd """
+    + shlex.quote(str(pathlib.Path.cwd()))
+    + """
   pip install -e '.[test]'      the pack, in place: oprack finds it by itself
   oprack op {{ cookiecutter.first_op }}
   pytest                        its tests: kernels, conformance, gradients

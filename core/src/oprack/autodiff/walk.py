@@ -153,6 +153,8 @@ class Backward:
         slots = [s for s, names in op.inputs.items() if len(names) == 1 and self._partials.has(names[0])]
         made = make_grad_ops(info, op, slots, held)
         grads = [g for g in made if not g.restores]
+        for g in grads:
+            self.manager.gradient_info(g.type, op.type)
         shared = {ref.slot for g in grads for ref in g.inputs.values() if ref.role == "input_grad"}
         totals = [n for slot in shared for n in op.inputs[slot] if self._own_total(n) is not None]
         for grad, desc in self._descs(grads, op, index):

@@ -139,12 +139,30 @@ def _import_problems(manager: PackManager) -> list[str]:
             try:
                 manager.operator_class(op_type)
                 manager.kernels_listing(op_type)
+                _check_gradient(manager, op_type)
             except DuplicateOpError:
                 continue
             except OprackError as e:
                 found.append(f"op {op_type}: {type(e).__name__}: {e}")
         found += [str(w.message) for w in caught if issubclass(w.category, BrokenPackWarning)]
     return list(dict.fromkeys(found))
+
+
+def _check_gradient(manager: PackManager, op_type: str) -> None:
+    """Whether the ops that a make_grad names are there, asked with all slots and the default attributes."""
+    from oprack.desc import OpDesc
+    from oprack.op.grad_desc import make_grad_ops
+
+    info = manager.op_info(op_type)
+    if info.grad_op_maker is None:
+        return
+    inputs, outputs = ({slot: [slot] for slot in slots} for slots in (info.proto.inputs, info.proto.outputs))
+    try:
+        made = make_grad_ops(info, OpDesc(op_type, inputs, outputs))
+    except Exception:
+        return  # it needs attributes, or other slots than all; its tests have them
+    for grad in made:
+        manager.gradient_info(grad.type, op_type)
 
 
 def _survey(manager: PackManager) -> Survey:

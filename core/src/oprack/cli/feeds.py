@@ -74,8 +74,10 @@ def _arrays(given: str, name: str, file: str, names: Sequence[str]) -> Iterator[
     except (ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
         if isinstance(error, FeedError):
             raise
+        # what NumPy says of pickles is no advice for files from elsewhere
+        reason = "" if "pickle" in str(error) else f" ({error})"
         raise FeedError(
-            f"--feed {given}: {file!r} can't be read as .npy or .npz without unpickling ({error}); write it with "
+            f"--feed {given}: {file!r} can't be read as .npy or .npz without unpickling{reason}; write it with "
             "numpy.save or numpy.savez from an array of numbers"
         ) from error
 

@@ -42,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
         raise PreconditionNotMetError(
             "new-pack needs cookiecutter; install it with `pip install oprack[templates]`"
         ) from error
+    if Path(args.directory).exists() and not Path(args.directory).is_dir():
+        raise InvalidArgumentError(f"{args.directory!r} is a file; expected a directory for the pack's folder")
     # a refused answer is told by the hook and by us; cookiecutter would log a traceback between the two
     logging.getLogger("cookiecutter").addHandler(logging.NullHandler())
     logging.getLogger("cookiecutter").propagate = False

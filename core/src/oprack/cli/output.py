@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,21 @@ def manager_of(args: argparse.Namespace) -> PackManager:
     from oprack.packs.manager import PackManager
 
     return PackManager(blocked=args.block)
+
+
+def check_file(option: str, path: str | None, example: str) -> None:
+    """Refuse a file to write that can't be one, before any work. Raises InvalidArgumentError.
+
+    example: the name of a file, for the advice.
+    """
+    from oprack.errors import InvalidArgumentError
+
+    if path and os.path.isdir(path):
+        advice = os.path.join(path, example)
+        raise InvalidArgumentError(f"{option} {path} is a directory; expected a file, such as {option} {advice}")
+    parent = os.path.dirname(path or "")
+    if parent and os.path.exists(parent) and not os.path.isdir(parent):
+        raise InvalidArgumentError(f"{option} {path}: {parent!r} is no directory; expected a file in a directory")
 
 
 def print_json(value: Any) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import OK
 from oprack.cli.models import add_feeds, add_model, model_arguments
-from oprack.cli.output import add_block, add_json, manager_of, print_json, print_table
+from oprack.cli.output import add_block, add_json, check_file, manager_of, print_json, print_table
 
 if TYPE_CHECKING:
     from oprack.tensor import Place
@@ -63,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
     from oprack.runtime import Checks, Executor, Profiler
     from oprack.tensor import Scope
 
+    check_file("--out", args.out, "outputs.npz")
+    check_file("--trace", args.trace, "trace.json")
     path, model_filename, params = model_arguments(args)
     scope = Scope()
     model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
 from oprack.cli.models import add_feeds, add_model, model_arguments
-from oprack.cli.output import add_block, add_json, manager_of, print_json, print_table, printable
+from oprack.cli.output import add_block, add_json, check_file, manager_of, print_json, print_table, printable
 
 if TYPE_CHECKING:
     from oprack.desc import VarDesc
@@ -36,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from oprack.io.inference_model import load_program
 
+    check_file("--graph", args.graph, "model.svg")
     path, model_filename, _ = model_arguments(args)
     program, feeds, fetches = load_program(path, model_filename=model_filename)
     manager = manager_of(args)
@@ -117,7 +118,7 @@ def _bytes(var: VarDesc) -> int:
 def _print(report: dict[str, Any]) -> None:
     version = report["version"]
     numbers = f"{version // 1_000_000}.{version // 1000 % 1000}.{version % 1000}"
-    saved = f"saved by version {numbers}" if version else "no version"
+    saved = f"in the format of Paddle {numbers}" if version else "without a version"
     size = f"{_number(report['parameters'], 'parameter')} of {_size(report['parameter_bytes'])}"
     print(f"{_number(report['ops'], 'op')} in {_number(report['blocks'], 'block')}, {size}, {saved}\n")
     rows = [

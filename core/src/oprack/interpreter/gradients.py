@@ -82,7 +82,7 @@ class GradPlan:
             targets = {slot: self._targets(ref) for slot, ref in grad.outputs.items()}
             named = {t for ts in targets.values() for t in ts if isinstance(t, str)}
             if any(isinstance(t, int) for ts in targets.values() for t in ts) or not read.isdisjoint(named):
-                info = default_manager().op_info(grad.type)
+                info = default_manager().gradient_info(grad.type, self.trace.expr.type)
                 sources = {
                     slot: found
                     for slot, ref in grad.inputs.items()

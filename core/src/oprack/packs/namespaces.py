@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from oprack.errors import AlreadyExistsError, UnknownLayerError
@@ -34,7 +34,7 @@ class NamespaceIndex:
         prefix = namespace + "."
         return sorted(key.removeprefix(prefix) for key in self._bringers if key.startswith(prefix))
 
-    def target(self, key: str, packs: Iterable[Pack], op_owner: str) -> tuple[Pack, str]:
+    def target(self, key: str, packs: Collection[Pack], op_owner: str) -> tuple[Pack, str]:
         """Who brings a key, and its string.
 
         op_owner: of the op of that name, "" when there is none. Raises AlreadyExistsError when two packs bring it,
@@ -47,7 +47,7 @@ class NamespaceIndex:
             raise UnknownLayerError(report.unknown_layer(key, packs, self._bringers, op_owner))
         return bringers[0]
 
-    def load(self, key: str, packs: Iterable[Pack], op_owner: str) -> Any:
+    def load(self, key: str, packs: Collection[Pack], op_owner: str) -> Any:
         """The function, imported once. Raises as `target`, and PackImportError."""
         if key not in self._objects:
             pack, target = self.target(key, packs, op_owner)

@@ -108,7 +108,7 @@ def unknown_op(op_type: str, brought_by: Sequence[Pack], known: Iterable[str]) -
     )
 
 
-def unknown_layer(key: str, packs: Iterable[Pack], known: Iterable[str], op_owner: str) -> str:
+def unknown_layer(key: str, packs: Collection[Pack], known: Iterable[str], op_owner: str) -> str:
     """key: "layers.fc". known: keys that packs bring."""
     namespace, _, name = key.partition(".")
     names = sorted(k.partition(".")[2] for k in known if k.startswith(namespace + "."))
@@ -118,20 +118,38 @@ def unknown_layer(key: str, packs: Iterable[Pack], known: Iterable[str], op_owne
     unusable = [f"{_label(p)} is {p.status}" for p in packs if p.status != "ok"]
     if unusable:
         text += f"; among the installed packs {', '.join(unusable)} (run `oprack doctor`)"
-    return text + f"; `pip install` the pack that brings it: {_HOMES[namespace]}"
+    installed = {p.owner for p in packs if p.status == "ok"}
+    absent = [f"{owner} has {what}" for owner, what in _HOMES.get(namespace, {}).items() if owner not in installed]
+    if absent:
+        return text + f"; `pip install` the pack that brings it: {', '.join(absent)}"
+    return text + f"; {_OWN_WAY[namespace]}"
 
 
 # Where the functions of Fluid's modules are, for who has not installed that pack.
 _HOMES = {
-    "layers": "oprack-nn has networks and losses, oprack-math arithmetic and reductions, oprack-tensor shapes and "
-    "constants, oprack-random random tensors, oprack-sequence LoD, recurrence and decoding, oprack-control-flow loops, "
-    "branches and arrays",
-    "optimizer": "oprack-optimizer has the optimizers",
-    "initializer": "the usual ones are in the core, further ones in packs of their own",
-    "metrics": "oprack-metric has the metrics",
-    "nets": "oprack-nn has the usual groups of layers",
-    "nn": "oprack-nn has the usual modules",
-    "amp": "oprack-amp has autocast and GradScaler",
+    "layers": {
+        "oprack-nn": "networks and losses",
+        "oprack-math": "arithmetic and reductions",
+        "oprack-tensor": "shapes and constants",
+        "oprack-random": "random tensors",
+        "oprack-sequence": "LoD, recurrence and decoding",
+        "oprack-control-flow": "loops, branches and arrays",
+    },
+    "optimizer": {"oprack-optimizer": "the optimizers"},
+    "nets": {"oprack-nn": "the usual groups of layers", "oprack-sequence": "those for sequences"},
+    "nn": {"oprack-nn": "the usual modules"},
+    "amp": {"oprack-amp": "autocast and GradScaler"},
+}
+# What else there is when all these are installed.
+_OWN_WAY = {
+    "layers": "see dir(oprack.layers) for what there is",
+    "optimizer": "see dir(oprack.optimizer), or derive a class from oprack.optimizer.Optimizer",
+    "initializer": "see dir(oprack.initializer), or derive a class from oprack.initializer.Initializer",
+    "metrics": "no pack of oprack's own brings classes of metrics: oprack.layers.accuracy and oprack.layers.auc compute "
+    "them in a program",
+    "nets": "see dir(oprack.nets) for what there is",
+    "nn": "see dir(oprack.nn), or derive a class from oprack.nn.Module",
+    "amp": "see dir(oprack.amp) for what there is",
 }
 
 
