@@ -153,7 +153,8 @@ def model(folder, op_type, fetch, gradient):
 def test_a_predictor_computes_what_is_fetched_or_read(tmp_path, op_type, gradient):
     fetch = ["Input@GRAD", "Weight@GRAD"] if gradient else ["Hidden", *GATES[op_type]]
     program, scope, feeds = model(tmp_path, op_type, fetch, gradient)
-    want = Executor(prepared=False, excluded_libraries=("onednn",)).run(program, feeds, fetch, scope, return_numpy=False)
+    plain = Executor(prepared=False, excluded_libraries=("onednn",))
+    want = plain.run(program, feeds, fetch, scope, return_numpy=False)
     predictor = create_predictor(Config(str(tmp_path / "m.pdmodel"), str(tmp_path / "m.pdiparams")))
     for _ in range(2):  # recorded, then generated
         for name, value in feeds.items():

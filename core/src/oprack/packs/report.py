@@ -145,8 +145,8 @@ _OWN_WAY = {
     "layers": "see dir(oprack.layers) for what there is",
     "optimizer": "see dir(oprack.optimizer), or derive a class from oprack.optimizer.Optimizer",
     "initializer": "see dir(oprack.initializer), or derive a class from oprack.initializer.Initializer",
-    "metrics": "no pack of oprack's own brings classes of metrics: oprack.layers.accuracy and oprack.layers.auc compute "
-    "them in a program",
+    "metrics": "no pack of oprack's own brings classes of metrics: oprack.layers.accuracy and oprack.layers.auc "
+    "compute them in a program",
     "nets": "see dir(oprack.nets) for what there is",
     "nn": "see dir(oprack.nn), or derive a class from oprack.nn.Module",
     "amp": "see dir(oprack.amp) for what there is",
