@@ -204,8 +204,7 @@ class Module:
             if dtype is not None and tensor._kind.differentiable:
                 array = array.astype(numpy_dtype(dtype))
             if array is not tensor._value:
-                new = kind(LoDTensor, array.dtype, place or tensor.place)
-                tensor._value, tensor._kind = array, new.with_grad if tensor._kind.grad else new
+                tensor._replace(array, kind(LoDTensor, array.dtype, place or tensor.place), "Module.to")
                 tensor._grad = None
         return self
 

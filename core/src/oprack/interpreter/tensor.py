@@ -194,6 +194,10 @@ class Tensor(Conversions):
         """Hold `value` from now on, what an op in place computed; what was saved before knows that it is gone."""
         if node is not None:
             self.require_writable(writer)
+        self._replace(value, kind_of_value(value, self._kind.place, self._kind.lod_level), writer, node)
+
+    def _replace(self, value: Any, new: Kind, writer: str, node: Any = None) -> None:
+        """Hold a value of kind `new`; counts as a write to the memory."""
         if self._memory is None:
             self._memory = Memory()
         self._memory.version += 1
@@ -202,10 +206,10 @@ class Tensor(Conversions):
             made, index = split_edge(self._node)
             made.overwritten = made.overwritten | {made.plan.outputs[index]: writer}
         self._value = value
-        new = kind_of_value(value, self._kind.place, self._kind.lod_level).with_tracking
         if node is not None:
             self._node = node
-        self._kind = new.with_grad if self._node is not None else new
+        tracked = new.with_tracking
+        self._kind = tracked.with_grad if self._node is not None else tracked
 
     def set_value(self, value: Any) -> None:
         """Copy an array, or a tensor, of the same shape into this tensor; nothing is recorded.

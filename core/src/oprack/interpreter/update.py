@@ -8,28 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
+from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.devices import context, executor
 from oprack.interpreter.kinds import CPU
+from oprack.interpreter.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
 from oprack.interpreter.tensor import Tensor
 from oprack.layers import unique_name
 from oprack.layers.variable import Parameter as ParameterVariable
 from oprack.layers.variable import Variable
 from oprack.program import ParameterInfo, Program
 from oprack.runtime import Executor
-from oprack.tensor import LoDTensor, Place, Scope, SelectedRows, numpy_dtype
+from oprack.tensor import LoDTensor, Place, Scope, numpy_dtype
 from oprack.types import GRAD_SUFFIX, VarType
 
 
 class Updates:
     """The state of an optimizer for eager parameters, and its steps.
 
-    optimizer: has `apply_gradients(pairs, startup_program)` and `get_lr()`. Each step runs the program that it appends
-    for the parameters that have a gradient, so that clipping, decay and update rules are the same as in programs.
+    optimizer: has `apply_gradients(pairs, startup_program)`, `get_lr()` and `accumulators()`. Each step runs the program
+    that it appends for the parameters that have a gradient, so that clipping, decay and update rules are the same as in
+    programs. paths: names of the parameters in the state; default: their positions.
     Raises InvalidArgumentError for parameters without names, or with the same name.
     """
 
-    def __init__(self, optimizer: Any, parameters: Sequence[Tensor]) -> None:
+    def __init__(self, optimizer: Any, parameters: Sequence[Tensor], paths: Sequence[str] | None = None) -> None:
         self._optimizer = optimizer
         self.parameters = list(parameters)
         names = [p.name if isinstance(p, Tensor) else None for p in self.parameters]
@@ -44,9 +46,11 @@ class Updates:
                 "its own, as module.parameters() gives them"
             )
         self.scope = Scope()
-        self._programs: dict[Any, tuple[Program, Any, list[str]]] = {}
+        self._programs: dict[Any, tuple[Program, Any]] = {}
         self._executors: dict[Place, Executor] = {}
-        self._restored: dict[str, Any] = {}
+        self._names = StateNames(optimizer, self.parameters, paths)
+        self._variables: dict[str, str] = {}  # of the state, by its keys
+        self._restored: dict[str, np.ndarray] = {}  # by key, until the variable is made
 
     def step(self) -> None:
         """Update every parameter that has a gradient. Raises PreconditionNotMetError when none has."""
@@ -60,7 +64,7 @@ class Updates:
         found = self._programs.get(key)
         if found is None:
             found = self._programs[key] = self._build(chosen, place)
-        program, rate, _ = found
+        program, rate = found
         runner = self._executor(place)
         prepared = runner.prepare(program.desc)
         scope = self.scope.new_scope()
@@ -96,7 +100,7 @@ class Updates:
         if known is None or known.value is None or known.value.place != CPU or known.value.array != value:
             self.scope.var(rate.name).value = LoDTensor(value)
 
-    def _build(self, chosen: Sequence[Tensor], place: Place) -> tuple[Program, Any, list[str]]:
+    def _build(self, chosen: Sequence[Tensor], place: Place) -> tuple[Program, Any]:
         """The program that updates these parameters; state that is new is filled by its startup program."""
         program, startup = Program(), Program()
         block = program.global_block()
@@ -118,50 +122,67 @@ class Updates:
         with unique_name.guard():
             writer.apply_gradients(pairs, startup)
         program.schedules.clear()
-        state = [v.name for v in startup.global_block().vars.values()]
-        new = [n for n in state if (var := self.scope.find_var(n)) is None or var.value is None]
+        keys = {}
+        for e in self._names.entries().values():
+            p = self.parameters[e.position]
+            if any(p is c for c in chosen):
+                keys[writer.state(p.name, e.accumulator).name] = e.key
+        self._variables |= {key: name for name, key in keys.items()}
         fresh = Scope()
         self._executor(place).run(startup, scope=fresh)
-        for name in new:
-            value = fresh.get_var(name).get()
-            if name in self._restored:
-                value = LoDTensor(self._restored.pop(name), place=CPU)
-            self.scope.var(name).value = value
-        return program, writer.rate_variable, state
+        for name in startup.global_block().vars:
+            first = fresh.get_var(name).get()
+            restored = self._restored.pop(keys.get(name, ""), None)
+            var = self.scope.var(name)
+            if restored is not None:
+                var.value = LoDTensor(restored, place=CPU)
+            elif var.value is None:
+                var.value = first
+            elif var.value.array.dtype != first.array.dtype:  # the parameter has another dtype than before
+                var.value = LoDTensor(_host(var.value).astype(first.array.dtype))
+        return program, writer.rate_variable
 
     # State ------------------------------------------------------------------------------------------------------------
     def state_dict(self) -> dict[str, Any]:
-        """Arrays of the state by the names that programs give them, and "LR_Scheduler" when a schedule gives rates."""
-        parameters = {p.name for p in self.parameters}
-        found: dict[str, Any] = dict(self._restored)
-        for name in self.scope.local_var_names():
-            var = self.scope.find_var(name)
-            if name not in parameters and var is not None and var.value is not None:
-                value = var.value
-                found[name] = value if isinstance(value, SelectedRows) else _host(value)
+        """Copies of the state's arrays as `<parameter>.<accumulator>`, "LR_Scheduler" when a schedule gives rates, and
+        in "not_updated" the parameters, if any, that no step has changed yet and which have no state therefore.
+        """
+        found: dict[str, Any] = self._arrays()
+        having = {key.rpartition(".")[0] for key in found}
+        stateful = self._names.entries().values()
+        without = list(dict.fromkeys(e.key.rpartition(".")[0] for e in stateful))
+        without = [path for path in without if path not in having]
+        if without:
+            found[NOT_UPDATED] = without
         schedule = self._optimizer.schedule
         if schedule is not None:
-            found["LR_Scheduler"] = schedule.state_dict()
+            found[SCHEDULE] = schedule.state_dict()
         return found
 
-    def set_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state_dict; state that is not made yet takes its value when it is.
+    def _arrays(self) -> dict[str, Any]:
+        found = {}
+        for key in self._names.entries():
+            var = self.scope.find_var(self._variables.get(key, ""))
+            if var is not None and var.value is not None:
+                found[key] = _host(var.value)
+            elif key in self._restored:
+                found[key] = self._restored[key].copy()
+        return found
 
-        Raises NotFoundError when the schedule's part is missing.
+    def set_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
+        """Take over a state_dict, in place of all state there is; not strict: of what it has and fits.
+
+        Raises NotFoundError for what is missing or unknown, when strict, and InvalidArgumentError for other shapes and
+        dtypes; then nothing is changed.
         """
-        given = dict(state)
+        arrays = self._names.checked(state, strict)
         schedule = self._optimizer.schedule
-        if schedule is not None:
-            if "LR_Scheduler" not in given:
-                raise NotFoundError(f"{type(self._optimizer).__name__}: the state has no LR_Scheduler")
-            schedule.set_state_dict(given.pop("LR_Scheduler"))
-        for name, value in given.items():
-            var = self.scope.find_var(name)
-            array = value.numpy() if isinstance(value, Tensor) else value
-            if var is None or var.value is None:
-                self._restored[name] = array
-            else:
-                var.value = LoDTensor(array.copy())
+        if schedule is not None and SCHEDULE in state:
+            schedule.set_state_dict(state[SCHEDULE])
+        kept: dict[str, Any] = {} if strict else self._arrays()
+        self._restored = kept | arrays
+        # the next step makes its variables anew, from these
+        self.scope, self._programs, self._variables = Scope(), {}, {}
 
 
 def _host(value: LoDTensor) -> Any:

@@ -1,10 +1,10 @@
 """Bases that definitions of element-wise ops share, in any pack: slots, shape rules, makers of their gradients.
 
-    class Relu(Unary, type="relu"):
-        make_grad = grad_from_out
+class Relu(Unary, type="relu"):
+    make_grad = grad_from_out
 
-    class ReluGrad(GradFromOut, type="relu_grad"):
-        ...
+class ReluGrad(GradFromOut, type="relu_grad"):
+    ...
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from oprack.layers import (
 from oprack.runtime import global_scope
 
 from oprack_optimizer.optimizers.eager import EagerSteps
+from oprack_optimizer.optimizers.parameters import checked_parameters
 
 Pair = tuple[Parameter, Variable]
 
@@ -58,7 +59,8 @@ class Optimizer(EagerSteps):
     """Base of the optimizers; a subclass says its op, its state and its attributes.
 
     learning_rate: a number, a scheduler of oprack.optimizer.lr, or a Variable of one element. parameter_list: what to
-    train, Parameters or names, default: all of the program that are trainable; or eager tensors, which `step` updates.
+    train, Parameters or names, default: all of the program that are trainable; or eager tensors, which `step` updates,
+    or (path, tensor) pairs as `net.named_parameters()` gives them, so that the paths name the state.
     regularization: a WeightDecay for parameters without one of their own, or the coefficient of L2Decay. grad_clip: a
     GradientClip. name: goes into the names of the state. An optimizer serves one program, whose variables hold its
     state, or the tensors of parameter_list.
@@ -89,7 +91,7 @@ class Optimizer(EagerSteps):
                     f"{self._kind}: {what} is {value!r}; expected a {kind.__name__} of oprack.autodiff, such as "
                     + ("L2Decay(0.01)" if kind is WeightDecay else "ClipGradByGlobalNorm(1.0)")
                 )
-        self.parameter_list = None if parameter_list is None else list(parameter_list)
+        self.parameter_list, self._paths = checked_parameters(parameter_list, self._kind)
         self.regularization, self.grad_clip, self.name = regularization, grad_clip, name
         self._rate_var: Variable | None
         self._rates: dict[float, Variable]

@@ -12,6 +12,7 @@ class EagerSteps:
     """Base of Optimizer: `loss.backward(); optimizer.step(); optimizer.clear_grad()`."""
 
     parameter_list: Sequence[Any] | None
+    _paths: Sequence[str] | None = None
     _learning_rate: Any
     _rate_var: Any
     _updates: Any = None
@@ -22,9 +23,10 @@ class EagerSteps:
         if self._updates is None:
             if not self.parameter_list:
                 raise PreconditionNotMetError(
-                    f"{type(self).__name__}: there is nothing to step; pass parameter_list=module.parameters()"
+                    f"{type(self).__name__}: it has no parameters of its own; pass parameter_list=net.parameters() when you "
+                    "make it"
                 )
-            self._updates = Updates(self, self.parameter_list)
+            self._updates = Updates(self, self.parameter_list, self._paths)
         return self._updates
 
     def step(self) -> None:
@@ -39,13 +41,29 @@ class EagerSteps:
         self._eager().clear_grad()
 
     def state_dict(self) -> dict[str, Any]:
-        """Arrays of the state by name, as they are named in a program, and the schedule's state as "LR_Scheduler"."""
+        """Arrays of the state as `<parameter>.<accumulator>`, such as "0.weight.moment1", and the schedule's state as
+        "LR_Scheduler"; `oprack.io.save_state` writes it.
+
+        A parameter goes by its path when parameter_list is `net.named_parameters()`, else by its position in the list:
+        "0.moment1". "not_updated" lists parameters that no step has changed yet, if there are any. A learning rate that
+        is a number is not part of the state.
+        """
         found: dict[str, Any] = self._eager().state_dict()
         return found
 
-    def set_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state_dict. Raises NotFoundError when it has no part for the schedule."""
-        self._eager().set_state_dict(state)
+    def set_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
+        """Take over a state_dict, in place of all state there is.
+
+        strict: every name has to be on both sides; False takes what there is, and leaves the rest. States by the names
+        of variables, as programs have them, are taken when all names are those of these parameters.
+        Raises NotFoundError that lists the names that are missing or unknown, and InvalidArgumentError for another
+        shape or dtype; then nothing is changed.
+        """
+        self._eager().set_state_dict(state, strict)
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
+        """The same as `set_state_dict`."""
+        self.set_state_dict(state, strict)
 
     # For oprack.interpreter ---------------------------------------------------------------------------------------
     @property

@@ -1,0 +1,146 @@
+"""The state of an optimizer by name: checked as a whole before any of it is taken over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError, NotFoundError
+from oprack.interpreter.devices import context
+from oprack.interpreter.tensor import Tensor
+from oprack.tensor import LoDTensor
+
+SCHEDULE = "LR_Scheduler"
+NOT_UPDATED = "not_updated"
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One array of the state. key: `<parameter>.<accumulator>`; of the parameter at `position` in the list."""
+
+    key: str
+    position: int
+    accumulator: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class StateNames:
+    """What the state of an optimizer is called.
+
+    A parameter goes by its path when the optimizer got (path, parameter) pairs, by its position in the list when not;
+    its own name would not do, since that depends on what else the process has built.
+    """
+
+    def __init__(self, optimizer: Any, parameters: Sequence[Tensor], paths: Sequence[str] | None) -> None:
+        self._owner = type(optimizer).__name__
+        self._by_path = paths is not None
+        self.parameters = list(parameters)
+        self.paths = [str(i) for i in range(len(self.parameters))] if paths is None else list(paths)
+        self._optimizer = optimizer
+
+    def entries(self) -> dict[str, Entry]:
+        """Everything that the state consists of, by key."""
+        found = {}
+        for i, (path, p) in enumerate(zip(self.paths, self.parameters, strict=True)):
+            for a in self._optimizer.accumulators():
+                shape = p.shape if a.shape is None else tuple(a.shape)
+                found[f"{path}.{a.name}"] = Entry(f"{path}.{a.name}", i, a.name, shape, str(p.dtype))
+        return found
+
+    def checked(self, state: Mapping[str, Any], strict: bool) -> dict[str, np.ndarray]:
+        """Copies of the arrays in `state`, by key.
+
+        Raises NotFoundError for what is missing or unknown, unless not strict, InvalidArgumentError for another shape
+        or dtype.
+        """
+        entries = self.entries()
+        given = {k: v for k, v in state.items() if k not in (SCHEDULE, NOT_UPDATED)}
+        rest = self._not_updated(state)
+        given, old = self._from_program_names(given, entries)
+        if strict:
+            # states without names of this kind don't say which parameters no step has changed yet
+            optional = {i for i, p in enumerate(self.parameters) if old and not p.requires_grad}
+            missing = [
+                k
+                for k, e in entries.items()
+                if k not in given and self.paths[e.position] not in rest and e.position not in optional
+            ]
+            unknown = [k for k in given if k not in entries]
+            unknown += [f"{p!r} in {NOT_UPDATED}" for p in rest if p not in self.paths]
+            if self._optimizer.schedule is not None and SCHEDULE not in state:
+                missing.append(SCHEDULE)
+            if self._optimizer.schedule is None and SCHEDULE in state:
+                unknown.append(SCHEDULE)
+            if missing or unknown:
+                raise NotFoundError(
+                    f"{self._owner}: the state has no {_some(missing) or 'name missing'}; not expected: "
+                    f"{_some(unknown) or 'none'}; {self._advice(unknown)}pass strict=False to take what fits"
+                )
+        found = {}
+        for key, value in given.items():
+            if key in entries:
+                found[key] = self._array(entries[key], value)
+        return found
+
+    def _not_updated(self, state: Mapping[str, Any]) -> list[str]:
+        rest = state.get(NOT_UPDATED, [])
+        if not isinstance(rest, list | tuple) or not all(isinstance(r, str) for r in rest):
+            raise InvalidArgumentError(
+                f"{self._owner}: {NOT_UPDATED} of the state is {rest!r}; expected a list of the parameters that no step "
+                "has changed"
+            )
+        return list(rest)
+
+    def _array(self, entry: Entry, value: Any) -> np.ndarray:
+        if isinstance(value, Tensor):
+            value = value.numpy()
+        elif isinstance(value, LoDTensor):
+            value = context(value.place).to_host(value.array)
+        array = np.array(value)
+        if array.shape != entry.shape or array.dtype.name != entry.dtype:
+            raise InvalidArgumentError(
+                f"{self._owner}: {entry.key} of the state is {array.dtype.name}{list(array.shape)}; expected {entry.dtype}"
+                f"{list(entry.shape)}, for {self.parameters[entry.position].describe()}; the state is that of another "
+                "network, or its parameters are listed in another order"
+            )
+        return array
+
+    # States that go by the names of variables ---------------------------------------------------------------------------
+    def _program_name(self, entry: Entry) -> str:
+        label = f"{self._optimizer.name}_{entry.accumulator}" if self._optimizer.name else entry.accumulator
+        return f"{self.parameters[entry.position].name}_{label}_0"
+
+    def _from_program_names(self, given: dict[str, Any], entries: Mapping[str, Entry]) -> tuple[dict[str, Any], bool]:
+        """The state by key, when every name is that of a variable in the program of these very parameters."""
+        names = {self._program_name(e): k for k, e in entries.items()}
+        plain = {k: v for k, v in given.items() if k != "learning_rate_0"}
+        if plain and all(k in names for k in plain):
+            return {names[k]: v for k, v in plain.items()}, True
+        return given, False
+
+    def _advice(self, unknown: Sequence[str]) -> str:
+        accumulators = "|".join(re.escape(a.name) for a in self._optimizer.accumulators())
+        if accumulators and any(re.search(rf"_({accumulators})_\d+$", k) for k in unknown):
+            own = ", ".join(str(p.name) for p in self.parameters[:3])
+            return (
+                "it goes by names of variables, which depend on all that its process had built; build the network as "
+                f"there, so that its parameters, now {own} and so on, have those names, then save the state anew; or "
+            )
+        paths = [k.rpartition(".")[0] for k in unknown]
+        if not self._by_path and any(p and not p.isdigit() for p in paths):
+            return "it goes by paths: give the optimizer parameter_list=net.named_parameters(); or "
+        if self._by_path and any(p.isdigit() and p not in self.paths for p in paths):
+            return "it goes by positions: give the optimizer parameter_list=net.parameters(); or "
+        return ""
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return ", ".join(listed[:_SHOWN]) + more
