@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oprack import io, nn, optimizer, to_tensor, unique_name
 from oprack import functional as F
+from oprack import io, nn, optimizer, to_tensor, unique_name
 from oprack.errors import InvalidArgumentError, NotFoundError
 
 RESUME = """
@@ -175,7 +175,7 @@ def _stepped(**options: Any) -> tuple[Any, Any]:
         (
             lambda s: s | {"1.weight.moment1": np.zeros((3, 4), np.float32)},
             InvalidArgumentError,
-            r"1\.weight\.moment1 of the state is float32\[3, 4\]; expected float32\[4, 3\], for tensor 'linear_\d+\.w_0'",
+            r"1\.weight\.moment1 of the state is float32\[3, 4\]; expected float32\[4, 3\], for tensor 'linear_",
         ),
         (
             lambda s: s | {"1.weight.moment1": np.zeros((4, 3))},

@@ -13,6 +13,7 @@ from oprack.errors import InvalidArgumentError, UnknownOpError
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
 from oprack.layers.operators import Operators
+from oprack.layers.promotion import EXACT, RANGES, dtype_beside_number
 from oprack.op import param_name
 from oprack.types import dtype_enum, dtype_name
 
@@ -89,33 +90,56 @@ def _operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[...
     general = getattr(Operators, f"__{name}__")
     reversed_ = getattr(Operators, f"__r{name}__", None)
     by_number, number_by = _BY_NUMBER.get(name, (None, None))
+    any_dtype = name not in ("truediv", "pow")  # integers need a conversion, or a look at their values
 
     def forward(self: Any, other: Any) -> Any:
         kind = getattr(other, "_kind", None)
         if (type(other) is float or type(other) is int) and by_number is not None and self._kind.differentiable:
             found = by_number(self, float(other))
             return general(self, other) if found is NotImplemented else found
-        if kind is not None and kind.dtype is self._kind.dtype:
+        if type(other) is int and by_number is not None and any_dtype and _fits(self._kind.name, other):
+            return by_number(self, float(other))
+        if kind is not None and kind.dtype is self._kind.dtype and (any_dtype or kind.differentiable):
             return (made.get(op_type) or _call(op_type))(self, other)
         if kind is None and type(other) in (float, int) and self._kind.differentiable and name in _COMPARED:
             return (made.get(op_type) or _call(op_type))(self, _constant_of(self, float(other)))
-        if kind is None and not isinstance(other, _NUMBERS):
+        if kind is None and (not isinstance(other, _NUMBERS) or isinstance(other, complex | np.complexfloating)):
             other = _array_operand(self, other)
             if other is NotImplemented:
                 return other
+        if name == "pow" and isinstance(other, TensorMethods):
+            _require_whole_power(self, other)
         return general(self, other)
 
     def backward(self: Any, other: Any) -> Any:
         if type(other) in (float, int) and number_by is not None and self._kind.differentiable:
             return number_by(self, float(other))
-        if not isinstance(other, _NUMBERS):
+        if not isinstance(other, _NUMBERS) or isinstance(other, complex | np.complexfloating):
             other = _array_operand(self, other)
             if other is NotImplemented:
                 return other
             return getattr(other, f"__{name}__")(self)
+        if name == "pow":
+            _require_whole_power(other, self)
         return reversed_(self, other) if reversed_ is not None else NotImplemented
 
     return forward, backward
+
+
+def _fits(dtype: Any, number: int) -> bool:
+    """Whether an integer dtype holds a number, and float32 does as well."""
+    limits = RANGES.get(dtype)
+    return limits is not None and limits[0] <= number <= limits[1] and -EXACT <= number <= EXACT
+
+
+def _require_whole_power(base: Any, exponent: Any) -> None:
+    """Raise InvalidArgumentError for integers to the power of negative ones; on a GPU the look would wait for it."""
+    whole = base._kind.dtype.kind in "iub" if isinstance(base, TensorMethods) else isinstance(base, numbers.Integral)
+    if whole and exponent._kind.dtype.kind == "i" and exponent.place.kind == "cpu" and (exponent._value < 0).any():
+        raise InvalidArgumentError(
+            f"op elementwise_pow: the exponent {exponent.describe()} holds negative numbers and the base is an "
+            "integer, whose power would have fractions; cast the exponent first: n.astype('float32')"
+        )
 
 
 @cache
@@ -130,6 +154,9 @@ def _array_operand(self: Any, other: Any) -> Any:
 
     if isinstance(other, TensorMethods):
         return other
+    if isinstance(other, complex | np.complexfloating):
+        dtype = dtype_beside_number(self.dtype, other, "")
+        return to_tensor(np.full([1] * min(self.ndim, 1), other), dtype, place=self.place)
     if isinstance(other, np.ndarray | list) or hasattr(other, "__cuda_array_interface__"):
         return to_tensor(other, place=self.place)
     return NotImplemented

@@ -92,8 +92,8 @@ class StateNames:
         rest = state.get(NOT_UPDATED, [])
         if not isinstance(rest, list | tuple) or not all(isinstance(r, str) for r in rest):
             raise InvalidArgumentError(
-                f"{self._owner}: {NOT_UPDATED} of the state is {rest!r}; expected a list of the parameters that no step "
-                "has changed"
+                f"{self._owner}: {NOT_UPDATED} of the state is {rest!r}; expected a list of the parameters that no "
+                "step has changed"
             )
         return list(rest)
 
@@ -105,13 +105,13 @@ class StateNames:
         array = np.array(value)
         if array.shape != entry.shape or array.dtype.name != entry.dtype:
             raise InvalidArgumentError(
-                f"{self._owner}: {entry.key} of the state is {array.dtype.name}{list(array.shape)}; expected {entry.dtype}"
-                f"{list(entry.shape)}, for {self.parameters[entry.position].describe()}; the state is that of another "
-                "network, or its parameters are listed in another order"
+                f"{self._owner}: {entry.key} of the state is {array.dtype.name}{list(array.shape)}; expected "
+                f"{entry.dtype}{list(entry.shape)}, for {self.parameters[entry.position].describe()}; the "
+                "state is that of another network, or its parameters are listed in another order"
             )
         return array
 
-    # States that go by the names of variables ---------------------------------------------------------------------------
+    # States that go by the names of variables -------------------------------------------------------------------------
     def _program_name(self, entry: Entry) -> str:
         label = f"{self._optimizer.name}_{entry.accumulator}" if self._optimizer.name else entry.accumulator
         return f"{self.parameters[entry.position].name}_{label}_0"

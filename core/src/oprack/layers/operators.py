@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from oprack.errors import InvalidArgumentError
+from oprack.layers.promotion import COMPARISONS, EXACT, RANGES, dtype_beside_number, dtype_of_both, is_floating
 from oprack.types import dtype_enum, dtype_name
 
 if TYPE_CHECKING:
     from oprack.layers.variable import Variable
 
-# Of two dtypes, an operator converts to the one that comes later.
-_PROMOTION = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
-_FLOATING = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
-# integers up to here are exact in the float32 attributes of `scale`
-_EXACT = 1 << 24
+_NUMBERS = (int, float, complex, np.generic, numbers.Number)
 
 
 class Operators:
-    """Base of Variable and of eager tensors. Results carry the LoD of the left operand."""
+    """Base of Variable and of eager tensors. Results carry the LoD of the left operand.
+
+    dtypes: of two, the one that holds both: see oprack.layers.promotion.
+    """
 
     __slots__ = ()
 
@@ -76,6 +79,10 @@ class Operators:
         return _binary(self, other, "matmul_v2")
 
     def __neg__(self) -> Variable:
+        if _variable(self).dtype == "bool":
+            raise InvalidArgumentError(
+                f"{_named(self)} is bool, which has no negative; use x.logical_not() or x == False"
+            )
         return _append("scale", self, {"X": self}, {"scale": -1.0})
 
     def __lt__(self, other: Any) -> Variable:
@@ -141,37 +148,53 @@ def _append(op_type: str, like: Any, inputs: dict[str, Any], attrs: dict[str, An
     return like._apply(op_type, inputs, attrs)  # type: ignore[no-any-return]
 
 
-_COMPARISONS = ("less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal")
-
-
 def _binary(left: Any, right: Any, op_type: str, reverse: bool = False) -> Variable:
     x: Any = left
-    if isinstance(right, numbers.Number) or type(right).__name__ == "bool_":
-        x, done = _with_number(left, right, op_type, reverse)
+    if isinstance(right, _NUMBERS):
+        x, right, done = _with_number(left, right, op_type, reverse)
         if done:
             return x  # type: ignore[no-any-return]
         right = _constant(x, right)
     elif not isinstance(right, Operators):
         raise InvalidArgumentError(
-            f"op {op_type}: the other operand of variable {left.name!r} is {type(right).__name__}; expected a Variable "
+            f"op {op_type}: the other operand of {_named(left)} is {type(right).__name__}; expected a Variable "
             "or a number; make a Variable of an array with oprack.layers.assign(array)"
         )
     x, y = _promoted(x, right, op_type)
     if reverse:
         x, y = y, x
     out = _append(op_type, left, {"X": x, "Y": y}, {})
-    if op_type in _COMPARISONS:
+    if op_type in COMPARISONS:
         out.stop_gradient = True
     return out
 
 
-def _with_number(x: Any, number: Any, op_type: str, reverse: bool) -> tuple[Any, bool]:
-    """(result, True) when one `scale` or `pow` does it, else (the variable in a dtype that suits the number, False)."""
-    whole = isinstance(number, numbers.Integral)
-    if x.dtype not in _FLOATING and (not whole or op_type == "elementwise_div"):
-        x = x.astype("float32")
-    if isinstance(number, complex) or (x.dtype not in _FLOATING and abs(int(number)) > _EXACT) or x.dtype == "bool":
-        return x, False
+def _named(x: Any) -> str:
+    return x.describe() if hasattr(x, "describe") else f"variable {x.name!r}"
+
+
+def _with_number(x: Any, number: Any, op_type: str, reverse: bool) -> tuple[Any, Any, bool]:
+    """(result, None, True) when one `scale` or `pow` does it, else (the variable, the number, False) in a dtype that
+    suits both.
+    """
+    wanted = dtype_beside_number(x.dtype, number, op_type)
+    if wanted != x.dtype:
+        x = x.astype(wanted)
+    whole = isinstance(number, numbers.Integral) and x.dtype in RANGES
+    if whole and not RANGES[x.dtype][0] <= int(number) <= RANGES[x.dtype][1]:
+        if op_type in COMPARISONS:
+            return x.astype("float64"), math.copysign(math.inf, int(number)), False
+        raise InvalidArgumentError(
+            f"op {op_type}: {number} is no {x.dtype}, which {_named(x)} is; expected a number from "
+            f"{RANGES[x.dtype][0]} to {RANGES[x.dtype][1]}; cast the tensor first: x.astype('int64')"
+        )
+    if whole and op_type == "elementwise_pow" and not reverse and int(number) < 0:
+        raise InvalidArgumentError(
+            f"op {op_type}: {_named(x)} to the power of {number} has fractions, which {x.dtype} can't hold; cast it "
+            f"first: x.astype('float32') ** {number}"
+        )
+    if isinstance(number, complex) or (whole and abs(int(number)) > EXACT) or x.dtype == "bool":
+        return x, number, False
     scale = bias = None
     if op_type == "elementwise_add":
         scale, bias = 1.0, float(number)
@@ -181,14 +204,19 @@ def _with_number(x: Any, number: Any, op_type: str, reverse: bool) -> tuple[Any,
         scale, bias = float(number), 0.0
     elif op_type == "elementwise_div" and not reverse and number != 0:
         scale, bias = 1.0 / float(number), 0.0
-    elif op_type == "elementwise_pow" and not reverse and x.dtype in _FLOATING:
-        return _append("pow", x, {"X": x}, {"factor": float(number)}), True
+    elif op_type == "elementwise_pow" and not reverse and is_floating(x.dtype):
+        return _append("pow", x, {"X": x}, {"factor": float(number)}), None, True
     if scale is None:
-        return x, False
-    return _append("scale", x, {"X": x}, {"scale": scale, "bias": bias}), True
+        return x, number, False
+    return _append("scale", x, {"X": x}, {"scale": scale, "bias": bias}), None, True
 
 
 def _constant(x: Any, number: Any) -> Variable:
+    if isinstance(number, complex):
+        raise InvalidArgumentError(
+            f"a complex number beside {_named(x)}: {number}; expected a real number, or a tensor: "
+            "oprack.to_tensor(np.array(number)), in a program oprack.layers.assign(np.array([number]))"
+        )
     value = number if isinstance(number, numbers.Integral) else float(number)
     attrs = {
         "shape": [1] if x.shape else [],
@@ -202,11 +230,6 @@ def _constant(x: Any, number: Any) -> Variable:
 
 
 def _promoted(x: Any, y: Any, op_type: str) -> tuple[Any, Any]:
-    """Both in one dtype: of two, the one that holds more; integers are divided as float32."""
-    if op_type == "elementwise_div" and {x.dtype, y.dtype}.isdisjoint(_FLOATING):
-        return x.astype("float32"), y.astype("float32")
-    if x.dtype == y.dtype or x.dtype not in _PROMOTION or y.dtype not in _PROMOTION:
-        return x, y
-    if _PROMOTION.index(x.dtype) < _PROMOTION.index(y.dtype):
-        return x.astype(y.dtype), y
-    return x, y.astype(x.dtype)
+    """Both in the dtype of the operation."""
+    wanted = dtype_of_both(x.dtype, y.dtype, op_type)
+    return tuple(v if wanted is None or v.dtype == wanted else v.astype(wanted) for v in (x, y))

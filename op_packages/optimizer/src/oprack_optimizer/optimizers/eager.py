@@ -23,8 +23,8 @@ class EagerSteps:
         if self._updates is None:
             if not self.parameter_list:
                 raise PreconditionNotMetError(
-                    f"{type(self).__name__}: it has no parameters of its own; pass parameter_list=net.parameters() when you "
-                    "make it"
+                    f"{type(self).__name__}: it has no parameters of its own; make it with "
+                    "parameter_list=net.parameters()"
                 )
             self._updates = Updates(self, self.parameter_list, self._paths)
         return self._updates

@@ -33,16 +33,16 @@ def checked_parameters(given: Any, owner: str) -> tuple[list[Any] | None, list[s
         twice = sorted({path for path in paths if paths.count(path) > 1 or not path})
         if twice:
             raise InvalidArgumentError(
-                f"{owner}: parameter_list has the path {twice[0]!r} several times, or an empty one; expected one path for "
-                "each parameter, as net.named_parameters() gives them; put a word before those of each network"
+                f"{owner}: parameter_list has the path {twice[0]!r} several times, or an empty one; expected one path "
+                "for each parameter, as net.named_parameters() gives them; put a word before those of each network"
             )
     else:
         paths = None
     for i in items:
         if isinstance(i, dict):
             raise InvalidArgumentError(
-                f"{owner}: parameter_list has a dict, a group of parameters; there are no groups: make an optimizer for "
-                "each group, or give the parameters their own ParamAttr(learning_rate=..., regularizer=...)"
+                f"{owner}: parameter_list has a dict, a group of parameters; there are no groups: make an optimizer "
+                "for each group, or give the parameters their own ParamAttr(learning_rate=..., regularizer=...)"
             )
         if not (isinstance(i, str) or _is_parameter(i)):
             raise InvalidArgumentError(

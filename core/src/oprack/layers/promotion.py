@@ -1,0 +1,65 @@
+"""The dtype in which an operator computes, for Variables and eager tensors alike.
+
+Of two dtypes it is the smallest that holds both, with three liberties that PyTorch and Paddle take as well: an integer
+beside a float becomes that float, float16 beside bfloat16 gives float32, and `/` divides integers and bool as float32.
+A Python number beside a tensor only counts by its kind: an integer leaves integers and floats what they are, a float
+makes float32 of integers; a bool tensor beside an integer counts as int64. Comparisons of integers with floats are made
+in float64, since float32 does not tell large integers apart.
+"""
+
+from __future__ import annotations
+
+import numbers
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+COMPARISONS = ("less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal")
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_COMPLEX = ("complex64", "complex128")
+_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in _INTEGERS}
+"""The least and the greatest number of each integer dtype."""
+EXACT = 1 << 24
+"""Integers up to here are exact in float32, which attributes such as those of `scale` are."""
+
+
+def is_floating(dtype: str | None) -> bool:
+    """Whether it has fractions, complex dtypes included."""
+    return dtype in _FLOATS or dtype in _COMPLEX
+
+
+@cache
+def dtype_of_both(x: str | None, y: str | None, op_type: str) -> str | None:
+    """The dtype for two operands; None where there is none, or it is not known."""
+    known = (*_FLOATS, *_COMPLEX, *_INTEGERS, "bool")
+    if x not in known or y not in known:
+        return None
+    if op_type == "elementwise_div" and not (is_floating(x) or is_floating(y)):
+        return "float32"
+    if x == y:
+        return x
+    if x in _COMPLEX or y in _COMPLEX:
+        return "complex128" if {"float64", "complex128"} & {x, y} else "complex64"
+    floats = [d for d in (x, y) if d in _FLOATS]
+    if len(floats) == 2:
+        return "float32" if set(floats) == {"float16", "bfloat16"} else max(floats, key=_FLOATS.index)
+    if floats:
+        return "float64" if op_type in COMPARISONS and {"int32", "int64"} & {x, y} else floats[0]
+    return str(np.promote_types(x, y))
+
+
+def dtype_beside_number(dtype: str | None, number: Any, op_type: str) -> str | None:
+    """The dtype for a tensor of `dtype` and a number; None where `dtype` is."""
+    if isinstance(number, complex | np.complexfloating):
+        return dtype if dtype in _COMPLEX else "complex128" if dtype == "float64" else "complex64"
+    if dtype not in (*_INTEGERS, "bool"):
+        return dtype
+    if op_type == "elementwise_div":
+        return "float32"
+    if isinstance(number, bool | np.bool_):
+        return dtype
+    if isinstance(number, numbers.Integral):
+        return "int64" if dtype == "bool" else dtype
+    return "float64" if op_type in COMPARISONS else "float32"
