@@ -68,17 +68,15 @@ def _parameters(watch: _Watch) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, array in watch.initial.items():
         var = watch.forward.global_block().var(name)
-        tensor = to_tensor(array, name=name)
         if var.is_parameter and not var.stop_gradient:
-            parameter = Parameter()
-            parameter._value, parameter._kind, parameter._node = tensor._value, tensor._kind, None
-            parameter.name, parameter.requires_grad = name, True
+            parameter = Parameter(array, name)
             info = watch.forward.parameters[name]
             parameter.attr = oprack.ParamAttr(
                 name, learning_rate=info.learning_rate, regularizer=info.regularizer, need_clip=info.need_clip
             )
-            tensor = parameter
-        found[name] = tensor
+            found[name] = parameter
+        else:
+            found[name] = to_tensor(array, name=name)
     return found
 
 

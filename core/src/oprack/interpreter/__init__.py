@@ -5,10 +5,11 @@ from __future__ import annotations
 from oprack.interpreter.autograd import AutogradInterpreter, backward, grad
 from oprack.interpreter.base import Interpreter, Wrapped
 from oprack.interpreter.compiled import jit
+from oprack.interpreter.containers import ModuleList, Sequential
 from oprack.interpreter.eager import EagerInterpreter
 from oprack.interpreter.lazy import LazyInterpreter
 from oprack.interpreter.modes import enable_grad, is_grad_enabled, no_grad, static_mode, wrapped
-from oprack.interpreter.module import Module, ModuleList, Sequential
+from oprack.interpreter.module import Module
 from oprack.interpreter.op_expr import OpExpr
 from oprack.interpreter.parameter import Parameter, create_parameter
 from oprack.interpreter.slopes import gradcheck

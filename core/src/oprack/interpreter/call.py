@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
+from oprack.interpreter.advice import no_tensor, too_many
 from oprack.interpreter.eager import kinds_of
 from oprack.interpreter.modes import Mode, current_mode
 from oprack.interpreter.op_expr import Arity, OpExpr, attr_key, default_outputs
@@ -50,8 +51,11 @@ class OpFunction:
         given = {n: v for n, v in attrs.items() if v is not None and n not in ("in_place", "num_outputs")}
         flat, arity = self._flattened(values)
         if mode.static or any(map(_is_symbolic, (*flat, *given.values()))):
+            for v in flat:
+                if v is not None and not isinstance(v, Tensor | Variable) and not _is_array(v):
+                    raise self._no_tensor(v, values, given)
             return self._append(flat, arity, given, asked, in_place, mode)
-        args = [v if v is None or type(v) is Tensor else self._tensor(v, i) for i, v in enumerate(flat)]
+        args = [v if v is None or type(v) is Tensor else self._tensor(v, values, given) for v in flat]
         plain = {n: self._plain(n, v) for n, v in given.items()} if given else given
         numbers = self._asked(asked)
         count = self._count(arity, plain, args, numbers)
@@ -108,19 +112,24 @@ class OpFunction:
                 arity.append((slot.name, len(items)))
         return flat, tuple(arity)
 
-    def _tensor(self, value: Any, position: int) -> Tensor:
+    def _tensor(self, value: Any, values: Sequence[Any], attrs: Mapping[str, Any]) -> Tensor:
         if isinstance(value, Tensor):
             return value
-        if (
-            isinstance(value, _VALUES)
-            or hasattr(value, "__array_interface__")
-            or hasattr(value, "__cuda_array_interface__")
-        ):
+        if _is_array(value):
             return to_tensor(value)
-        raise InvalidArgumentError(
-            f"op {self.type}: argument {position} is {value!r} ({type(value).__name__}); expected a tensor or an "
-            "array; oprack.to_tensor makes one"
+        raise self._no_tensor(value, values, attrs)
+
+    def _no_tensor(self, value: Any, values: Sequence[Any], attrs: Mapping[str, Any]) -> Exception:
+        slot = next(
+            s
+            for s, v in zip(self.slots, values, strict=True)
+            if v is value or (s.duplicable and isinstance(v, list | tuple) and any(item is value for item in v))
         )
+        return no_tensor(self.proto, slot, value, values, attrs)
+
+    def refuse(self, values: Sequence[Any], rest: Sequence[Any], attrs: Mapping[str, Any]) -> NoReturn:
+        """Raise InvalidArgumentError for positional values after the inputs."""
+        raise too_many(self.proto, values, rest, attrs)
 
     # Attributes -------------------------------------------------------------------------------------------------------
     def _proto(self, name: str) -> AttrProto:
@@ -208,6 +217,14 @@ class OpFunction:
         numbers = self._asked(asked)
         outputs = default_outputs(self.proto, numbers, self._count(arity, attrs, flat, numbers))
         return static.interpreter.apply(OpExpr(self.info, attrs, arity, outputs, in_place), flat)
+
+
+def _is_array(value: Any) -> bool:
+    return (
+        isinstance(value, _VALUES)
+        or hasattr(value, "__array_interface__")
+        or hasattr(value, "__cuda_array_interface__")
+    )
 
 
 def _is_symbolic(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.devices import context
+from oprack.interpreter.devices import context, place_and_dtype
 from oprack.interpreter.kinds import CPU, Kind, kind
 from oprack.interpreter.methods import TensorMethods
 from oprack.tensor import CUDAPlace, LoDTensor, Place
@@ -95,6 +95,9 @@ class Conversions(TensorMethods):
     def __int__(self) -> int:
         return int(self.item())
 
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else str(self)
+
     def __index__(self) -> int:
         if self._kind.dtype.kind not in "iu":
             raise TypeError(f"{self.describe()} is no integer")
@@ -112,10 +115,17 @@ class Conversions(TensorMethods):
         return (self[i] for i in range(len(self)))
 
     # Places -----------------------------------------------------------------------------------------------------------
-    def to(self, place: Place) -> Tensor:
-        """The tensor at a place; itself when it is there. Gradients flow back to where it was."""
+    def to(self, place: Any = None, dtype: object = None) -> Tensor:
+        """The tensor at a place, as a dtype, or both; itself when it is so. Gradients flow back to where it was.
+
+        place: a Place or its name ("cpu", "cuda", "cuda:1"), or a dtype. Raises InvalidArgumentError, and
+        NotFoundError when no plugin serves the place.
+        """
         x: Any = self
-        if x.place == place:
+        place, name = place_and_dtype(place, dtype, "Tensor.to")
+        if name is not None and name != x.dtype:
+            x = x.astype(name)
+        if place is None or x.place == place:
             return x  # type: ignore[no-any-return]
         found = _moved(x, place)
         if x.requires_grad:

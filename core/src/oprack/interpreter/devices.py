@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from oprack.device import DeviceContext, DeviceContextPool
+from oprack.errors import InvalidArgumentError
 from oprack.interpreter.kinds import CPU
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor, RandomState
-from oprack.tensor import Place
+from oprack.tensor import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
+from oprack.types import dtype_name
 
 RANDOM = RandomState()
 """State of the random numbers of eager calls; `oprack.seed` sets it."""
@@ -35,6 +37,52 @@ def filled_array(shape: tuple[int, ...], dtype: Any, place: Place, value: float)
     device = context(place)
     with device.activate():
         return device.xp.full(shape, value, dtype)
+
+
+_PLACE_NAMES = {"cpu": CPUPlace, "cuda": CUDAPlace, "gpu": CUDAPlace, "cuda_pinned": CUDAPinnedPlace}
+
+
+def place_of(value: Any) -> Place | None:
+    """A Place, also by its name: "cpu", "cuda" or "gpu", "cuda:1"; None when it is neither."""
+    if isinstance(value, Place):
+        return value
+    kind, _, number = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if kind not in _PLACE_NAMES or not (number.isdecimal() or (not number and ":" not in str(value))):
+        return None
+    return CPU if kind == "cpu" else _PLACE_NAMES[kind](int(number or 0))
+
+
+def required_place(value: Any, owner: str) -> Place:
+    """`place_of`. Raises InvalidArgumentError for what is no place."""
+    found = place_of(value)
+    if found is None:
+        raise InvalidArgumentError(
+            f"{owner}: place is {value!r} ({type(value).__name__}); expected a Place, such as oprack.CPUPlace(), or "
+            'its name: "cpu", "cuda" or "cuda:1"'
+        )
+    return found
+
+
+def place_and_dtype(target: Any, dtype: Any, owner: str) -> tuple[Place | None, str | None]:
+    """What `to(target, dtype)` asks for: target is a place or a dtype. Raises InvalidArgumentError for neither."""
+    wanted = None if dtype is None else dtype_name(dtype)
+    if target is None:
+        return None, wanted
+    place = place_of(target)
+    if place is not None:
+        return place, wanted
+    try:
+        if type(target) is int:  # PyTorch's number of a device, and that of a dtype in programs
+            raise InvalidArgumentError
+        name = dtype_name(target)
+    except InvalidArgumentError:
+        raise InvalidArgumentError(
+            f'{owner}: got {target!r} ({type(target).__name__}); expected a place ("cpu", "cuda", "cuda:1" or a Place) '
+            'or a dtype, such as "float64"'
+        ) from None
+    if wanted not in (None, name):
+        raise InvalidArgumentError(f"{owner}: got two dtypes, {name} and {wanted}; expected a place and a dtype")
+    return None, name
 
 
 def context(place: Place) -> DeviceContext:

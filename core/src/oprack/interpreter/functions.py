@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from oprack.errors import UnknownOpError
+from oprack.interpreter.arithmetic import scales
+from oprack.interpreter.by_name import made
 from oprack.interpreter.call import OpFunction, forget, op_function
 from oprack.interpreter.current import current_or_none
-from oprack.interpreter.methods import made, scales
 from oprack.interpreter.op_expr import attr_key
 from oprack.op import OpProto, param_name
 from oprack.op.proto import SlotProto
@@ -52,10 +53,12 @@ def _make(op: OpFunction) -> Callable[..., Any]:
     heads = [p if s in needed else f"{p}=None" for p, s in zip(params, op.slots, strict=True)]
     heads = [h for h in heads if "=" not in h] + [h for h in heads if "=" in h]
     name = param_name(op.type)
-    lines = [f"def {name}({', '.join([*heads, '**attrs'])}):", "    key = call = None"]
+    values = f"({', '.join(params)}{',' if params else ''})"
+    lines = [f"def {name}({', '.join([*heads, '*rest', '**attrs'])}):"]
+    lines += [f"    if rest: op.refuse({values}, rest, attrs)", "    key = call = None"]
     if needed and len(many) <= 1:
         lines += _lookup(op, [s for s in op.slots if s not in needed])
-    lines += [f"    return op(({', '.join(params)}{',' if params else ''}), attrs, key)"]
+    lines += [f"    return op({values}, attrs, key)"]
     source = "\n".join(lines) + "\n"
     filename = f"<oprack.functional.{op.type}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)

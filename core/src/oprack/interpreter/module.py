@@ -7,14 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from oprack.errors import InvalidArgumentError, NotFoundError
-from oprack.interpreter.devices import context
+from oprack.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from oprack.interpreter.advice import shown
+from oprack.interpreter.devices import context, place_and_dtype
 from oprack.interpreter.kinds import kind
 from oprack.interpreter.parameter import Parameter, create_parameter
 from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.layers import unique_name
 from oprack.layers.initializer import Initializer
-from oprack.tensor import LoDTensor, Place, numpy_dtype
+from oprack.tensor import LoDTensor, numpy_dtype
 
 
 class Module:
@@ -48,34 +49,80 @@ class Module:
         return create_parameter(shape, dtype, attr, is_bias, default_initializer, self.full_name)
 
     def register_buffer(self, name: str, value: Any, persistable: bool = True) -> None:
-        """A tensor that is no parameter, such as a running mean, as attribute `name`. persistable: it is saved."""
+        """A tensor that is no parameter, such as a running mean, as attribute `name`. persistable: it is saved.
+
+        Raises AlreadyExistsError when `name` is a parameter or a part.
+        """
+        self._require_free(name, self._buffers)
         tensor = value if isinstance(value, Tensor) else to_tensor(value)
         tensor.name = tensor.name or f"{self.full_name}.{name}"
+        self.__dict__.pop(name, None)
         self._buffers[name] = tensor
         self._kept[name] = persistable
 
     def add_module(self, name: str, module: Module) -> Module:
-        """A part whose name is computed. Raises InvalidArgumentError when it is no Module."""
+        """A part whose name is computed. Raises InvalidArgumentError when it is no Module, AlreadyExistsError when
+        `name` is a parameter or a buffer.
+        """
         if not isinstance(module, Module):
             raise InvalidArgumentError(f"{self.full_name}: part {name!r} is {module!r}; expected a Module")
+        self._require_free(name, self._modules)
+        self.__dict__.pop(name, None)
         self._modules[name] = module
         return module
+
+    def _require_free(self, name: str, wanted: Any) -> None:
+        for held, what in ((self._parameters, "parameter"), (self._buffers, "buffer"), (self._modules, "part")):
+            if name in held and held is not wanted:
+                raise AlreadyExistsError(
+                    f"{self.full_name}.{name} is a {what} already; choose another name, or delete it first: "
+                    f"del net.{name}"
+                )
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_modules" not in self.__dict__:
             raise InvalidArgumentError(f"{type(self).__name__}: call super().__init__() before setting {name}")
-        for held in (self._parameters, self._buffers, self._modules):
-            held.pop(name, None) if not (held is self._buffers and isinstance(value, Tensor)) else None
-        if isinstance(value, Parameter):
-            self._parameters[name] = value
-        elif isinstance(value, Module):
-            self._modules[name] = value
-        elif isinstance(value, Tensor) and name in self._buffers:
+        member = isinstance(value, Parameter | Module)
+        if not member and value is not None:
+            self._require_no_member(name, value)
+        if name in self._buffers and isinstance(value, Tensor) and not member:
+            value.name = value.name or f"{self.full_name}.{name}"
             self._buffers[name] = value
+            return
+        self._forget(name)
+        if member:
+            self.__dict__.pop(name, None)
+            (self._parameters if isinstance(value, Parameter) else self._modules)[name] = value
         else:
             self.__dict__[name] = value
-            return
-        self.__dict__.pop(name, None)
+
+    def _forget(self, name: str) -> bool:
+        """No longer have a member of that name; returns whether there was one."""
+        held = (self._parameters, self._buffers, self._modules)
+        found = any(name in h for h in held)
+        for h in (*held, self._kept):
+            h.pop(name, None)
+        return found
+
+    def _require_no_member(self, name: str, value: Any) -> None:
+        """Raise InvalidArgumentError when `value`, which is none, would take the place of a member."""
+        given = value.describe() if isinstance(value, Tensor) else f"{shown(value)} ({type(value).__name__})"
+        where = f"{self.full_name}.{name}"
+        if name in self._parameters:
+            raise InvalidArgumentError(
+                f"{where} is a Parameter, {self._parameters[name].describe()}; got {given}. Write new values into it: "
+                f"net.{name}.set_value(array); or replace it: net.{name} = oprack.Parameter(array), or None"
+            )
+        if name in self._modules:
+            raise InvalidArgumentError(
+                f"{where} is a part, {type(self._modules[name]).__name__}; got {given}. Expected a Module, or None for "
+                "no part any more"
+            )
+        if name in self._buffers and not isinstance(value, Tensor):
+            raise InvalidArgumentError(
+                f"{where} is a buffer, {self._buffers[name].describe()}; got {given}. Write new values into it: "
+                f"net.{name}.set_value(array); or replace it: net.{name} = oprack.to_tensor(array), or None"
+            )
 
     def __getattr__(self, name: str) -> Any:
         for held in ("_parameters", "_modules", "_buffers"):
@@ -85,11 +132,8 @@ class Module:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
-        for held in (self._parameters, self._modules, self._buffers):
-            if name in held:
-                del held[name]
-                return
-        del self.__dict__[name]
+        if not self._forget(name):
+            super().__delattr__(name)
 
     # Calling ----------------------------------------------------------------------------------------------------------
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -195,9 +239,14 @@ class Module:
 
     load_state_dict = set_state_dict
 
-    def to(self, place: Place | None = None, dtype: object = None) -> Self:
-        """Move parameters and buffers to a place, or make the floating ones another dtype."""
-        for tensor in self.state_dict().values():
+    def to(self, place: Any = None, dtype: object = None) -> Self:
+        """Move parameters and buffers to a place, or make the floating ones another dtype.
+
+        place: a Place or its name ("cpu", "cuda", "cuda:1"), or a dtype. Raises InvalidArgumentError, and NotFoundError
+        when no plugin serves the place.
+        """
+        place, dtype = place_and_dtype(place, dtype, f"{type(self).__name__}.to")
+        for tensor in (*self.parameters(), *(b for _, b in self.named_buffers())):
             array = tensor._value
             if place is not None and place != tensor.place:
                 array = context(place).from_host(context(tensor.place).to_host(array))
@@ -216,44 +265,3 @@ class Module:
     def extra_repr(self) -> str:
         """What repr shows of this module's own settings."""
         return ", ".join(f"{n}: {list(p.shape)}" for n, p in self._parameters.items())
-
-
-class Sequential(Module):
-    """Parts that are called one after the other."""
-
-    def __init__(self, *modules: Module) -> None:
-        super().__init__()
-        for i, module in enumerate(modules):
-            self.add_module(str(i), module)
-
-    def forward(self, x: Any) -> Any:
-        for module in self.children():
-            x = module(x)
-        return x
-
-    def __getitem__(self, index: int) -> Module:
-        return list(self.children())[index]
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-
-class ModuleList(Module):
-    """Parts in a list, each a part of this module."""
-
-    def __init__(self, modules: Sequence[Module] = ()) -> None:
-        super().__init__()
-        for module in modules:
-            self.append(module)
-
-    def append(self, module: Module) -> None:
-        self.add_module(str(len(self._modules)), module)
-
-    def __iter__(self) -> Iterator[Module]:
-        return self.children()
-
-    def __getitem__(self, index: int) -> Module:
-        return list(self.children())[index]
-
-    def __len__(self) -> int:
-        return len(self._modules)

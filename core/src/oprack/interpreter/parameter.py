@@ -9,7 +9,7 @@ from typing import Any
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.devices import executor
 from oprack.interpreter.kinds import CPU, kind
-from oprack.interpreter.tensor import Tensor
+from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.layers import unique_name
 from oprack.layers.initializer import Constant, Initializer, Xavier
 from oprack.layers.param_attr import ParamAttr
@@ -20,10 +20,25 @@ from oprack.types import dtype_name
 
 
 class Parameter(Tensor):
-    """A tensor that training changes, with a name of its own. attr: how it was asked for."""
+    """A tensor that training changes, of an array's values: `net.scale = oprack.Parameter(array)`.
+
+    data: what `oprack.to_tensor` takes, of a floating dtype. name: default a new one. attr: how the parameter was asked
+    for. Raises InvalidArgumentError for data that has no gradient.
+    """
 
     __slots__ = ()
     attr: ParamAttr = ParamAttr()
+
+    def __init__(self, data: Any, name: str | None = None, trainable: bool = True) -> None:
+        source = to_tensor(data)
+        if source._kind.container is not LoDTensor or not source._kind.differentiable:
+            raise InvalidArgumentError(
+                f"Parameter: got {source.describe()}; expected a dense tensor of a floating dtype; cast it first: "
+                "oprack.to_tensor(data, 'float32')"
+            )
+        self._value, self._kind, self._node = source._value, kind(LoDTensor, source._value.dtype, source.place), None
+        self.name = name or unique_name.generate("parameter.w")
+        self.requires_grad = trainable
 
     @property
     def trainable(self) -> bool:
@@ -67,7 +82,7 @@ def create_parameter(
     full = made.name or unique_name.generate(f"{name}.{'b' if is_bias else 'w'}")
     initializer = made.initializer or default_initializer or (Constant(0.0) if is_bias else Xavier())
     array = filled(initializer, shape, dtype_name(dtype), full, place)
-    found = Parameter()
+    found = Parameter.__new__(Parameter)
     found._value, found._kind, found._node = array, kind(LoDTensor, array.dtype, place), None
     found.name, found.attr = full, made
     found.requires_grad = made.trainable

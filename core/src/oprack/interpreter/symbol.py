@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
+from oprack.errors import PreconditionNotMetError
 from oprack.interpreter.methods import SharedMethods
 from oprack.layers.variable import Variable
 
@@ -20,6 +23,20 @@ class Symbol(SharedMethods, Variable):
     def lod(self) -> list[list[int]]:
         """Offsets are known when the program runs."""
         return []
+
+    # What needs a value -----------------------------------------------------------------------------------------------
+    def _has_no_value(self, *_: Any, **__: Any) -> NoReturn:
+        raise PreconditionNotMetError(
+            f"variable {self.name!r} ({self.dtype}{list(self.shape)}) has no value while oprack.jit or "
+            "oprack.to_program writes a function down as a program: Python runs once, for all inputs. Do this outside "
+            "the function, with what it returns; inside it compute with tensors alone"
+        )
+
+    def __format__(self, spec: str) -> str:
+        return self._has_no_value() if spec else str(self)
+
+    numpy = item = tolist = backward = set_value = _has_no_value
+    __array__ = __array_function__ = __float__ = __int__ = __complex__ = __index__ = _has_no_value
 
 
 def symbol(variable: Variable) -> Symbol:

@@ -10,7 +10,7 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.conversions import Conversions
-from oprack.interpreter.devices import context
+from oprack.interpreter.devices import context, required_place
 from oprack.interpreter.kinds import CPU, Kind, dense_array, kind, kind_of_value
 from oprack.interpreter.node import Leaf, split_edge
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, SelectedRows, check_lod, numpy_dtype, plain_value
@@ -303,15 +303,17 @@ def to_tensor(
     dtype: Any = None,
     *,
     lod: Sequence[Sequence[int]] | None = None,
-    place: Place | None = None,
+    place: Place | str | None = None,
     requires_grad: bool = False,
     name: str | None = None,
 ) -> Tensor:
     """A tensor of an array, a number or nested lists, a LoDTensor, SelectedRows or a LoDTensorArray; arrays are copied.
 
-    dtype: default the data's; Python floats become float32. lod: offsets of its sequences. place: default the data's,
-    or the CPU. Raises InvalidArgumentError, InvalidLoDError.
+    dtype: default the data's; Python floats become float32. lod: offsets of its sequences. place: a Place or its name
+    ("cpu", "cuda:1"), default the data's, or the CPU. Raises InvalidArgumentError, InvalidLoDError.
     """
+    if place is not None:
+        place = required_place(place, "to_tensor")
     if isinstance(data, Tensor):
         data, place = data.value, place or data.place
     data = plain_value(data)

@@ -18,9 +18,18 @@ def check_type(value: Any, argument: str, layer: str, expected: type | tuple[typ
         names = " or ".join("None" if k is type(None) else k.__name__ for k in kinds)
         with errors_at_user_line():
             raise InvalidArgumentError(
-                f"{layer}: {argument} is {value!r} ({type(value).__name__}); expected {names}"
-                + ("; make a Variable of an array with oprack.layers.assign" if Variable in kinds else "")
+                f"{layer}: {argument} is {_shown(value)} ({type(value).__name__}); expected {names}"
+                + (_advice(value) if Variable in kinds else "")
             )
+
+
+def _advice(value: Any) -> str:
+    if hasattr(value, "__oprack_value__"):
+        return (
+            " of a program; layers write programs, and this is an eager tensor: call the op itself with it, "
+            "oprack.functional.<op>(x), or a module of oprack.nn"
+        )
+    return "; make a Variable of an array with oprack.layers.assign(array)"
 
 
 def check_dtype(dtype: object, argument: str, layer: str, expected: Collection[str]) -> str:
@@ -45,3 +54,7 @@ def check_variable(value: Any, argument: str, layer: str, dtypes: Collection[str
                 f"{' or '.join(sorted(dtypes))}; convert it with layers.cast({argument}, dtype)"
             )
     return value  # type: ignore[no-any-return]
+
+
+def _shown(value: Any) -> str:
+    return str(value.describe()) if hasattr(value, "__oprack_value__") else repr(value)

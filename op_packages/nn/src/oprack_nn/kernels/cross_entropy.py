@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
@@ -10,10 +12,28 @@ from oprack_nn.kernels._labels import class_indices, one_hot, with_axis
 BOTH = ("cpu", "cuda")
 # ln 0 counts as -1e20, so that a class with weight 0 adds 0 and not nan
 _LOG_OF_ZERO = -1e20
+# a sum of rounded terms may exceed 1 a little
+_GREATEST = 1.01
+_LEAST_LOSS = -np.log(_GREATEST)
 
 
 def _log(x, xp):
     return xp.maximum(xp.log(x), x.dtype.type(_LOG_OF_ZERO))
+
+
+def _require_probabilities(loss, x, op, xp):
+    """Raise InvalidArgumentError when a loss is NaN or negative because x holds no probabilities, but logits, say.
+
+    On a device a look at the values would wait for it. NaN in x itself goes through.
+    """
+    if xp is np and loss.size and not loss.min() >= _LEAST_LOSS:
+        wrong = x[(x < 0) | (x > _GREATEST)]
+        if wrong.size:
+            raise InvalidArgumentError(
+                f"op {op}: X holds {float(wrong[0]):g}; expected probabilities, from 0 to 1, as Fluid's {op} takes "
+                "them; for logits call softmax_with_cross_entropy or oprack.nn.CrossEntropyLoss(), or apply softmax "
+                "first"
+            )
 
 
 def _loss_shape(x, label):
@@ -38,9 +58,12 @@ def _at_label(index, counts, classes, value, xp):
 @kernel("cross_entropy", place=BOTH, dtypes=FLOATS)
 def cross_entropy(X, Label, *, soft_label, ignore_index, xp):
     if soft_label:
-        return -(Label * _log(X, xp)).sum(axis=-1, keepdims=True)
-    picked, _, _ = _pick(X, Label, ignore_index, "cross_entropy", xp)
-    return (-_log(picked, xp)).reshape(_loss_shape(X, Label))
+        loss = -(Label * _log(X, xp)).sum(axis=-1, keepdims=True)
+    else:
+        picked, _, _ = _pick(X, Label, ignore_index, "cross_entropy", xp)
+        loss = (-_log(picked, xp)).reshape(_loss_shape(X, Label))
+    _require_probabilities(loss, X, "cross_entropy", xp)
+    return loss
 
 
 @kernel("cross_entropy_grad", place=BOTH, dtypes=FLOATS)
@@ -57,6 +80,7 @@ def cross_entropy2(X, Label, *, ignore_index, xp):
     picked, _, counts = _pick(X, Label, ignore_index, "cross_entropy2", xp)
     shape = _loss_shape(X, Label)
     loss = (-_log(picked, xp)).reshape(shape)
+    _require_probabilities(loss, X, "cross_entropy2", xp)
     return loss, xp.empty((*X.shape, 0), X.dtype), (picked * counts).reshape(shape)
 
 

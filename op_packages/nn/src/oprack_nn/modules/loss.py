@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 from oprack.nn import Module
@@ -34,16 +36,30 @@ class CrossEntropyLoss(_Loss):
         return self.reduced(found.Loss)
 
 
+def _warn_of_broadcast(module, input, label):
+    """A label [n] beside a result [n, 1] would be broadcast to [n, n], which is seldom meant."""
+    x, y = input.shape, label.shape
+    # a size of -1, in a program, is not known yet
+    if x != y and (len(x) != len(y) or any(m != n and min(m, n) >= 0 for m, n in zip(x, y, strict=True))):
+        warnings.warn(
+            f"{type(module).__name__}: input has shape {list(input.shape)} and label {list(label.shape)}, so the loss is "
+            "that of all pairs after broadcasting; give both one shape: label.reshape(input.shape)",
+            stacklevel=4,
+        )
+
+
 class MSELoss(_Loss):
-    """(input - label)^2."""
+    """(input - label)^2. Warns when their shapes differ."""
 
     def forward(self, input, label):
+        _warn_of_broadcast(self, input, label)
         difference = F.elementwise_sub(input, label)
         return self.reduced(F.elementwise_mul(difference, difference))
 
 
 class L1Loss(_Loss):
-    """|input - label|."""
+    """|input - label|. Warns when their shapes differ."""
 
     def forward(self, input, label):
+        _warn_of_broadcast(self, input, label)
         return self.reduced(F.abs(F.elementwise_sub(input, label)))

@@ -47,7 +47,12 @@ def _identity(ctx):
 
 
 class Dropout(OpDef, type="dropout"):
-    r"""Drops each element with probability p: $$Out = X \cdot Mask$$, scaled as `dropout_implementation` says"""
+    r"""Drops each element with probability p: $$Out = X \cdot Mask$$, scaled as `dropout_implementation` says.
+
+    By default, as in Fluid, what is kept is not scaled up in training, and everything is scaled down with is_test.
+    Paddle 2 and PyTorch divide by 1 - p in training: dropout_implementation="upscale_in_train", the default of
+    oprack.nn.Dropout.
+    """
 
     X = Input("Tensor of any shape.")
     Seed = Input("One int32 that overrides `seed`.", dispensable=True, extra=True)

@@ -1,0 +1,137 @@
+"""Operators of eager tensors: the short ways for tensors of one dtype and for numbers, and else those of Variables."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError
+from oprack.interpreter.by_name import function_of, made
+from oprack.interpreter.current import current_or_none
+from oprack.interpreter.op_expr import attr_key
+from oprack.layers.operators import Operators
+from oprack.layers.promotion import EXACT, RANGES, dtype_beside_number
+
+_NUMBERS = (int, float, bool, complex, np.generic, numbers.Number)
+
+
+scales: dict[Any, Callable[..., Any]] = {}
+"""Generated functions of op scale by mode, kind and numbers."""
+
+
+def _scaled(x: Any, scale: float, bias: float) -> Any:
+    key = (current_or_none(), x._kind, scale, bias)
+    call = scales.get(key)
+    if call is not None:
+        return call(x)
+    attrs = {"scale": scale, "bias": bias}
+    result = (made.get("scale") or function_of("scale"))(x, **attrs)
+    if scale and (bias or scale != 1.0):  # 0.0 is equal to -0.0, but not the same
+        from oprack.interpreter.call import op_function
+
+        call = op_function("scale").table.get((*key[:2], *attr_key(attrs)))
+        if call is not None:
+            if len(scales) >= 256:
+                scales.clear()
+            scales[key] = call
+    return result
+
+
+# x op number, and number op x where it differs, as one `scale`
+_BY_NUMBER: dict[str, tuple[Callable[[Any, float], Any], Callable[[Any, float], Any] | None]] = {
+    "add": (lambda x, n: _scaled(x, 1.0, n), lambda x, n: _scaled(x, 1.0, n)),
+    "sub": (lambda x, n: _scaled(x, 1.0, -n), lambda x, n: _scaled(x, -1.0, n)),
+    "mul": (lambda x, n: _scaled(x, n, 0.0), lambda x, n: _scaled(x, n, 0.0)),
+    "truediv": (lambda x, n: _scaled(x, 1.0 / n, 0.0) if n else NotImplemented, None),
+}
+
+
+_COMPARED = ("lt", "le", "gt", "ge", "eq", "ne", "floordiv", "mod")
+_constants: dict[Any, Any] = {}
+
+
+def _constant_of(x: Any, number: float) -> Any:
+    """A tensor of one element, kept for the next time."""
+    from oprack.interpreter.tensor import to_tensor
+
+    key = (x._kind.dtype, x._kind.place, x.ndim > 0, repr(number))
+    found = _constants.get(key)
+    if found is None:
+        if len(_constants) >= 256:
+            _constants.clear()
+        array = np.full((1,) if x.ndim else (), number, x._kind.dtype)
+        found = _constants[key] = to_tensor(array, place=x.place)
+    return found
+
+
+def operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """`a op b` and `b op a`: at once for two tensors of one dtype, else as operators on Variables do it."""
+    general = getattr(Operators, f"__{name}__")
+    reversed_ = getattr(Operators, f"__r{name}__", None)
+    by_number, number_by = _BY_NUMBER.get(name, (None, None))
+    any_dtype = name not in ("truediv", "pow")  # integers need a conversion, or a look at their values
+
+    def forward(self: Any, other: Any) -> Any:
+        kind = getattr(other, "_kind", None)
+        if (type(other) is float or type(other) is int) and by_number is not None and self._kind.differentiable:
+            found = by_number(self, float(other))
+            return general(self, other) if found is NotImplemented else found
+        if type(other) is int and by_number is not None and any_dtype and _fits(self._kind.name, other):
+            return by_number(self, float(other))
+        if kind is not None and kind.dtype is self._kind.dtype and (any_dtype or kind.differentiable):
+            return (made.get(op_type) or function_of(op_type))(self, other)
+        if kind is None and type(other) in (float, int) and self._kind.differentiable and name in _COMPARED:
+            return (made.get(op_type) or function_of(op_type))(self, _constant_of(self, float(other)))
+        if kind is None and (not isinstance(other, _NUMBERS) or isinstance(other, complex | np.complexfloating)):
+            other = array_operand(self, other)
+            if other is NotImplemented:
+                return other
+        if name == "pow" and hasattr(other, "_kind"):
+            _require_whole_power(self, other)
+        return general(self, other)
+
+    def backward(self: Any, other: Any) -> Any:
+        if type(other) in (float, int) and number_by is not None and self._kind.differentiable:
+            return number_by(self, float(other))
+        if not isinstance(other, _NUMBERS) or isinstance(other, complex | np.complexfloating):
+            other = array_operand(self, other)
+            if other is NotImplemented:
+                return other
+            return getattr(other, f"__{name}__")(self)
+        if name == "pow":
+            _require_whole_power(other, self)
+        return reversed_(self, other) if reversed_ is not None else NotImplemented
+
+    return forward, backward
+
+
+def _fits(dtype: Any, number: int) -> bool:
+    """Whether an integer dtype holds a number, and float32 does as well."""
+    limits = RANGES.get(dtype)
+    return limits is not None and limits[0] <= number <= limits[1] and -EXACT <= number <= EXACT
+
+
+def _require_whole_power(base: Any, exponent: Any) -> None:
+    """Raise InvalidArgumentError for integers to the power of negative ones; on a GPU the look would wait for it."""
+    whole = base._kind.dtype.kind in "iub" if hasattr(base, "_kind") else isinstance(base, numbers.Integral)
+    if whole and exponent._kind.dtype.kind == "i" and exponent.place.kind == "cpu" and (exponent._value < 0).any():
+        raise InvalidArgumentError(
+            f"op elementwise_pow: the exponent {exponent.describe()} holds negative numbers and the base is an "
+            "integer, whose power would have fractions; cast the exponent first: n.astype('float32')"
+        )
+
+
+def array_operand(self: Any, other: Any) -> Any:
+    from oprack.interpreter.tensor import to_tensor
+
+    if hasattr(other, "_kind"):
+        return other
+    if isinstance(other, complex | np.complexfloating):
+        dtype = dtype_beside_number(self.dtype, other, "")
+        return to_tensor(np.full([1] * min(self.ndim, 1), other), dtype, place=self.place)
+    if isinstance(other, np.ndarray | list) or hasattr(other, "__cuda_array_interface__"):
+        return to_tensor(other, place=self.place)
+    return NotImplemented
