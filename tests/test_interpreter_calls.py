@@ -19,7 +19,7 @@ from oprack.errors import (
     NotFoundError,
     UnknownOpError,
 )
-from oprack.interpreter import check_finite, profiled, recorded, static_mode
+from oprack.interpreter import check_finite, recorded, static_mode
 from oprack.interpreter.call import op_function
 from oprack.kernel import kernel
 from oprack.op import GradOp, op
@@ -202,11 +202,32 @@ def test_checks_for_nan() -> None:
 
 def test_calls_are_recorded_and_timed() -> None:
     x = to_tensor(A, requires_grad=True)
-    with recorded() as calls, profiled() as profiler:
+    with recorded() as calls, oprack.Profiler() as profiler:
         x.relu().sum().backward()
     assert [c.op_type for c in calls] == ["relu", "reduce_sum", "reduce_sum_grad", "relu_grad"]
     assert calls[0].inputs == ("tensor float32[3, 4]",)
     assert {row["op"] for row in profiler.by_op()} == {"relu", "reduce_sum", "reduce_sum_grad", "relu_grad"}
+
+
+def test_one_profiler_sees_eager_calls_and_programs() -> None:
+    net = oprack.nn.Linear(4, 2)
+    sgd = oprack.optimizer.SGD(0.1, parameter_list=net.parameters())
+    fast = oprack.jit(lambda x: x.tanh())
+    fast(to_tensor(A))
+    with oprack.Profiler() as outer:
+        for _ in range(3):  # the first call is recorded, the others are generated code
+            net(to_tensor(A)).sum().backward()
+        sgd.step()
+        with oprack.Profiler() as inner:
+            to_tensor(A).relu()
+            fast(to_tensor(A))
+            oprack.to_program(lambda x: x.sigmoid(), [oprack.InputSpec([None, 4])])
+    to_tensor(A).relu()
+    counts = {row["op"]: row["calls"] for row in outer.by_op()}
+    forward = dict.fromkeys(("matmul_v2", "elementwise_add", "reduce_sum"), 3)
+    backward = dict.fromkeys(("matmul_v2_grad", "elementwise_add_grad", "reduce_sum_grad"), 3)
+    assert counts == forward | backward | {"sgd": 2, "fill_constant": 1}  # which makes the learning rate
+    assert {row["op"]: row["calls"] for row in inner.by_op()} == {"relu": 1, "tanh": 1}
 
 
 def test_mixed_precision() -> None:

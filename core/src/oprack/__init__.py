@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from oprack.packs.info import BrokenPackWarning, PackInfo
     from oprack.packs.manager import PackManager, default_manager, use_manager
     from oprack.program import Program
-    from oprack.runtime import Executor, NaiveExecutor, create_op
+    from oprack.runtime import Executor, NaiveExecutor, Profiler, create_op
     from oprack.tensor import (
         CPUPlace,
         CUDAPinnedPlace,
@@ -101,7 +101,7 @@ _HOMES = {
     "oprack.packs.hookspecs": ("hookimpl", "hookspec"),
     "oprack.packs.info": ("BrokenPackWarning", "PackInfo"),
     "oprack.packs.manager": ("PackManager", "default_manager", "use_manager"),
-    "oprack.runtime": ("Executor", "NaiveExecutor", "create_op"),
+    "oprack.runtime": ("Executor", "NaiveExecutor", "Profiler", "create_op"),
     "oprack.tensor": (
         "CPUPlace",
         "CUDAPinnedPlace",
@@ -128,6 +128,7 @@ __all__ = [
     "PackManager",
     "ParamAttr",
     "Parameter",
+    "Profiler",
     "Program",
     "Scope",
     "SelectedRows",

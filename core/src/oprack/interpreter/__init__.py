@@ -17,7 +17,7 @@ from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.interpreter.trace import seed
 from oprack.interpreter.traced import InputSpec, TracedProgram, to_program
 from oprack.interpreter.update import Updates
-from oprack.interpreter.wrappers import autocast, check_finite, profiled, recorded
+from oprack.interpreter.wrappers import autocast, check_finite, recorded
 
 __all__ = [
     "AutogradInterpreter",
@@ -44,7 +44,6 @@ __all__ = [
     "is_grad_enabled",
     "jit",
     "no_grad",
-    "profiled",
     "recorded",
     "seed",
     "static_mode",

@@ -124,5 +124,7 @@ def shown(value: Any) -> str:
     """A value for a message, in a few words."""
     if hasattr(value, "describe"):
         return str(value.describe())
+    if hasattr(value, "__array_interface__"):
+        return f"{value.dtype}{list(value.shape)}"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

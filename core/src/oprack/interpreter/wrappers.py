@@ -9,10 +9,10 @@ from typing import Any
 
 from oprack.errors import InvalidArgumentError, NanInfError
 from oprack.interpreter.base import Interpreter, Wrapped
-from oprack.interpreter.modes import wrapped
+from oprack.interpreter.modes import Mode, wrapped
 from oprack.interpreter.op_expr import OpExpr
 from oprack.interpreter.tensor import Tensor
-from oprack.runtime.profiler import Profiler
+from oprack.runtime.profiler import current_profiler, watch
 from oprack.types import HALF_FLOATS, dtype_name
 
 
@@ -124,29 +124,31 @@ class _Recording(Wrapped):
         return result
 
 
-class profiled(wrapped):
-    """`with profiled() as profiler:` times the calls inside; `profiler.table()` shows them by op."""
-
-    def __init__(self) -> None:
-        self.profiler = Profiler()
-        super().__init__(lambda inner: _Timing(inner, self.profiler))
-
-    def __enter__(self) -> Profiler:  # type: ignore[override]
-        super().__enter__()
-        return self.profiler
-
-
 class _Timing(Wrapped):
-    def __init__(self, inner: Interpreter, profiler: Profiler) -> None:
-        super().__init__(inner)
-        self.profiler = profiler
+    """Adds eager calls to the profiler that is active."""
 
     def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
-        start = time.perf_counter_ns()
-        try:
+        profiler = current_profiler()
+        if profiler is None:
             return self.inner.apply(expr, args)
-        finally:
-            self.profiler.add(expr.type, "op", start)
+        start = time.perf_counter_ns()
+        result = self.inner.apply(expr, args)
+        if tensors_in(result):  # and no Variables of a program that is being written
+            profiler.add(expr.type, "op", start)
+        return result
+
+
+class _timed(wrapped):
+    """Once is enough, for profilers within each other as well."""
+
+    def __init__(self) -> None:
+        super().__init__(_Timing)
+
+    def _changed(self, now: Mode) -> Mode:
+        return now if _Timing in now.wrappers else super()._changed(now)
+
+
+watch(_timed)
 
 
 def tensors_in(result: Any) -> list[Tensor]:

@@ -97,8 +97,8 @@ def _name(op_type: str, role: str, value: Any, block: BlockDesc) -> str:
     if not isinstance(value, Variable):
         eager = hasattr(value, "__oprack_value__")
         raise InvalidArgumentError(
-            f"op {op_type}: {role} is {value.describe() if eager else repr(value)} ({type(value).__name__}); expected a "
-            "Variable, for example one made by oprack.layers.data, or by oprack.layers.assign"
+            f"op {op_type}: {role} is {value.describe() if eager else repr(value)} ({type(value).__name__}); expected "
+            "a Variable, for example one made by oprack.layers.data, or by oprack.layers.assign"
             + ("(x.numpy()) of an eager tensor" if eager else " from an array")
         )
     if value.name != EMPTY_VAR and block.find_var_recursive(value.name) is not value.desc:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +15,27 @@ STEPS = ("choose_kernel", "prepare_data", "infer_shape", "compute", "write_back"
 
 
 class Profiler:
-    """Collects events while it is active: `with Profiler() as p: exe.run(...)`, then `p.table()`.
+    """Collects events while it is active: `with oprack.Profiler() as p: exe.run(...)`, then `p.table()`.
+
+    It sees the ops of programs and of eager calls alike, those of backward and of optimizers included.
 
     An event is (name, category, start, end, thread), times in nanoseconds of time.perf_counter_ns.
     """
 
     def __init__(self) -> None:
         self.events: list[tuple[str, str, int, int, int]] = []
+        self._watching: list[ExitStack] = []
 
     def __enter__(self) -> Profiler:
         _stack().append(self)
+        self._watching.append(ExitStack())
+        for watch in _WATCHES:
+            self._watching[-1].enter_context(watch())
         return self
 
     def __exit__(self, *_: object) -> None:
         _stack().remove(self)
+        self._watching.pop().close()
 
     def add(self, name: str, category: str, start: int) -> int:
         """Record an event that ends now; returns now."""
@@ -128,6 +135,16 @@ def _stack() -> list[Profiler]:
         _LOCAL.stack = []
     stack: list[Profiler] = _LOCAL.stack
     return stack
+
+
+_WATCHES: list[Callable[[], AbstractContextManager[Any]]] = []
+
+
+def watch(make: Callable[[], AbstractContextManager[Any]]) -> None:
+    """Enter `make()` for as long as a profiler is active: how ops are seen that no executor runs."""
+    _WATCHES.append(make)
+    for profiler in _stack():
+        profiler._watching[-1].enter_context(make())
 
 
 def current_profiler() -> Profiler | None:

@@ -42,8 +42,8 @@ def _warn_of_broadcast(module, input, label):
     # a size of -1, in a program, is not known yet
     if x != y and (len(x) != len(y) or any(m != n and min(m, n) >= 0 for m, n in zip(x, y, strict=True))):
         warnings.warn(
-            f"{type(module).__name__}: input has shape {list(input.shape)} and label {list(label.shape)}, so the loss is "
-            "that of all pairs after broadcasting; give both one shape: label.reshape(input.shape)",
+            f"{type(module).__name__}: input has shape {list(input.shape)} and label {list(label.shape)}, so the "
+            "loss is that of all pairs after broadcasting; give both one shape: label.reshape(input.shape)",
             stacklevel=4,
         )
 

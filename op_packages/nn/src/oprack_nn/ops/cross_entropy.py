@@ -13,8 +13,8 @@ _SOFT = Attr(False, "Label holds a distribution instead of an index.")
 class CrossEntropy(OpDef, type="cross_entropy"):
     r"""$$Y = -\ln X_{Label}$$, or with soft_label $$Y = -\sum_j Label_j \ln X_j$$; classes are in the last dim.
 
-    X holds probabilities, as in Fluid. For logits, which Paddle 2's and PyTorch's functions of this name take, there are
-    softmax_with_cross_entropy and oprack.nn.CrossEntropyLoss.
+    X holds probabilities, as in Fluid. For logits, which Paddle 2's and PyTorch's functions of this name take, there
+    are softmax_with_cross_entropy and oprack.nn.CrossEntropyLoss.
     """
 
     X = Input("Probabilities [..., classes], not logits.")
