@@ -12,7 +12,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.interpreter.advice import no_tensor, too_many
 from oprack.interpreter.eager import kinds_of
 from oprack.interpreter.modes import Mode, current_mode
-from oprack.interpreter.op_expr import Arity, OpExpr, attr_key, default_outputs
+from oprack.interpreter.op_expr import Arity, OpExpr, attr_key, default_outputs, require_no_block
 from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.layers.variable import Variable
 from oprack.op import OpInfo, OpProto
@@ -156,6 +156,7 @@ class OpFunction:
         return value
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        require_no_block(self.proto)
         named = {self._proto(n).name: v for n, v in given.items()}
         return self.info.checker.check(named) if self.info.checker is not None else named
 
@@ -186,7 +187,13 @@ class OpFunction:
             return told
         axis = self._attr(given, "axis")
         if isinstance(axis, int) and args:
-            return int(args[0].shape[axis])
+            shape = args[0].shape
+            if not -len(shape) <= axis < len(shape):
+                raise InvalidArgumentError(
+                    f"op {self.type}: axis is {axis}; expected a dim of shape {list(shape)}, from {-len(shape)} to "
+                    f"{len(shape) - 1}"
+                )
+            return int(shape[axis])
         raise InvalidArgumentError(
             f"op {self.type}: pass num_outputs, the number of tensors that {', '.join(self._many)} gets"
         )

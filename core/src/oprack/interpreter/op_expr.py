@@ -8,8 +8,9 @@ from functools import cache
 from typing import Any
 
 from oprack.desc import OpDesc
+from oprack.errors import InvalidArgumentError
 from oprack.op import OpInfo, OpProto, param_name
-from oprack.types import EMPTY_VAR
+from oprack.types import EMPTY_VAR, AttrType
 
 Arity = tuple[tuple[str, int], ...]
 Wanted = tuple[tuple[str, tuple[bool, ...]], ...]
@@ -131,3 +132,12 @@ def default_outputs(proto: OpProto, asked: Mapping[str, int], count: int) -> Wan
         elif not p.dispensable:
             found.append((slot, (True,) * (count if p.duplicable else 1)))
     return tuple(found)
+
+
+def require_no_block(proto: OpProto) -> None:
+    """Raise InvalidArgumentError for an op that runs a block."""
+    if any(p.type in (AttrType.BLOCK, AttrType.BLOCKS) for p in proto.attrs.values()):
+        raise InvalidArgumentError(
+            f"op {proto.type} runs a block of a program, so it can't be called by itself; use Python's own if and "
+            "while, or build a program with oprack.layers"
+        )

@@ -11,7 +11,7 @@ from oprack.desc import ProgramDesc
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.devices import RANDOM, context, pool
 from oprack.interpreter.kinds import CPU, Kind, kind_of_value
-from oprack.interpreter.op_expr import OpExpr
+from oprack.interpreter.op_expr import OpExpr, require_no_block
 from oprack.layers.append import errors_at_user_line
 from oprack.op.desc_infer import infer_op
 from oprack.packs.manager import default_manager
@@ -21,7 +21,7 @@ from oprack.runtime.plan.record import OpRecord
 from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
-from oprack.types import EMPTY_VAR, AttrType, VarType, dtype_enum
+from oprack.types import EMPTY_VAR, VarType, dtype_enum
 
 if TYPE_CHECKING:
     from oprack.interpreter.tensor import Tensor
@@ -72,11 +72,7 @@ class Trace:
         block = program.blocks[0]
         self.names_in = [n for names in self.desc.inputs.values() for n in names]
         self.names_out = [n for names in self.desc.outputs.values() for n in names]
-        if any(p.type in (AttrType.BLOCK, AttrType.BLOCKS) for p in expr.proto.attrs.values()):
-            raise InvalidArgumentError(
-                f"op {expr.type} runs a block of a program, so it can't be called by itself; use Python's own if and "
-                "while, or build a program with oprack.layers"
-            )
+        require_no_block(expr.proto)
         for name, k, arg in zip(self.names_in, kinds, args, strict=True):
             if k is not None and arg is not None and not block.has_var(name):
                 dtype = None if k.name is None else dtype_enum(k.name)

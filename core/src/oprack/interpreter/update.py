@@ -36,14 +36,15 @@ class Updates:
         self.parameters = list(parameters)
         names = [p.name if isinstance(p, Tensor) else None for p in self.parameters]
         wrong = [
-            repr(p) if n is None else n
+            p.describe() if isinstance(p, Tensor) else repr(p)
             for p, n in zip(self.parameters, names, strict=True)
-            if names.count(n) > 1 or n is None
+            if n is None or names.count(n) > 1
         ]
         if wrong:
             raise InvalidArgumentError(
                 f"{type(optimizer).__name__}: parameters {', '.join(wrong[:3])}; expected tensors, each with a name of "
-                "its own, as module.parameters() gives them"
+                "its own, as net.parameters() gives them, or "
+                'oprack.to_tensor(array, requires_grad=True, name="w")'
             )
         self.scope = Scope()
         self._programs: dict[Any, tuple[Program, Any]] = {}
