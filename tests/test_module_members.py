@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -74,3 +75,25 @@ def test_buffers_and_parts() -> None:
     holder.w = None
     holder.register_buffer("w", np.ones(1, np.float32))
     assert list(holder.state_dict()) == ["w"] and holder.w.shape == (1,)
+
+
+def test_a_copy_has_parameters_of_its_own() -> None:
+    net = nn.Linear(3, 2, weight_attr=oprack.ParamAttr(learning_rate=0.5), bias_attr=oprack.ParamAttr(trainable=False))
+    twin = copy.deepcopy(net)
+    assert isinstance(twin.weight, oprack.Parameter) and twin.weight.attr.learning_rate == 0.5
+    assert twin.weight.trainable and not twin.bias.trainable
+    twin.weight.set_value(np.zeros((3, 2)))
+    assert net.weight.numpy().any()
+
+
+def test_training_goes_on_after_a_change_of_dtype() -> None:
+    net = nn.Linear(3, 2)
+    sgd = oprack.optimizer.SGD(0.5, parameter_list=net.parameters())
+    for dtype in ("float32", "float64", "float32"):
+        net.to(dtype)
+        before = net.bias.numpy()
+        net(to_tensor(np.ones((1, 3), dtype))).sum().backward()
+        sgd.step()
+        sgd.clear_grad()
+        np.testing.assert_allclose(net.bias.numpy(), before - 0.5)
+        assert net.bias.dtype == dtype

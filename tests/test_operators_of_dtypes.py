@@ -184,3 +184,29 @@ def test_bool_and_complex() -> None:
         and (x.astype("float64") * 1j).dtype == "complex128"
     )
     assert (x + to_tensor(np.array([1j, 2j]))).dtype == "complex128"
+
+
+@pytest.mark.parametrize(("sign", "apply"), [("&", operator.and_), ("|", operator.or_), ("^", operator.xor)])
+def test_logic_of_bool(sign: str, apply: Callable[[Any, Any], Any]) -> None:
+    a, b = np.array([True, True, False, False]), np.array([True, False, True, False])
+    x, y = to_tensor(a), to_tensor(b)
+    for found, wanted in (
+        (apply(x, y), apply(a, b)),
+        (apply(x, b), apply(a, b)),
+        (apply(a, y), apply(a, b)),
+        (apply(x, True), apply(a, True)),
+        (apply(False, y), apply(False, b)),
+        (~x, ~a),
+    ):
+        assert found.dtype == "bool" and found.tolist() == wanted.tolist()
+    for wrong in (lambda: apply(to_tensor([1]), 1), lambda: apply(x, to_tensor([1])), lambda: ~to_tensor([1])):
+        with pytest.raises(InvalidArgumentError, match=r"expected bool tensors, such as x > 0"):
+            wrong()
+    main = oprack.Program()
+    with oprack.program_guard(main, oprack.Program()):
+        p, q = layers.data("p", [4], "bool"), layers.data("q", [4], "bool")
+        outs = [apply(p, q), ~p, abs(layers.data("n", [2])), apply(p, True)]
+    found = oprack.Executor().run(main, {"p": a, "q": b, "n": np.float32([-1.5, 2])}, outs)
+    for value, wanted in zip(found, (apply(a, b), ~a, [1.5, 2.0], apply(a, True)), strict=True):
+        assert value.tolist() == np.asarray(wanted).tolist()
+    assert abs(to_tensor([-1.5])).tolist() == [1.5] and (+x).tolist() == a.tolist()

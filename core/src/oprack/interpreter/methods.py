@@ -157,6 +157,7 @@ class SharedMethods(Operators):
             if not isinstance(bound, Operators):
                 one = {"shape": [1] if x.shape else [], "value": float(bound), "str_value": str(int(bound))}
                 bound = function_of("fill_constant")(dtype=x.dtype, **one)
+                bound = bound.to(x.place) if isinstance(x, TensorMethods) else bound
             return function_of("elementwise_min" if min is None else "elementwise_max")(x, bound)  # type: ignore[no-any-return]
         for slot, bound, none in (("min", min, -math.inf), ("max", max, math.inf)):
             is_tensor = isinstance(bound, Operators)

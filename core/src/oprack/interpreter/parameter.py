@@ -40,6 +40,11 @@ class Parameter(Tensor):
         self.name = name or unique_name.generate("parameter.w")
         self.requires_grad = trainable
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        copied = super().__deepcopy__(memo)
+        copied.attr = self.attr  # type: ignore[attr-defined]
+        return copied
+
     @property
     def trainable(self) -> bool:
         return self.requires_grad

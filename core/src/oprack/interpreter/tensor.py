@@ -279,9 +279,9 @@ class Tensor(Conversions):
         return to_tensor(value, dtype=other.dtype, place=other.place)
 
 
-def new_tensor(value: Any, kind: Kind, lod: Any = ()) -> Tensor:
+def new_tensor(value: Any, kind: Kind, lod: Any = (), of: type[Tensor] | None = None) -> Tensor:
     """A tensor of a value whose kind is known; nothing is recorded of it."""
-    found = Tensor()
+    found = Tensor() if of is None else of.__new__(of)
     found._value, found._kind, found._node = value, kind, None
     if kind.lod_level:
         found._lod = lod

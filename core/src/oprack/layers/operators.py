@@ -78,6 +78,31 @@ class Operators:
     def __matmul__(self, other: Any) -> Variable:
         return _binary(self, other, "matmul_v2")
 
+    def __and__(self, other: Any) -> Variable:
+        return _logical(self, other, "logical_and", "&")
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Variable:
+        return _logical(self, other, "logical_or", "|")
+
+    __ror__ = __or__
+
+    def __xor__(self, other: Any) -> Variable:
+        return _logical(self, other, "logical_xor", "^")
+
+    __rxor__ = __xor__
+
+    def __invert__(self) -> Variable:
+        _require_bool("~", self)
+        return _append("logical_not", self, {"X": self}, {})
+
+    def __abs__(self) -> Variable:
+        return _append("abs", self, {"X": self}, {})
+
+    def __pos__(self) -> Variable:
+        return self  # type: ignore[return-value]
+
     def __neg__(self) -> Variable:
         if _variable(self).dtype == "bool":
             raise InvalidArgumentError(
@@ -169,6 +194,27 @@ def _binary(left: Any, right: Any, op_type: str, reverse: bool = False) -> Varia
     return out
 
 
+def _logical(x: Any, y: Any, op_type: str, sign: str) -> Variable:
+    if isinstance(y, bool | np.bool_) and x.dtype == "bool":
+        y = _constant(x, bool(y))
+    elif isinstance(y, np.ndarray | list) and hasattr(x, "__oprack_value__") and np.asarray(y).dtype == bool:
+        y = x.like(y, x)
+    _require_bool(sign, x, y)
+    out = _append(op_type, x, {"X": x, "Y": y}, {})
+    out.stop_gradient = True
+    return out
+
+
+def _require_bool(sign: str, *operands: Any) -> None:
+    """Raise InvalidArgumentError for anything but bool: there are no ops on the bits of integers."""
+    for x in operands:
+        if not isinstance(x, Operators) or _variable(x).dtype != "bool":
+            what = _named(x) if isinstance(x, Operators) else f"{x!r} ({type(x).__name__})"
+            raise InvalidArgumentError(
+                f"operator {sign}: an operand is {what}; expected bool tensors, such as x > 0 or x != 0"
+            )
+
+
 def _named(x: Any) -> str:
     return x.describe() if hasattr(x, "describe") else f"variable {x.name!r}"
 
@@ -224,9 +270,9 @@ def _constant(x: Any, number: Any) -> Variable:
         "value": float(value),
         "str_value": str(int(value)) if isinstance(value, numbers.Integral) else repr(value),
     }
-    out = _append("fill_constant", x, {}, attrs)
+    out: Any = _append("fill_constant", x, {}, attrs)
     out.stop_gradient = True
-    return out
+    return out.to(x.place) if hasattr(x, "__oprack_value__") else out  # type: ignore[no-any-return]
 
 
 def _promoted(x: Any, y: Any, op_type: str) -> tuple[Any, Any]:
