@@ -39,13 +39,13 @@ TAKES_IN = {"conv2d", "conv2d_transpose", "depthwise_conv2d", "matmul_v2", "mul"
 def runs(monkeypatch):
     """Counts the plans that ran."""
     count = []
-    run = BoundPlan.run
+    run = BoundPlan._run
 
     def counted(self, *args):
         count.append(1)
         return run(self, *args)
 
-    monkeypatch.setattr(BoundPlan, "run", counted)
+    monkeypatch.setattr(BoundPlan, "_run", counted)
     return count
 
 

@@ -7,14 +7,18 @@ oneDNN every address, each time; for small images that takes longer than the pri
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import FLOAT, Outlet, Weights, address, is_constant, last_strides
+from oprack_onednn.memory import Outlet, Weights, is_constant, last_strides
+from oprack_onednn.native import NotServedError
+from oprack_onednn.operands import FLOAT, address
 from oprack_onednn.plan import THREAD, BoundPlan, OfThreads, Plan
 
+_MISALIGNED = FLOAT.itemsize - 1
 SHAPES = 64
 """Shapes whose bound plans one op keeps, those of all threads counted."""
 
@@ -35,36 +39,62 @@ class Planned:
         strides = last_strides(self.shape) if len(self.shape) > 2 else (self.shape[-1], 1)[-len(self.shape) :]
         return Outlet(self.shape, tuple(FLOAT.itemsize * s for s in strides))
 
-    def address(self, i: int, array: np.ndarray) -> int:
-        """Address of input number i as the plan wants it."""
+    @cached_property
+    def _outlet(self) -> Outlet:
+        return self.outlet()
+
+    def operand(self, i: int, array: np.ndarray) -> np.ndarray:
+        """Input number i as the plan wants it. Raises OperandError when it is too small for that."""
         weights = self.weights.get(i)
-        return address(array) if weights is None else weights.address(array)
+        return array if weights is None else weights.of(array)
 
-    def bound(self, fixed: Sequence[int]) -> Callable[..., None]:
-        """A function of the addresses of inputs and result that are not fixed. fixed: of the inputs, 0 for others."""
-        return BoundPlan(self.plan, [*fixed, 0]).run
+    def results(self, made: Any) -> Sequence[np.ndarray]:
+        """The arrays of what the outlet made, as the plan wants them."""
+        return (made,)
 
-    def run(self, *arrays: np.ndarray | None) -> np.ndarray:
-        """The result. arrays: the op's inputs in order; those that are None are left out."""
-        result, out = self.outlet().take()
+    def called(self, run: Callable[..., None]) -> Callable[..., None]:
+        """`run`, a function of addresses, as one of the inputs' and of what the outlet gives with a result."""
+        return run
+
+    def run(self, *arrays: np.ndarray | None) -> Any:
+        """The result. arrays: the op's inputs in order; those that are None are left out. Raises OperandError."""
+        result, _ = self._outlet.take()
         given = [a for a in arrays if a is not None]
-        self.plan.run(*(self.address(i, a) for i, a in enumerate(given)), out)
+        self.plan.run(*(self.operand(i, a) for i, a in enumerate(given)), *self.results(result))
         return result
+
+
+def attempt(find: Callable[..., Planned | None], *arrays: Any) -> Any:
+    """What the plan that `find` gives for an op's inputs computes; NotImplemented where oneDNN does not serve them."""
+    if not LIBRARY.usable():
+        return NotImplemented
+    try:
+        planned = find(*arrays)
+        return NotImplemented if planned is None else planned.run(*arrays)
+    except NotServedError:
+        return NotImplemented
 
 
 _FREE = object()
 
 
 class _Bound:
-    """A plan with the addresses of an op's parameters. others: the inputs but the first, _FREE for those that vary."""
+    """A plan with an op's parameters. others: the inputs but the first, _FREE for those that vary.
+
+    run: takes the addresses of what varies, in arrays of the dtypes, shapes and strides of those that were given.
+    """
 
     __slots__ = ("others", "run", "take")
 
     def __init__(self, planned: Planned, arrays: Sequence[Any], free: Collection[int]) -> None:
-        given = [i for i, a in enumerate(arrays) if a is not None]
-        fixed = [0 if i in free else planned.address(n, arrays[i]) for n, i in enumerate(given)]
-        self.run = planned.bound(fixed)
+        operands = {
+            i: planned.operand(n, arrays[i]) for n, i in enumerate(i for i, a in enumerate(arrays) if a is not None)
+        }
         self.take = planned.outlet().take
+        results = planned.results(self.take()[0])
+        fixed = [None if i in free else operand for i, operand in operands.items()]
+        bound = BoundPlan(planned.plan, [*fixed, *[None] * len(results)])
+        self.run = planned.called(bound.like(*[operands[i] for i in operands if i in free], *results))
         self.others = [_FREE if i in free else a for i, a in enumerate(arrays)][1:]
 
 
@@ -80,22 +110,31 @@ def call_site(
     varying = [i - 1 for i in free[1:]]
 
     def enter(key: tuple[Any, ...], arrays: tuple[Any, ...]) -> _Bound | None:
-        planned = find(*arrays)
         constant = all(a is None or i in free or is_constant(a) for i, a in enumerate(arrays))
         if len(entries) >= SHAPES:
             entries.clear()
-        bound = _Bound(planned, arrays, free) if planned is not None and constant else None
+        try:
+            planned = find(*arrays)
+            bound = _Bound(planned, arrays, free) if planned is not None and constant else None
+        except NotServedError:
+            bound = None
         entries.keep(key, bound)
         return bound
 
     def run(x: Any, *others: Any) -> Any:
+        # a plan was bound to arrays of this dtype and of the shapes and strides of the key, and found to fit them
+        if x.dtype is not FLOAT:
+            return otherwise(x, *others)
         if THREAD.revision != LIBRARY.threads_revision:
             if not LIBRARY.usable():
                 return otherwise(x, *others)
             THREAD.open()
         key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
         for i in varying:
-            key += (others[i].shape, others[i].strides)
+            other = others[i]
+            if other.dtype is not FLOAT:
+                return otherwise(x, *others)
+            key += (other.shape, other.strides)
         bound = entries.get(key)
         if bound is None:
             # not met yet, or not served
@@ -107,11 +146,18 @@ def call_site(
                     break
         if bound is None:
             return otherwise(x, *others)
+        start = misplaced = address(x)
+        if varying:
+            starts = [address(others[i]) for i in varying]
+            for a in starts:
+                misplaced |= a
+        if misplaced & _MISALIGNED:
+            return otherwise(x, *others)
         y, out = bound.take()
         if varying:
-            bound.run(address(x), *[address(others[i]) for i in varying], out)
+            bound.run(start, *starts, out)
         else:
-            bound.run(address(x), out)
+            bound.run(start, out)
         return y
 
     return run

@@ -1,4 +1,4 @@
-"""NumPy arrays as oneDNN sees them: addresses, channels-last memory, recycled output buffers, packed parameters.
+"""NumPy arrays as oneDNN sees them: channels-last memory, recycled output buffers, packed parameters.
 
 Images keep the shape [N, C, H, W] that the program gives them, but their memory goes by [N, H, W, C]: strides say so,
 every NumPy kernel can read such an array, and the next kernel of this library takes it as it is.
@@ -11,33 +11,13 @@ import sys
 import threading
 import weakref
 from collections.abc import Sequence
-from ctypes import c_void_p
 from functools import lru_cache
 
 import numpy as np
 
 from oprack_onednn.native import MemoryDesc, element_strides
+from oprack_onednn.operands import FLOAT, address
 from oprack_onednn.plan import pack
-
-FLOAT = np.dtype(np.float32)
-
-
-def _slow_address(array: np.ndarray) -> int:
-    return array.ctypes.data  # type: ignore[no-any-return]
-
-
-def _fast_address(array: np.ndarray) -> int:
-    # `data` is the first field of NumPy's array object, behind Python's header; eight times as fast as array.ctypes
-    return _pointer_at(id(array) + _HEADER).value  # type: ignore[return-value]
-
-
-_pointer_at, _HEADER = c_void_p.from_address, object.__basicsize__
-_probes = [np.empty(shape, FLOAT) for shape in ((), (3,), (2, 3, 4))]
-_layout_known = sys.implementation.name == "cpython" and all(
-    _fast_address(probe) == _slow_address(probe) for probe in _probes
-)
-address = _fast_address if _layout_known else _slow_address
-"""address(array): of its first element."""
 
 
 # Channels last ------------------------------------------------------------------------------------------------------
@@ -260,7 +240,7 @@ class PackedParameters:
             for known, packed in entry[1]:
                 if known == form:
                     return packed
-            packed = pack(source, target, address(array) + FLOAT.itemsize * offset)
+            packed = pack(source, target, array, offset)
             entry[1].append((form, packed))
             return packed
 
@@ -276,13 +256,13 @@ class Weights:
 
     def __init__(self, source: MemoryDesc, target: MemoryDesc, offset: int = 0) -> None:
         self.source, self.target, self.offset = source, target, offset
-        self._known: dict[int, tuple[weakref.ref[np.ndarray], int, np.ndarray]] = {}
+        self._known: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
 
-    def address(self, array: np.ndarray) -> int:
-        """Address of a constant array's packed form."""
+    def of(self, array: np.ndarray) -> np.ndarray:
+        """A constant array's packed form. Raises OperandError when it is smaller than the layout."""
         key, known = id(array), self._known
         entry = known.get(key)
         if entry is None or entry[0]() is not array:
             packed = PACKED.get(array, self.source, self.target, self.offset)
-            entry = known[key] = (weakref.ref(array, lambda _: known.pop(key, None)), address(packed), packed)
+            entry = known[key] = (weakref.ref(array, lambda _: known.pop(key, None)), packed)
         return entry[1]

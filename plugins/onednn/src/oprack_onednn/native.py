@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_void_p
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
+
+_SIZE = 4  # bytes of a float32
 
 
 class NotServedError(Exception):
@@ -53,15 +55,43 @@ def _create(name: str, *args: Any) -> int:
     return out.value
 
 
-class MemoryDesc(Native):
-    """Shape and memory layout of a float32 tensor. shape: empty for a layout that a primitive chose."""
+Footprint: TypeAlias = "tuple[tuple[int, int], ...]"
+"""Which elements there are from an address on: (count, distance in bytes) of dims, innermost first, joined where they
+follow on each other. Two layouts with one footprint have the same elements, whatever the order of their dims."""
 
-    __slots__ = ("shape",)
+
+def footprint(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Footprint:
+    """The footprint of an array. strides: in bytes."""
+    if 0 in shape:
+        return ((0, itemsize),)
+    found: list[tuple[int, int]] = []
+    for stride, n in sorted((s, n) for n, s in zip(shape, strides, strict=True) if n != 1 and s):
+        if found and stride == found[-1][0] * found[-1][1]:
+            found[-1] = (found[-1][0] * n, found[-1][1])
+        else:
+            found.append((n, stride))
+    return tuple(found)
+
+
+def reach(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
+    """Bytes from the first element to the end of the last one behind it. strides: in bytes."""
+    if 0 in shape:
+        return 0
+    return itemsize + sum((n - 1) * max(s, 0) for n, s in zip(shape, strides, strict=True))
+
+
+class MemoryDesc(Native):
+    """Shape and memory layout of a float32 tensor. shape: empty for a layout that a primitive chose.
+
+    strides: in elements; None for a layout that a primitive chose, which is dense.
+    """
+
+    __slots__ = ("shape", "strides")
     destroy = "memory_desc_destroy"
 
-    def __init__(self, pointer: int, shape: Sequence[int] = ()) -> None:
+    def __init__(self, pointer: int, shape: Sequence[int] = (), strides: Sequence[int] | None = None) -> None:
         super().__init__(pointer)
-        self.shape = tuple(shape)
+        self.shape, self.strides = tuple(shape), None if strides is None else tuple(strides)
 
     @classmethod
     def any(cls, shape: Sequence[int]) -> MemoryDesc:
@@ -74,7 +104,7 @@ class MemoryDesc(Native):
         if strides is None:
             strides = contiguous_strides(shape)
         pointer = _create("memory_desc_create_with_strides", len(shape), dims(shape), _c.F32, dims(strides))
-        return cls(pointer, shape)
+        return cls(pointer, shape, strides)
 
     @classmethod
     def of(cls, array: np.ndarray) -> MemoryDesc:
@@ -92,7 +122,21 @@ class MemoryDesc(Native):
 
     @property
     def nbytes(self) -> int:
+        """As oneDNN counts them, which is more than the reach where rows are apart."""
         return int(LIBRARY.lib.dnnl_memory_desc_get_size(self))
+
+    @property
+    def reach(self) -> int:
+        """Bytes from the first element to the end of the last one."""
+        if self.strides is None:
+            return self.nbytes
+        return reach(self.shape, [_SIZE * s for s in self.strides], _SIZE)
+
+    def footprint(self, itemsize: int = _SIZE) -> Footprint:
+        """Of the elements; of a layout that a primitive chose, of as many as its memory has room for."""
+        if self.strides is None:
+            return footprint((self.nbytes // itemsize,), (itemsize,), itemsize)
+        return footprint(self.shape, [itemsize * s for s in self.strides], itemsize)
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -119,13 +163,17 @@ def element_strides(array: np.ndarray) -> tuple[int, ...]:
 
 
 class Memory(Native):
-    """A memory object; its address is set before every run, unless it is that of an array, from a byte on."""
+    """A memory object; its address is set before every run, unless it is that of a row-major float32 array."""
 
     __slots__ = ("array", "desc")
     destroy = "memory_destroy"
 
-    def __init__(self, desc: MemoryDesc, array: np.ndarray | None = None, offset: int = 0) -> None:
-        address = None if array is None else array.ctypes.data + offset
+    def __init__(self, desc: MemoryDesc, array: np.ndarray | None = None) -> None:
+        address = None
+        if array is not None:
+            if array.dtype != np.float32 or not array.flags.c_contiguous or array.nbytes < desc.reach:
+                raise ValueError(f"an array of {array.nbytes} bytes of {array.dtype} for {desc.reach} bytes of float32")
+            address = array.ctypes.data
         super().__init__(_create("memory_create", desc, LIBRARY.engine, address))
         self.desc, self.array = desc, array
 
@@ -160,6 +208,11 @@ class PrimitiveDesc(Native):
             return False
         self._read_impl()
         return True
+
+    def argument_bytes(self, argument: int) -> int:
+        """How many bytes of memory, gaps counted, the primitive expects for an argument; 0 when it does not say."""
+        pointer = LIBRARY.lib.dnnl_primitive_desc_query_md(self, _c.QUERY_EXEC_ARG_MD, argument)
+        return int(LIBRARY.lib.dnnl_memory_desc_get_size(pointer)) if pointer else 0
 
     def desc(self, query: int) -> MemoryDesc:
         """The layout that was chosen for an argument: _c.QUERY_SRC_MD and the like."""

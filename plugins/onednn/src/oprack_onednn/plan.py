@@ -20,6 +20,7 @@ import numpy as np
 from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, Primitive, PrimitiveDesc, Stream
+from oprack_onednn.operands import External, Operand, Region, addresses
 
 _PLANS = 1024
 _ALIGN = 64
@@ -38,50 +39,67 @@ class OneDNNError(RuntimeError):
 class Plan:
     """Primitives in a row.
 
-    external: memory objects whose addresses `run` takes, in that order. All other memory is scratch, which plans of a
-    thread share: nothing in it outlives a run. threads: among which its primitives are shared.
+    external: memory objects that the operands of `run` give, in that order. All other memory is scratch, which plans of
+    a thread share: nothing in it outlives a run. threads: among which its primitives are shared.
     """
 
     def __init__(self) -> None:
         self.threads = THREAD.current
-        self.external: list[Memory] = []
+        self.external: list[External] = []
         self.steps: list[tuple[PrimitiveDesc, dict[int, Memory]]] = []
         self.twins: list[tuple[int, int, Memory]] = []
         self.scratch: list[tuple[Memory, int]] = []
         self.size = 0
+        self._ends: dict[Memory, int] = {}
         self._bound: BoundPlan | None = None
         self._primitives: list[Primitive] = []
 
-    def input(self, desc: MemoryDesc) -> Memory:
-        """Memory whose address is the next argument of `run`."""
-        memory = Memory(desc)
-        self.external.append(memory)
-        return memory
+    def input(self, desc: MemoryDesc) -> External:
+        """Memory that the next operand of `run` gives, to be read."""
+        self.external.append(External(desc))
+        return self.external[-1]
 
-    output = input
+    def output(self, desc: MemoryDesc, dtype: Any = np.float32) -> External:
+        """Memory that the next operand of `run` gives, to be written."""
+        self.external.append(External(desc, True, np.dtype(dtype)))
+        return self.external[-1]
 
     def temporary(self, desc: MemoryDesc) -> Memory:
         """Scratch memory."""
         memory = Memory(desc)
         self.scratch.append((memory, self.size))
+        self._ends[memory] = self.size + desc.nbytes
         self.size += -(-desc.nbytes // _ALIGN) * _ALIGN
         return memory
 
     def same(self, memory: Memory, desc: MemoryDesc, offset: int = 0) -> Memory:
         """External memory once more, from byte `offset` on, seen as another shape."""
+        i = self.external.index(memory)  # type: ignore[arg-type]
+        _expect_within(offset, desc, self.external[i].reach)
         twin = Memory(desc)
-        self.twins.append((self.external.index(memory), offset, twin))
+        self.twins.append((i, offset, twin))
         return twin
 
     def alias(self, memory: Memory, desc: MemoryDesc, offset: int = 0) -> Memory:
         """Scratch memory once more, from byte `offset` on, seen as another shape."""
-        start = next(o for m, o in self.scratch if m is memory)
+        start, end = next(o for m, o in self.scratch if m is memory), self._ends[memory]
+        _expect_within(offset, desc, end - start)
         twin = Memory(desc)
         self.scratch.append((twin, start + offset))
+        self._ends[twin] = end
         return twin
 
     def add(self, desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
-        """Append a primitive, which was created with scratch memory from the caller."""
+        """Append a primitive, which was created with scratch memory from the caller.
+
+        Raises OneDNNError when an argument's memory is smaller than the primitive takes it to be.
+        """
+        for argument, memory in arguments.items():
+            if desc.argument_bytes(argument) > memory.desc.nbytes:
+                raise OneDNNError(
+                    f"argument {argument} of {desc.impl} has {memory.desc.nbytes} bytes; the primitive expects "
+                    f"{desc.argument_bytes(argument)}"
+                )
         THREAD.work += _seconds(arguments)
         scratch = desc.desc(_c.QUERY_SCRATCHPAD_MD)
         if scratch.nbytes:
@@ -103,11 +121,19 @@ class Plan:
         self.add(reorder_desc(source.desc, memory.desc, accumulate), {_c.SRC: source, _c.DST: memory})
         return memory
 
-    def run(self, *addresses: int) -> None:
-        """Run with the addresses of the external memory, in the thread that made the plan. Raises OneDNNError."""
+    def run(self, *operands: Operand) -> None:
+        """Run with operands for the external memory, in the thread that made the plan.
+
+        Raises OneDNNError, and OperandError before anything is read or written.
+        """
         if self._bound is None:
             self._bound = BoundPlan(self)
-        self._bound.run(*addresses)
+        self._bound.run(*operands)
+
+
+def _expect_within(offset: int, desc: MemoryDesc, size: int) -> None:
+    if not 0 <= offset <= size - desc.reach:
+        raise OneDNNError(f"memory of {size} bytes can't be seen as {desc.reach} bytes from byte {offset} on")
 
 
 def _seconds(arguments: dict[int, Memory]) -> float:
@@ -130,24 +156,27 @@ def _call(primitive: Primitive, arguments: dict[int, Memory]) -> tuple[tuple[int
 
 
 class BoundPlan:
-    """What runs a plan. With some addresses fixed it has memory objects of its own, for one place of a program.
+    """What runs a plan. With some operands fixed it has memory objects of its own, for one place of a program.
 
-    fixed: for each external memory the address that stays, 0 where `run` takes it. It serves the thread that made it.
+    fixed: for each external memory the operand that stays, None where `run` takes it. It serves the thread that made
+    it. Raises OperandError when a fixed operand does not fit.
     """
 
-    def __init__(self, plan: Plan, fixed: Sequence[int] = ()) -> None:
+    def __init__(self, plan: Plan, fixed: Sequence[Operand | None] = ()) -> None:
         self._set_handle, self._execute, self._stream = THREAD.set_handle, THREAD.execute, THREAD.stream.pointer
         self._threads = plan.threads
         every = [*plan.external, *(m for *_, m in plan.twins), *(m for m, _ in plan.scratch)]
         own = {memory: Memory(memory.desc) for memory in every} if fixed else {}
-        stays = list(fixed) or [0] * len(plan.external)
-        free = [i for i, address in enumerate(stays) if not address]
-        self._pointers = [own.get(plan.external[i], plan.external[i]).pointer for i in free]
+        given = list(fixed) or [None] * len(plan.external)
+        stays = [None if g is None else m.address(g) for m, g in zip(plan.external, given, strict=True)]
+        free = [i for i, address in enumerate(stays) if address is None]
+        self._free = [plan.external[i] for i in free]
+        self._pointers = [own.get(m, m).pointer for m in self._free]
         self._twins = []
         for i, offset, memory in (*((i, 0, m) for i, m in enumerate(plan.external)), *plan.twins):
-            pointer = own.get(memory, memory).pointer
-            if stays[i]:
-                self._set_handle(pointer, stays[i] + offset)
+            pointer, start = own.get(memory, memory).pointer, stays[i]
+            if start is not None:
+                self._set_handle(pointer, start + offset)
             elif memory is not plan.external[i]:
                 self._twins.append((free.index(i), offset, pointer))
         self._scratch = [(own.get(memory, memory).pointer, offset) for memory, offset in plan.scratch]
@@ -155,10 +184,25 @@ class BoundPlan:
         arguments = [{k: own.get(m, m) for k, m in memory.items()} for _, memory in plan.steps]
         calls = [_call(primitive, given) for primitive, given in zip(plan.primitives(), arguments, strict=True)]
         self._calls = [call for call, _ in calls]
-        self._kept = (plan, own, calls)
+        self._kept = (plan, own, calls, given)
 
-    def run(self, *addresses: int) -> None:
-        """Run with the addresses of the external memory whose address is not fixed. Raises OneDNNError."""
+    def run(self, *operands: Operand) -> None:
+        """Run with operands for the external memory that is not fixed.
+
+        Raises OneDNNError, and OperandError before anything is read or written.
+        """
+        self._run(*addresses(self._free, operands))
+
+    def like(self, *operands: Operand) -> Callable[..., None]:
+        """Check operands, and give what runs the plan for the addresses of others of their dtypes, shapes and strides.
+
+        Who calls it has compared these with those of the operands, and knows that what is written to is writable.
+        """
+        addresses(self._free, operands)
+        return self._run
+
+    def _run(self, *addresses: int) -> None:
+        """Run with the addresses of the external memory that is not fixed."""
         set_handle = self._set_handle
         for pointer, address in zip(self._pointers, addresses, strict=True):
             set_handle(pointer, address)
@@ -316,12 +360,15 @@ def _forget(kept: OfThreads | None, setting: int) -> None:
                 kept.pop(key, None)
 
 
-def pack(source: MemoryDesc, target: MemoryDesc, address: int) -> np.ndarray:
-    """The tensor at `address` in another layout, as bytes that start at a multiple of 64."""
+def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int = 0) -> np.ndarray:
+    """What an array holds from element `offset` on in another layout, as float32 that start at a multiple of 64.
+
+    Raises OperandError when the array ends before the layout `source` does.
+    """
     raw = np.empty(target.nbytes + _ALIGN, np.uint8)
     start = -raw.ctypes.data % _ALIGN
-    packed = raw[start : start + target.nbytes]
+    packed = raw[start : start + target.nbytes].view(np.float32)
     plan = Plan()
     plan.reorder(plan.input(source), plan.output(target))
-    plan.run(address, packed.ctypes.data)
+    plan.run((Region(array), array.itemsize * offset), packed)
     return packed

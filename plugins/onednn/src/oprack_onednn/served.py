@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache, wraps
 from typing import Any
 
 import numpy as np
-from oprack.kernel import KernelSignature, bind_signature, kernel
+from oprack.errors import DefinitionError
+from oprack.kernel import KernelSignature, Predicate, bind_signature, kernel
 from oprack.kernel.kernel_call import Prepare
-from oprack.op import OpProto
+from oprack.op import OpProto, slot_name
 from oprack.packs.manager import default_manager
 
 from oprack_onednn.library import LIBRARY, usable
+from oprack_onednn.operands import OperandError
 
 PRIORITY = 10
 
@@ -32,23 +34,37 @@ class Limits:
 
 
 def served(
-    *op_types: str, view: bool = False, least: str = "", prepare: Prepare | None = None
+    *op_types: str,
+    view: bool = False,
+    least: str = "",
+    prepare: Prepare | None = None,
+    unread: Collection[str] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a float32 kernel of this library. It takes `ctx`, and returns NotImplemented to leave the work to NumPy.
 
     It names every slot and injected parameter that the NumPy kernel takes; attributes come from `ctx`. least: the entry
     of Limits below whose number of elements of the first input NumPy's kernel is taken. prepare: as in oprack.kernel.
+    unread: the parameters that no primitive reads, so that they may have another dtype than float32; where one of the
+    others has another, the kernel is not chosen.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        names = tuple(inspect.signature(function).parameters)
-        library = LIBRARY
+        parameters = inspect.signature(function).parameters
+        names, library = tuple(parameters), LIBRARY
+        inputs = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        unknown = set(unread) - set(inputs)
+        if unknown:
+            raise DefinitionError(f"{function.__qualname__}: unread has {sorted(unknown)}; expected some of {inputs}")
+        read = [name for name in inputs if name not in unread]
 
         @wraps(function)
         def run(*args: Any, **named: Any) -> Any:
             if not (library.ready or library.usable()):
                 return plain(names, args, named)
-            result = function(*args, **named)
+            try:
+                result = function(*args, **named)
+            except OperandError:
+                result = NotImplemented
             return plain(names, args, named) if result is NotImplemented else result
 
         for op_type in op_types:
@@ -57,7 +73,7 @@ def served(
                 op_type,
                 dtypes={"float32"},
                 library="onednn",
-                when=usable,
+                when=usable & _floats(tuple(slot_name(name, grads=op_type.endswith("_grad")) for name in read)),
                 priority=PRIORITY,
                 view=view,
                 least=getattr(Limits, least) if least else 0,
@@ -67,6 +83,14 @@ def served(
         return run
 
     return declare
+
+
+def _floats(slots: tuple[str, ...]) -> Predicate:
+    """Whether all of these slots that are given hold float32."""
+    return Predicate(
+        lambda query: all(query.dtypes.get(slot, "float32") == "float32" for slot in slots),
+        f"float32 in {', '.join(slots)}",
+    )
 
 
 _served: dict[str, Callable[..., Any]] = {}

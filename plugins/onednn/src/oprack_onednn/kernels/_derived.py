@@ -46,5 +46,5 @@ class DerivedWeights(Weights):
         super().__init__(source, target)
         self._derived, self._options = derived, options
 
-    def address(self, array: np.ndarray) -> int:
-        return super().address(self._derived((array,), *self._options))
+    def of(self, array: np.ndarray) -> np.ndarray:
+        return super().of(self._derived((array,), *self._options))

@@ -17,8 +17,9 @@ import numpy as np
 from oprack_onednn import _c
 from oprack_onednn.kernels._order import order_of
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS, address
+from oprack_onednn.memory import BUFFERS
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.operands import OperandError, Region
 from oprack_onednn.plan import THREAD, BoundPlan, OfThreads, Plan
 
 # cell -> gates of the weights, gates of the bias
@@ -80,20 +81,23 @@ class Layer:
         of_weights, of_bias = GATES[cell]
         shapes = [(self.inputs, of_weights, size), (size, of_weights, size), (of_bias, size), (3, size)]
         for array, shape in zip(given, shapes, strict=True):
-            if array is not None and array.shape != (self.directions, *shape):
-                raise ValueError(f"weights of {cell} have shape {array.shape}; expected {(self.directions, *shape)}")
+            if array is not None and (array.shape != (self.directions, *shape) or array.dtype != np.float32):
+                raise OperandError(
+                    f"weights of {cell} have shape {array.shape} and dtype {array.dtype}; expected float32 of shape "
+                    f"{(self.directions, *shape)}"
+                )
         self.size, self._arrays = size, [_aligned(a) for a in given if a is not None]
         self.plans = PlansByThread()
 
-    def weights(self, direction: int, d: int) -> list[int]:
-        """Addresses of the weights of direction d, or of both."""
-        return [address(a if direction == _BOTH else a[d : d + 1]) for a in self._arrays]
+    def weights(self, direction: int, d: int) -> list[np.ndarray]:
+        """Those of direction d, or of both."""
+        return [a if direction == _BOTH else a[d : d + 1] for a in self._arrays]
 
 
 def _aligned(array: np.ndarray) -> np.ndarray:
     """A copy that begins with a cache line, so that no vector of a row lies in two."""
     raw = np.empty(array.size + _LINE, np.float32)
-    start = -address(raw) % (4 * _LINE) // 4
+    start = -raw.ctypes.data % (4 * _LINE) // 4
     copy = raw[start : start + array.size].reshape(array.shape)
     copy[...] = array
     return copy
@@ -102,7 +106,7 @@ def _aligned(array: np.ndarray) -> np.ndarray:
 class StepsPlan:
     """`steps` steps of n sequences in one or both directions.
 
-    Addresses: x, before, the weights of x and h, bias, peepholes if any, y, after, where `before` and `after` are none
+    Operands: x, before, the weights of x and h, bias, peepholes if any, y, after, where `before` and `after` are none
     or h, or h and c of a cell with c.
     """
 
@@ -150,7 +154,7 @@ def _bound(plans, layer, steps, n, direction, d=0, before=False, after=False):
         found = THREAD.plan(("recurrent", *shape), StepsPlan, *shape)
         if found is not None:
             count = 1 + layer.has_cells
-            fixed = [0] * (1 + before * count) + layer.weights(direction, d) + [0] * (1 + after * count)
+            fixed = [None] * (1 + before * count) + layer.weights(direction, d) + [None] * (1 + after * count)
             found = BoundPlan(found.plan, fixed)
         plans[key] = found
         return found
@@ -207,7 +211,7 @@ def equal_steps(layer, x, steps, n, direction, out, before=(), after=()):
     with threads_for(_operations(layer, n)):
         found = _bound(layer.plans.own(), layer, steps, n, direction, 0, bool(before), bool(after))
         if found is not None:
-            found.run(address(x), *map(address, before), address(out), *map(address, after))
+            found.run(x, *before, out, *after)
     return found is not None
 
 
@@ -239,13 +243,13 @@ def _walk(layer, x, order, d, reverse, before, states):
     for a, given in zip(first, before, strict=False):
         a[: len(order.order)] = given[order.order]
     row, wide = 4 * size, 4 * layer.inputs
-    previous, bases = [address(a) for a in first], [address(a) for a in states]
-    base, source = bases[0], address(packed)
+    source, hidden = Region(packed), [Region(a) for a in states]
+    previous = [(Region(a), 0) for a in first]
     for start, steps, n, last in order.pieces:
         found = _bound(plans, layer, steps, n, 1, d, True, layer.has_cells)
-        then = [b + last * row for b in bases]
+        then = [(region, last * row) for region in hidden]
         after = then if layer.has_cells else ()
-        found.run(source + start * wide, *previous, base + start * row, *after)
+        found.run((source, start * wide), *previous, (hidden[0], start * row), *after)
         previous = then
 
 

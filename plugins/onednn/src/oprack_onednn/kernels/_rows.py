@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from oprack_onednn.callsite import Planned
-from oprack_onednn.memory import FLOAT, Outlet
+from oprack_onednn.memory import Outlet
 from oprack_onednn.native import contiguous_strides
+from oprack_onednn.operands import FLOAT
 
 
 class RowMajorPlan(Planned):

@@ -47,18 +47,18 @@ class Stage:
 
     def external(self, key, desc):
         if key not in self.memory:
-            self.memory[key] = self.plan.input(desc)
+            self.memory[key] = (self.plan.output if key == "y" else self.plan.input)(desc)
         return self.memory[key]
 
-    def bound(self, addresses, keep):
-        """A function of the addresses that are still missing, by key. keep: the given ones are set once."""
-        free = [key for key in self.memory if key not in addresses]
+    def bound(self, operands, keep):
+        """A function of the operands that are still missing, by key. keep: the given ones are set once."""
+        free = [key for key in self.memory if key not in operands]
         if not self.memory:
             return lambda found: None
         if keep:
-            run = BoundPlan(self.plan, [addresses.get(key, 0) for key in self.memory]).run
+            run = BoundPlan(self.plan, [operands.get(key) for key in self.memory]).run
             return lambda found: run(*[found[key] for key in free])
-        return lambda found: self.plan.run(*[(found if k in found else addresses)[k] for k in self.memory])
+        return lambda found: self.plan.run(*[(found if k in found else operands)[k] for k in self.memory])
 
 
 class UpsampledConvPlan:

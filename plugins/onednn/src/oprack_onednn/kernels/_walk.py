@@ -12,12 +12,13 @@ import numpy as np
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import order_of
 from oprack_onednn.kernels._recurrent import PlansByThread, threads_for
-from oprack_onednn.memory import BUFFERS, Weights, address
+from oprack_onednn.memory import BUFFERS, Weights
+from oprack_onednn.operands import Region
 from oprack_onednn.plan import THREAD, BoundPlan, Plan
 
 
 class StepPlan:
-    """One step of n sequences. Addresses: states before, weights, x of every gate, states after; all [n, size].
+    """One step of n sequences. Operands: states before, weights, x of every gate, states after; all [n, size].
 
     weights: how parts of the op's Weight become what the products take.
     """
@@ -59,21 +60,23 @@ def walk(
             gate[:total] += bias[i * size : (i + 1) * size]
     states = [BUFFERS.take((rows, size)) for _ in before]
     first = np.zeros((len(before), len(order.order) + order.behind, size), np.float32)
-    for a, given in zip(first, before, strict=True):
-        if given is not None:
-            a[: len(order.order)] = given[order.order]
-    previous, starts, bases = ([address(a) for a in arrays] for arrays in (first, gates, states))
+    for a, state in zip(first, before, strict=True):
+        if state is not None:
+            a[: len(order.order)] = state[order.order]
+    given, made = ([Region(a) for a in arrays] for arrays in (gates, states))
+    previous = [(Region(a), 0) for a in first]
     with threads_for(2 * total / len(order.steps) * size * x.shape[1]):
         bound = _PLANS((weight,), make, *key).own()
         for start, n in order.steps:
             plan = bound.get(n)
             if plan is None:
                 found = THREAD.plan(("step", make, n, *key), make, n, *key)
-                fixed = [0] * len(before) + [w.address(weight) for w in found.weights] + [0] * (count + len(before))
+                packed = [w.of(weight) for w in found.weights]
+                fixed = [*[None] * len(before), *packed, *[None] * (count + len(before))]
                 plan = bound[n] = BoundPlan(found.plan, fixed)
             offset = 4 * size * start
-            after = [b + offset for b in bases]
-            plan.run(*previous, *[a + offset for a in starts], *after)
+            after = [(region, offset) for region in made]
+            plan.run(*previous, *[(region, offset) for region in given], *after)
             previous = after
     inverse = order.inverse(is_reverse)
     return [np.take(s, inverse, axis=0, out=BUFFERS.take((total, size)), mode="clip") for s in states]

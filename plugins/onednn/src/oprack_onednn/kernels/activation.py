@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import address, empty_like, memory_order
+from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, OneDNNError, Plan
 from oprack_onednn.served import served
@@ -27,7 +27,7 @@ def run_in_place(y, algorithm, alpha, beta):
     plan = THREAD.plan(("eltwise", y.size, algorithm, alpha, beta), build, y.size, algorithm, alpha, beta)
     if plan is None:
         raise OneDNNError(f"oneDNN: no implementation of {algorithm}")
-    plan.run(address(y), address(y))
+    plan.run(y, y)
 
 
 def apply(x, out, algorithm, alpha=0.0, beta=0.0):
@@ -38,7 +38,7 @@ def apply(x, out, algorithm, alpha=0.0, beta=0.0):
     if plan is None:
         return NotImplemented
     y = empty_like(x) if out is None or out.strides != x.strides else out
-    plan.run(address(x), address(y))
+    plan.run(x, y)
     return y
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import address, empty_like, memory_order
+from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import served
@@ -35,7 +35,7 @@ def apply(known, dy, algorithm, alpha=0.0, beta=0.0):
     if plan is None:
         return NotImplemented
     dx = empty_like(dy)
-    plan.run(address(known), address(dy), address(dx))
+    plan.run(known, dy, dx)
     return dx
 
 

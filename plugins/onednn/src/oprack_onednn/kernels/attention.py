@@ -9,11 +9,11 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import call_site
+from oprack_onednn.callsite import attempt, call_site
 from oprack_onednn.kernels._rows import RowMajorPlan
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import FLOAT
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
+from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import served
 
@@ -117,8 +117,8 @@ def _prepare(call):
         return _find(q, k, v, mask, heads, alpha)
 
     def otherwise(q, k, v, mask=None):
-        found = find(q, k, v, mask) if LIBRARY.usable() else None
-        return attention(q, k, v, mask, heads=heads, alpha=alpha) if found is None else found.run(q, k, v, mask)
+        y = attempt(find, q, k, v, mask)
+        return attention(q, k, v, mask, heads=heads, alpha=alpha) if y is NotImplemented else y
 
     return call_site(find, otherwise, (0, 1, 2, 3) if call.given("Mask") else (0, 1, 2))
 

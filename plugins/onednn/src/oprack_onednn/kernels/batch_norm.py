@@ -6,8 +6,9 @@ import numpy as np
 
 from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import address, channels_last_desc, empty_image, image_desc
+from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
+from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import Limits, served
 
@@ -85,8 +86,8 @@ def batch_norm(
     if plan is None:
         return NotImplemented
     y, kind = empty_image(x.shape), X.dtype.type
-    mean, variance = (Mean, Variance) if fixed else (np.empty_like(Mean), np.empty_like(Variance))
-    plan.run(address(x), *map(address, (mean, variance, Scale, Bias)), address(y))
+    mean, variance = (Mean, Variance) if fixed else (np.empty(x.shape[1], FLOAT) for _ in range(2))
+    plan.run(x, mean, variance, Scale, Bias, y)
     inverse_std = 1 / np.sqrt(variance + kind(epsilon))
     y = _unimage(y, data_layout)
     if fixed:
@@ -103,12 +104,12 @@ def batch_norm_grad(
     if _fixed(ctx.attrs) or X.ndim != 4 or X.size < Limits.eltwise or not _rows(Scale, SavedMean, SavedVariance):
         return NotImplemented
     x, dy = _image(X, data_layout), _image(Y_grad, data_layout)
-    key = ("batch_norm_grad", x.shape, x.strides, dy.strides, epsilon)
+    key = ("batch_norm_grad", x.shape, x.strides, dy.shape, dy.strides, epsilon)
     plan = None if X.size == SavedMean.size else THREAD.plan(key, build_grad, x, dy, epsilon)
     if plan is None:
         return NotImplemented
     # the forward op saves 1 / sqrt(variance + epsilon)
     variance = 1 / (SavedVariance * SavedVariance) - X.dtype.type(epsilon)
-    dx, dscale, dshift = empty_image(x.shape), np.empty_like(Scale), np.empty_like(Scale)
-    plan.run(*map(address, (x, dy, SavedMean, variance, Scale, dx, dscale, dshift)))
+    dx, dscale, dshift = empty_image(x.shape), *(np.empty(x.shape[1], FLOAT) for _ in range(2))
+    plan.run(x, dy, SavedMean, variance, Scale, dx, dscale, dshift)
     return {"X_grad": _unimage(dx, data_layout), "Scale_grad": dscale, "Bias_grad": dshift}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from oprack_onednn.memory import address, empty_image, image_desc, is_channels_last, last_strides
+from oprack_onednn.memory import empty_image, image_desc, is_channels_last, last_strides
 from oprack_onednn.native import MemoryDesc
+from oprack_onednn.operands import Region
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import Limits, served
 
@@ -40,7 +41,6 @@ def concat(X, AxisTensor=None, *, axis, ctx):
     if found is None:
         return NotImplemented
     y = empty_image(found.shape)
-    start = address(y)
-    addresses = [a for x, offset in zip(X, found.offsets, strict=True) for a in (start + offset, address(x))]
-    found.plan.run(*addresses)
+    whole = Region(y)
+    found.plan.run(*[a for x, offset in zip(X, found.offsets, strict=True) for a in ((whole, offset), x)])
     return y

@@ -6,7 +6,7 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, call_site
+from oprack_onednn.callsite import Planned, attempt, call_site
 from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of a fused convolution)
 from oprack_onednn.kernels._implementation import convolution
 from oprack_onednn.kernels._product import add_product
@@ -165,10 +165,8 @@ def _prepare_fused(call):
 
 
 def _fused(x, w, bias, residual, attrs):
-    plan = _find_fused(x, w, bias, residual, attrs) if LIBRARY.usable() else None
-    if plan is None:
-        return by_steps(x, w, bias, residual, attrs, run_served)
-    return plan.run(x, w, bias, residual)
+    y = attempt(lambda *arrays: _find_fused(*arrays, attrs), x, w, bias, residual)
+    return by_steps(x, w, bias, residual, attrs, run_served) if y is NotImplemented else y
 
 
 @served("onednn_conv2d", prepare=_prepare_fused)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from oprack_onednn.callsite import call_site
+from oprack_onednn.callsite import attempt, call_site
 from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.kernels.conv import find_plan
 from oprack_onednn.kernels.conv_grad import gradients
-from oprack_onednn.library import LIBRARY
 from oprack_onednn.served import run_plain, served
 
 _FIRST, _LAST = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
@@ -26,8 +25,8 @@ def _prepare(call):
         return find_plan(x, w, None, *window)
 
     def otherwise(x, w):
-        plan = find(x, w) if LIBRARY.usable() else None
-        return run_plain("conv3d", {"Input": x, "Filter": w}, context) if plan is None else plan.run(x, w)
+        y = attempt(find, x, w)
+        return run_plain("conv3d", {"Input": x, "Filter": w}, context) if y is NotImplemented else y
 
     return call_site(find, otherwise)
 

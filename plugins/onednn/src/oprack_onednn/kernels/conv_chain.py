@@ -9,7 +9,7 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, call_site
+from oprack_onednn.callsite import Planned, attempt, call_site
 from oprack_onednn.kernels import conv
 from oprack_onednn.kernels._steps import OpContext, as_post_ops
 from oprack_onednn.kernels.conv import ConvShape
@@ -49,7 +49,7 @@ def layers_of(attrs):
 
 
 class _Part(NamedTuple):
-    """Images first, first + 1 ... of rows begin ... end - 1 of the result."""
+    """Images first, first + 1 ... of rows begin ... end - 1 of the result: several whole images, or rows of one."""
 
     first: int
     images: int
@@ -135,7 +135,11 @@ class ChainPlan(Planned):
         found, (begin, end) = [], (part.begin, part.end)
         for i in range(len(self.layers) - 1, -1, -1):
             w, layer = self.filters[i], self.layers[i]
-            first, last, above, below = self._rows(i, begin, end)
+            # whole images with the rows that nothing needs: several of them lie behind each other
+            whole = part.end - part.begin == self.shape[2]
+            first, last, above, below = (
+                (0, self.shapes[i][2], *layer.paddings[:2]) if whole else self._rows(i, begin, end)
+            )
             shape = (part.images, self.shapes[i][1], last - first, self.shapes[i][3])
             geometry = self._geometry(w, layer, shape, (above, below, *layer.paddings[2:]))
             key = (i, shape, above, below)
@@ -155,7 +159,7 @@ class ChainPlan(Planned):
         plan = self.plan
 
         def piece(memory, whole, first, shape):
-            """Images of memory, from row `first` of the part's first one on."""
+            """Whole images of memory, or one from row `first` on."""
             _, c, height, width = whole
             desc, offset = channels_last_desc(shape), 4 * (part.first * height + first) * width * c
             return (plan.same if memory in plan.external else plan.alias)(memory, desc, offset)
@@ -186,10 +190,8 @@ def find_plan(layers, x, filters, biases, residual):
 
 
 def run(layers, x, filters, biases, residual):
-    plan = find_plan(layers, x, filters, biases, residual) if LIBRARY.usable() else None
-    if plan is None:
-        return by_steps(x, filters, biases, residual, layers, run_served)
-    return plan.run(x, *filters, *biases, residual)
+    y = attempt(lambda *_: find_plan(layers, x, filters, biases, residual), x, *filters, *biases, residual)
+    return by_steps(x, filters, biases, residual, layers, run_served) if y is NotImplemented else y
 
 
 def _prepare(call):

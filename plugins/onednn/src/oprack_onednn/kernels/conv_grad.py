@@ -7,8 +7,9 @@ import numpy as np
 from oprack_onednn import _c
 from oprack_onednn.kernels.conv import ConvShape
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import address, channels_last_desc, empty_image, image_desc
+from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
+from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import served
 
@@ -87,9 +88,9 @@ def gradients(op_type, x, w, dy, window, order, ctx):
     grads = {}
     if ctx.wants("Input@GRAD"):
         dx = empty_image(x.shape)
-        found.by_input.run(address(w), address(dy), address(dx))
+        found.by_input.run(w, dy, dx)
         grads["Input_grad"] = dx if order is None else dx.transpose(order)
     if ctx.wants("Filter@GRAD"):
-        grads["Filter_grad"] = dw = np.empty(w.shape, w.dtype)
-        found.by_filter.run(address(x), address(dy), address(dw))
+        grads["Filter_grad"] = dw = np.empty(w.shape, FLOAT)
+        found.by_filter.run(x, dy, dw)
     return grads

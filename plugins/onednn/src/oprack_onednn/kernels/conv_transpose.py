@@ -9,7 +9,7 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, address, channels_last_desc, empty_image, image_desc, is_constant
+from oprack_onednn.memory import Weights, channels_last_desc, empty_image, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, dims, element_strides
 from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.plan import THREAD, Plan
@@ -149,12 +149,12 @@ def compute(x, w, bias, strides, paddings, dilations, groups, padding, output_si
     if found is None:
         return None
     y = empty_image(found.shape)
-    weights = address(w) if found.weights is None else found.weights.address(w)
+    weights = w if found.weights is None else found.weights.of(w)
     if bias is None:
-        found.plan.run(address(x), weights, address(y))
+        found.plan.run(x, weights, y)
     else:
         row = bias if found.copies == 1 else np.tile(bias.reshape(-1), found.copies)
-        found.plan.run(address(x), weights, address(y), address(row))
+        found.plan.run(x, weights, y, row)
     return y
 
 

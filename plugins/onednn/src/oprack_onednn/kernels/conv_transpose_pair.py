@@ -9,7 +9,7 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, call_site
+from oprack_onednn.callsite import Planned, attempt, call_site
 from oprack_onednn.kernels import activation, conv_transpose, elementwise  # noqa: F401  (steps of the op)
 from oprack_onednn.kernels._derived import DerivedWeights, FromConstants
 from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
@@ -119,8 +119,8 @@ def _find(attrs, x, w, bias, next_w, next_bias):
 
 
 def _run(attrs, *arrays):
-    plan = _find(attrs, *arrays) if LIBRARY.usable() else None
-    return by_steps(*arrays, attrs, run_served) if plan is None else plan.run(*arrays)
+    y = attempt(partial(_find, attrs), *arrays)
+    return by_steps(*arrays, attrs, run_served) if y is NotImplemented else y
 
 
 def _prepare(call):

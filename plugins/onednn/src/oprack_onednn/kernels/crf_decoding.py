@@ -14,7 +14,6 @@ from oprack_onednn import _c
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._recurrent import threads_for
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import address
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.plan import THREAD, BoundPlan, Plan
 from oprack_onednn.served import served
@@ -56,21 +55,20 @@ class Block:
         self._plans = []
         for start in range(0, _STEPS, _BOUND):
             plan = Plan()
-            sums, fixed = plan.temporary(pairs), [0]
+            sums, fixed = plan.temporary(pairs), [None]
             follow = plan.input(pairs)
             for t in range(start, start + _BOUND):
                 plan.add(add, {_c.SRC: follow, _c.SRC_1: plan.input(state), _c.DST: sums})
                 memory = {_c.POST_OP | _c.SRC_1: plan.input(result), _c.DST: plan.output(result)}
-                memory[_c.WORKSPACE] = plan.output(where)
+                memory[_c.WORKSPACE] = plan.output(where, np.uint8)
                 plan.add(best, memory | {_c.SRC: plan.alias(sums, image)})
-                fixed += map(address, (self.best[t], self.emission[t], self.best[t + 1], self.back[t]))
+                fixed += [self.best[t], self.emission[t], self.best[t + 1], self.back[t]]
             self._plans.append(BoundPlan(plan, fixed))
 
     def run(self, steps, pairs):
         """The first steps; pairs: what `_pairs` made of the transitions."""
-        follow = address(pairs)
         for plan in self._plans[: -(-steps // _BOUND)]:
-            plan.run(follow)
+            plan.run(pairs)
 
 
 def _pairs(arrays, n):

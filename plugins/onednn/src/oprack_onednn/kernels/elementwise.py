@@ -10,8 +10,9 @@ import math
 
 from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import address, empty_like, memory_order
+from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
+from oprack_onednn.operands import Region
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import served
 
@@ -101,11 +102,13 @@ def apply(X, Y, axis, out, algorithm):
     if found is None:
         return NotImplemented
     result = empty_like(X) if out is None or out.strides != X.strides else out
-    x, y, r = address(X), address(Y), address(result)
     run, (dx, dy) = found.plan.run, found.steps
-    run(x, y, r)
-    for i in range(1, found.rounds):
-        run(x + i * dx, y + i * dy, r + i * dx)
+    if found.rounds == 1:
+        run(X, Y, result)
+        return result
+    x, y, r = map(Region, (X, Y, result))
+    for i in range(found.rounds):
+        run((x, i * dx), (y, i * dy), (r, i * dx))
     return result
 
 

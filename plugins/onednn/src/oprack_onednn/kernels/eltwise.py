@@ -9,7 +9,7 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.kernels._steps import after
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import address, empty_like, memory_order
+from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.plan import THREAD, Plan
@@ -39,7 +39,7 @@ def apply(x, post_ops):
     if plan is None:
         return NotImplemented
     y = empty_like(x)
-    plan.run(address(x), address(_ONE), address(y))
+    plan.run(x, _ONE, y)
     return y
 
 

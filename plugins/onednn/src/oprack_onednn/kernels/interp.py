@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import address, channels_last_desc, empty_image, image_desc
+from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import Limits, served
@@ -66,5 +66,5 @@ def interp(
     if found is None:
         return NotImplemented
     y = empty_image(found.shape)
-    found.plan.run(address(x), address(y))
+    found.plan.run(x, y)
     return y.transpose(0, 2, 3, 1) if last else y

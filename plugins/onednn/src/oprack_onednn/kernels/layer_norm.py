@@ -7,13 +7,14 @@ import math
 import numpy as np
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import call_site
+from oprack_onednn.callsite import attempt, call_site
 from oprack_onednn.kernels._rows import RowMajorPlan
 from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS, FLOAT, address
-from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
-from oprack_onednn.plan import THREAD, BoundPlan, Plan
+from oprack_onednn.memory import BUFFERS, Outlet
+from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc, contiguous_strides
+from oprack_onednn.operands import FLOAT
+from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import run_plain, served
 
 
@@ -50,28 +51,25 @@ class LayerNormPlan(RowMajorPlan):
         self.plan, self.shape, self.lead, self.weights = build(*key), shape, lead, {}
 
     def outlet(self):
-        return _Outlets(super().outlet(), self.lead)
+        column = Outlet(self.lead, tuple(FLOAT.itemsize * s for s in contiguous_strides(self.lead)))
+        return _Outlets(super().outlet(), column)
 
-    def bound(self, fixed):
-        run = BoundPlan(self.plan, [*fixed, 0, 0, 0]).run
+    def results(self, made):
+        return made
+
+    def called(self, run):
         return lambda x, outs: run(x, *outs)
-
-    def run(self, *arrays):
-        results, outs = self.outlet().take()
-        self.plan.run(*[address(a) for a in arrays if a is not None], *outs)
-        return results
 
 
 class _Outlets:
     """Makes y, mean and variance."""
 
-    def __init__(self, rows, lead):
-        self._rows, self._lead = rows, lead
+    def __init__(self, rows, column):
+        self._rows, self._column = rows.take, column.take
 
     def take(self):
-        y, out = self._rows.take()
-        mean, variance = np.empty(self._lead, FLOAT), np.empty(self._lead, FLOAT)
-        return (y, mean, variance), (out, address(mean), address(variance))
+        (y, out), (mean, start), (variance, begin) = self._rows(), self._column(), self._column()
+        return (y, mean, variance), (out, start, begin)
 
 
 def _find(x, scale, bias, epsilon, begin_norm_axis):
@@ -97,10 +95,10 @@ def _prepare(call):
         return _find(x, scale, bias, *options)
 
     def otherwise(x, scale=None, bias=None):
-        found = find(x, scale, bias) if LIBRARY.usable() else None
-        if found is not None:
-            return found.run(x, scale, bias)
-        return run_plain(call.op_type, {"X": x, "Scale": scale, "Bias": bias}, context)
+        result = attempt(find, x, scale, bias)
+        if result is NotImplemented:
+            return run_plain(call.op_type, {"X": x, "Scale": scale, "Bias": bias}, context)
+        return result
 
     return call_site(find, otherwise)
 
@@ -151,7 +149,7 @@ def layer_norm_grad(X, Scale=None, Mean=None, Variance=None, Y_grad=None, *, eps
     dx = BUFFERS.take(X.shape)
     grads = {"X_grad": dx}
     if Scale is not None:
-        grads |= {"Scale_grad": np.empty(columns, X.dtype), "Bias_grad": np.empty(columns, X.dtype)}
-    plan.run(*map(address, arrays), *map(address, grads.values()))
+        grads |= {"Scale_grad": np.empty(columns, FLOAT), "Bias_grad": np.empty(columns, FLOAT)}
+    plan.run(*arrays, *grads.values())
     wanted = {name: f"{name.removesuffix('_grad')}@GRAD" for name in grads}
     return {name: grad for name, grad in grads.items() if ctx.wants(wanted[name])}

@@ -9,7 +9,7 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import call_site
+from oprack_onednn.callsite import attempt, call_site
 from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of a fused product)
 from oprack_onednn.kernels._rows import RowMajorPlan, rows_of
 from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
@@ -127,8 +127,8 @@ def _prepare(call):
     find, context = _finder(call.op_type, call.attrs), OpContext(call.op_type, call.attrs)
 
     def otherwise(x, y):
-        found = find(x, y) if LIBRARY.usable() else None
-        return run_plain(call.op_type, {"X": x, "Y": y}, context) if found is None else found.run(x, y)
+        out = attempt(find, x, y)
+        return run_plain(call.op_type, {"X": x, "Y": y}, context) if out is NotImplemented else out
 
     weighted, both = call_site(find, otherwise), call_site(find, otherwise, (0, 1))
 
@@ -227,18 +227,14 @@ def _own(attrs):
 
 
 def _run_fused(x, y, bias, residual, attrs):
-    own = _own(attrs)
-    if LIBRARY.usable():
-        found = _find_fused(x, y, bias, residual, *own)
-        if found is not None:
-            return found.run(x, y, bias, residual)
+    rows, swapped, post_ops = _own(attrs)
+    out = attempt(lambda *arrays: _find_fused(*arrays, rows, swapped, post_ops), x, y, bias, residual)
+    if out is NotImplemented and LIBRARY.usable():
         # rows in an odd order: a row-major copy is cheaper than what NumPy does
-        rows = np.ascontiguousarray(x.swapaxes(-1, -2) if own[1] else x)
-        residual = residual if residual is None else np.ascontiguousarray(residual)
-        found = _find_fused(rows, y, bias, residual, own[0], False, own[2])
-        if found is not None:
-            return found.run(rows, y, bias, residual)
-    return by_steps(x, y, bias, residual, attrs, run_served)
+        dense = np.ascontiguousarray(x.swapaxes(-1, -2) if swapped else x)
+        added = residual if residual is None else np.ascontiguousarray(residual)
+        out = attempt(lambda *arrays: _find_fused(*arrays, rows, False, post_ops), dense, y, bias, added)
+    return by_steps(x, y, bias, residual, attrs, run_served) if out is NotImplemented else out
 
 
 def _prepare_fused(call):

@@ -6,11 +6,13 @@ nothing; a scale of the result is a post-op of the product, which takes one row 
 
 from __future__ import annotations
 
+from functools import partial
+
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, call_site
+from oprack_onednn.callsite import Planned, attempt, call_site
 from oprack_onednn.kernels import activation, conv, elementwise  # noqa: F401  (steps of the op)
 from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
 from oprack_onednn.library import LIBRARY
@@ -93,8 +95,8 @@ def _find(post_ops, x, w, bias, *others):
 
 
 def _run(attrs, *arrays):
-    plan = _find(tuple(attrs["post_ops"]), *arrays) if LIBRARY.usable() else None
-    return by_steps(*arrays, attrs, run_served) if plan is None else plan.run(*arrays)
+    y = attempt(partial(_find, tuple(attrs["post_ops"])), *arrays)
+    return by_steps(*arrays, attrs, run_served) if y is NotImplemented else y
 
 
 def _prepare(call):

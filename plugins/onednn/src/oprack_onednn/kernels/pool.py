@@ -6,7 +6,7 @@ from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, call_site
 from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import address, channels_last_desc, empty_image, image_desc
+from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.plan import THREAD, Plan
@@ -141,5 +141,5 @@ def pool_grad(X, Out_grad, *, ctx):
     if plan is None:
         return NotImplemented
     dx = empty_image(x.shape)
-    plan.run(address(x), address(dy), address(dx))
+    plan.run(x, dy, dx)
     return dx.transpose(0, 2, 3, 1) if last else dx

@@ -9,7 +9,7 @@ import math
 
 from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import BUFFERS, address
+from oprack_onednn.memory import BUFFERS
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import served
@@ -43,7 +43,7 @@ def apply(x, dims, keep_dim, reduce_all, algorithm):
     if plan is None:
         return NotImplemented
     y = BUFFERS.take((*x.shape[:first], *[1] * (rank - first if keep_dim else 0)))
-    plan.run(address(x), address(y))
+    plan.run(x, y)
     return y
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, call_site
+from oprack_onednn.callsite import Planned, attempt, call_site
 from oprack_onednn.kernels import activation, conv, pool  # noqa: F401  (steps of the op)
 from oprack_onednn.kernels._product import add_product
 from oprack_onednn.kernels._steps import OpContext, after
@@ -59,8 +61,8 @@ def _find(attrs, x, *parameters):
 
 
 def _run(attrs, x, *parameters):
-    plan = _find(attrs, x, *parameters) if LIBRARY.usable() else None
-    return by_steps(x, *parameters, attrs, run_served) if plan is None else plan.run(x, *parameters)
+    y = attempt(partial(_find, attrs), x, *parameters)
+    return by_steps(x, *parameters, attrs, run_served) if y is NotImplemented else y
 
 
 def _prepare(call):

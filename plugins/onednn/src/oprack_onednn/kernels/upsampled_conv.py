@@ -5,6 +5,7 @@ What belongs to one image alone, scales and 1x1 convolutions, is multiplied into
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -17,7 +18,8 @@ from oprack_onednn.kernels._phases import EXPANDED
 from oprack_onednn.kernels._steps import OpContext, after
 from oprack_onednn.kernels._upsampled_plan import Source, UpsampledConvPlan
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import FLOAT, Outlet, address, is_constant, last_strides
+from oprack_onednn.memory import Outlet, is_constant, last_strides
+from oprack_onednn.operands import FLOAT, OperandError
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.plan import THREAD, BoundPlan, OfThreads
 from oprack_onednn.served import run_plain, run_served, served
@@ -81,7 +83,7 @@ class _Weigher:
         else:
             self.base = project[:, :, 0, 0] if shift is None else np.column_stack([project[:, :, 0, 0], shift])
             self.second = np.array(self.base, FLOAT, order="C")
-        fixed = [address(a) for a in (self.rows, self.second, self.weighted)]
+        fixed = [self.rows, self.second, self.weighted]
         self.run = BoundPlan(stage, fixed).run if keep else partial(stage.run, *fixed)
 
     def weigh(self, scale):
@@ -101,7 +103,7 @@ class Bound:
 
     def __init__(self, plan, maps, keep, weighers):
         self.plan, self.parameters, self.bias = plan, maps.parameters, maps.bias
-        self.weighers, self.rows, addresses = {}, [], {}
+        self.weighers, operands = {}, {}
         for i, source in enumerate(plan.sources):
             if source.kind:
                 parameters = (maps.ws[i], maps.projects[i], maps.shifts[i])
@@ -113,14 +115,13 @@ class Bound:
                 rows = found.weighted
             else:
                 rows = EXPANDED((maps.ws[i],), source.factor)
-            addresses["rows", i] = address(rows)
-            addresses |= {key: p.address(rows) for key, p in plan.packed.items() if key[1] == i}
-            self.rows.append(rows)  # kept for their addresses
+            operands["rows", i] = rows
+            operands |= {key: p.of(rows) for key, p in plan.packed.items() if key[1] == i}
         self.tiles = {count: np.empty((count, plan.k), FLOAT) for count in plan.tiled}
-        addresses |= {("bias", count): address(tile) for count, tile in self.tiles.items()}
+        operands |= {("bias", count): tile for count, tile in self.tiles.items()}
         if not plan.shifted:
             self._set_bias(maps.bias)
-        self.spread, self.finish = (stage.bound(addresses, keep) for stage in (plan.spread, plan.finish))
+        self.spread, self.finish = (stage.bound(operands, keep) for stage in (plan.spread, plan.finish))
         self.take = Outlet(plan.shape, tuple(FLOAT.itemsize * s for s in last_strides(plan.shape))).take
 
     def _set_bias(self, row):
@@ -129,11 +130,12 @@ class Bound:
 
     def run(self, maps):
         """The result for the maps' images and scales."""
-        plan, (y, out) = self.plan, self.take()
+        plan, (y, _) = self.plan, self.take()
         images = y.transpose(0, 2, 3, 1)
         for image in range(0, plan.shape[0], plan.images):
-            found = {("x", i): address(x) + image * x.strides[0] for i, x in enumerate(maps.xs)}
-            found["y"] = out + image * y.strides[0]
+            part = slice(image, image + plan.images)
+            found = {("x", i): x[part] for i, x in enumerate(maps.xs)}
+            found["y"] = y[part]
             for i, weigher in self.weighers.items():
                 scale = maps.scales[i]
                 weigher.weigh(None if scale is None else scale[image].reshape(-1))
@@ -170,11 +172,10 @@ class Bound:
 def _run(attrs, *arrays):
     maps = Maps(attrs, *arrays)
     plan = maps.plan(attrs["post_ops"]) if LIBRARY.usable() else None
-    return (
-        by_steps(maps, attrs["post_ops"], run_served)
-        if plan is None
-        else Bound(plan, maps, False, OfThreads()).run(maps)
-    )
+    if plan is not None:
+        with suppress(OperandError):
+            return Bound(plan, maps, False, OfThreads()).run(maps)
+    return by_steps(maps, attrs["post_ops"], run_served)
 
 
 def _prepare(call):
@@ -184,9 +185,10 @@ def _prepare(call):
         if len(entries) >= SHAPES:
             entries.clear()
             weighers.clear()
-        plan = maps.plan(attrs["post_ops"])
-        constant = plan is not None and all(is_constant(p) for p in maps.parameters)
-        bound = Bound(plan, maps, True, weighers) if constant else None
+        plan, bound = maps.plan(attrs["post_ops"]), None
+        if plan is not None and all(is_constant(p) for p in maps.parameters):
+            with suppress(OperandError):
+                bound = Bound(plan, maps, True, weighers)
         entries.keep(key, bound)
         return bound
 
@@ -198,7 +200,10 @@ def _prepare(call):
         bound = entries[key] if key in entries else enter(key, maps)
         if bound is not None and any(a is not b for a, b in zip(bound.parameters, maps.parameters, strict=True)):
             bound = enter(key, maps)
-        return _run(attrs, *arrays) if bound is None else bound.run(maps)
+        if bound is not None:
+            with suppress(OperandError):
+                return bound.run(maps)
+        return _run(attrs, *arrays)
 
     return run
 

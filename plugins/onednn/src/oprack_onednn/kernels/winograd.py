@@ -5,12 +5,14 @@ All transforms are products with small matrices; all moves are reorders between 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, call_site
+from oprack_onednn.callsite import Planned, attempt, call_site
 from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of the op)
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
@@ -183,8 +185,8 @@ def find_plan(attrs, x, u, bias=None, residual=None):
 
 
 def run(attrs, x, u, bias=None, residual=None):
-    plan = find_plan(attrs, x, u, bias, residual) if LIBRARY.usable() else None
-    return by_steps(x, u, bias, residual, attrs) if plan is None else plan.run(x, u, bias, residual)
+    y = attempt(partial(find_plan, attrs), x, u, bias, residual)
+    return by_steps(x, u, bias, residual, attrs) if y is NotImplemented else y
 
 
 def _prepare(prepared):
