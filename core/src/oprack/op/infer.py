@@ -150,6 +150,18 @@ class InferShapeContext(InferContext):
             return max(axis, 0)  # at build time the rank may just not be known
         return normal_axis(self.op_type, axis, max(rank, 1), name)  # a scalar has one axis, as in NumPy's sort(axis=-1)
 
+    def require_dims(self, slot: str, expected: Sequence[int], i: int = 0, why: str = "") -> None:
+        """Require the shape of input i of a slot, dims of -1 matching any; nothing when it is absent.
+
+        why: what the expected dims follow from, for the message.
+        """
+        if i >= self.input_count(slot):
+            return
+        got = self.dim(slot, i)
+        same = len(got) == len(expected) and all(a == b or a < 0 or b < 0 for a, b in zip(got, expected, strict=True))
+        name = f"{slot}[{i}]" if self.input_count(slot) > 1 else slot
+        self.require(same, f"{name} has shape {list(got)}; expected {list(expected)}{why and ', '}{why}")
+
     def require_rank(self, slot: str, *ranks: int) -> Dims:
         """Shape of a slot whose rank has to be one of `ranks`."""
         d = self.dim(slot)

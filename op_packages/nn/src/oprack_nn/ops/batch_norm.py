@@ -104,8 +104,13 @@ class BatchNormGrad(_Attrs, GradOpDef, type="batch_norm_grad"):
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
-        dims = ctx.dim("X")
+        dims = ctx.require_rank("X", 2, 3, 4, 5)
         c = dims[-1] if is_channel_last(ctx.attr("data_layout")) else dims[1]
+        ctx.require_dims("Y@GRAD", dims, why="the shape of X")
+        running = ctx.attr("is_test") and not ctx.attr("trainable_statistics")
+        fixed = running or ctx.attr("use_global_stats")
+        for slot in ("Scale", *(("Mean", "Variance") if fixed else ("SavedMean", "SavedVariance"))):
+            ctx.require_dims(slot, (c,), why=f"the channels of X {list(dims)}")
         ctx.set_dim("X@GRAD", dims)
         ctx.set_dim("Scale@GRAD", (c,))
         ctx.set_dim("Bias@GRAD", (c,))

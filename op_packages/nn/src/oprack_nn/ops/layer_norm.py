@@ -81,6 +81,16 @@ class LayerNormGrad(_Attrs, GradOpDef, type="layer_norm_grad"):
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
+        dims, axis = ctx.dim("X"), ctx.attr("begin_norm_axis")
+        lead, normed = (-1 if -1 in part else math.prod(part) for part in (dims[:axis], dims[axis:]))
+        ctx.require_dims("Y@GRAD", dims, why="the shape of X")
+        ctx.require_dims("Scale", (normed,), why=f"the product of {list(dims[axis:])}")
+        for slot in ("Mean", "Variance"):
+            got = ctx.dim(slot)
+            ctx.require(
+                lead < 0 or -1 in got or math.prod(got) == lead,
+                f"{slot} has shape {list(got)}; expected {list(dims[:axis])}, the dims of X in front of {axis}",
+            )
         ctx.set_dim("X@GRAD", ctx.dim("X"))
         for slot in ("Scale", "Bias"):
             if ctx.has_input(slot):

@@ -33,9 +33,13 @@ class Gru(OpDef, type="gru"):
         rows, columns = ctx.require_rank("Input", 2)
         size = ctx.require_rank("Weight", 2)[0]
         ctx.require(
-            columns < 0 or columns == 3 * size,
+            columns < 0 or size < 0 or columns == 3 * size,
             f"Input has {columns} columns; expected three times the {size} rows of Weight, {3 * size}",
         )
+        wide = -1 if size < 0 else 3 * size
+        ctx.require_dims("Weight", (size, wide), why="three times as many columns as rows")
+        ctx.require_dims("H0", (-1, size), why=f"as many columns as Weight has rows, {size}")
+        ctx.require_dims("Bias", (1, wide), why="one element for each column of Weight")
         ctx.set_dim("BatchGate", (rows, 3 * size))
         for slot in ("BatchResetHiddenPrev", "BatchHidden", "Hidden"):
             ctx.set_dim(slot, (rows, size))

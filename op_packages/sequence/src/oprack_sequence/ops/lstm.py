@@ -38,12 +38,15 @@ class Lstm(OpDef, type="lstm"):
         rows, columns = ctx.require_rank("Input", 2)
         size = ctx.require_rank("Weight", 2)[0]
         ctx.require(
-            columns < 0 or columns == 4 * size,
+            columns < 0 or size < 0 or columns == 4 * size,
             f"Input has {columns} columns; expected four times the {size} rows of Weight, {4 * size}",
         )
+        ctx.require_dims("Weight", (size, -1 if size < 0 else 4 * size), why="four times as many columns as rows")
+        for slot in ("H0", "C0"):
+            ctx.require_dims(slot, (-1, size), why=f"as many columns as Weight has rows, {size}")
         ctx.require(ctx.has_input("H0") == ctx.has_input("C0"), "only one of H0 and C0 is given; expected both or none")
-        bias, expected = ctx.dim("Bias"), (7 if ctx.attr("use_peepholes") else 4) * size
-        ctx.require(bias[-1] in (-1, expected), f"Bias has shape {list(bias)}; expected [1, {expected}]")
+        expected = (7 if ctx.attr("use_peepholes") else 4) * size
+        ctx.require_dims("Bias", (1, -1 if size < 0 else expected))
         ctx.set_dim("BatchGate", (rows, 4 * size))
         for slot in ("Hidden", "Cell", "BatchCellPreAct"):
             ctx.set_dim(slot, (rows, size))

@@ -39,13 +39,14 @@ class Lstmp(OpDef, type="lstmp"):
         rows, columns = ctx.require_rank("Input", 2)
         size, projected = ctx.require_rank("ProjWeight", 2)
         ctx.require(
-            columns < 0 or columns == 4 * size,
+            columns < 0 or size < 0 or columns == 4 * size,
             f"Input has {columns} columns; expected four times the {size} rows of ProjWeight, {4 * size}",
         )
-        weight = ctx.require_rank("Weight", 2)
-        ctx.require(
-            weight == (projected, 4 * size), f"Weight has shape {list(weight)}; expected [{projected}, {4 * size}]"
-        )
+        wide = -1 if size < 0 else 4 * size
+        ctx.require_dims("Weight", (projected, wide), why=f"from the shape of ProjWeight, {[size, projected]}")
+        ctx.require_dims("Bias", (1, wide * 7 // 4 if wide > 0 and ctx.attr("use_peepholes") else wide))
+        ctx.require_dims("H0", (-1, projected), why=f"as many columns as ProjWeight, {projected}")
+        ctx.require_dims("C0", (-1, size), why=f"as many columns as ProjWeight has rows, {size}")
         ctx.require(ctx.has_input("H0") == ctx.has_input("C0"), "only one of H0 and C0 is given; expected both or none")
         ctx.set_dim("Projection", (rows, projected))
         ctx.set_dim("BatchGate", (rows, 4 * size))

@@ -8,6 +8,7 @@ from oprack.types import VarType
 from oprack_sequence.ops._infer import same_dim
 
 MODES = ("RNN_TANH", "RNN_RELU", "LSTM", "GRU")
+_GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 
 class Rnn(OpDef, type="rnn"):
@@ -40,7 +41,7 @@ class Rnn(OpDef, type="rnn"):
     expected_kernel_type = dtype_of("Input")
 
     def infer_shape(ctx):
-        steps, batch, _ = ctx.require_rank("Input", 3)
+        steps, batch, inputs = ctx.require_rank("Input", 3)
         directions = 2 if ctx.attr("is_bidirec") else 1
         cells = ctx.attr("num_layers") * directions
         states = 2 if ctx.attr("mode") == "LSTM" else 1
@@ -51,15 +52,20 @@ class Rnn(OpDef, type="rnn"):
             f"WeightList has {weights} tensors; expected {4 * cells} for {ctx.attr('num_layers')} layers and "
             f"{directions} directions",
         )
-        ctx.set_dim("Out", (steps, batch, directions * ctx.attr("hidden_size")))
+        size = ctx.attr("hidden_size")
+        rows = _GATES[ctx.attr("mode")] * size
+        for k in range(cells):
+            # a layer reads the states of both directions of the layer below
+            read = inputs if k < directions else directions * size
+            ctx.require_dims("WeightList", (rows, read), 2 * k)
+            ctx.require_dims("WeightList", (rows, size), 2 * k + 1)
+            for i in (2 * k, 2 * k + 1):
+                ctx.require_dims("WeightList", (rows,), 2 * cells + i)
+        ctx.require_dims("SequenceLength", (batch,), why="one length for each of the batch")
+        ctx.set_dim("Out", (steps, batch, directions * size))
         for i in range(states):
-            dim = ctx.dim("PreState", i)
-            expected = (cells, batch, ctx.attr("hidden_size"))
-            ctx.require(
-                len(dim) == 3 and all(-1 in (a, b) or a == b for a, b in zip(dim, expected, strict=True)),
-                f"PreState[{i}] has shape {list(dim)}; expected {list(expected)}",
-            )
-            ctx.set_dim("State", dim, i)
+            ctx.require_dims("PreState", (cells, batch, size), i)
+            ctx.set_dim("State", ctx.dim("PreState", i), i)
 
     def infer_var_type(ctx):
         for slot in ("Out", "State", "Reserve"):

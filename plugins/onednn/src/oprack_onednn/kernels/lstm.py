@@ -67,8 +67,10 @@ def lstm(
         return NotImplemented
     states, lod = None, ctx.lod("Input")
     activations = (gate_activation, cell_activation, candidate_activation)
-    if not use_peepholes and all(a in GATES for a in activations) and Input.size and lod:
-        key = (Weight.shape[0], *activations)
+    size = Weight.shape[0]
+    fits = Weight.shape == (size, 4 * size) and Input.shape[1:] == (4 * size,) and Bias.size == 4 * size
+    if not use_peepholes and all(a in GATES for a in activations) and Input.size and lod and fits:
+        key = (size, *activations)
         states = walk(LstmStep, key, Input, Weight, Bias.reshape(-1), [H0, C0], lod[-1], is_reverse)
     if states is None:
         arrays = {"Input": Input, "Weight": Weight, "Bias": Bias, "H0": H0, "C0": C0}
