@@ -44,7 +44,7 @@ class Planned:
         return self.outlet()
 
     def operand(self, i: int, array: np.ndarray) -> np.ndarray:
-        """Input number i as the plan wants it. Raises OperandError when it is too small for that."""
+        """Input number i as the plan wants it. Raises OperandError when it is not what the plan packs."""
         weights = self.weights.get(i)
         return array if weights is None else weights.of(array)
 
@@ -93,6 +93,8 @@ class _Bound:
         self.take = planned.outlet().take
         results = planned.results(self.take()[0])
         fixed = [None if i in free else operand for i, operand in operands.items()]
+        if any(operands[i] is not arrays[i] for i in free if i in operands):
+            raise NotServedError("an input that varies would have to be packed in every call")
         bound = BoundPlan(planned.plan, [*fixed, *[None] * len(results)])
         self.run = planned.called(bound.like(*[operands[i] for i in operands if i in free], *results))
         self.others = [_FREE if i in free else a for i, a in enumerate(arrays)][1:]

@@ -220,7 +220,7 @@ def is_constant(array: np.ndarray) -> bool:
     return flags.owndata and flags.c_contiguous and not flags.writeable
 
 
-_Form = tuple[int, MemoryDesc, MemoryDesc]
+_Form = tuple[int | None, MemoryDesc, MemoryDesc]
 
 
 class PackedParameters:
@@ -230,8 +230,10 @@ class PackedParameters:
         self._entries: dict[int, tuple[weakref.ref[np.ndarray], list[tuple[_Form, np.ndarray]]]] = {}
         self._lock = threading.Lock()
 
-    def get(self, array: np.ndarray, source: MemoryDesc, target: MemoryDesc, offset: int = 0) -> np.ndarray:
-        """What `array` holds from element `offset` on in layout `source`, in layout `target`."""
+    def get(
+        self, array: np.ndarray, source: MemoryDesc, target: MemoryDesc, offset: int | None = None
+    ) -> np.ndarray:
+        """What `array` holds in layout `source`, as `pack` reads it, in layout `target`."""
         key, form = id(array), (offset, source, target)
         with self._lock:
             entry = self._entries.get(key)
@@ -251,15 +253,15 @@ PACKED = PackedParameters()
 class Weights:
     """A constant array as a primitive likes it, packed once.
 
-    source: layout in which the array is read, from element `offset` on. target: the primitive's.
+    source: layout in which the array is read, from element `offset` on, or all of it. target: the primitive's.
     """
 
-    def __init__(self, source: MemoryDesc, target: MemoryDesc, offset: int = 0) -> None:
+    def __init__(self, source: MemoryDesc, target: MemoryDesc, offset: int | None = None) -> None:
         self.source, self.target, self.offset = source, target, offset
         self._known: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
 
     def of(self, array: np.ndarray) -> np.ndarray:
-        """A constant array's packed form. Raises OperandError when it is smaller than the layout."""
+        """A constant array's packed form. Raises OperandError when it is not what the layout says."""
         key, known = id(array), self._known
         entry = known.get(key)
         if entry is None or entry[0]() is not array:

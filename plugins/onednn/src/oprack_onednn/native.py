@@ -80,8 +80,14 @@ def reach(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
     return itemsize + sum((n - 1) * max(s, 0) for n, s in zip(shape, strides, strict=True))
 
 
+def _expect_elements(shape: Sequence[int]) -> None:
+    # some primitives divide by sizes when they are made, and end the process
+    if min(shape, default=1) < 1:
+        raise NotServedError(f"an empty tensor of shape {tuple(shape)}")
+
+
 class MemoryDesc(Native):
-    """Shape and memory layout of a float32 tensor. shape: empty for a layout that a primitive chose.
+    """Shape and memory layout of a float32 tensor, which is not empty. shape: () for a layout that a primitive chose.
 
     strides: in elements; None for a layout that a primitive chose, which is dense.
     """
@@ -96,11 +102,13 @@ class MemoryDesc(Native):
     @classmethod
     def any(cls, shape: Sequence[int]) -> MemoryDesc:
         """The primitive chooses the layout."""
+        _expect_elements(shape)
         return cls(_create("memory_desc_create_with_tag", len(shape), dims(shape), _c.F32, _c.ANY_TAG), shape)
 
     @classmethod
     def strided(cls, shape: Sequence[int], strides: Sequence[int] | None = None) -> MemoryDesc:
         """A layout by strides, counted in elements; default: row-major."""
+        _expect_elements(shape)
         if strides is None:
             strides = contiguous_strides(shape)
         pointer = _create("memory_desc_create_with_strides", len(shape), dims(shape), _c.F32, dims(strides))

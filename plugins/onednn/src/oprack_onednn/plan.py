@@ -360,15 +360,16 @@ def _forget(kept: OfThreads | None, setting: int) -> None:
                 kept.pop(key, None)
 
 
-def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int = 0) -> np.ndarray:
-    """What an array holds from element `offset` on in another layout, as float32 that start at a multiple of 64.
+def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int | None = None) -> np.ndarray:
+    """What an array holds in another layout, as float32 that start at a multiple of 64.
 
-    Raises OperandError when the array ends before the layout `source` does.
+    offset: of the element from which on a part of it is read; default: all of it. Raises OperandError when the array is
+    not what the layout `source` says.
     """
     raw = np.empty(target.nbytes + _ALIGN, np.uint8)
     start = -raw.ctypes.data % _ALIGN
     packed = raw[start : start + target.nbytes].view(np.float32)
     plan = Plan()
     plan.reorder(plan.input(source), plan.output(target))
-    plan.run((Region(array), array.itemsize * offset), packed)
+    plan.run(array if offset is None else (Region(array), array.itemsize * offset), packed)
     return packed

@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from oprack.errors import InvalidArgumentError
 
 from oprack_nn.ops._conv import is_channel_last, resolve_dilations, resolve_pads
 
@@ -86,7 +87,14 @@ def crop_spatial(x: Any, pads: Sequence[tuple[int, int]], spatial: Sequence[int]
 
 
 def patches(x: Any, geo: Geometry, out: Sequence[int], xp: Any) -> Any:
-    """View [N, C, *ksize, *out] of the padded input."""
+    """View [N, C, *ksize, *out] of the padded input. Raises InvalidArgumentError when it would reach beyond."""
+    windows = zip(out, geo.strides, geo.dilations, geo.ksize, strict=True)
+    reach = [(o - 1) * t + d * (q - 1) + 1 for o, t, d, q in windows]
+    if any(r > s for r, s in zip(reach, x.shape[2:], strict=True)):
+        raise InvalidArgumentError(
+            f"windows {list(geo.ksize)} at {list(out)} positions reach over {reach} elements; the padded input has "
+            f"{list(x.shape[2:])}"
+        )
     steps = x.strides[2:]
     return xp.lib.stride_tricks.as_strided(
         x,
@@ -148,7 +156,7 @@ def convolve(x: Any, w: Any, geo: Geometry, xp: Any) -> Any:
 def _convolve_depthwise(x: Any, w: Any, geo: Geometry, out: tuple[int, ...], xp: Any) -> Any:
     n, c = x.shape[:2]
     multiplier = w.shape[0] // c
-    y = xp.empty((n, c, multiplier, *out), x.dtype)
+    y = (xp.empty if math.prod(geo.ksize) else xp.zeros)((n, c, multiplier, *out), x.dtype)  # a sum over the taps
     taps = w.reshape(c, multiplier, *geo.ksize)
     ones = (1,) * len(out)
     for block in _channel_blocks(c, n * multiplier * math.prod(out), xp):

@@ -47,7 +47,7 @@ def run_layers(Input, PreState, WeightList, SequenceLength, size, mode, training
     if not is_test:
         dropout = _dropout_mask((steps, batch, directions * hidden_size), dropout_prob, ctx.generator(seed), xp)
         reserve = xp.empty((len(layers), steps, batch, (SAVED[mode] + 1) * hidden_size), Input.dtype)
-    states = [xp.empty_like(s) for s in PreState]
+    states = [s.copy() for s in PreState]
     x = Input
     with np.errstate(over="ignore"):
         for first in range(0, len(layers), directions):
@@ -91,7 +91,7 @@ def rnn_grad(
     mask = _mask(SequenceLength, steps, batch, ctx, xp)
     layers = _layers(WeightList, num_layers * directions, directions, mode, mask, xp)
     state_grads = [g if g is not None else xp.zeros_like(s) for s, g in _paired(PreState, State_grad)]
-    pre_state_grads = [xp.empty_like(s) for s in PreState]
+    pre_state_grads = [xp.zeros_like(s) for s in PreState]
     weight_grads = [None] * len(WeightList)
     d_out = Out_grad
     for first in range(len(layers) - directions, -1, -directions):

@@ -101,7 +101,9 @@ def batch_norm_grad(
     X, Scale=None, Mean=None, Variance=None, SavedMean=None, SavedVariance=None, Y_grad=None, *,
     epsilon, data_layout, ctx,
 ):  # fmt: skip
-    if _fixed(ctx.attrs) or X.ndim != 4 or X.size < Limits.eltwise or not _rows(Scale, SavedMean, SavedVariance):
+    if _fixed(ctx.attrs) or X.ndim != 4 or X.size < Limits.eltwise or Y_grad.shape != X.shape:
+        return NotImplemented
+    if not _rows(Scale, SavedMean, SavedVariance):
         return NotImplemented
     x, dy = _image(X, data_layout), _image(Y_grad, data_layout)
     key = ("batch_norm_grad", x.shape, x.strides, dy.shape, dy.strides, epsilon)

@@ -35,7 +35,12 @@ def concat(X, AxisTensor=None, *, axis, ctx):
     channels_last = any(is_channels_last(x) and not x.flags.c_contiguous for x in X)
     if sum(x.size for x in X) < Limits.moved or not channels_last:
         return NotImplemented
+    if not -4 <= axis < 4:
+        return NotImplemented
     axis %= 4
+    around = {x.shape[:axis] + x.shape[axis + 1 :] for x in X}
+    if len(around) > 1 or any(x.ndim != 4 for x in X):
+        return NotImplemented
     key = ("concat", axis, *((x.shape, x.strides) for x in X))
     found = THREAD.plan(key, ConcatPlan, X, axis)
     if found is None:

@@ -147,7 +147,7 @@ def conv2d(Input, Filter, *, strides, paddings, dilations, groups, padding_algor
 
 
 def _find_fused(x, w, bias, residual, attrs):
-    if bias is not None and not bias.flags.c_contiguous:
+    if bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous):
         return None
     return find_plan(x, w, residual, *_window(attrs), bias is not None, attrs["post_ops"])
 

@@ -138,7 +138,7 @@ def build(x, w, *attrs):
 
 def compute(x, w, bias, strides, paddings, dilations, groups, padding, output_size, output_padding, post_ops=()):
     """The result for [N, C, H, W]; None when there is no plan."""
-    if bias is not None and not bias.flags.c_contiguous:
+    if w.shape[0] != x.shape[1] or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
         return None
     attrs = (
         *(tuple(strides), tuple(paddings), tuple(dilations), groups, padding),

@@ -83,9 +83,9 @@ class PairPlan(Planned):
         source = channels_last_desc(x.shape)
         given = plan.input(image_desc(x))
         first = _Product(rows, c, taps * k, bias is not None, post_ops)
-        self._parameters(first, bias, 1, taps)
+        self._parameters(first, bias, 1, (taps, k))
         second = _Product(rows * taps // copies, copies * k, copies * tile, next_bias is not None, next_post_ops)
-        self._parameters(second, next_bias, copies, copies * lh * lw)
+        self._parameters(second, next_bias, copies, (copies * lh * lw, outputs))
         look, memory = (plan.same, given) if given.desc == source else (plan.alias, plan.reorder(given, source))
         between, result = plan.temporary(strided((rows, taps * k))), plan.temporary(strided((pixels, taps * tile)))
         for start in range(0, pixels, rows):
@@ -100,18 +100,19 @@ class PairPlan(Planned):
         tiles = plan.alias(result, strided(shape, [steps[d] for d in order]))
         plan.reorder(tiles, plan.output(strided(shape)))
 
-    def _parameters(self, product, bias, copies, times):
-        """Add a product's matrix and bias to the inputs. copies: on the matrix's diagonal. times: of the bias."""
+    def _parameters(self, product, bias, copies, shape):
+        """Add a product's matrix and bias to the inputs. copies: on the matrix's diagonal. shape: copies of the bias."""
         matrix, external = MemoryDesc.strided((product.inputs, product.outputs)), self.plan.external
         self.weights[len(external)] = DerivedWeights(_MATRICES, (copies,), matrix, product.layout)
         product.memory[_c.WEIGHTS] = self.plan.input(product.layout)
         if bias is not None:
-            shape = (times, bias.size)
             self.weights[len(external)] = Weights(MemoryDesc.strided(shape, (0, 1)), MemoryDesc.strided(shape))
             product.memory[_c.BIAS] = self.plan.input(product.row)
 
 
 def _find(attrs, x, w, bias, next_w, next_bias):
+    if any(b is not None and b.ndim != 1 for b in (bias, next_bias)) or next_w.shape[0] != w.shape[1]:
+        return None
     post_ops = tuple(attrs["post_ops"]), tuple(attrs["next_post_ops"])
     known = tuple(p is not None and is_constant(p) for p in (w, bias, next_w, next_bias))
     key = ("conv2d_transpose_pair", x.shape, x.strides, w.shape, next_w.shape, bias is None, next_bias is None, known)

@@ -15,6 +15,7 @@ from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._recurrent import threads_for
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
+from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import THREAD, BoundPlan, Plan
 from oprack_onednn.served import served
 
@@ -82,12 +83,16 @@ def _pairs(arrays, n):
 _PAIRS = FromConstants(_pairs)
 
 
-@served("crf_decoding")
+@served("crf_decoding", unread=("Label", "Length"))
 def crf_decoding(Emission, Transition, Label=None, Length=None, *, ctx):
     emission = np.ascontiguousarray(Emission).reshape(-1, Emission.shape[-1])
+    if emission.dtype != FLOAT or (Label is not None and Label.size != len(emission)):
+        return NotImplemented
     if Length is None:
         lod = ctx.lod("Emission")
         offsets = lod[-1] if lod else [0]
+        if offsets[-1] != len(emission):
+            return NotImplemented
         with threads_for(0):
             path = _by_offsets(emission, Transition, offsets)
     else:

@@ -11,6 +11,7 @@ from oprack_onednn.kernels._steps import after
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.operands import OperandError
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import run_plain, served
@@ -48,7 +49,10 @@ def _prepare(call):
     post_ops = tuple(call.attrs["post_ops"])
 
     def onednn_eltwise(X):
-        result = apply(X, post_ops) if LIBRARY.ready else NotImplemented
+        try:
+            result = apply(X, post_ops) if LIBRARY.ready else NotImplemented
+        except OperandError:
+            result = NotImplemented
         return by_steps(X, post_ops) if result is NotImplemented else result
 
     return onednn_eltwise

@@ -12,12 +12,13 @@ from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._recurrent import Layer, sequences
 from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
+from oprack_onednn.operands import FLOAT, OperandError
 from oprack_onednn.served import run_plain, served
 
 
 def gru_layer(arrays, origin_mode):
     """From WeightX, Weight and Bias of all directions, as the op has them."""
-    w_input, w_state, bias = _by_slot(arrays)
+    w_input, w_state, bias = _by_slot(arrays, 3)
     size = w_state[0].shape[0]
     split = 2 * size * size
     states = []
@@ -38,7 +39,7 @@ def gru_layer(arrays, origin_mode):
 
 def lstm_layer(arrays, use_peepholes):
     """From WeightX, Weight and Bias of all directions, as the op has them."""
-    w_input, w_state, bias = _by_slot(arrays)
+    w_input, w_state, bias = _by_slot(arrays, 4, 7 if use_peepholes else 4)
     size = w_state[0].shape[0]
     order = [1, 2, 0, 3]  # from c', i, f, o to i, f, c', o
     inputs, states = (np.stack([w.reshape(-1, 4, size)[:, order] for w in ws]) for ws in (w_input, w_state))
@@ -46,9 +47,16 @@ def lstm_layer(arrays, use_peepholes):
     return Layer("lstm", inputs, states, bias[:, order], bias[:, 4:] if use_peepholes else None)
 
 
-def _by_slot(arrays):
+def _by_slot(arrays, gates, rows_of_bias=3):
+    """WeightX, Weight and Bias, by direction. Raises OperandError when they do not fit together."""
     count = len(arrays) // 3
-    return [arrays[i * count : (i + 1) * count] for i in range(3)]
+    found = [arrays[i * count : (i + 1) * count] for i in range(3)]
+    for w_input, w_state, bias in zip(*found, strict=True):
+        size = w_state.shape[0]
+        fits = w_state.shape == (size, gates * size) and w_input.shape[1:] == (gates * size,)
+        if not fits or bias.size != rows_of_bias * size or any(a.dtype != FLOAT for a in (w_input, w_state, bias)):
+            raise OperandError("weights that do not fit together")
+    return found
 
 
 def _run(layers, options, reversals, X, WeightX, Weight, Bias, ctx):
@@ -56,7 +64,13 @@ def _run(layers, options, reversals, X, WeightX, Weight, Bias, ctx):
     lod = ctx.lod("X")
     if not lod or not X.size or not X.flags.c_contiguous or any(w.shape != Weight[0].shape for w in Weight[1:]):
         return NotImplemented
-    out = sequences(layers((*WeightX, *Weight, *Bias), *options), X, lod[-1], reversals)
+    if X.dtype != FLOAT or lod[-1][-1] != len(X):
+        return NotImplemented
+    try:
+        layer = layers((*WeightX, *Weight, *Bias), *options)
+        out = sequences(layer, X, lod[-1], reversals) if X.shape[1:] == (layer.inputs,) else None
+    except OperandError:
+        out = None
     return NotImplemented if out is None else out
 
 

@@ -7,6 +7,7 @@ from oprack_onednn.kernels._walk import StepPlan, walk
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import Plan
 from oprack_onednn.served import run_plain, served
 
@@ -55,10 +56,12 @@ class GruStep(StepPlan):
 def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_reverse, origin_mode, ctx):
     if not is_constant(Weight) or ctx.is_read("BatchGate", "BatchResetHiddenPrev", "BatchHidden"):
         return NotImplemented
+    if any(a is not None and a.dtype != FLOAT for a in (Input, Weight, H0, Bias)):
+        return NotImplemented
     hidden, lod = None, ctx.lod("Input")
     size = Weight.shape[0]
     fits = Weight.shape == (size, 3 * size) and Input.shape[1:] == (3 * size,) and (Bias is None or Bias.size == 3 * size)
-    if activation in GATES and gate_activation in GATES and Input.size and lod and fits:
+    if activation in GATES and gate_activation in GATES and Input.size and lod and lod[-1][-1] == len(Input) and fits:
         key = (size, gate_activation, activation, origin_mode)
         bias = None if Bias is None else Bias.reshape(-1)
         hidden = walk(GruStep, key, Input, Weight, bias, [H0], lod[-1], is_reverse)

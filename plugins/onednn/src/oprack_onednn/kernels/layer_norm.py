@@ -140,7 +140,7 @@ def layer_norm_grad(X, Scale=None, Mean=None, Variance=None, Y_grad=None, *, eps
     if not X.size or not all(a is not None and a.flags.c_contiguous and a.dtype == X.dtype for a in arrays):
         return NotImplemented
     rows, columns = math.prod(X.shape[:begin_norm_axis]), math.prod(X.shape[begin_norm_axis:])
-    if columns < 2 or (Scale is None and ctx.wants("Bias@GRAD")):
+    if Y_grad.shape != X.shape or columns < 2 or (Scale is None and ctx.wants("Bias@GRAD")):
         return NotImplemented
     key = (rows, columns, epsilon, Scale is not None)
     plan = THREAD.plan(("layer_norm_grad", *key), build_grad, *key)

@@ -8,6 +8,7 @@ from oprack_onednn.kernels.gru import GATES
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import Plan
 from oprack_onednn.served import run_plain, served
 
@@ -65,11 +66,13 @@ def lstm(
 ):
     if not is_constant(Weight) or ctx.is_read("BatchGate", "BatchCellPreAct"):
         return NotImplemented
+    if any(a is not None and a.dtype != FLOAT for a in (Input, Weight, Bias, H0, C0)):
+        return NotImplemented
     states, lod = None, ctx.lod("Input")
     activations = (gate_activation, cell_activation, candidate_activation)
     size = Weight.shape[0]
     fits = Weight.shape == (size, 4 * size) and Input.shape[1:] == (4 * size,) and Bias.size == 4 * size
-    if not use_peepholes and all(a in GATES for a in activations) and Input.size and lod and fits:
+    if not use_peepholes and all(a in GATES for a in activations) and Input.size and lod and lod[-1][-1] == len(Input) and fits:
         key = (size, *activations)
         states = walk(LstmStep, key, Input, Weight, Bias.reshape(-1), [H0, C0], lod[-1], is_reverse)
     if states is None:

@@ -23,11 +23,15 @@ def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx):
             dx = np.matmul(g, y.T) if ctx.wants("X@GRAD") else None
             return dx, np.matmul(x.T, g) if ctx.wants("Y@GRAD") else None
         return NotImplemented
+    if g.ndim != x.ndim:
+        return NotImplemented
     if y.ndim == 2 and x.ndim > 2 and not trans_x and x.flags.c_contiguous and g.flags.c_contiguous:
         x, g = x.reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1])
     if x.shape[:-2] != y.shape[:-2]:
         return NotImplemented
     left, right = _matrix(x, trans_x), _matrix(y, trans_y)
+    if g.shape != (*x.shape[:-2], left.shape[-2], right.shape[-1]):
+        return NotImplemented
     dx = dy = None
     if ctx.wants("X@GRAD"):
         dx = product(right, _matrix(g, True)) if trans_x else product(g, _matrix(right, True))

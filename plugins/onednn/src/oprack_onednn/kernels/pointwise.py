@@ -87,7 +87,7 @@ class PointwisePlan(Planned):
 
 def _find(post_ops, x, w, bias, *others):
     """The plan for the op's inputs; None when there is none."""
-    if bias is not None and not bias.flags.c_contiguous:
+    if x.ndim != 4 or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
         return None
     forms = tuple(None if a is None else (a.shape, a.strides) for a in (x, *others))
     key = ("pointwise", w.shape, bias is not None, is_constant(w), forms, post_ops)

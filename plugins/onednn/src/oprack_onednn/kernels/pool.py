@@ -132,7 +132,7 @@ def pool(X, *, ctx):
 
 @served("pool2d_grad")
 def pool_grad(X, Out_grad, *, ctx):
-    if X.size < Limits.eltwise or X.ndim != 4:
+    if X.size < Limits.eltwise or X.ndim != 4 or Out_grad.ndim != 4:
         return NotImplemented
     last = ctx.attrs["data_format"] == "NHWC"
     x, dy = (a.transpose(0, 3, 1, 2) if last else a for a in (X, Out_grad))

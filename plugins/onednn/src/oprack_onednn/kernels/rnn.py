@@ -7,6 +7,7 @@ import numpy as np
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import Order
 from oprack_onednn.kernels._recurrent import Layer, directions_apart, equal_steps, packed_steps
+from oprack_onednn.operands import FLOAT, OperandError
 from oprack_onednn.served import served
 
 _CELLS = {"LSTM": "lstm", "GRU": "lbr_gru", "RNN_RELU": "relu", "RNN_TANH": "tanh"}
@@ -15,7 +16,12 @@ _GATES = {"LSTM": [0, 1, 2, 3], "GRU": [1, 0, 2], "RNN_RELU": [0], "RNN_TANH": [
 
 def rnn_layer(arrays, mode):
     """From W_ih, W_hh, b_ih and b_hh of one direction after the other."""
-    order, size = _GATES[mode], arrays[1].shape[1]
+    order, size = _GATES[mode], arrays[1].shape[-1]
+    for w_input, w_state, *biases in zip(*(arrays[i::4] for i in range(4)), strict=True):
+        rows = len(order) * size
+        shapes = [w_input.shape[:1], w_state.shape, *(b.shape for b in biases)]
+        if w_input.ndim != 2 or shapes != [(rows,), (rows, size), (rows,), (rows,)]:
+            raise OperandError(f"weights of {mode} have shapes {shapes}")
 
     def stacked(matrices):
         return np.stack([w.reshape(len(order), size, -1)[order].transpose(2, 0, 1) for w in matrices])
@@ -31,10 +37,10 @@ def rnn_layer(arrays, mode):
 _LAYERS = FromConstants(rnn_layer)
 
 
-@served("rnn")
+@served("rnn", unread=("SequenceLength",))
 def rnn(Input, PreState, WeightList, SequenceLength=None, *, is_bidirec, hidden_size, num_layers, mode, is_test, ctx):
     steps, batch = Input.shape[:2]
-    if not is_test or not Input.size:
+    if not is_test or not Input.size or any(a.dtype != FLOAT for a in (Input, *PreState, *WeightList)):
         return NotImplemented
     order = None
     if SequenceLength is not None:
@@ -44,6 +50,9 @@ def rnn(Input, PreState, WeightList, SequenceLength=None, *, is_bidirec, hidden_
         if (lengths < steps).any():
             order = Order(lengths, np.arange(batch), batch)
     sides = 2 if is_bidirec else 1
+    states = (num_layers * sides, batch, hidden_size)
+    if len(WeightList) != 4 * num_layers * sides or any(s.shape != states for s in PreState):
+        return NotImplemented
     before = [np.ascontiguousarray(s) for s in PreState]
     after = [s.copy() for s in before]
     x, biases = np.ascontiguousarray(Input), WeightList[2 * num_layers * sides :]

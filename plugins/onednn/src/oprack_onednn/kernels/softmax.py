@@ -50,7 +50,7 @@ def _around(shape, axis):
 
 
 def _find(x, axis, algorithm):
-    if not x.ndim or not x.size or not x.flags.c_contiguous:
+    if not -x.ndim <= axis < x.ndim or not x.size or not x.flags.c_contiguous:
         return None
     around = _around(x.shape, axis)
     return THREAD.plan(("softmax", around, x.shape, algorithm), SoftmaxPlan, around, algorithm, x.shape)
@@ -79,7 +79,7 @@ def _run(x, axis, out, algorithm):
 
 
 def apply_grad(y, dy, axis, algorithm):
-    if not (y.ndim and y.size and y.flags.c_contiguous and dy.flags.c_contiguous and y.shape == dy.shape):
+    if not (-y.ndim <= axis < y.ndim and y.size and y.flags.c_contiguous and dy.flags.c_contiguous and y.shape == dy.shape):
         return NotImplemented
     shape = _around(y.shape, axis)
     plan = THREAD.plan(("softmax_grad", shape, algorithm), build_grad, shape, algorithm)

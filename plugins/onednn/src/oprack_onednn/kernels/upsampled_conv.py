@@ -56,7 +56,15 @@ class Maps:
                 return None
             if scale is not None and scale.shape != (x.shape[0], w.shape[1], 1, 1):
                 return None
+        scales = [s for s in self.scales if s is not None]
+        if any(a.dtype != FLOAT for a in (*self.xs, *self.parameters, *scales)):
+            return None
         if not all(p.flags.c_contiguous for p in self.parameters):
+            return None
+        outputs, _, window, _ = self.ws[0].shape
+        if any(w.shape[:1] + w.shape[2:] != (outputs, window, window) for w in self.ws) or window not in (1, 3):
+            return None
+        if self.bias is not None and self.bias.shape != (outputs,):
             return None
         sources = tuple(
             Source(
@@ -66,7 +74,6 @@ class Maps:
             )
             for x, w, factor, project, shift, scale in maps
         )
-        outputs, _, window, _ = self.ws[0].shape
         form = (sources, outputs, window, self.bias is not None or any(s.shift for s in sources), tuple(post_ops))
         return THREAD.plan(("upsampled_conv2d", *form), UpsampledConvPlan, *form)
 
@@ -197,6 +204,7 @@ def _prepare(call):
             return _run(attrs, *arrays)
         maps = Maps(attrs, *arrays)
         key = (THREAD.setting, *[(x.shape, x.strides) for x in maps.xs])
+        key += tuple([(s.shape, s.dtype) for s in maps.scales if s is not None])
         bound = entries[key] if key in entries else enter(key, maps)
         if bound is not None and any(a is not b for a, b in zip(bound.parameters, maps.parameters, strict=True)):
             bound = enter(key, maps)

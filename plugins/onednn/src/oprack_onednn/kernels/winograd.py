@@ -177,6 +177,8 @@ class WinogradPlan(Planned):
 
 def find_plan(attrs, x, u, bias=None, residual=None):
     """The plan for the op's inputs; None when there is none."""
+    if not u.flags.c_contiguous or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
+        return None
     constant = is_constant(u) and (bias is None or is_constant(bias))
     paddings, post_ops = tuple(attrs["paddings"]), tuple(attrs["post_ops"])
     second = None if residual is None else (residual.shape, residual.strides)

@@ -1,0 +1,192 @@
+"""Whatever operands a kernel gets, it reads and writes their memory alone, and gives what NumPy's kernel gives.
+
+The walk over all kernels puts every operand in turn in other dtypes, sizes and layouts, between canaries: NaN around
+what is read shows in the results, a pattern around what is written must be there afterwards.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import warnings
+
+import numpy as np
+import oprack_onednn
+import pytest
+from native_calls import SPECS, calls_of, native_runs
+from oprack.kernel import KernelQuery
+from oprack.tensor import LoDTensor
+from oprack_onednn import callsite, kernels, memory, plan
+from oprack_onednn.native import MemoryDesc
+from oprack_onednn.operands import External, OperandError, Region
+from oprack_onednn.plan import OneDNNError, Plan
+
+GUARD = 256
+PATTERN = np.frombuffer(b"\x01\x00\xc0\x7f" * (GUARD // 4), np.uint8)  # NaN, as float32
+
+
+class Canaries:
+    """Places arrays between canaries."""
+
+    def __init__(self):
+        self.buffers = []
+
+    def place(self, nbytes, shift=0):
+        """Memory of so many bytes; it begins `shift` bytes after a multiple of 64."""
+        buffer = np.resize(PATTERN, nbytes + 3 * GUARD)
+        start = GUARD + -(buffer.ctypes.data + GUARD) % 64 + shift
+        self.buffers.append((buffer, start, start + nbytes))
+        return buffer[start : start + nbytes]
+
+    def copy(self, array, shift=0):
+        """A copy in the same order of memory."""
+        order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
+        made = np.ndarray([array.shape[d] for d in order], array.dtype, self.place(array.nbytes, shift))
+        made = made.transpose(np.argsort(order)) if order else made
+        made[...] = array
+        return made
+
+    def empty(self, shape, dtype=float):
+        shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+        dtype = np.dtype(dtype)
+        return np.ndarray(shape, dtype, self.place(int(np.prod(shape)) * dtype.itemsize))
+
+    def empty_like(self, array):
+        return self.copy(np.zeros_like(array))
+
+    def alive(self):
+        for buffer, start, end in self.buffers:
+            pattern = np.resize(PATTERN, len(buffer))
+            if (buffer[:start] != pattern[:start]).any() or (buffer[end:] != pattern[end:]).any():
+                return False
+        return True
+
+
+class _NumPy:
+    """NumPy, but for the functions that allocate results."""
+
+    def __init__(self, canaries):
+        self.empty, self.empty_like = canaries.empty, canaries.empty_like
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+
+def _modules():
+    return [importlib.import_module(name) for _, name, _ in pkgutil.iter_modules(kernels.__path__, f"{kernels.__name__}.")]
+
+
+@pytest.fixture
+def canaries(monkeypatch):
+    """Around everything that this plugin allocates, too."""
+    made = Canaries()
+    for module in (memory, plan, *_modules()):
+        if hasattr(module, "np"):
+            monkeypatch.setattr(module, "np", _NumPy(made))
+    monkeypatch.setattr(memory.BUFFERS, "size_of", lambda nbytes: 0)  # each result in memory of its own
+    plan.THREAD.plans.clear()
+    return made
+
+
+def as_constants(monkeypatch):
+    for module in (callsite, memory, *_modules()):
+        if hasattr(module, "is_constant"):
+            monkeypatch.setattr(module, "is_constant", lambda array: array.flags.c_contiguous)
+
+
+# What an operand may be instead -----------------------------------------------------------------------------------------
+def _resized(array, axis, count):
+    return np.take(array, np.arange(count) % max(array.shape[axis], 1), axis)
+
+
+def variants(array, canaries):
+    """(name, array in another form) of an operand."""
+    place = canaries.copy
+    yield "as it is", place(array)
+    for dtype in ("float64", "float16", "int32", "int64", "uint8", "bool"):
+        if dtype != array.dtype:
+            yield dtype, place(np.abs(array).astype(dtype))
+    for axis in {0, array.ndim - 1} if array.ndim else ():
+        n = array.shape[axis]
+        for count in {n // 2, n - 1, n + 1, 2 * n, 1, 0} - {n}:
+            yield f"{count} of {n} along {axis}", place(_resized(array, axis, count))
+    yield "one dim more", place(array[None])
+    yield "flat", place(array.reshape(-1))
+    if array.ndim:
+        wide = place(np.repeat(array, 2, axis=-1))
+        yield "every other", wide[..., ::2]
+        yield "backwards", place(array[..., ::-1])[..., ::-1]
+        yield "broadcast", np.broadcast_to(place(array[:1]), array.shape)
+        yield "columns first", place(np.asfortranarray(array))
+    frozen = place(array)
+    frozen.flags.writeable = False
+    yield "read-only", frozen
+    yield "big-endian", place(array.astype(array.dtype.newbyteorder(">")))
+    yield "misaligned", place(array, shift=1)
+
+
+def outcome(function, *args):
+    """Arrays by slot, or "error"."""
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = function(*args)
+    except OneDNNError:
+        raise  # a primitive or a plan that does not fit is a mistake of this plugin
+    except Exception:
+        return "error"
+    return {slot: value if isinstance(value, list | tuple) else [value] for slot, value in result.items()}
+
+
+def reason(got, want):
+    """Why two outcomes differ; "" when they do not."""
+    if "error" in (got, want):
+        return "" if got == want else f"{'NumPy' if want == 'error' else 'oneDNN'} alone refuses it"
+    for slot, arrays in got.items():  # what is for a gradient alone may be left out
+        for a, b in zip(arrays, want[slot], strict=True):
+            a, b = (np.asarray(v.array if isinstance(v, LoDTensor) else v) for v in (a, b))
+            if a.shape != b.shape or a.dtype.newbyteorder("=") != b.dtype.newbyteorder("="):
+                return f"{slot} is {a.dtype}{a.shape} instead of {b.dtype}{b.shape}"
+            finite = b[np.isfinite(b)]
+            near = 1e-3 * max(1.0, float(np.abs(finite).max(initial=0)))
+            if not np.allclose(a, b, rtol=1e-3, atol=near, equal_nan=True):
+                return f"{slot} has other numbers"
+    return ""
+
+
+OPS = sorted(SPECS)
+# NumPy's kernel starts from what this library computes anew from the other operands
+DERIVED = {("silu_grad", "Out")}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("constant", [False, True], ids=["varying", "constant"])
+@pytest.mark.parametrize("op_type", OPS)
+def test_no_operand_leads_out_of_its_memory(op_type, constant, any_size, canaries, monkeypatch):
+    if constant:  # arrays between canaries do not own their memory
+        as_constants(monkeypatch)
+    calls, failures, native = calls_of(op_type), [], 0
+    assert calls, f"{op_type}: no recorded case is computed by oneDNN; add a call to native_calls.made"
+    for call in calls:
+        prepared = call.prepared()
+        for slot, values in call.inputs.items():
+            for i, array in enumerate(values) if (op_type, slot) not in DERIVED else ():
+                for name, other in variants(array, canaries):
+                    changed = call.with_operand(slot, i, other)
+                    want = outcome(changed.by_numpy)
+                    runs = [("", changed.direct)]
+                    if prepared is not None:
+                        outcome(prepared, call)  # what it keeps is for operands as they should be
+                        runs.append((" prepared", lambda changed=changed: prepared(changed)))
+                    for how, run in runs:
+                        with native_runs() as counted:
+                            got = outcome(run)
+                        native += bool(counted)
+                        why = reason(got, want)
+                        if why:
+                            failures.append(f"{slot}[{i}] {name}{how}: {why}")
+                    if not canaries.alive():
+                        failures.append(f"{slot}[{i}] {name}: memory around the operands and results was written to")
+                    canaries.buffers.clear()
+    assert not failures, f"{op_type}, {len(failures)} times:\n" + "\n".join(failures[:20])
+    assert native >= 3
