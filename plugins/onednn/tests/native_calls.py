@@ -1,4 +1,4 @@
-"""Valid calls of every kernel of this library: those of the recorded cases, and made ones for the ops that no case has."""
+"""Valid calls of every kernel of this library: those of recorded cases, and made ones for ops that no case has."""
 
 from __future__ import annotations
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import warnings
+from functools import partial
 
 import numpy as np
-import oprack_onednn
 import pytest
 from native_calls import SPECS, calls_of, native_runs
-from oprack.kernel import KernelQuery
+from oprack.kernel import KernelQuery, bind_signature
+from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor
 from oprack_onednn import callsite, kernels, memory, plan
 from oprack_onednn.native import MemoryDesc
@@ -73,7 +74,9 @@ class _NumPy:
 
 
 def _modules():
-    return [importlib.import_module(name) for _, name, _ in pkgutil.iter_modules(kernels.__path__, f"{kernels.__name__}.")]
+    return [
+        importlib.import_module(name) for _, name, _ in pkgutil.iter_modules(kernels.__path__, f"{kernels.__name__}.")
+    ]
 
 
 @pytest.fixture
@@ -94,7 +97,7 @@ def as_constants(monkeypatch):
             monkeypatch.setattr(module, "is_constant", lambda array: array.flags.c_contiguous)
 
 
-# What an operand may be instead -----------------------------------------------------------------------------------------
+# What an operand may be instead ---------------------------------------------------------------------------------------
 def _resized(array, axis, count):
     return np.take(array, np.arange(count) % max(array.shape[axis], 1), axis)
 
@@ -177,7 +180,7 @@ def test_no_operand_leads_out_of_its_memory(op_type, constant, any_size, canarie
                     runs = [("", changed.direct)]
                     if prepared is not None:
                         outcome(prepared, call)  # what it keeps is for operands as they should be
-                        runs.append((" prepared", lambda changed=changed: prepared(changed)))
+                        runs.append((" prepared", partial(prepared, changed)))
                     for how, run in runs:
                         with native_runs() as counted:
                             got = outcome(run)
@@ -190,3 +193,83 @@ def test_no_operand_leads_out_of_its_memory(op_type, constant, any_size, canarie
                     canaries.buffers.clear()
     assert not failures, f"{op_type}, {len(failures)} times:\n" + "\n".join(failures[:20])
     assert native >= 3
+
+
+# The guard itself -----------------------------------------------------------------------------------------------------
+@pytest.fixture
+def matrix():
+    """Memory of a plan for [4, 6], whose rows are 8 elements apart, to be written."""
+    plan.THREAD.ready()
+    return External(MemoryDesc.strided((4, 6), (8, 1)), written=True)
+
+
+def rows(dtype=np.float32, apart=8):
+    return np.zeros((4, apart), dtype)[:, :6]
+
+
+def test_an_array_with_the_elements_of_the_descriptor_in_any_order_of_dims(matrix):
+    array = rows()
+    for same in (array, array.T, array[None]):
+        assert matrix.address(same) == array.ctypes.data
+
+
+def _read_only():
+    array = rows()
+    array.flags.writeable = False
+    return array
+
+
+OTHERS = {
+    "dtype": lambda: rows(np.int32),
+    "byte order": lambda: rows(">f4"),
+    "distance of rows": lambda: rows(apart=7),
+    "too short": lambda: rows()[:3],
+    "too long": lambda: np.zeros((5, 8), np.float32)[:, :6],
+    "every other": lambda: np.zeros((4, 8), np.float32)[:, ::2],
+    "backwards": lambda: rows()[::-1],
+    "broadcast": lambda: np.broadcast_to(np.zeros((1, 6), np.float32), (4, 6)),
+    "empty": lambda: rows()[:0],
+    "read-only": _read_only,
+    "misaligned": lambda: np.ndarray((4, 6), np.float32, np.zeros(200, np.uint8), 1, (32, 4)),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_any_other_array_is_refused(matrix, what):
+    matrix.address(rows())  # a form that fits is remembered
+    for _ in range(2):
+        with pytest.raises(OperandError):
+            matrix.address(OTHERS[what]())
+
+
+def test_a_part_of_an_array_reaches_to_its_end_at_most(matrix):
+    whole = np.zeros((7, 8), np.float32)
+    region, last = Region(whole), whole.nbytes - matrix.reach
+    assert matrix.address((region, last)) == whole.ctypes.data + last
+    for offset in (last + 4, -4, 2):
+        with pytest.raises(OperandError):
+            matrix.address((region, offset))
+    whole.flags.writeable = False
+    for other in (whole, whole.astype(np.int32)):
+        with pytest.raises(OperandError):
+            matrix.address((Region(other), 0))
+
+
+def test_memory_of_a_plan_is_not_seen_beyond_its_end():
+    plan.THREAD.ready()
+    made, whole, row = Plan(), MemoryDesc.strided((4, 6)), MemoryDesc.strided((6,))
+    for given, again in ((made.input(whole), made.same), (made.temporary(whole), made.alias)):
+        again(given, row, 4 * 18)
+        for offset in (4 * 19, -4):
+            with pytest.raises(OperandError):
+                again(given, row, offset)
+
+
+@pytest.mark.parametrize("op_type", OPS)
+def test_a_kernel_is_chosen_when_all_that_it_reads_is_float32(op_type):
+    spec, proto = SPECS[op_type], default_manager().op_info(op_type).proto
+    slots = [slot for slot, *_ in bind_signature(spec.function, proto).inputs]
+    floats = dict.fromkeys(slots, "float32")
+    assert spec.when(KernelQuery(op_type, {}, floats))
+    unread = {slot for slot in slots if spec.when(KernelQuery(op_type, {}, {**floats, slot: "uint8"}))}
+    assert unread == {"crf_decoding": {"Label", "Length"}, "rnn": {"SequenceLength"}}.get(op_type, set())

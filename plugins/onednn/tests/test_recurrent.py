@@ -179,7 +179,8 @@ def test_an_error_in_the_other_thread_is_seen(monkeypatch):
         if d:
             raise ArithmeticError("of direction 1")
 
-    layers = _recurrent.Layer("gru", *(np.zeros(shape, np.float32) for shape in ((2, 3, 3, 4), (2, 4, 3, 4), (2, 3, 4))))
+    shapes = (2, 3, 3, 4), (2, 4, 3, 4), (2, 3, 4)
+    layers = _recurrent.Layer("gru", *(np.zeros(shape, np.float32) for shape in shapes))
     with THREAD.limited(2), pytest.raises(ArithmeticError, match="of direction 1"):
         _recurrent.side_by_side(walk, layers, 10, 5)
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from oprack.errors import PreconditionNotMetError
 
+from oprack_cuda.parameters import Check, kernels_of
+
 SOURCES = Path(__file__).parent / "cuda"
 BLOCK = 256
 _MOST_BLOCKS = 1 << 16
@@ -49,9 +51,22 @@ def set_backend(xp: Any, find: Callable[[str, str, str], Launch]) -> None:
 def function(xp: Any, file: str, name: str, dtype: Any) -> Launch:
     """A kernel of a source for elements of a dtype: call it with (blocks, threads, *arguments).
 
-    Arguments are arrays, None for a null pointer, and NumPy scalars of exactly the parameter's type.
+    Arguments are arrays, None for a null pointer, and NumPy scalars of exactly the parameter's type. A launch raises
+    InvalidArgumentError when they are not what the source declares (see oprack_cuda.parameters).
     """
-    return _BACKENDS.get(xp.__name__, _cupy_function)(file, name, np.dtype(dtype).name)
+    element = np.dtype(dtype).name
+    run, check = _BACKENDS.get(xp.__name__, _cupy_function)(file, name, element), _check_of(file, name, element)
+
+    def launch(blocks: int, threads: int, *arguments: Any) -> None:
+        check(arguments)
+        run(blocks, threads, *arguments)
+
+    return launch
+
+
+@functools.cache
+def _check_of(file: str, name: str, dtype: str) -> Check:
+    return Check(name, kernels_of((SOURCES / file).read_text("utf-8"))[name], dtype)
 
 
 def blocks_for(elements: int, threads: int = BLOCK) -> int:

@@ -192,14 +192,16 @@ class Outlet:
     def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
         self.shape, self.strides = shape, strides
         self._size = BUFFERS.size_of(FLOAT.itemsize * math.prod(shape))
+        self._model = None
         if not self._size:
-            self._model = np.ndarray(shape, FLOAT, None, 0, strides)
+            model = np.ndarray(shape, FLOAT, None, 0, strides)
+            self._model = None if model.flags.c_contiguous else model
 
     def take(self) -> tuple[np.ndarray, int]:
         """An uninitialised array, and its address."""
         if self._size:
             return BUFFERS.form(self._size, self)
-        array = np.empty_like(self._model)
+        array = np.empty(self.shape, FLOAT) if self._model is None else np.empty_like(self._model)
         return array, address(array)
 
 
@@ -230,9 +232,7 @@ class PackedParameters:
         self._entries: dict[int, tuple[weakref.ref[np.ndarray], list[tuple[_Form, np.ndarray]]]] = {}
         self._lock = threading.Lock()
 
-    def get(
-        self, array: np.ndarray, source: MemoryDesc, target: MemoryDesc, offset: int | None = None
-    ) -> np.ndarray:
+    def get(self, array: np.ndarray, source: MemoryDesc, target: MemoryDesc, offset: int | None = None) -> np.ndarray:
         """What `array` holds in layout `source`, as `pack` reads it, in layout `target`."""
         key, form = id(array), (offset, source, target)
         with self._lock:

@@ -111,7 +111,7 @@ def addresses(memory: Sequence[External], operands: Sequence[Operand]) -> list[i
     """Addresses for some of a plan's memory. Raises OperandError when there are not as many operands."""
     if len(memory) != len(operands):
         raise OperandError(f"{len(operands)} operands; expected {len(memory)}")
-    return [m.address(operand) for m, operand in zip(memory, operands)]  # noqa: B905 (their numbers are equal)
+    return list(map(External.address, memory, operands))
 
 
 @lru_cache(maxsize=4096)

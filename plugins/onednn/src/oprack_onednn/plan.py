@@ -20,7 +20,7 @@ import numpy as np
 from oprack_onednn import _c
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, Primitive, PrimitiveDesc, Stream
-from oprack_onednn.operands import External, Operand, Region, addresses
+from oprack_onednn.operands import External, Operand, OperandError, Region, addresses
 
 _PLANS = 1024
 _ALIGN = 64
@@ -92,11 +92,11 @@ class Plan:
     def add(self, desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
         """Append a primitive, which was created with scratch memory from the caller.
 
-        Raises OneDNNError when an argument's memory is smaller than the primitive takes it to be.
+        Raises OperandError when an argument's memory is smaller than the primitive takes it to be.
         """
         for argument, memory in arguments.items():
             if desc.argument_bytes(argument) > memory.desc.nbytes:
-                raise OneDNNError(
+                raise OperandError(
                     f"argument {argument} of {desc.impl} has {memory.desc.nbytes} bytes; the primitive expects "
                     f"{desc.argument_bytes(argument)}"
                 )
@@ -126,14 +126,15 @@ class Plan:
 
         Raises OneDNNError, and OperandError before anything is read or written.
         """
-        if self._bound is None:
-            self._bound = BoundPlan(self)
-        self._bound.run(*operands)
+        bound = self._bound
+        if bound is None:
+            bound = self._bound = BoundPlan(self)
+        bound._run(*addresses(self.external, operands))
 
 
 def _expect_within(offset: int, desc: MemoryDesc, size: int) -> None:
     if not 0 <= offset <= size - desc.reach:
-        raise OneDNNError(f"memory of {size} bytes can't be seen as {desc.reach} bytes from byte {offset} on")
+        raise OperandError(f"memory of {size} bytes can't be seen as {desc.reach} bytes from byte {offset} on")
 
 
 def _seconds(arguments: dict[int, Memory]) -> float:

@@ -1,5 +1,10 @@
 // Statistics and affine maps per channel. An element lies at (n, channel, i): n * C * inner + channel * inner + i, or with
 // `last` n * inner * C + i * C + channel.
+// sizes: mean C, variance C, factor C, shift C, inverse C, plain C, crossed C, scale C, y count
+// sizes of channel_moments: x N * C * inner
+// sizes of channel_affine: x count
+// sizes of channel_grad_sums: x N * C * inner, dy N * C * inner
+// sizes of channel_grad: x count, dy count, dx count
 
 __device__ i64 place(i64 n, i64 channel, i64 i, i64 C, i64 inner, int last) {
     return last ? (n * inner + i) * C + channel : (n * C + channel) * inner + i;

@@ -1,4 +1,6 @@
 // Rows of a matrix [rows, width], one block per row.
+// sizes: x rows * width, y rows * width, dy rows * width, dx rows * width, scale width, bias width, mean rows,
+//   variance rows
 
 extern "C" __global__ void softmax(const T* x, T* y, i64 rows, i64 width) {
     for (i64 r = blockIdx.x; r < rows; r += gridDim.x) {

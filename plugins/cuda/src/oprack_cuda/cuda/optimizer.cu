@@ -1,5 +1,6 @@
 // Updates of parameters in one pass. P: the parameter or its master copy in A; G: its gradient in T. One-element
 // tensors (learning rate, powers) are read on the device.
+// sizes: P n, G n, V n, M1 n, M2 n, out n, velocity n, m1 n, m2 n, rounded n, rate 1, power1 1, power2 1
 
 __device__ A decayed(A p, A rate, double coefficient) { return p * (A(1.) - rate * A(coefficient)); }
 

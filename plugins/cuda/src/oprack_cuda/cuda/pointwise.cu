@@ -1,4 +1,5 @@
 // Activations and their gradients, one pass over the elements. a, b, c: attributes of the op.
+// sizes: in n, grad n, x n, out n, bias channels
 
 __device__ A sigmoid_of(A x) { return A(1.) / (A(1.) + exp(-x)); }
 __device__ A softplus_of(A x) { return (x > A(0.) ? x : A(0.)) + log1p(exp(-fabs(x))); }

@@ -1,5 +1,6 @@
 // Pooling of images. Window (i, j) covers rows from[0][i] to to[0][i] and columns from[1][j] to to[1][j], inside the image;
 // size[0][i] * size[1][j] is what an average divides by. Images have strides of their own, in elements.
+// sizes: dims 6, strides 4
 
 __device__ i64 at(const i64* stride, i64 n, i64 c, i64 h, i64 w) {
     return n * stride[0] + c * stride[1] + h * stride[2] + w * stride[3];

@@ -1,5 +1,6 @@
 // Random numbers by Philox 4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011): element i
 // depends on the seed and i alone, so any grid gives the same numbers.
+// sizes: x n, out n, mask n, grad n
 
 struct Four { u32 word[4]; };
 

@@ -1,4 +1,13 @@
 // Gates of recurrent cells, one time step of n sequences with D units each.
+// sizes: h_prev n * D, h n * D, reset n * D, dh n * D, dh_next later * D, dc_next later * D, d_reset n * D, dh_prev n * D,
+//   c_prev n * D, c n * D, c_act n * D, dc_prev n * D, peepholes 3 * D
+// sizes of gru_gates: gates 3 * n * D, product 2 * n * D
+// sizes of gru_output: gates 3 * n * D, product n * D
+// sizes of gru_grad_candidate: gates 3 * n * D, d_gates 3 * n * D
+// sizes of gru_grad_gates: gates 3 * n * D, d_gates 3 * n * D
+// sizes of lstm_step: gates 4 * n * D, product 4 * n * D
+// sizes of lstm_grad: gates 4 * n * D, d_gates 4 * n * D
+// sizes of rnn_step: pre n * D, product n * D, bias D, mask n, out n * D, kept n * D
 
 enum Activation { IDENTITY = 0, SIGMOID = 1, TANH = 2, RELU = 3 };
 

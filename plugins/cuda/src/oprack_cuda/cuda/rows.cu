@@ -1,4 +1,5 @@
 // Rows of tables.
+// sizes: table rows * width, ids n, out n * width, values n * width, gradient rows * width
 
 // out[i] = table[ids[i]], 0 for the padding id (padding -1: none); width elements per row.
 // An id outside the table reads nothing and gives 0.

@@ -1,4 +1,9 @@
 // Sequences of rows: sequence s holds rows offsets[s] to offsets[s + 1], `width` elements each.
+// sizes: offsets sequences + 1, index sequences * width, starts blocks, places blocks + 1
+// sizes of sequence_pool: out sequences * width
+// sizes of sequence_pool_grad: dy sequences * width
+// sizes of sequence_pad: out sequences * longest * width, pad pad_width
+// sizes of sequence_unpad: padded sequences * longest * width
 
 enum Pool { SUM = 0, AVERAGE = 1, SQRT = 2, MAX = 3, FIRST = 4, LAST = 5 };
 

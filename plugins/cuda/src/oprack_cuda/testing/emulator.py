@@ -16,9 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from oprack_cuda import raw
+from oprack_cuda.parameters import kernels_of
 from oprack_cuda.testing.strict import StrictArray
 
 _SHIM = """
@@ -67,23 +66,11 @@ struct __half {
 };
 """
 _C_TYPES = {"i64": ctypes.c_longlong, "u64": ctypes.c_ulonglong, "int": ctypes.c_int, "double": ctypes.c_double}
-_KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)', re.S)
-# a macro that declares a kernel: the parameters of its body
-_MACRO = re.compile(r"#define (\w+)\(NAME, VALUE\).*?void NAME\(([^)]*)\)", re.S)
 
 
 def compiler() -> str | None:
     """A C++ compiler of this machine; None when there is none."""
     return next((path for name in ("c++", "g++", "clang++") if (path := shutil.which(name))), None)
-
-
-def kernels_of(text: str) -> dict[str, list[str]]:
-    """Kernels of a source, by name: the types of their parameters."""
-    found = {name: parameters for name, parameters in _KERNEL.findall(text) if name != "NAME"}
-    for macro, parameters in _MACRO.findall(text):
-        found |= dict.fromkeys(re.findall(rf"^{macro}\((\w+),", text, re.M), parameters)
-    clean = {name: re.sub(r"\\\n", " ", parameters) for name, parameters in found.items()}
-    return {name: [p.strip().rsplit(" ", 1)[0].strip() for p in ps.split(",")] for name, ps in clean.items()}
 
 
 @functools.cache
@@ -92,7 +79,7 @@ def _library(file: str, dtype: str) -> tuple[ctypes.CDLL, dict[str, list[str]]]:
     if found is None:
         raise RuntimeError("no C++ compiler (c++, g++, clang++) to run CUDA sources on the host with")
     source = raw.source_of(file, dtype)
-    kernels = kernels_of(source)
+    kernels = {name: [p.type for p in parameters] for name, parameters in kernels_of(source).items()}
     launchers = []
     for name, types in kernels.items():
         parameters = ", ".join(f"{t} p{i}" for i, t in enumerate(types))
@@ -123,39 +110,20 @@ def find(file: str, name: str, dtype: str) -> Callable[..., None]:
     def launch(blocks: int, threads: int, *arguments: Any) -> None:
         if not 1 <= blocks < 1 << 31 or not 1 <= threads <= 1024:
             raise ValueError(f"{name}: a grid of {blocks} blocks of {threads} threads; no device can launch it")
-        if len(arguments) != len(types):
-            raise TypeError(f"{name}: got {len(arguments)} arguments; expected {', '.join(types)}")
-        given = [_argument(name, t, a, dtype) for t, a in zip(types, arguments, strict=True)]
+        given = [_argument(name, t, a) for t, a in zip(types, arguments, strict=True)]
         entry(ctypes.c_uint(blocks), *given)
 
     return launch
 
 
-def _argument(kernel: str, declared: str, value: Any, dtype: str) -> Any:
+def _argument(kernel: str, declared: str, value: Any) -> Any:
+    """A checked argument (see oprack_cuda.parameters) as ctypes passes it."""
     if not declared.endswith("*"):
-        expected = {"i64": np.int64, "u64": np.uint64, "int": np.int32, "double": np.float64}[declared]
-        if type(value) is not expected:
-            raise TypeError(f"{kernel}: {value!r} is a {type(value).__name__}; the parameter is {expected.__name__}")
         return _C_TYPES[declared](value.item())
     if value is None:
         return ctypes.c_void_p(0)
     if not isinstance(value, StrictArray):
         raise TypeError(f"{kernel}: got a {type(value).__name__} for {declared}; expected an array of the device")
-    element = declared.replace("const", "").strip(" *")
-    accumulator = "float32" if dtype in ("float16", "bfloat16") else dtype
-    wanted = {
-        "T": dtype,
-        "A": accumulator,
-        "i64": "int64",
-        "int": "int32",
-        "unsigned char": "uint8",
-        "double": "float64",
-    }[element]
-    host = value._host
-    if host.dtype.name != wanted and not (wanted == "uint8" and host.dtype == bool):
-        raise TypeError(f"{kernel}: an array of {host.dtype} for {declared}; expected {wanted}")
-    if not host.flags.c_contiguous:
-        raise TypeError(f"{kernel}: an array of shape {host.shape} that is not contiguous")
-    if "const" not in declared and not host.flags.writeable:
+    if "const" not in declared and not value._host.flags.writeable:
         raise ValueError(f"{kernel}: it writes into a constant")
-    return ctypes.c_void_p(host.ctypes.data)
+    return ctypes.c_void_p(value._host.ctypes.data)

@@ -49,6 +49,8 @@ def walk(
     size, order = weight.shape[0], order_of(tuple(offsets))
     total, rows = order.total, order.total + order.behind
     count = x.shape[1] // size
+    if any(s is not None and s.shape != (order.count, size) for s in before):
+        return None
     if THREAD.plan(("step", make, 1, *key), make, 1, *key) is None:
         return None
     gates = BUFFERS.take((count, rows, size))

@@ -103,9 +103,13 @@ class AttentionPlan(RowMajorPlan):
 
 
 def _find(q, k, v, mask, heads, alpha):
+    if len({a.shape[0] for a in (q, k, v)}) > 1 or k.shape[1:2] != v.shape[1:2]:
+        return None
     if not (q.size and k.size and v.size) or not (mask is None or mask.flags.c_contiguous):
         return None
     added = None if mask is None else (1,) * (4 - mask.ndim) + mask.shape
+    if added is not None and added[0] not in (1, q.shape[0]):
+        return None
     key = ("attention", q.shape, q.strides, k.shape, k.strides, v.shape, v.strides, added, heads, alpha)
     return THREAD.plan(key, AttentionPlan, q, k, v, added, heads, alpha)
 

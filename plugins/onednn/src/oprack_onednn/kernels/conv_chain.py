@@ -183,6 +183,9 @@ class ChainPlan(Planned):
 
 def find_plan(layers, x, filters, biases, residual):
     """The plan for the op's inputs; None when there is none."""
+    rows = [w.shape[:1] for w, layer in zip(filters, layers, strict=True) if layer.bias is not None]
+    if [b.shape for b in biases] != rows:
+        return None
     second = None if residual is None else (residual.shape, residual.strides)
     key = ("conv chain", x.shape, x.strides, tuple(w.shape for w in filters), second, layers)
     constant = tuple(is_constant(a) for a in (*filters, *biases))

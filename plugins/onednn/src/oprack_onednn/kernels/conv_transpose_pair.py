@@ -101,7 +101,7 @@ class PairPlan(Planned):
         plan.reorder(tiles, plan.output(strided(shape)))
 
     def _parameters(self, product, bias, copies, shape):
-        """Add a product's matrix and bias to the inputs. copies: on the matrix's diagonal. shape: copies of the bias."""
+        """Add a product's matrix and bias to the inputs. copies: on the matrix's diagonal. shape: (times, bias)."""
         matrix, external = MemoryDesc.strided((product.inputs, product.outputs)), self.plan.external
         self.weights[len(external)] = DerivedWeights(_MATRICES, (copies,), matrix, product.layout)
         product.memory[_c.WEIGHTS] = self.plan.input(product.layout)

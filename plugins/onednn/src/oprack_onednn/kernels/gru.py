@@ -60,8 +60,9 @@ def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_re
         return NotImplemented
     hidden, lod = None, ctx.lod("Input")
     size = Weight.shape[0]
-    fits = Weight.shape == (size, 3 * size) and Input.shape[1:] == (3 * size,) and (Bias is None or Bias.size == 3 * size)
-    if activation in GATES and gate_activation in GATES and Input.size and lod and lod[-1][-1] == len(Input) and fits:
+    fits = Weight.shape == (size, 3 * size) and Input.shape[1:] == (3 * size,) and lod and lod[-1][-1] == len(Input)
+    fits = fits and (Bias is None or Bias.size == 3 * size)
+    if activation in GATES and gate_activation in GATES and Input.size and fits:
         key = (size, gate_activation, activation, origin_mode)
         bias = None if Bias is None else Bias.reshape(-1)
         hidden = walk(GruStep, key, Input, Weight, bias, [H0], lod[-1], is_reverse)

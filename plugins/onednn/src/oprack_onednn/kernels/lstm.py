@@ -71,8 +71,9 @@ def lstm(
     states, lod = None, ctx.lod("Input")
     activations = (gate_activation, cell_activation, candidate_activation)
     size = Weight.shape[0]
-    fits = Weight.shape == (size, 4 * size) and Input.shape[1:] == (4 * size,) and Bias.size == 4 * size
-    if not use_peepholes and all(a in GATES for a in activations) and Input.size and lod and lod[-1][-1] == len(Input) and fits:
+    fits = Weight.shape == (size, 4 * size) and Input.shape[1:] == (4 * size,) and lod and lod[-1][-1] == len(Input)
+    fits = fits and Bias.size == 4 * size and not use_peepholes
+    if all(a in GATES for a in activations) and Input.size and fits:
         key = (size, *activations)
         states = walk(LstmStep, key, Input, Weight, Bias.reshape(-1), [H0, C0], lod[-1], is_reverse)
     if states is None:

@@ -79,7 +79,9 @@ def _run(x, axis, out, algorithm):
 
 
 def apply_grad(y, dy, axis, algorithm):
-    if not (-y.ndim <= axis < y.ndim and y.size and y.flags.c_contiguous and dy.flags.c_contiguous and y.shape == dy.shape):
+    if not -y.ndim <= axis < y.ndim or y.shape != dy.shape:
+        return NotImplemented
+    if not (y.size and y.flags.c_contiguous and dy.flags.c_contiguous):
         return NotImplemented
     shape = _around(y.shape, axis)
     plan = THREAD.plan(("softmax_grad", shape, algorithm), build_grad, shape, algorithm)

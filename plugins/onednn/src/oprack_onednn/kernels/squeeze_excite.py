@@ -55,6 +55,8 @@ class SqueezePlan(Planned):
 
 def _find(attrs, x, *parameters):
     """The plan for X and Reduce, ReduceBias, Expand, ExpandBias; None when there is none."""
+    if any(b is not None and b.ndim != 1 for b in parameters[1::2]):
+        return None
     post_ops = (tuple(attrs["reduce_post_ops"]), tuple(attrs["expand_post_ops"]))
     forms = tuple(None if p is None else (p.shape, is_constant(p)) for p in parameters)
     return THREAD.plan(("squeeze", x.shape, x.strides, forms, post_ops), SqueezePlan, x, *parameters, *post_ops)
