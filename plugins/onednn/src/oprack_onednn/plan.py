@@ -367,6 +367,8 @@ def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int 
     offset: of the element from which on a part of it is read; default: all of it. Raises OperandError when the array is
     not what the layout `source` says.
     """
+    if offset is not None and not array.flags.c_contiguous:
+        raise OperandError("a part of an array that is not row-major")
     raw = np.empty(target.nbytes + _ALIGN, np.uint8)
     start = -raw.ctypes.data % _ALIGN
     packed = raw[start : start + target.nbytes].view(np.float32)

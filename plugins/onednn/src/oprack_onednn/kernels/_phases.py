@@ -114,7 +114,8 @@ def expanded(w: np.ndarray, factor: int) -> np.ndarray:
         for high, wide in product(_axes(factor, window), repeat=2):
             sums = np.einsum("ptd,que,kcde->tupqkc", high.sums, wide.sums, w, dtype=np.float64)
             rows.append(sums.reshape(-1, c).astype(w.dtype))
-    return np.concatenate(rows)
+    # with one result the taps are a view whose columns lie first in memory, and joined they would keep that order
+    return np.ascontiguousarray(np.concatenate(rows))
 
 
 EXPANDED = FromConstants(lambda arrays, factor: expanded(*arrays, factor))
