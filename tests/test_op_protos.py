@@ -121,18 +121,50 @@ def test_grad_maker_emits_what_paddle_emits(op_type: str) -> None:
 def _required_attrs(info: OpInfo) -> dict[str, Any]:
     """Some values that the op's checks accept, for the attributes without a default."""
     required = [a for a in info.proto.attrs.values() if a.required]
-    choices = [["x"] if "STRING" in a.type.name else [1, 2] for a in required]
-    for size in (1, 2, 3):
-        for values in itertools.product(*choices):
-            attrs = {
-                a.name: [v] * size if a.type.name.endswith("S") else v for a, v in zip(required, values, strict=True)
-            }
+    choices = []
+    for a in required:
+        values: list[Any] = ["x"] if "STRING" in a.type.name else [1, 2]
+        choices.append([[v] * n for n in (1, 2, 3, 4) for v in values] if a.type.name.endswith("S") else values)
+    for values in itertools.product(*choices):
+        attrs = {a.name: v for a, v in zip(required, values, strict=True)}
+        try:
+            info.checker.check(attrs)
+        except AttributeValueError:
+            continue
+        return attrs
+    raise AssertionError(f"{info.type}: no value found for {[a.name for a in required]}")
+
+
+def _float_checks() -> list[tuple[str, str]]:
+    """(op, attribute) of every FLOAT or FLOATS attribute with a check."""
+    attrs = [(t, a) for t in OP_TYPES for a in default_manager().op_info(t).proto.attrs.values()]
+    return [(t, a.name) for t, a in attrs if a.checks and a.type.name in ("FLOAT", "FLOATS")]
+
+
+@pytest.mark.parametrize(("op_type", "name"), _float_checks())
+def test_float_checks_see_what_32_bits_hold(op_type: str, name: str) -> None:
+    """A saved 0.001 is read back as 0.00100000005: a bound takes both, and nothing beyond the next float32."""
+    info = default_manager().op_info(op_type)
+    attr, attrs = info.proto.attrs[name], _required_attrs(info)
+    values = [lambda v, n=n: [v] * n for n in (1, 2, 4)] if attr.type.name == "FLOATS" else [lambda v: v]
+
+    def accepts(value: float) -> bool:
+        for value_of in values:
             try:
-                info.checker.check(attrs)
+                info.checker.check(attrs | {name: value_of(value)})
             except AttributeValueError:
                 continue
-            return attrs
-    raise AssertionError(f"{info.type}: no value found for {[a.name for a in required]}")
+            return True
+        return False
+
+    numbers = [float(n) for text in attr.checks for n in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", text)]
+    for number in {*numbers, 0.001, 0.1, 0.3, 1 / 3, 0.7, 1.1}:
+        assert accepts(number) == accepts(float(np.float32(number))), f"{number} and its float32 differ"
+    for text in attr.checks:
+        words = re.fullmatch(r"a value between (\S+) and (\S+)", text)
+        for bound, beyond in zip(words.groups(), (-np.inf, np.inf), strict=True) if words else ():
+            assert accepts(float(bound))
+            assert not accepts(float(np.nextafter(np.float32(bound), np.float32(beyond))))
 
 
 @pytest.mark.parametrize("op_type", [t for t in OP_TYPES if t in reference()["ops"]])

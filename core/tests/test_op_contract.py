@@ -86,6 +86,32 @@ def test_attributes_are_checked(attrs: dict[str, Any], text: str) -> None:
         checker().check(attrs)
 
 
+def test_bounds_of_a_float_are_compared_as_its_32_bits_hold_them() -> None:
+    class Bounds(OpDef, type="bounds"):
+        """Floats of 32 bits, one of 64 bits, and a list."""
+
+        epsilon = Attr(0.0, "Closed.").between(0.1, 0.3)
+        ratio = Attr(1.0, "Open.").greater_than(0.1)
+        choice = Attr(0.1, "One of a set.").in_set([0.1, 0.7])
+        wide = Attr(0.1, "64 bits.", type=AttrType.FLOAT64).at_least(0.1)
+        sizes = Attr([], "A list.", type=AttrType.FLOATS).each(lambda v: v > 0, "greater than 0")
+
+    def accepts(**attrs: Any) -> bool:
+        try:
+            build_op_info(Bounds, "here").checker.check(attrs)
+        except AttributeValueError:
+            return False
+        return True
+
+    low, high, above = 0.10000000149011612, 0.30000001192092896, 0.3000000417232513  # float32 of 0.1, of 0.3, and the next
+    assert all(accepts(epsilon=v) for v in (0.1, low, 0.3, high))
+    assert not accepts(epsilon=above) and not accepts(epsilon=0.09999999403953552)
+    assert not accepts(ratio=0.1) and not accepts(ratio=low) and accepts(ratio=0.10000000894069672)
+    assert accepts(choice=0.1) and accepts(choice=low) and accepts(choice=0.699999988079071) and not accepts(choice=0.2)
+    assert accepts(wide=low) and accepts(wide=0.1) and not accepts(wide=0.09999999999999999)
+    assert accepts(sizes=[0.1]) and not accepts(sizes=[1e-60])  # which 32 bits hold as 0
+
+
 def test_a_variable_is_refused_where_the_attribute_takes_no_tensor() -> None:
     with pytest.raises(AttributeValueError, match="attribute 'axis' is given as variable 'a'"):
         checker().check({"needed": 1, "axis": "a"}, ["axis"])

@@ -33,6 +33,8 @@ _LISTS = {
     AttrType.STRING: AttrType.STRINGS,
 }
 
+_FLOATS_OF_32_BITS = (AttrType.FLOAT, AttrType.FLOATS)
+
 # Attributes that every op has (OpProtoAndCheckerMaker of Fluid adds them); kernels never see them.
 COMMON_ATTRS: dict[str, tuple[AttrType, Any]] = {
     "op_role": (AttrType.INT, 4096),
@@ -49,6 +51,8 @@ class Attr:
 
     default: also tells the type, unless `type` does; REQUIRED when a desc must give it. A list default is copied.
     extra: runtime detail that an export may drop. support_tensor: a desc may name variables instead of a value.
+    A FLOAT has 32 bits on the wire, where 0.001 is 0.00100000005: checks see the value, and bounds are, as 32 bits hold
+    them.
     """
 
     def __init__(
@@ -73,17 +77,24 @@ class Attr:
         return self
 
     def in_set(self, values: Collection[Any]) -> Self:
-        return self.check(lambda v: v in values, "one of " + ", ".join(repr(v) for v in values))
+        known = [self._as_stored(v) for v in values]
+        return self.check(lambda v: v in known, "one of " + ", ".join(repr(v) for v in values))
 
     def between(self, low: float, high: float) -> Self:
         """low <= value <= high."""
-        return self.check(lambda v: low <= v <= high, f"a value between {low} and {high}")
+        a, b = self._as_stored(low), self._as_stored(high)
+        return self.check(lambda v: a <= v <= b, f"a value between {low} and {high}")
 
     def greater_than(self, low: float) -> Self:
-        return self.check(lambda v: v > low, f"a value greater than {low}")
+        bound = self._as_stored(low)
+        return self.check(lambda v: v > bound, f"a value greater than {low}")
 
     def at_least(self, low: float) -> Self:
-        return self.check(lambda v: v >= low, f"a value of at least {low}")
+        bound = self._as_stored(low)
+        return self.check(lambda v: v >= bound, f"a value of at least {low}")
+
+    def _as_stored(self, value: Any) -> Any:
+        return _in_32_bits(value) if self.type in _FLOATS_OF_32_BITS else value
 
     def each(self, test: Callable[[Any], bool], text: str) -> Self:
         """As `check`, for every element of a list."""
@@ -132,7 +143,10 @@ def _is_scalar(v: Any) -> bool:
 
 
 def _in_32_bits(value: Any) -> Any:
-    return ctypes.c_float(value).value if isinstance(value, float) else value
+    """A float, or each float of a list, as 32 bits hold it; anything else as it is."""
+    if isinstance(value, float):
+        return ctypes.c_float(value).value
+    return [_in_32_bits(v) for v in value] if isinstance(value, list) else value
 
 
 Checks = list[tuple[str, Callable[[Any], bool]]]
@@ -173,7 +187,7 @@ class OpAttrChecker:
     def __init__(self, op_type: str, attrs: Iterable[tuple[AttrProto, Checks]]) -> None:
         self.op_type = op_type
         self._attrs = list(attrs)
-        self._floats = [p.name for p, _ in self._attrs if p.type in (AttrType.FLOAT, AttrType.FLOATS)]
+        self._floats = [p.name for p, _ in self._attrs if p.type in _FLOATS_OF_32_BITS]
 
     def check(self, attrs: dict[str, Any], tensor_attrs: Collection[str] = ()) -> dict[str, Any]:
         """A new dict: every declared attribute, checked and converted; then the others, as they are.
@@ -209,11 +223,7 @@ class OpAttrChecker:
     def stored(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """`attrs` with each FLOAT as its 32 bits hold it, so that a program runs alike before and after it is saved."""
         for name in self._floats:
-            value = attrs[name]
-            if isinstance(value, float):
-                attrs[name] = _in_32_bits(value)
-            elif isinstance(value, list):
-                attrs[name] = [_in_32_bits(v) for v in value]
+            attrs[name] = _in_32_bits(attrs[name])
         return attrs
 
     def _checked(self, proto: AttrProto, checks: Checks, value: Any) -> Any:
@@ -226,9 +236,11 @@ class OpAttrChecker:
             if not test(value):
                 raise self._error(proto, value, words)
             value = convert(value)
-        for text, passes in checks:
-            if not passes(value):
-                raise self._error(proto, value, text)
+        if checks:
+            held = _in_32_bits(value) if proto.type in _FLOATS_OF_32_BITS else value
+            for text, passes in checks:
+                if not passes(held):
+                    raise self._error(proto, value, text)
         return value
 
     def _error(self, proto: AttrProto, value: Any, expected: str) -> AttributeValueError:
