@@ -103,9 +103,11 @@ def test_bounds_of_a_float_are_compared_as_its_32_bits_hold_them() -> None:
             return False
         return True
 
-    low, high, above = 0.10000000149011612, 0.30000001192092896, 0.3000000417232513  # float32 of 0.1, of 0.3, and the next
+    # float32 of 0.1, of 0.3, and the next one
+    low, high, above = 0.10000000149011612, 0.30000001192092896, 0.3000000417232513
     assert all(accepts(epsilon=v) for v in (0.1, low, 0.3, high))
-    assert not accepts(epsilon=above) and not accepts(epsilon=0.09999999403953552)
+    assert not accepts(epsilon=above)
+    assert not accepts(epsilon=0.09999999403953552)
     assert not accepts(ratio=0.1) and not accepts(ratio=low) and accepts(ratio=0.10000000894069672)
     assert accepts(choice=0.1) and accepts(choice=low) and accepts(choice=0.699999988079071) and not accepts(choice=0.2)
     assert accepts(wide=low) and accepts(wide=0.1) and not accepts(wide=0.09999999999999999)
