@@ -71,6 +71,17 @@ def test_a_scalar_variable_whose_feeds_are_checked(program: Program) -> None:
         Executor().run(program, {"x": X}, ["y"], Scope())
 
 
+def test_a_feed_that_is_not_checked_may_have_another_rank_of_as_many_elements(program: Program) -> None:
+    var = program.global_block().vars["x"]
+    var.shape, var.need_check_feed = (4,), False
+    (y,) = Executor().run(program, {"x": X}, ["y"], Scope())
+    assert (y == 2 * X).all()
+    for shape, checked in (((5,), False), ((-1,), False), ((4,), True)):
+        var.shape, var.need_check_feed = shape, checked
+        with pytest.raises(FeedShapeError, match=r"got shape \[2, 2\] of rank 2; the program expects rank 1"):
+            Executor().run(program, {"x": X}, ["y"], Scope())
+
+
 def test_subclasses_and_other_byte_orders_of_arrays(program: Program) -> None:
     with pytest.warns(PendingDeprecationWarning):
         matrix = np.matrix(X)

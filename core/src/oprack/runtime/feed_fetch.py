@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -129,7 +130,9 @@ def _check_against(name: str, tensor: LoDTensor, var: VarDesc) -> None:
         )
     dims = tuple(var.shape or ())
     known = bool(dims) or (var.need_check_feed and var.shape is not None)
-    if known and len(dims) != len(tensor.shape):
+    # a state that a program declares as [n] may be kept as [1, n]; the shape rules of the ops that read it decide
+    same_size = not var.need_check_feed and min(dims, default=0) >= 0 and math.prod(dims) == math.prod(tensor.shape)
+    if known and len(dims) != len(tensor.shape) and not same_size:
         raise FeedShapeError(
             f"feed {name!r}: got shape {list(tensor.shape)} of rank {len(tensor.shape)}; the program expects rank "
             f"{len(dims)}, shape {list(dims)} (-1 = any size)"
