@@ -7,11 +7,12 @@ from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
 
 
 class Concat(OpDef, type="concat"):
-    """Joins tensors along dim `axis`; their other dims are equal."""
+    r"""Joins tensors along dim `axis`; their other dims are equal. With o_i the places of all pieces before i:
+    $$Out[\dots, o_i + j, \dots] = X_i[\dots, j, \dots]$$ The dtype of pieces without elements does not count."""
 
     X = Input("Tensors of one rank.", duplicable=True)
     AxisTensor = Input("One-element tensor that overrides `axis`.", dispensable=True)
-    Out = Output("The joined tensor; LoD of X[0].")
+    Out = Output("The joined tensor; LoD of X[0], along dim 0 that of all X joined.")
     axis = Attr(0, "Dim to join along; negative counts from the end.")
     use_mkldnn = USE_MKLDNN
     use_quantizer = USE_QUANTIZER
@@ -25,14 +26,19 @@ class Concat(OpDef, type="concat"):
             all(len(s) == rank for s in shapes),
             f"X has tensors of shapes {[list(s) for s in shapes]}; expected one rank",
         )
-        ctx.share_lod("X", "Out")
+        levels = ctx.lod_level("X")
         if ctx.has_input("AxisTensor"):
+            ctx.set_lod_level("Out", levels)
             value = ctx.value("AxisTensor")
             if value is None:
                 ctx.set_dim("Out", (-1,) * rank)
                 return
             axis = int(value.reshape(-1)[0])
         axis = normal_axis(ctx.op_type, axis, rank)
+        if axis or not levels:
+            ctx.share_lod("X", "Out")
+        else:
+            ctx.set_lod_level("Out", levels)
         out = []
         for i in range(rank):
             sizes = [s[i] for s in shapes]

@@ -39,7 +39,7 @@ def concat(X, AxisTensor=None, *, axis, ctx):
         return NotImplemented
     axis %= 4
     around = {x.shape[:axis] + x.shape[axis + 1 :] for x in X}
-    if len(around) > 1 or any(x.ndim != 4 for x in X):
+    if len(around) > 1 or any(x.ndim != 4 for x in X) or (axis == 0 and ctx.lod("X")):
         return NotImplemented
     key = ("concat", axis, *((x.shape, x.strides) for x in X))
     found = THREAD.plan(key, ConcatPlan, X, axis)
