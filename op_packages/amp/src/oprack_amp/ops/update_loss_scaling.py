@@ -34,6 +34,8 @@ class UpdateLossScaling(OpDef, type="update_loss_scaling"):
 
     def infer_shape(ctx):
         ctx.set_dims("Out", ctx.dims("X"))
+        for i in range(ctx.input_count("X")):
+            ctx.share_lod("X", "Out", i, i)
         for x, out in _STATE.items():
             ctx.set_dim(out, ctx.dim(x))
 

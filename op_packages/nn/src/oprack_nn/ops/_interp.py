@@ -110,6 +110,7 @@ def _infer_grad_shape(ctx):
         f"Out@GRAD has shape {list(given)}; expected that of Out, {list(expected)}",
     )
     ctx.set_dim("X@GRAD", ctx.dim("X"))
+    ctx.share_lod("X", "X@GRAD")
 
 
 _METHOD = "linear (bilinear, trilinear), nearest or bicubic."

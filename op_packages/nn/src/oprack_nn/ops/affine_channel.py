@@ -13,7 +13,9 @@ class _Attrs(OpDef):
 
 
 def _infer_grad_shape(ctx):
-    ctx.set_dim("X@GRAD", ctx.dim("X") if ctx.has_input("X") else ctx.dim("Out@GRAD"))
+    source = "X" if ctx.has_input("X") else "Out@GRAD"
+    ctx.set_dim("X@GRAD", ctx.dim(source))
+    ctx.share_lod(source, "X@GRAD")
     ctx.set_dim("Scale@GRAD", ctx.dim("Scale"))
     ctx.set_dim("Bias@GRAD", ctx.dim("Scale"))
 

@@ -112,6 +112,7 @@ class BatchNormGrad(_Attrs, GradOpDef, type="batch_norm_grad"):
         for slot in ("Scale", *(("Mean", "Variance") if fixed else ("SavedMean", "SavedVariance"))):
             ctx.require_dims(slot, (c,), why=f"the channels of X {list(dims)}")
         ctx.set_dim("X@GRAD", dims)
+        ctx.share_lod("X", "X@GRAD")
         ctx.set_dim("Scale@GRAD", (c,))
         ctx.set_dim("Bias@GRAD", (c,))
 

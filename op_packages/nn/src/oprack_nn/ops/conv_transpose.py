@@ -81,6 +81,7 @@ def _make_grad(fwd):
 
 def _infer_grad_shape(ctx):
     ctx.set_dim("Input@GRAD", ctx.dim("Input"))
+    ctx.share_lod("Input", "Input@GRAD")
     ctx.set_dim("Filter@GRAD", ctx.dim("Filter"))
 
 

@@ -56,4 +56,5 @@ class GridSamplerGrad(_Attrs, GradOpDef, type="grid_sampler_grad"):
 
     def infer_shape(ctx):
         ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")
         ctx.set_dim("Grid@GRAD", ctx.dim("Grid"))

@@ -84,6 +84,7 @@ class GroupNormGrad(_Attrs, GradOpDef, type="group_norm_grad"):
 
     def infer_shape(ctx):
         ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")
         for slot in ("Scale", "Bias"):
             if ctx.has_input(slot):
                 ctx.set_dim(f"{slot}@GRAD", ctx.dim(slot))

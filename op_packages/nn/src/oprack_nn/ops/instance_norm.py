@@ -73,6 +73,7 @@ class InstanceNormGrad(_Attrs, GradOpDef, type="instance_norm_grad"):
     def infer_shape(ctx):
         dims = ctx.dim("X")
         ctx.set_dim("X@GRAD", dims)
+        ctx.share_lod("X", "X@GRAD")
         ctx.set_dim("Scale@GRAD", dims[1:2])
         ctx.set_dim("Bias@GRAD", dims[1:2])
 

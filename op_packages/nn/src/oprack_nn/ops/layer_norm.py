@@ -92,6 +92,7 @@ class LayerNormGrad(_Attrs, GradOpDef, type="layer_norm_grad"):
                 f"{slot} has shape {list(got)}; expected {list(dims[:axis])}, the dims of X in front of {axis}",
             )
         ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")
         for slot in ("Scale", "Bias"):
             if ctx.has_input(slot):
                 ctx.set_dim(f"{slot}@GRAD", ctx.dim(slot))

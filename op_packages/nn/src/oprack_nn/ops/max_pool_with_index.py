@@ -23,6 +23,7 @@ def _infer_var_type(ctx):
 
 def _infer_grad_shape(ctx):
     ctx.set_dim("X@GRAD", ctx.dim("X"))
+    ctx.share_lod("X", "X@GRAD")
 
 
 def _make_grad(fwd):

@@ -23,7 +23,6 @@ class Maxout(OpDef, type="maxout"):
             ctx.require(channels % groups == 0, f"X has {channels} channels; expected a multiple of groups {groups}")
             dims[axis] = channels // groups
         ctx.set_dim("Out", dims)
-        ctx.share_lod("X", "Out")
 
     def make_grad(fwd):
         return GradOp(

@@ -54,6 +54,7 @@ class Pad3DGrad(_Attrs, GradOpDef, type="pad3d_grad"):
 
     def infer_shape(ctx):
         ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")
 
     def make_grad(fwd):
         return GradOp(

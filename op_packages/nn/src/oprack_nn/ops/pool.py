@@ -22,6 +22,7 @@ def _infer_shape(ctx):
 
 def _infer_grad_shape(ctx):
     ctx.set_dim("X@GRAD", ctx.dim("X"))
+    ctx.share_lod("X", "X@GRAD")
 
 
 def _make_grad(fwd):

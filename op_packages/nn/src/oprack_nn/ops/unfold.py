@@ -78,3 +78,4 @@ class UnfoldGrad(_Attrs, GradOpDef, type="unfold_grad"):
 
     def infer_shape(ctx):
         ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")

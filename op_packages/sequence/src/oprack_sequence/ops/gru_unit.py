@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
 
-from oprack_sequence.ops._infer import same_dim
+from oprack_sequence.ops._infer import same_as
 
 _INPUTS = ("Input", "HiddenPrev", "Weight", "Bias")
 
@@ -73,4 +73,4 @@ class GruUnitGrad(GradOpDef, type="gru_unit_grad"):
 
     def infer_shape(ctx):
         for slot in _INPUTS:
-            same_dim(ctx, slot, slot + "@GRAD")
+            same_as(ctx, slot, slot + "@GRAD")

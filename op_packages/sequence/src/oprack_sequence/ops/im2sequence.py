@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
-from oprack_sequence.ops._infer import same_dim
+from oprack_sequence.ops._infer import same_as
 
 
 def _window_count(size, kernel, before, after, stride):
@@ -61,4 +61,4 @@ class Im2SequenceGrad(GradOpDef, type="im2sequence_grad"):
     out_stride = Attr([1, 1], "As in im2sequence.")
 
     def infer_shape(ctx):
-        same_dim(ctx, "X", "X@GRAD")
+        same_as(ctx, "X", "X@GRAD")

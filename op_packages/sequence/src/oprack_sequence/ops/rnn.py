@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import VarType
 
-from oprack_sequence.ops._infer import same_dim
+from oprack_sequence.ops._infer import same_as
 
 MODES = ("RNN_TANH", "RNN_RELU", "LSTM", "GRU")
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
@@ -119,7 +119,7 @@ class RnnGrad(GradOpDef, type="rnn_grad"):
     expected_kernel_type = dtype_of("Input")
 
     def infer_shape(ctx):
-        same_dim(ctx, "Input", "Input@GRAD")
+        same_as(ctx, "Input", "Input@GRAD")
         for slot in ("PreState", "WeightList"):
             for i in range(min(ctx.input_count(slot), ctx.output_count(slot + "@GRAD"))):
                 ctx.set_dim(slot + "@GRAD", ctx.dim(slot, i), i)

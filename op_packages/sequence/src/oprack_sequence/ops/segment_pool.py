@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
 
-from oprack_sequence.ops._infer import same_dim
+from oprack_sequence.ops._infer import same_as
 
 
 class SegmentPool(OpDef, type="segment_pool"):
@@ -47,4 +47,4 @@ class SegmentPoolGrad(GradOpDef, type="segment_pool_grad"):
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
-        same_dim(ctx, "X", "X@GRAD")
+        same_as(ctx, "X", "X@GRAD")

@@ -25,7 +25,6 @@ class SequenceMask(OpDef, type="sequence_mask"):
             value = ctx.value("MaxLenTensor")
             maxlen = -1 if value is None else int(value.reshape(-1)[0])
         ctx.set_dim("Y", (*ctx.dim("X"), maxlen))
-        ctx.share_lod("X", "Y")
 
     def infer_var_type(ctx):
         ctx.set_dtype("Y", ctx.attr("out_dtype"))

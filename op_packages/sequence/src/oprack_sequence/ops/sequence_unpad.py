@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.op import GradOp, GradOpDef, Input, OpDef, Output, dtype_of
 
-from oprack_sequence.ops._infer import same_dim
+from oprack_sequence.ops._infer import same_as
 
 
 class SequenceUnpad(OpDef, type="sequence_unpad"):
@@ -40,4 +40,4 @@ class SequenceUnpadGrad(GradOpDef, type="sequence_unpad_grad"):
     expected_kernel_type = dtype_of("Out@GRAD")
 
     def infer_shape(ctx):
-        same_dim(ctx, "X", "X@GRAD")
+        same_as(ctx, "X", "X@GRAD")

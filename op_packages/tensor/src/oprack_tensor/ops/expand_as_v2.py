@@ -13,7 +13,7 @@ class ExpandAsV2(OpDef, type="expand_as_v2"):
 
     X = Input("Tensor of any shape.")
     Y = Input("Gives the shape; its values are not read.", dispensable=True)
-    Out = Output("X broadcast; LoD of X while the first dim stays.")
+    Out = Output("X broadcast; no LoD.")
     target_shape = Attr([], "Shape of Out.", type=AttrType.INTS)
     no_need_buffer_vars = ("Y",)
     expected_kernel_type = dtype_of("X")
@@ -21,10 +21,7 @@ class ExpandAsV2(OpDef, type="expand_as_v2"):
     def infer_shape(ctx):
         dims = ctx.dim("X")
         target = [None if d < 0 else d for d in ctx.dim("Y")] if ctx.has_input("Y") else ctx.attr("target_shape")
-        out = broadcast_dims(ctx.op_type, dims, target)
-        ctx.set_dim("Out", out)
-        if dims and out and dims[0] == out[0]:
-            ctx.share_lod("X", "Out")
+        ctx.set_dim("Out", broadcast_dims(ctx.op_type, dims, target))
 
     def make_grad(fwd):
         return GradOp(

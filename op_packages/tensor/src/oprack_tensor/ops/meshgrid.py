@@ -35,3 +35,4 @@ class MeshgridGrad(GradOpDef, type="meshgrid_grad"):
     def infer_shape(ctx):
         for i in range(ctx.output_count("X@GRAD")):
             ctx.set_dim("X@GRAD", ctx.dim("X", i), i)
+            ctx.share_lod("X", "X@GRAD", i, i)

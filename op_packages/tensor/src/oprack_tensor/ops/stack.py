@@ -10,7 +10,7 @@ class Stack(OpDef, type="stack"):
     """Joins tensors of one shape along a new dim `axis`."""
 
     X = Input("Tensors of one shape.", duplicable=True)
-    Y = Output("Shape of X with a new dim of the number of tensors; no LoD.")
+    Y = Output("Shape of X with a new dim of the number of tensors; LoD of X[0] unless it comes first.")
     axis = Attr(0, "Place of the new dim; negative counts from the end of Y.")
     use_mkldnn = USE_MKLDNN
 
@@ -23,6 +23,8 @@ class Stack(OpDef, type="stack"):
         axis = normal_axis(ctx.op_type, ctx.attr("axis"), len(first) + 1)
         merged = [max(d) for d in zip(*shapes, strict=True)]
         ctx.set_dim("Y", (*merged[:axis], len(shapes), *merged[axis:]))
+        if axis:
+            ctx.share_lod("X", "Y")
 
     def make_grad(fwd):
         return GradOp(

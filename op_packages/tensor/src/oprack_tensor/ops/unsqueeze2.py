@@ -14,7 +14,8 @@ def _infer_shape(ctx, tensor="", tensors=""):
     dims, axes = ctx.dim("X"), given_ints(ctx, "axes", tensor, tensors)
     unknown = any(a is None for a in axes)
     ctx.set_dim("Out", (-1,) * (len(dims) + len(axes)) if unknown else unsqueeze_dims(ctx.op_type, dims, axes))
-    ctx.share_lod("X", "Out")
+    if unknown or unsqueeze_dims(ctx.op_type, (0,) * len(dims), axes)[:1] == [0]:  # rows are still rows
+        ctx.share_lod("X", "Out")
     return dims
 
 
@@ -22,7 +23,7 @@ class Unsqueeze(OpDef, type="unsqueeze"):
     """Out is X with a dim of size 1 inserted for each of `axes`, one after the other."""
 
     X = Input("Tensor of any shape.")
-    Out = Output("X with more dims; LoD of X.")
+    Out = Output("X with more dims; LoD of X unless a new dim comes first.")
     axes = Attr([], _AXES, type=AttrType.INTS)
     inplace = {"X": "Out"}
 
@@ -61,7 +62,7 @@ class Unsqueeze2(OpDef, type="unsqueeze2"):
     X = Input("Tensor of any shape.")
     AxesTensor = Input("int32 or int64 [n], overrides `axes`.", dispensable=True)
     AxesTensorList = Input("n one-element tensors, override `axes`.", dispensable=True, duplicable=True)
-    Out = Output("X with more dims; LoD of X.")
+    Out = Output("X with more dims; LoD of X unless a new dim comes first.")
     XShape = Output("Empty, [0, dims of X]: carries X's shape and LoD to the gradient.", intermediate=True, extra=True)
     axes = Attr([], _AXES, type=AttrType.INTS)
     inplace = {"X": "Out"}

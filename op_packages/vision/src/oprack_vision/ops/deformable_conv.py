@@ -50,7 +50,6 @@ def _infer_shape(ctx, tap_slots):
         fits = all(a == b or -1 in (a, b) for a, b in zip(dims, expected, strict=True))
         ctx.require(fits, f"{slot} has shape {list(dims)}; expected {list(expected)}")
     ctx.set_dim("Output", (x[0], weight[0], *out))
-    ctx.share_lod("Input", "Output")
 
 
 def _infer_grad_shape(ctx, slots):

@@ -98,6 +98,7 @@ class Yolov3LossGrad(GradOpDef, type="yolov3_loss_grad"):
 
     def infer_shape(ctx):
         ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")
         for slot in ("GTBox", "GTLabel", "GTScore"):
             if ctx.has_input(slot):
                 ctx.set_dim(slot + "@GRAD", ctx.dim(slot))
