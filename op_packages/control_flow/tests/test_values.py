@@ -41,6 +41,29 @@ def test_what_was_written_does_not_follow_the_variable(builder):
     assert array[0].array[0, 0] == 5 and v.array[0, 0] == 10
 
 
+@pytest.mark.parametrize(("op", "inputs", "outputs"), [("select_input", ["a", "b"], "out"), ("select_output", "a", ["out"])])
+def test_an_array_that_nothing_was_written_to_is_empty_in_a_selection(builder, op, inputs, outputs):
+    b = builder()
+    for name in ("a", "b", "out"):
+        b.var(name, kind=A)
+    b.constant("mask", 0, VarType.INT32)
+    b.op(op, X=inputs, Mask="mask", Out=outputs)
+    b.op("lod_array_length", X="out", Out="length")
+    b.op("write_to_array", X="mask", I="length", Out="out")  # the array is its own: the one selected stays empty
+    b.op("lod_array_length", X="a", Out="selected")
+    length, out, selected = b.run({}, ["length", "out", "selected"])
+    assert (length.array.tolist(), [t.array.tolist() for t in out], selected.array.tolist()) == ([0], [[0]], [0])
+
+
+def test_a_tensor_that_nothing_was_written_to_is_refused_by_a_selection(builder):
+    b = builder()
+    b.var("a")
+    b.constant("mask", 0, VarType.INT32)
+    b.op("select_input", X=["a"], Mask="mask", Out="out")
+    with pytest.raises(OprackError, match="variable 'a' holds no value"):
+        b.run({}, ["out"])
+
+
 def test_a_place_that_was_never_written_is_refused(builder):
     b = array_program(builder, [(2, 7)])
     b.constant("zero", 0, VarType.INT64)

@@ -7,6 +7,7 @@ from typing import Any
 from oprack.errors import InvalidArgumentError
 from oprack.runtime import OperatorBase, RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
+from oprack.types import VarType
 
 from oprack_control_flow.steps import reference, scalar, shared
 
@@ -28,12 +29,19 @@ class _Select(OperatorBase):
             raise InvalidArgumentError(f"op {self.type}: Mask is {index}; expected 0 <= Mask < {len(names)} branches")
         return names[index]
 
+    def value(self, scope: Scope, name: str) -> Any:
+        """Value of a variable; a tensor array that nothing was written to yet is an empty one."""
+        var, declared = scope.find_var(name), self.block.find_var_recursive(name)
+        if (var is None or var.value is None) and declared is not None and declared.type is VarType.LOD_TENSOR_ARRAY:
+            return LoDTensorArray()
+        return self.get_input(scope, name)
+
 
 class SelectInputOp(_Select):
     op_type = "select_input"
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
-        value = self.get_input(scope, self.branch(scope, self.inputs["X"]))
+        value = self.value(scope, self.branch(scope, self.inputs["X"]))
         self.set_output(scope, self.output("Out"), _passed_on(value))
 
 
@@ -41,5 +49,5 @@ class SelectOutputOp(_Select):
     op_type = "select_output"
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
-        value = self.get_input(scope, self.input("X"))
+        value = self.value(scope, self.input("X"))
         self.set_output(scope, self.branch(scope, self.outputs["Out"]), _passed_on(value))
