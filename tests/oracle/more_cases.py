@@ -161,5 +161,24 @@ def _layer_norm() -> None:
             _one("layer_norm", inputs, outs, attrs, source=source, no_cotangent=["Mean_out", "Variance_out"], **more)
 
 
-for _add in (_concat, _top_k, _rnn, _auc, _merged_momentum, _tensor_arrays, _layer_norm):
+def _polygons() -> None:
+    ints = {"Index_out": "int32", "NmsRoisNum_out": "int32"}
+    for corners in (4, 8, 12, 16):
+        turns = np.sort(_rng.uniform(0, 2 * np.pi, (2, 9, corners)), axis=-1)
+        radius, centres = _rng.uniform(1, 4, (2, 9, corners, 1)), _rng.uniform(0, 8, (2, 9, 1, 2))
+        points = centres + radius * np.stack([np.cos(turns), np.sin(turns)], axis=-1)
+        boxes = points.reshape(2, 9, 2 * corners).astype("float32")
+        scores = _rng.permutation(54).reshape(2, 3, 9).astype("float32") / 54
+        for threshold, eta, background, keep in ((0.1, 1.0, -1, -1), (0.3, 1.0, 0, 7), (0.7, 0.8, 1, -1)):
+            attrs = {
+                "background_label": background, "score_threshold": 0.05, "nms_top_k": 8, "nms_threshold": threshold,
+                "nms_eta": eta, "keep_top_k": keep, "normalized": corners != 8,
+            }  # fmt: skip
+            inputs, source = {"BBoxes": boxes, "Scores": scores}, f"{corners} corners, threshold {threshold}"
+            _one("multiclass_nms3", inputs, ["Out", "Index", "NmsRoisNum"], attrs, source=source, dtypes=ints)
+            _one("multiclass_nms2", inputs, ["Out", "Index"], attrs, source=source, dtypes=ints)
+            _one("multiclass_nms", inputs, ["Out"], attrs, source=source)
+
+
+for _add in (_concat, _top_k, _rnn, _auc, _merged_momentum, _tensor_arrays, _layer_norm, _polygons):
     _add()

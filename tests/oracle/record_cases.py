@@ -4,8 +4,8 @@
 
 A definition file has a list CASES of dicts: `op` (the file the case goes to), `ops` (type, inputs, outputs and attrs
 of each, slots with lists of names), `feeds` (name -> array, or (array, lengths per level)), `fetch`, and `wrt`, inputs
-whose gradients are recorded. `arrays` names the variables that are tensor arrays, `dtypes` gives the dtype of outputs
-that Paddle infers none for. Cases that Paddle refuses are printed and left out.
+whose gradients are recorded. `arrays` names the variables that are tensor arrays, `dtypes` gives that of outputs
+other than float32 that Paddle infers none for. Cases that Paddle refuses are printed and left out.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _program(case: dict[str, Any], cotangents: dict[str, np.ndarray] | None = No
                         kind = core.VarDesc.VarType.LOD_TENSOR_ARRAY
                         block.create_var(name=name, type=kind, dtype=case.get("array_dtype", "float32"))
                     elif not block.has_var(name):
-                        block.create_var(name=name, dtype=case.get("dtypes", {}).get(name))
+                        block.create_var(name=name, dtype=case.get("dtypes", {}).get(name, "float32"))
             block.append_op(
                 type=op_type,
                 inputs={s: [block.var(n) for n in names] for s, names in inputs.items()},

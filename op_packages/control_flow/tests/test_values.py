@@ -41,7 +41,9 @@ def test_what_was_written_does_not_follow_the_variable(builder):
     assert array[0].array[0, 0] == 5 and v.array[0, 0] == 10
 
 
-@pytest.mark.parametrize(("op", "inputs", "outputs"), [("select_input", ["a", "b"], "out"), ("select_output", "a", ["out"])])
+@pytest.mark.parametrize(
+    ("op", "inputs", "outputs"), [("select_input", ["a", "b"], "out"), ("select_output", "a", ["out"])]
+)
 def test_an_array_that_nothing_was_written_to_is_empty_in_a_selection(builder, op, inputs, outputs):
     b = builder()
     for name in ("a", "b", "out"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oprack_vision.kernels._boxes import overlaps
+from oprack_vision.kernels._polygons import polygon_overlaps
 
 _BLOCK = 256  # candidates that are compared with each other at once
 
@@ -17,19 +18,25 @@ def descending(scores):
 def suppress(boxes, threshold, eta, pixel):
     """Indices of the boxes [K, 4], best first, that overlap no better kept box by more than `threshold`.
 
-    eta < 1 lowers the threshold after each kept box while it is above 0.5.
+    Boxes of more numbers are polygons, for which `pixel` does not count. eta < 1 lowers the threshold after each kept
+    box while it is above 0.5.
     """
     if eta < 1 and threshold > 0.5:
         return _suppress_adaptively(boxes, threshold, eta, pixel)
     kept, alive = [], np.arange(len(boxes))
     while len(alive):
         head, alive = alive[:_BLOCK], alive[_BLOCK:]
-        chosen = head[_greedy(overlaps(boxes[head, None], boxes[head], pixel, np) > threshold)]
+        chosen = head[_greedy(_overlaps(boxes[head, None], boxes[head], pixel, threshold) > threshold)]
         kept.append(chosen)
         if len(alive):
-            far = overlaps(boxes[chosen, None], boxes[alive], pixel, np) > threshold
+            far = _overlaps(boxes[chosen, None], boxes[alive], pixel, threshold) > threshold
             alive = alive[~far.any(axis=0)]
     return np.concatenate(kept) if kept else np.empty(0, np.int64)
+
+
+def _overlaps(a, b, pixel, above=0.0):
+    """Overlaps of boxes; those of polygons may be 0 where they are not more than `above`."""
+    return overlaps(a, b, pixel, np) if a.shape[-1] == 4 else polygon_overlaps(a, b, above)
 
 
 def _greedy(near):
@@ -51,7 +58,7 @@ def _suppress_adaptively(boxes, threshold, eta, pixel):
         if threshold > 0.5:
             threshold *= eta
         rest = slice(at + 1, None)
-        np.maximum(worst[rest], overlaps(boxes[at], boxes[rest], pixel, np), out=worst[rest])
+        np.maximum(worst[rest], _overlaps(boxes[at], boxes[rest], pixel), out=worst[rest])
         free = worst[rest] <= threshold
         at += 1 + (int(free.argmax()) if free.any() else len(boxes))
     return np.array(kept, dtype=np.int64)

@@ -14,7 +14,7 @@ from oprack_vision.kernels._nms import best, keep_best, suppress
 
 
 def _detect(boxes, scores, *, background, score_threshold, top_k, threshold, eta, keep_top_k, normalized):
-    """(labels, box index) of one image. boxes: [M, 4] for all classes or [M, C, 4]; scores: [C, M]."""
+    """(labels, box index) of one image. boxes: [M, 4] (or polygons) for all classes or [M, C, 4]; scores: [C, M]."""
     labels, found = [], []
     for c in range(len(scores)):
         if c == background:
@@ -52,18 +52,18 @@ def _images(boxes, scores, rois_num, lod):
 
 
 def _run(boxes, scores, rois_num, lod, **options):
-    """Rows [K, 6], index [K, 1] and detections per image."""
+    """Rows [K, 2 + numbers of a box], index [K, 1] and detections per image."""
     rows, places, counts = [], [], []
     for image_boxes, image_scores, offset, stride in _images(boxes, scores, rois_num, lod):
         label, index = _detect(image_boxes, image_scores, **options)
-        row = np.empty((len(label), 6), scores.dtype)
+        row = np.empty((len(label), 2 + boxes.shape[-1]), scores.dtype)
         row[:, 0] = label
         row[:, 1] = image_scores[label, index]
         row[:, 2:] = image_boxes[index] if image_boxes.ndim == 2 else image_boxes[index, label]
         rows.append(row)
         places.append(offset + index * stride + (label if stride > 1 else 0))
         counts.append(len(label))
-    out = np.concatenate(rows) if rows else np.empty((0, 6), scores.dtype)
+    out = np.concatenate(rows) if rows else np.empty((0, 2 + boxes.shape[-1]), scores.dtype)
     place = np.concatenate(places) if places else np.empty(0, np.int64)
     return out, place.astype(np.int32).reshape(-1, 1), np.array(counts, np.int32)
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.types import AttrType
 
-_BOXES = Input("Boxes [N, M, 4], or [M, C, 4] with a box per class and the boxes of each image told by LoD or RoisNum.")
+_BOXES = Input(
+    "Boxes [N, M, 4], or [M, C, 4] with a box per class and the boxes of each image told by LoD or RoisNum. In the "
+    "first form a box may also be a polygon: the x and y of 4, 8, 12 or 16 corners."
+)
+_NUMBERS = (4, 8, 16, 24, 32)
 _SCORES = Input("Scores [N, C, M], or [M, C].")
-_OUT = Output("Rows of label, score, xmin, ymin, xmax, ymax: per image, by class, best first.")
+_OUT = Output("Rows of label, score and the numbers of the box: per image, by class, best first.")
 _BACKGROUND = Attr(0, "Class that is left out; -1: none.")
 _SCORE = Attr(REQUIRED, "Boxes with this score or less are dropped.", type=AttrType.FLOAT)
 _TOP = Attr(REQUIRED, "Best boxes per class that enter the suppression; -1: all.", type=AttrType.INT)
@@ -18,10 +22,13 @@ _NORMALIZED = Attr(True, "false: corners are pixels, so a box is xmax - xmin + 1
 
 
 def _check(ctx):
+    """Columns of Out; -1 when they are not known. Raises InvalidArgumentError when shapes do not fit."""
     boxes, scores = ctx.require_rank("BBoxes", 3), ctx.require_rank("Scores", 2, 3)
+    numbers = _NUMBERS if len(scores) == 3 else (4,)
     ctx.require(
-        boxes[2] in (4, -1),
-        f"BBoxes has shape {list(boxes)}; expected 4 numbers per box (polygons of more corners are not supported)",
+        boxes[2] in (*numbers, -1),
+        f"BBoxes has shape {list(boxes)} and Scores {list(scores)}; expected {' or '.join(map(str, numbers))} numbers "
+        "per box",
     )
     pairs = ((boxes[1], scores[2]), (boxes[0], scores[0])) if len(scores) == 3 else zip(boxes[:2], scores, strict=True)
     ctx.require(
@@ -29,6 +36,7 @@ def _check(ctx):
         f"BBoxes has shape {list(boxes)} and Scores {list(scores)}; expected [N, M, 4] with [N, C, M], "
         "or [M, C, 4] with [M, C]",
     )
+    return boxes[2] + 2 if boxes[2] >= 0 else -1
 
 
 def _infer_types(*counts):
@@ -60,14 +68,14 @@ class MulticlassNms(OpDef, type="multiclass_nms"):
     expected_kernel_type = dtype_of("Scores")
 
     def infer_shape(ctx):
-        _check(ctx)
+        width = _check(ctx)
         # without a detection Out is one number, which is known at run time only
-        ctx.set_dim("Out", (-1, -1 if ctx.is_runtime else 6))
+        ctx.set_dim("Out", (-1, -1 if ctx.is_runtime else width))
         ctx.set_lod_level("Out", 1)
 
 
 class MulticlassNms2(OpDef, type="multiclass_nms2"):
-    """As multiclass_nms; with no detection at all Out is [0, 6], and Index tells where each box came from."""
+    """As multiclass_nms; with no detection at all Out has no rows, and Index tells where each box came from."""
 
     BBoxes = _BOXES
     Scores = _SCORES
@@ -85,8 +93,7 @@ class MulticlassNms2(OpDef, type="multiclass_nms2"):
     expected_kernel_type = dtype_of("Scores")
 
     def infer_shape(ctx):
-        _check(ctx)
-        ctx.set_dim("Out", (-1, 6))
+        ctx.set_dim("Out", (-1, _check(ctx)))
         ctx.set_dim("Index", (-1, 1))
         ctx.set_lod_level("Out", 1)
         ctx.set_lod_level("Index", 1)
@@ -113,7 +120,6 @@ class MulticlassNms3(OpDef, type="multiclass_nms3"):
     expected_kernel_type = dtype_of("Scores")
 
     def infer_shape(ctx):
-        _check(ctx)
-        ctx.set_dim("Out", (-1, 6))
+        ctx.set_dim("Out", (-1, _check(ctx)))
         ctx.set_dim("Index", (-1, 1))
         ctx.set_dim("NmsRoisNum", (-1,))
