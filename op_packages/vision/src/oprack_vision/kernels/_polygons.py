@@ -83,7 +83,7 @@ def _intersections(a, b):
 
 
 def _crossings(x, y, dx, dy):
-    """y [K, pairs of sides] where two sides cross; that of a corner where they do not."""
+    """y [K, most crossings of a pair] where two sides cross; the greatest y of the corners where there are fewer."""
     i, j = np.triu_indices(x.shape[1], 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = _cross(dx[:, i], dy[:, i], dx[:, j], dy[:, j])
@@ -91,4 +91,5 @@ def _crossings(x, y, dx, dy):
         first = _cross(gap_x, gap_y, dx[:, j], dy[:, j]) / slope
         second = _cross(gap_x, gap_y, dx[:, i], dy[:, i]) / slope
         cross = (first > 0) & (first < 1) & (second > 0) & (second < 1)
-        return np.where(cross, y[:, i] + first * dy[:, i], y[:, i])
+        at = np.where(cross, y[:, i] + first * dy[:, i], y.max(axis=1, keepdims=True))
+    return np.sort(at, axis=1)[:, : cross.sum(axis=1).max()]
