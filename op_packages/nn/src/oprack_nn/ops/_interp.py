@@ -104,11 +104,7 @@ def _make_grad(fwd):
 
 
 def _infer_grad_shape(ctx):
-    expected, given = _output_dims(ctx), ctx.dim("Out@GRAD")
-    ctx.require(
-        len(expected) == len(given) and all(a == b or -1 in (a, b) for a, b in zip(expected, given, strict=True)),
-        f"Out@GRAD has shape {list(given)}; expected that of Out, {list(expected)}",
-    )
+    ctx.require_dims("Out@GRAD", _output_dims(ctx), why="what the forward op gives")
     ctx.set_dim("X@GRAD", ctx.dim("X"))
     ctx.share_lod("X", "X@GRAD")
 

@@ -23,7 +23,7 @@ from oprack_nn.ops._conv import (
 _NOTE = "New attribute use_addto: gradients are added in place."
 
 
-def _infer_shape(ctx):
+def _output_dims(ctx):
     rank = len(ctx.attr("strides"))
     dims = ctx.require_rank("Input", rank + 2)
     k, c_per_group, *ksize = ctx.require_rank("Filter", rank + 2)
@@ -46,7 +46,11 @@ def _infer_shape(ctx):
         f"the kernel {ksize} with dilations {dilations} is larger than the padded Input {list(spatial)} + {pads}; "
         "raise paddings or feed a larger Input",
     )
-    ctx.set_dim("Output", join_dims(n, k, out, ctx.attr("data_format")))
+    return join_dims(n, k, out, ctx.attr("data_format"))
+
+
+def _infer_shape(ctx):
+    ctx.set_dim("Output", _output_dims(ctx))
 
 
 def _make_grad(fwd):
@@ -62,6 +66,11 @@ def _make_grad(fwd):
 
 
 def _infer_grad_shape(ctx):
+    ctx.require_dims("Output@GRAD", _output_dims(ctx), why="what the forward op gives")
+    _infer_input_grads(ctx)
+
+
+def _infer_input_grads(ctx):
     ctx.set_dim("Input@GRAD", ctx.dim("Input"))
     ctx.share_lod("Input", "Input@GRAD")
     ctx.set_dim("Filter@GRAD", ctx.dim("Filter"))
@@ -83,7 +92,8 @@ def _make_double_grad(fwd):
 
 
 def _infer_double_grad_shape(ctx):
-    _infer_grad_shape(ctx)
+    ctx.require_dims("grad_out", _output_dims(ctx), why="what the forward op gives")
+    _infer_input_grads(ctx)
     ctx.set_dim("grad_out@GRAD", ctx.dim("grad_out"))
 
 

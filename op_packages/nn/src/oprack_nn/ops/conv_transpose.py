@@ -23,7 +23,7 @@ from oprack_nn.ops._conv import (
 _PADDING_NOTE = "New attribute output_padding: extra rows and columns at the end."
 
 
-def _infer_shape(ctx):
+def _output_dims(ctx):
     strides = ctx.attr("strides")
     rank = len(strides)
     dims = ctx.require_rank("Input", rank + 2)
@@ -58,7 +58,11 @@ def _infer_shape(ctx):
             )
         out = [o if o < 0 else o + e for o, e in zip(out, extra, strict=True)]
     channels = k_per_group * ctx.attr("groups") if k_per_group > 0 else -1
-    ctx.set_dim("Output", join_dims(n, channels, out, ctx.attr("data_format")))
+    return join_dims(n, channels, out, ctx.attr("data_format"))
+
+
+def _infer_shape(ctx):
+    ctx.set_dim("Output", _output_dims(ctx))
 
 
 def _check_length(ctx, name, value, rank):
@@ -80,6 +84,11 @@ def _make_grad(fwd):
 
 
 def _infer_grad_shape(ctx):
+    ctx.require_dims("Output@GRAD", _output_dims(ctx), why="what the forward op gives")
+    _infer_input_grads(ctx)
+
+
+def _infer_input_grads(ctx):
     ctx.set_dim("Input@GRAD", ctx.dim("Input"))
     ctx.share_lod("Input", "Input@GRAD")
     ctx.set_dim("Filter@GRAD", ctx.dim("Filter"))
@@ -220,5 +229,6 @@ class Conv2DTransposeGradGrad(_Attrs2D, GradOpDef, type="conv2d_transpose_grad_g
     grad_out_grad = op.Output("Shape of Output.", dispensable=True)
 
     def infer_shape(ctx):
-        _infer_grad_shape(ctx)
+        ctx.require_dims("grad_out", _output_dims(ctx), why="what the forward op gives")
+        _infer_input_grads(ctx)
         ctx.set_dim("grad_out@GRAD", ctx.dim("grad_out"))

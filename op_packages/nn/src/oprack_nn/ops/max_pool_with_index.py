@@ -9,11 +9,15 @@ from oprack_nn.ops._conv import paddings_attr, positive
 from oprack_nn.ops._pool import ksize_attr, pool_geometry
 
 
-def _infer_shape(ctx):
+def _output_dims(ctx):
     dims = ctx.require_rank("X", len(ctx.attr("strides")) + 2)
-    geo = pool_geometry(ctx, dims[2:])
-    ctx.set_dim("Out", (*dims[:2], *geo.out))
-    ctx.set_dim("Mask", (*dims[:2], *geo.out))
+    return (*dims[:2], *pool_geometry(ctx, dims[2:]).out)
+
+
+def _infer_shape(ctx):
+    dims = _output_dims(ctx)
+    ctx.set_dim("Out", dims)
+    ctx.set_dim("Mask", dims)
 
 
 def _infer_var_type(ctx):
@@ -22,6 +26,8 @@ def _infer_var_type(ctx):
 
 
 def _infer_grad_shape(ctx):
+    for slot in ("Mask", "Out@GRAD"):
+        ctx.require_dims(slot, _output_dims(ctx), why="what the forward op gives")
     ctx.set_dim("X@GRAD", ctx.dim("X"))
     ctx.share_lod("X", "X@GRAD")
 

@@ -21,6 +21,7 @@ def _infer_shape(ctx):
 
 
 def _infer_grad_shape(ctx):
+    ctx.require_dims("Out@GRAD", _pool_dims(ctx, "X"), why="what the forward op gives")
     ctx.set_dim("X@GRAD", ctx.dim("X"))
     ctx.share_lod("X", "X@GRAD")
 

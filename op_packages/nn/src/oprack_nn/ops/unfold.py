@@ -27,6 +27,32 @@ def unfold_pads(paddings):
     return [(paddings[0], paddings[2]), (paddings[1], paddings[3])]
 
 
+def _output_dims(ctx):
+    n, c, *spatial = ctx.require_rank("X", 4)
+    ksize = ctx.attr("kernel_sizes")
+    for name, size in (("kernel_sizes", 2), ("strides", 2), ("paddings", 4), ("dilations", 2)):
+        given = ctx.attr(name)
+        ctx.require(len(given) == size, f"{name} is {list(given)}; expected {size} numbers")
+    out = [
+        conv_out(x, *rest)
+        for x, *rest in zip(
+            spatial,
+            ksize,
+            unfold_pads(ctx.attr("paddings")),
+            ctx.attr("strides"),
+            ctx.attr("dilations"),
+            strict=True,
+        )
+    ]
+    ctx.require(
+        all(o == -1 or o > 0 for o in out),
+        f"patches of {list(ksize)} with dilations {list(ctx.attr('dilations'))} do not fit X {list(ctx.dim('X'))} "
+        f"padded by {list(ctx.attr('paddings'))}",
+    )
+    count = -1 if -1 in out else math.prod(out)
+    return n, -1 if c < 0 else c * math.prod(ksize), count
+
+
 class Unfold(_Attrs, type="unfold"):
     """Every patch of X as a column: Y[n, (c kh + i) kw + j, l] is element (c, i, j) of patch l (im2col)."""
 
@@ -34,29 +60,7 @@ class Unfold(_Attrs, type="unfold"):
     Y = op.Output("[N, C kh kw, number of patches].")
 
     def infer_shape(ctx):
-        n, c, *spatial = ctx.require_rank("X", 4)
-        ksize = ctx.attr("kernel_sizes")
-        for name, size in (("kernel_sizes", 2), ("strides", 2), ("paddings", 4), ("dilations", 2)):
-            given = ctx.attr(name)
-            ctx.require(len(given) == size, f"{name} is {list(given)}; expected {size} numbers")
-        out = [
-            conv_out(x, *rest)
-            for x, *rest in zip(
-                spatial,
-                ksize,
-                unfold_pads(ctx.attr("paddings")),
-                ctx.attr("strides"),
-                ctx.attr("dilations"),
-                strict=True,
-            )
-        ]
-        ctx.require(
-            all(o == -1 or o > 0 for o in out),
-            f"patches of {list(ksize)} with dilations {list(ctx.attr('dilations'))} do not fit X {list(ctx.dim('X'))} "
-            f"padded by {list(ctx.attr('paddings'))}",
-        )
-        count = -1 if -1 in out else math.prod(out)
-        ctx.set_dim("Y", (n, -1 if c < 0 else c * math.prod(ksize), count))
+        ctx.set_dim("Y", _output_dims(ctx))
 
     def make_grad(fwd):
         return GradOp(
@@ -77,5 +81,6 @@ class UnfoldGrad(_Attrs, GradOpDef, type="unfold_grad"):
     no_need_buffer_vars = ("X",)
 
     def infer_shape(ctx):
+        ctx.require_dims("Y@GRAD", _output_dims(ctx), why="what the forward op gives")
         ctx.set_dim("X@GRAD", ctx.dim("X"))
         ctx.share_lod("X", "X@GRAD")

@@ -13,6 +13,26 @@ def _window_count(size, kernel, before, after, stride):
     return (before + after + size - kernel) // stride + 1
 
 
+_KERNELS = Attr(REQUIRED, "Height and width of a window.", type=AttrType.INTS).size(2).each(lambda v: v > 0, "positive")
+_STRIDES = Attr([1, 1], "Vertical and horizontal step.").size(2).each(lambda v: v > 0, "positive")
+_PADDINGS = Attr([0, 0, 0, 0], "Zeros around the image: up, left, down, right.").size(4)
+_OUT_STRIDE = Attr([1, 1], "Pixels of the original image per pixel of X.").size(2)
+
+
+def _output_dims(ctx, has_sizes):
+    batch, channels, height, width = ctx.require_rank("X", 4)
+    (kh, kw), (sh, sw), pads = ctx.attr("kernels"), ctx.attr("strides"), ctx.attr("paddings")
+    rows = -1
+    if min(batch, height, width) >= 0 and not has_sizes:
+        down, across = _window_count(height, kh, pads[0], pads[2], sh), _window_count(width, kw, pads[1], pads[3], sw)
+        ctx.require(
+            down > 0 and across > 0,
+            f"windows {[kh, kw]} are larger than X {[height, width]} with paddings {list(pads)}; raise paddings",
+        )
+        rows = batch * down * across
+    return rows, channels * kh * kw if channels >= 0 else -1
+
+
 class Im2Sequence(OpDef, type="im2sequence"):
     """Every image becomes a sequence of its windows, each flattened to a row [C kh kw], in reading order.
 
@@ -23,20 +43,14 @@ class Im2Sequence(OpDef, type="im2sequence"):
     X = Input("Images [B, C, H, W].")
     Y = Input("Real sizes [B, 2], in pixels of the image that X was computed from.", dispensable=True)
     Out = Output("[windows of all images, C kh kw] with LoD.")
-    kernels = Attr(REQUIRED, "Height and width of a window.", type=AttrType.INTS).size(2)
-    strides = Attr([1, 1], "Vertical and horizontal step.").size(2)
-    paddings = Attr([0, 0, 0, 0], "Zeros around the image: up, left, down, right.").size(4)
-    out_stride = Attr([1, 1], "Pixels of the original image per pixel of X.").size(2)
+    kernels = _KERNELS
+    strides = _STRIDES
+    paddings = _PADDINGS
+    out_stride = _OUT_STRIDE
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
-        batch, channels, height, width = ctx.require_rank("X", 4)
-        (kh, kw), (sh, sw), pads = ctx.attr("kernels"), ctx.attr("strides"), ctx.attr("paddings")
-        rows = -1
-        if min(batch, height, width) >= 0 and not ctx.has_input("Y"):
-            down = _window_count(height, kh, pads[0], pads[2], sh)
-            rows = batch * down * _window_count(width, kw, pads[1], pads[3], sw)
-        ctx.set_dim("Out", (rows, channels * kh * kw))
+        ctx.set_dim("Out", _output_dims(ctx, ctx.has_input("Y")))
         ctx.set_lod_level("Out", 1)
 
     def make_grad(fwd):
@@ -55,10 +69,11 @@ class Im2SequenceGrad(GradOpDef, type="im2sequence_grad"):
     X = Input("Its shape is read.")
     Out_grad = Input("Gradient of Out.")
     X_grad = Output("Shape of X.")
-    kernels = Attr(REQUIRED, "As in im2sequence.", type=AttrType.INTS)
-    strides = Attr([1, 1], "As in im2sequence.")
-    paddings = Attr([0, 0, 0, 0], "As in im2sequence.")
-    out_stride = Attr([1, 1], "As in im2sequence.")
+    kernels = _KERNELS
+    strides = _STRIDES
+    paddings = _PADDINGS
+    out_stride = _OUT_STRIDE
 
     def infer_shape(ctx):
+        ctx.require_dims("Out@GRAD", _output_dims(ctx, False), why="what the forward op gives")
         same_as(ctx, "X", "X@GRAD")

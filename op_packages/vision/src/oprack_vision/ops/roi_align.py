@@ -11,6 +11,12 @@ _RATIO = Attr(-1, "Samples per bin and direction; not positive: as many as a bin
 _ALIGNED = Attr(False, "Pixel centres lie at 0.5; regions may be smaller than a pixel.")
 
 
+def _output_dims(ctx):
+    x, rois = ctx.require_rank("X", 4), ctx.require_rank("ROIs", 2)
+    ctx.require(rois[1] in (4, -1), f"ROIs has shape {list(rois)}; expected [R, 4]")
+    return rois[0], x[1], ctx.attr("pooled_height"), ctx.attr("pooled_width")
+
+
 class RoiAlign(OpDef, type="roi_align"):
     """Mean over each bin of a region of bilinear samples of X."""
 
@@ -32,9 +38,7 @@ class RoiAlign(OpDef, type="roi_align"):
     )
 
     def infer_shape(ctx):
-        x, rois = ctx.require_rank("X", 4), ctx.require_rank("ROIs", 2)
-        ctx.require(rois[1] in (4, -1), f"ROIs has shape {list(rois)}; expected [R, 4]")
-        ctx.set_dim("Out", (rois[0], x[1], ctx.attr("pooled_height"), ctx.attr("pooled_width")))
+        ctx.set_dim("Out", _output_dims(ctx))
 
     def make_grad(fwd):
         return GradOp(
@@ -65,5 +69,6 @@ class RoiAlignGrad(GradOpDef, type="roi_align_grad"):
     no_need_buffer_vars = ("X",)
 
     def infer_shape(ctx):
+        ctx.require_dims("Out@GRAD", _output_dims(ctx), why="what the forward op gives")
         ctx.set_dim("X@GRAD", ctx.dim("X"))
         ctx.share_lod("X", "X@GRAD")
