@@ -143,6 +143,8 @@ def broadcast_dims(op: str, dims: Sequence[int], shape: Sequence[int | None]) ->
         d = dims[i - lead] if i >= lead else 1
         if s is None:
             out.append(-1)
+        elif s < -1:
+            raise InvalidArgumentError(f"op {op}: shape {list(shape)} has {s}; expected -1, 0 or a positive size")
         elif s == -1:
             if i < lead:
                 raise InvalidArgumentError(f"op {op}: shape {list(shape)} keeps dim {i} (-1), which the input lacks")

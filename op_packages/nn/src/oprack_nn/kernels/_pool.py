@@ -28,6 +28,11 @@ class Windows:
     pad: int
     adaptive: bool
 
+    @property
+    def step(self) -> int:
+        """The stride, but not more than leads out of the array: what lies behind it is all the same."""
+        return min(self.stride, max(self.k, self.size + self.pad, 1))
+
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """First and last + 1 element of each window, inside of the array; both [count].
 
@@ -61,12 +66,12 @@ def windows_of(geo: PoolGeometry) -> list[Windows]:
 
 
 def _slice(w: Windows, tap: int) -> slice:
-    return slice(tap, tap + (w.count - 1) * w.stride + 1, w.stride)
+    return slice(tap, tap + (w.count - 1) * w.step + 1, w.step)
 
 
 def _padded(x: Any, axis: int, w: Windows, value: Any, xp: Any) -> Any:
     """x along `axis` as the windows see it, from the first element of the first to the last of the last."""
-    length = (w.count - 1) * w.stride + w.k
+    length = (w.count - 1) * w.step + w.k
     taken = min(w.size, length - w.pad)
     if w.pad == 0 and taken == length:
         return x
@@ -137,7 +142,7 @@ def spread_sum(y: Any, geo: PoolGeometry, xp: Any) -> Any:
             y = along(y, axis, _membership(w, y.dtype, xp).T, xp)
         else:
             lead = (slice(None),) * axis
-            length = max((w.count - 1) * w.stride + w.k, w.pad + w.size)
+            length = max((w.count - 1) * w.step + w.k, w.pad + w.size)
             x = xp.zeros((*y.shape[:axis], length, *y.shape[axis + 1 :]), y.dtype)
             for t in range(w.k):
                 x[(*lead, _slice(w, t))] += y

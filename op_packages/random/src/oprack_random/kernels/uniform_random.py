@@ -19,13 +19,14 @@ def _uniform(op, dims, dtype, low, high, diag_num, diag_step, diag_val, generato
     values = generator.uniform(low, high, dims).astype(wanted)
     if high > low and wanted.itemsize < 8:
         values[values >= high] = low  # rounding must not reach the upper bound, which is excluded
-    places = [i * (diag_step + 1) for i in range(diag_num)]
-    if places and places[-1] >= values.size:
+    last = (diag_num - 1) * (diag_step + 1)
+    if last >= values.size:
         raise InvalidArgumentError(
-            f"op {op}: diag_num {diag_num} and diag_step {diag_step} lead to element {places[-1]} of {values.size}; "
+            f"op {op}: diag_num {diag_num} and diag_step {diag_step} lead to element {last} of {values.size}; "
             "expected fewer"
         )
-    values.reshape(-1)[places] = diag_val
+    if diag_num:
+        values.reshape(-1)[: last + 1 : diag_step + 1] = diag_val
     return values
 
 

@@ -22,4 +22,5 @@ class TruncatedGaussianRandom(OpDef, type="truncated_gaussian_random"):
     make_grad = empty_grad
 
     def infer_shape(ctx):
+        ctx.require_sizes("shape", ctx.attr("shape"))
         ctx.set_dim("Out", ctx.attr("shape"))

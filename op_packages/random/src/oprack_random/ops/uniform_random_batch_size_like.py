@@ -37,4 +37,5 @@ class UniformRandomBatchSizeLike(OpDef, type="uniform_random_batch_size_like"):
             f"expected places in Input {list(dims)} and shape {shape}",
         )
         shape[target] = dims[source]
+        ctx.require_sizes("shape", shape)
         ctx.set_dim("Out", shape)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS, INTEGERS
 
 
 @kernel("sequence_mask", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_mask(X, MaxLenTensor=None, *, maxlen, out_dtype, ctx, xp):
+def sequence_mask(X, MaxLenTensor=None, *, maxlen, out_dtype, xp):
     """A comparison with 0, 1, 2 ...; the size of the result is read from X when maxlen is -1."""
     if MaxLenTensor is not None:
         maxlen = int(MaxLenTensor.reshape(-1)[0])
-        if maxlen <= 0:
-            raise InvalidArgumentError(f"op {ctx.op_type}: MaxLenTensor holds {maxlen}; expected at least 1")
     elif maxlen < 0:
-        maxlen = int(X.max()) if X.size else 0
+        maxlen = max(int(X.max()), 0) if X.size else 0
     return (xp.arange(maxlen) < X[..., None]).astype(numpy_dtype(out_dtype))

@@ -18,11 +18,6 @@ def sequence_pad(X, PadValue, *, padded_length, ctx, xp):
     longest = int(lengths.max()) if len(lengths) else 0
     if padded_length == -1:
         padded_length = longest
-    elif padded_length < longest:
-        raise InvalidArgumentError(
-            f"op {ctx.op_type}: attribute padded_length is {padded_length}, but the longest sequence has {longest} "
-            "rows; expected at least as many, or -1"
-        )
     step = X.shape[1:]
     if PadValue.size != 1 and tuple(PadValue.shape) != tuple(step):
         raise InvalidArgumentError(

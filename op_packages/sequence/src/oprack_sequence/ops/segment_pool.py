@@ -18,8 +18,11 @@ class SegmentPool(OpDef, type="segment_pool"):
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
-        ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
-        ctx.set_dim("SummedIds", (-1, 1))
+        ids = ctx.value("SegmentIds")
+        segments = -1 if ids is None else int(ids.reshape(-1)[-1]) + 1 if ids.size else 0
+        ctx.require(segments >= 0 or ids is None, f"the last of SegmentIds is {segments - 1}; expected ids from 0 on")
+        ctx.set_dim("Out", (segments, *ctx.dim("X")[1:]))
+        ctx.set_dim("SummedIds", (segments, 1))
 
     def make_grad(fwd):
         return GradOp(
@@ -47,4 +50,5 @@ class SegmentPoolGrad(GradOpDef, type="segment_pool_grad"):
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
+        ctx.same_dims("Out", "Out@GRAD")
         same_as(ctx, "X", "X@GRAD")

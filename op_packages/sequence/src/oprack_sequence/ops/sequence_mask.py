@@ -11,7 +11,7 @@ class SequenceMask(OpDef, type="sequence_mask"):
 
     X = Input("Lengths, of any shape.")
     MaxLenTensor = Input("One-element tensor that overrides `maxlen`.", dispensable=True)
-    Y = Output("[shape of X, maxlen] of out_dtype; LoD of X.")
+    Y = Output("[shape of X, maxlen] of out_dtype; no LoD.")
     maxlen = Attr(-1, "Size of the last dim; -1 is the largest element of X.").check(
         lambda v: v > 0 or v == -1, "-1 or a value of at least 1"
     )
@@ -24,6 +24,10 @@ class SequenceMask(OpDef, type="sequence_mask"):
         if ctx.has_input("MaxLenTensor"):
             value = ctx.value("MaxLenTensor")
             maxlen = -1 if value is None else int(value.reshape(-1)[0])
+            ctx.require(value is None or maxlen > 0, f"MaxLenTensor holds {maxlen}; expected at least 1")
+        elif maxlen < 0:
+            lengths = ctx.value("X")
+            maxlen = -1 if lengths is None else max(int(lengths.max()), 0) if lengths.size else 0
         ctx.set_dim("Y", (*ctx.dim("X"), maxlen))
 
     def infer_var_type(ctx):

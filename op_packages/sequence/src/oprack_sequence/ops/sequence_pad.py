@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import VarType
 
@@ -20,8 +22,18 @@ class SequencePad(OpDef, type="sequence_pad"):
     def infer_shape(ctx):
         dim = ctx.dim("X")
         ctx.require(len(dim) >= 2, f"X has shape {list(dim)}; expected rank 2 or more: reshape it to [N, 1]")
-        ctx.set_dim("Out", (-1, ctx.attr("padded_length"), *dim[1:]))
-        ctx.set_dim("Length", (-1,))
+        count, length, lod = -1, ctx.attr("padded_length"), ctx.lod("X")
+        if lod:
+            count = len(lod[-1]) - 1
+            longest = max((b - a for a, b in itertools.pairwise(lod[-1])), default=0)
+            ctx.require(
+                length == -1 or length >= longest,
+                f"attribute padded_length is {length}, but the longest sequence has {longest} rows; expected at least "
+                "as many, or -1",
+            )
+            length = longest if length == -1 else length
+        ctx.set_dim("Out", (count, length, *dim[1:]))
+        ctx.set_dim("Length", (count,))
 
     def infer_var_type(ctx):
         ctx.set_dtype("Out", ctx.dtype("X"))

@@ -21,6 +21,7 @@ class AssignValue(OpDef, type="assign_value"):
     make_grad = empty_grad
 
     def infer_shape(ctx):
+        ctx.require_sizes("shape", ctx.attr("shape"))
         ctx.set_dim("Out", ctx.attr("shape"))
 
     def infer_var_type(ctx):

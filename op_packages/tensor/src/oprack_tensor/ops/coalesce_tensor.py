@@ -20,7 +20,9 @@ class CoalesceTensor(OpDef, type="coalesce_tensor"):
     persist_output = Attr(False, "Keep Output after the run.")
     constant = Attr(0.0, "The value for set_constant.")
     use_align = Attr(True, "Align each part.")
-    align_size = Attr(-1, "Bytes of an alignment; -1 for that of the place.")
+    align_size = Attr(-1, "Bytes of an alignment; -1 for that of the place.").check(
+        lambda v: v <= 1 << 20, "a value of at most 1 MiB"
+    )
     user_defined_size_of_dtype = Attr(-1, "Bytes of an element; -1 for those of `dtype`.")
     concated_shapes = Attr([], "Shapes of inputs that hold nothing yet, one after the other.", type=AttrType.LONGS)
     concated_ranks = Attr([], "Ranks that cut concated_shapes.", type=AttrType.LONGS)

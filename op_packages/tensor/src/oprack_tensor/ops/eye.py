@@ -21,7 +21,9 @@ class Eye(OpDef, type="eye"):
     def infer_shape(ctx):
         (rows,), (columns,) = given_ints(ctx, "num_rows"), given_ints(ctx, "num_columns")
         columns = rows if columns == -1 else columns
-        ctx.set_dim("Out", [-1 if n is None else n for n in (rows, columns)])
+        sizes = [-1 if n is None else n for n in (rows, columns)]
+        ctx.require_sizes("the matrix of num_rows and num_columns", sizes)
+        ctx.set_dim("Out", sizes)
 
     def infer_var_type(ctx):
         ctx.set_dtype("Out", ctx.attr("dtype"))

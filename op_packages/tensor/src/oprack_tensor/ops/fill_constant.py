@@ -32,8 +32,9 @@ class FillConstant(OpDef, type="fill_constant"):
     )
 
     def infer_shape(ctx):
-        shape = given_ints(ctx, "shape", "ShapeTensor", "ShapeTensorList")
-        ctx.set_dim("Out", [-1 if s is None else s for s in shape])
+        shape = [-1 if s is None else s for s in given_ints(ctx, "shape", "ShapeTensor", "ShapeTensorList")]
+        ctx.require_sizes("shape", shape)
+        ctx.set_dim("Out", shape)
 
     def infer_var_type(ctx):
         ctx.set_dtype("Out", ctx.attr("dtype"))

@@ -30,8 +30,11 @@ class FillConstantBatchSizeLike(OpDef, type="fill_constant_batch_size_like"):
             f"input_dim_idx is {source} and output_dim_idx {target}; "
             f"expected places in Input {list(dims)} and shape {shape}",
         )
-        sequences = source == 0 and ctx.lod_level("Input") > 0  # their number is known to the kernel only
-        shape[target] = -1 if sequences else dims[source]
+        shape[target] = dims[source]
+        if source == 0 and ctx.lod_level("Input") > 0:
+            lod = ctx.lod("Input")
+            shape[target] = len(lod[-1]) - 1 if lod else -1
+        ctx.require_sizes("shape", shape)
         ctx.set_dim("Out", shape)
 
     def infer_var_type(ctx):

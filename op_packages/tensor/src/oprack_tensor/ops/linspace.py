@@ -20,7 +20,9 @@ class Linspace(OpDef, type="linspace"):
 
     def infer_shape(ctx):
         num = ctx.value("Num")
-        ctx.set_dim("Out", (-1 if num is None else int(num.reshape(-1)[0]),))
+        size = -1 if num is None else int(num.reshape(-1)[0])
+        ctx.require_sizes("Num", [size])
+        ctx.set_dim("Out", (size,))
 
     def infer_var_type(ctx):
         ctx.set_dtype("Out", ctx.attr("dtype"))

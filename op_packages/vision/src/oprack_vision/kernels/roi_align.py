@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_vision.kernels._regions import host, image_of_region
 
 _CHUNK = 1 << 22  # elements of a gathered block: bounds the memory that many regions take
+_LARGEST = 1 << 28  # elements that one region may gather
 
 
 def _axis(start, size, bins, samples, length, dtype):
@@ -37,12 +39,18 @@ def _groups(x_shape, rois, image, pooled, scale, ratio, aligned):
     if ratio > 0:
         counts = np.full((len(rois), 2), ratio)
     else:
-        counts = np.maximum(np.ceil(size / np.array(pooled[::-1], dtype)), 0).astype(np.int64)
+        counts = np.clip(np.ceil(size / np.array(pooled[::-1], dtype)), 0, _LARGEST).astype(np.int64)
     for nx, ny in np.unique(counts, axis=0):
         members = np.flatnonzero((counts == (nx, ny)).all(axis=1))
         if nx == 0 or ny == 0:
             continue
-        per_region = int(nx * ny) * pooled[0] * pooled[1] * x_shape[1]
+        per_region = int(nx) * int(ny) * pooled[0] * pooled[1] * x_shape[1]
+        if per_region > _LARGEST:
+            raise InvalidArgumentError(
+                f"op roi_align: region {members[0]} takes {ny} x {nx} samples in each of {pooled[0]} x {pooled[1]} "
+                f"bins; expected at most {_LARGEST} samples in all {x_shape[1]} channels: check ROIs, spatial_scale and "
+                "sampling_ratio"
+            )
         step = max(1, _CHUNK // max(per_region, 1))
         for i in range(0, len(members), step):
             part = members[i : i + step]
