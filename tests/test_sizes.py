@@ -1,4 +1,4 @@
-"""Sizes that attributes and fed values ask for: shape rules know them before a kernel takes memory, none is negative."""
+"""Sizes that attributes and fed values ask for: shape rules know them before a kernel takes memory; none is below 0."""
 
 from __future__ import annotations
 

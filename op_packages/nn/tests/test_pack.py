@@ -167,10 +167,24 @@ def _activation_cases():
     yield OpCase("rrelu_grad", {"X": x, "Noise": slope, "Out@GRAD": a[:4]}, {}, {"X@GRAD": a[:4] * slope})
 
 
+def _cases_of_1_x():
+    """Attributes that 1.x programs write and Paddle 2.6 ignores; without them both versions agree with the defaults."""
+    x = np.array([-5.1, -2.9, -1.0, -0.2, 0.3, 1.5, 2.9, 3.7, 7.5])
+    for beta in (2.3, None):
+        swished = x / (1 + np.exp(-(beta or 1.0) * x))
+        attrs = {"beta": beta} if beta else {}
+        yield OpCase("swish", {"X": x}, attrs, {"Out": swished}, grads=["X"], name=f"beta {beta}")
+    for threshold in (3.2, None):
+        attrs, clipped = ({"threshold": threshold} if threshold else {}), np.clip(x, 0, threshold or 6.0)
+        yield OpCase("relu6", {"X": x}, attrs, {"Out": clipped}, grads=["X"], name=f"threshold {threshold}")
+    attrs = {"threshold": 4.0, "scale": 5.0, "offset": 2.5}
+    yield OpCase("hard_swish", {"X": x}, attrs, {"Out": x * np.clip(x + 2.5, 0, 4) / 5}, grads=["X"], name="of 1.x")
+
+
 class TestNn(Conformance):
     pack = "nn"
     case_files = Path(__file__).parents[3] / "tests" / "data" / "cases"
-    cases = [*_conv_cases(), *_norm_cases(), *_activation_cases()]
+    cases = [*_conv_cases(), *_norm_cases(), *_activation_cases(), *_cases_of_1_x()]
     limitations = [
         Limitation("shuffle_channel.0000", _SHUFFLED, stages=("gradient",)),
         Limitation("dropout.0032", "a fixed seed draws other numbers here: the generator is Philox"),

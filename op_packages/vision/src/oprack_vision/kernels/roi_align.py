@@ -48,8 +48,8 @@ def _groups(x_shape, rois, image, pooled, scale, ratio, aligned):
         if per_region > _LARGEST:
             raise InvalidArgumentError(
                 f"op roi_align: region {members[0]} takes {ny} x {nx} samples in each of {pooled[0]} x {pooled[1]} "
-                f"bins; expected at most {_LARGEST} samples in all {x_shape[1]} channels: check ROIs, spatial_scale and "
-                "sampling_ratio"
+                f"bins; expected at most {_LARGEST} samples in all {x_shape[1]} channels: check ROIs, spatial_scale "
+                "and sampling_ratio"
             )
         step = max(1, _CHUNK // max(per_region, 1))
         for i in range(0, len(members), step):
