@@ -101,6 +101,8 @@ NEGATIVE: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("linspace", {"Start": X[0, :1], "Stop": X[0, :1], "Num": _ints(-3)}, {"dtype": 5}, "Num is"),
     ("one_hot_v2", {"X": _ints(1, 2)}, {"depth": -7}, "depth is"),
     ("expand_v2", {"X": X}, {"shape": [-5, 2, 3]}, "shape"),
+    ("roll", {"X": X}, {"shifts": [1], "axis": [HUGE]}, "axis is 1073741824"),
+    ("roll", {"X": X}, {"shifts": [1], "axis": [0, 1]}, "one shift for each axis"),
     ("assign_value", {}, {"shape": [-2], "dtype": 5, "fp32_values": [1.0]}, "shape is"),
     ("sequence_mask", {"X": _ints(3), "MaxLenTensor": _ints(-2)}, {"out_dtype": 5}, "MaxLenTensor holds -2"),
     ("segment_pool", {"X": X, "SegmentIds": _ints(-4, -3)}, {}, "SegmentIds"),

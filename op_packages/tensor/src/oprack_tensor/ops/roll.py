@@ -5,6 +5,16 @@ from __future__ import annotations
 from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
 from oprack.types import AttrType
 
+from oprack_tensor.dims import given_ints, normal_axis
+
+
+def _check_axes(ctx):
+    rank, axes, shifts = len(ctx.dim("X")), ctx.attr("axis"), given_ints(ctx, "shifts", "ShiftsTensor")
+    for axis in axes:
+        normal_axis(ctx.op_type, axis, rank)
+    fits = None in shifts or len(shifts) == (len(axes) or 1)
+    ctx.require(fits, f"shifts is {shifts} and axis {list(axes)}; expected one shift for each axis, or one in all")
+
 
 class Roll(OpDef, type="roll"):
     """Out is X shifted by `shifts` along `axis` (empty: as a flat list); what leaves comes back in front."""
@@ -22,6 +32,7 @@ class Roll(OpDef, type="roll"):
     )
 
     def infer_shape(ctx):
+        _check_axes(ctx)
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
@@ -49,5 +60,6 @@ class RollGrad(GradOpDef, type="roll_grad"):
     expected_kernel_type = dtype_of("Out@GRAD")
 
     def infer_shape(ctx):
+        _check_axes(ctx)
         ctx.set_dim("X@GRAD", ctx.dim("X"))
         ctx.share_lod("X", "X@GRAD")
