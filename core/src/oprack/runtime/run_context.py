@@ -57,10 +57,17 @@ class RunContext:
     """Takes what each op on the reference path decided, while a plan is traced."""
     rounds: int = 0
     """How often blocks of loops and branches have run."""
-    new_shapes: bool = False
-    """The generated code that runs has not met the shapes of its inputs, so that it asks the ops' shape rules."""
+    shapes_met: int | None = None
+    """Number of the shapes that the generated code got as inputs; None when it has not met them, so that it asks the
+    ops' shape rules."""
+    shapes_after: list[tuple[dict[Any, int], Any]] = field(default_factory=list)
+    """Shapes that only kernels knew and that are new as well: where to number them, by what went before."""
     shapes_settled: bool = True
     """What the shape rules said follows from these shapes; otherwise they are asked again when the shapes come back."""
+
+    def meet(self, numbers: dict[Any, int], key: tuple[Any, ...]) -> None:
+        """Generated code came across shapes, made by a kernel, that are new after what it met before."""
+        self.shapes_after.append((numbers, key))
 
     def run_block(self, index: int, scope: Scope, before: Callable[[Scope], None] | None = None) -> None:
         """Run block `index` in `scope`, after creating its own variables there."""

@@ -20,6 +20,7 @@ from oprack.types import EMPTY_VAR
 
 # Bytes up to which a result gets a new array even where an input's memory is free.
 _SMALL = 1 << 16
+_LOCALS = ("run", "result", "segment", "met", "key")
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Local(Value):
     buffer: number of the memory; views of each other share it. used: last record that reads it; shaped: last one that
     needs no more than its shape. held: somebody else
     holds the value, too, for longer. flag: parameter that says whether the caller's memory may be overwritten, "" when
-    nobody asks. known: its shape follows from those of the segment's inputs.
+    nobody asks.
     """
 
     buffer: int
@@ -38,7 +39,6 @@ class Local(Value):
     used: int = -1
     shaped: int = -1
     flag: str = ""
-    known: bool = False
 
 
 Bound = dict[str, list[Local | None]]
@@ -63,23 +63,28 @@ class Port:
 class Generated:
     """Source of `segment(run, ...)`, the names that it uses, and how to call it.
 
-    lines: line -> index of the record. slots: per record and slot, the locals of its inputs.
+    lines: line -> index of the record. meets: whether it meets shapes that only a kernel knows. slots: per record
+    and slot, the locals of its inputs.
     """
 
     source: str
     namespace: dict[str, Any]
     inputs: list[Port]
     outputs: list[Port]
+    meets: bool
     lines: dict[int, int] = field(default_factory=dict)
     slots: list[Bound] = field(default_factory=list)
 
 
 @dataclass
 class _Step:
+    """An op bound to locals. met: outputs whose shapes only its kernel knows."""
+
     record: OpRecord
     ins: Bound
     outs: Bound
     check: ShapeCheck
+    met: list[Local]
 
 
 class Generator:
@@ -111,10 +116,12 @@ class Generator:
             local.used = len(steps)
         entering = ", ".join(f"{local.name} = {_printable(name)}" for name, local in self._inputs)
         body = [f"    # {line}" for line in wrap(entering, 110)]
+        body.append("    met = run.shapes_met")
         lines: dict[int, int] = {}
         for i, step in enumerate(steps):
             first, *others = self._call(i, step)
             checks = self._check(i, step)
+            others += self._meet(i, step)
             for text in (*checks, f"{first}  # {_comment(step.record)}", *others, *self._drop(i, step)):
                 body.append("    " + text)
                 lines[len(body) + 1] = i
@@ -129,6 +136,7 @@ class Generator:
             self._names,
             [Port(n, loc.tensor, bool(loc.lod), bool(loc.flag), loc.buffer in shared) for n, loc in self._inputs],
             [Port(n, loc.tensor, bool(loc.lod), shared=loc.buffer in shared) for n, loc in returned],
+            any(step.met for step in steps),
             lines,
             [step.ins for step in steps],
         )
@@ -155,7 +163,6 @@ class Generator:
         if local is None:
             local = self._env[var] = self._local(value)
             local.external, local.held = True, var in self._held
-            local.known = isinstance(value, LoDTensor | SelectedRows)
             self._inputs.append((var, local))
         return local
 
@@ -173,8 +180,7 @@ class Generator:
                 elif local is not None:
                     local.used = i
         check = ShapeCheck(record)
-        follows = all(local.known for local in _present(ins))
-        viewed = None
+        viewed, met = None, list[Local]()
         for kernel in kernels_by_size(record.chosen):
             if kernel.spec.view:
                 viewed = next((x for x in ins.get(kernel.signature.inputs[0][0], ()) if x is not None), None)
@@ -185,10 +191,12 @@ class Generator:
                     made.append(None)
                     continue
                 local = self._env[name] = self._local(value, viewed.buffer if viewed else None)
-                local.used, local.known = i, follows and (slot, len(made)) in check.known_outputs
+                local.used = i
+                if isinstance(value, LoDTensor | SelectedRows) and (slot, len(made)) not in check.known_outputs:
+                    met.append(local)
                 made.append(local)
             outs[slot] = made
-        return _Step(record, ins, outs, check)
+        return _Step(record, ins, outs, check, met)
 
     # Writing ----------------------------------------------------------------------------------------------------------
     def _drop(self, i: int, step: _Step) -> list[str]:
@@ -200,21 +208,23 @@ class Generator:
         return [*texts, f"del {', '.join(dead)}"] if dead else texts
 
     def _check(self, i: int, step: _Step) -> list[str]:
-        """The statement that asks the op's shape rule, where the shapes are new to it or its answer may differ.
-
-        An op whose shapes follow from those of the segment's inputs is asked when these are new.
-        """
+        """The statement that asks the op's shape rule: when shapes are new, or always if its answer may differ."""
         check = step.check
         if not check.needed:
             return []
         shapes = "".join(f"{x.name}.shape, " for x in _present(step.ins)).rstrip()
-        conditions = [f"({shapes}) not in {self._named(f'seen{i}', check.seen)}"] if check.by_shapes else []
-        if check.by_shapes and all(x.known for x in _present(step.ins)):
-            conditions.insert(0, "run.new_shapes")
         code = self._code(step)
         given = [code.whole(x) for xs in step.ins.values() for x in xs]
         asked = f"{self._named(f'shapes{i}', check)}({', '.join(['run', *given])})"
-        return [f"if {' and '.join(conditions)}: {asked}" if conditions else asked]
+        seen = self._named(f"seen{i}", check.seen)
+        return [f"if met is None and ({shapes}) not in {seen}: {asked}" if check.by_shapes else asked]
+
+    def _meet(self, i: int, step: _Step) -> list[str]:
+        """Statements after an op that alone knows the shapes of some outputs: what follows depends on these as well."""
+        if not step.met:
+            return []
+        shapes, after = "".join(f"{x.name}.shape, " for x in step.met).rstrip(), self._named(f"after{i}", {})
+        return [f"met = {after}.get(key := (met, {shapes})) or run.meet({after}, key)"]
 
     def _code(self, step: _Step) -> _Code:
         return _Code(step.record, step.ins, step.outs, self._xp, self._named)
@@ -231,7 +241,7 @@ class Generator:
         """What the code calls an object; the same name for a function that it knows already."""
         if callable(value) and id(value) in self._functions:
             return self._functions[id(value)]
-        taken = keyword.iskeyword(hint) or hint in (*self._names, "run", "result", "segment") or hint[:1] in "v_"
+        taken = keyword.iskeyword(hint) or hint in (*self._names, *_LOCALS) or hint[:1] in "v_"
         name = f"{hint}_{len(self._names)}" if taken or hint.startswith(("lod", "own")) else hint
         self._names[name] = value
         if callable(value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
@@ -25,17 +26,24 @@ _SHAPES = 1024
 
 @dataclass
 class Compiled:
-    """A generated function for one signature. shapes: combinations of the inputs' that all shape rules accepted."""
+    """A generated function for one signature. shapes: numbers of the combinations that all shape rules accepted."""
 
     generated: Generated
     function: Any
-    shapes: OrderedDict[Any, None] = field(default_factory=OrderedDict)
+    shapes: OrderedDict[Any, int] = field(default_factory=OrderedDict)
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def accept(self, shapes: Any) -> None:
-        """Remember that these need not be asked about again."""
-        self.shapes[shapes] = None
-        if len(self.shapes) > _SHAPES:
-            self.shapes.popitem(last=False)
+    def accept(self, shapes: Any, after: Sequence[tuple[dict[Any, int], Any]]) -> None:
+        """Number shapes of the inputs, and those that kernels made then, so that they are not asked about again."""
+        number = self.shapes.get(shapes)
+        if number is None:
+            number = self.shapes[shapes] = next(self.numbers)
+            if len(self.shapes) > _SHAPES:
+                self.shapes.popitem(last=False)
+        for numbers, (before, *made) in after:
+            if len(numbers) >= _SHAPES:
+                numbers.clear()
+            number = numbers[number if before is None else before, *made] = next(self.numbers)
 
 
 class Segment:
@@ -89,18 +97,16 @@ class Segment:
             del temporaries
             self._trace(run, scope, key, shapes)
             return
-        run.new_shapes = shapes not in compiled.shapes
+        run.shapes_met = compiled.shapes.get(shapes)
         values = dict(zip(self._parameters, parameters, strict=True))
         values.update(zip(self.reads, temporaries, strict=True))
         del temporaries
         self._drop(scope, self._consumed)
-        if run.new_shapes:
-            run.shapes_settled = True
-            self._execute(compiled, values, run, scope)
-            if run.shapes_settled:
-                compiled.accept(shapes)
-        else:
-            self._execute(compiled, values, run, scope)
+        run.shapes_settled = True
+        run.shapes_after.clear()
+        self._execute(compiled, values, run, scope)
+        if run.shapes_settled and (run.shapes_met is None or run.shapes_after):
+            compiled.accept(shapes, run.shapes_after)
 
     def _drop(self, scope: Scope, names: Sequence[str]) -> None:
         """Let go of variables of this scope that nobody reads any more."""
@@ -161,10 +167,10 @@ class Segment:
         compiled = self._compiled.get(key)
         if compiled is None and all(r.plain for r in records):
             compiled = self._compiled[key] = self._compile(records, run)
+            if not compiled.generated.meets:
+                compiled.accept(shapes, ())
             if len(self._compiled) > _SIGNATURES:
                 self._compiled.popitem(last=False)
-        if compiled is not None:
-            compiled.accept(shapes)
 
     def _compile(self, records: list[OpRecord], run: RunContext) -> Compiled:
         generated = Generator(records, self.keep, run.device.xp, self._parameters).generate()
