@@ -344,7 +344,10 @@ class PackManager:
         """The pool that all who run ops of these packs share, so that a place has one DeviceContext."""
         from oprack.device import DeviceContextPool  # which imports an array library
 
-        return DeviceContextPool(lambda kind: self.place_factory(kind))
+        with self._lock:  # threads that ask at once get one pool
+            made = DeviceContextPool(lambda kind: self.place_factory(kind))
+            shared: DeviceContextPool = self.__dict__.setdefault("device_contexts", made)
+            return shared
 
     def libraries(self) -> dict[str, Any]:
         """Kernel libraries by name, imported now; in place of one that can't be imported, the error."""
