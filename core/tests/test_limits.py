@@ -99,7 +99,7 @@ def loop(build: Build) -> Program:
 def test_an_op_that_wants_more_than_the_limit_is_refused_before_its_kernel_runs(build: Build, prepared: bool) -> None:
     program = build({"n": np.array([1])}, [("filled", {"N": "n"}, {"Out": "y"})])
     exe = Executor(prepared=prepared, memory_limit=800)
-    for n in (100, 2**50, 100, 101, 7):
+    for n in (100, 10**6, 100, 101, 7):
         if n * 8 <= 800:
             assert exe.run(program, {"n": np.array([n])}, ["y"], Scope())[0].shape == (n,)
             continue
@@ -137,7 +137,7 @@ def test_eager_calls_and_executors_take_the_limit_of_the_environment(
     for n in (10, 100):
         assert F.filled(oprack.to_tensor(np.array([n]))).shape == (n,)
     with pytest.raises(MemoryLimitError, match="OPRACK_MEMORY_LIMIT"):
-        F.filled(oprack.to_tensor(np.array([2**50])))
+        F.filled(oprack.to_tensor(np.array([10**6])))
     with pytest.raises(MemoryLimitError):
         Executor().run(build({}, [("filled", {}, {"Out": "y"}, {"n": 101})]), {}, ["y"], Scope())
     monkeypatch.setenv("OPRACK_MEMORY_LIMIT", "1 GB")

@@ -14,6 +14,7 @@ from oprack.errors import (
     InvalidArgumentError,
     MissingPackError,
     NotFoundError,
+    PreconditionNotMetError,
     UnknownOpError,
 )
 from oprack.io import load_inference_model, save_inference_model
@@ -71,7 +72,7 @@ def test_what_is_wrong_with_values_is_said_when_it_runs(rack: PackManager) -> No
     op = oprack.create_op("pick", {"Ids": "ids", "W": "w"}, {"Out": "rows"})
     scope = Scope()
     scope.var("ids").set(np.array([2, 0]))
-    with pytest.raises(InvalidArgumentError, match=r"(?s)none of its inputs W holds a tensor.*W = 'w': not set"):
+    with pytest.raises(PreconditionNotMetError, match=r"(?s)'w'.* holds no value.*W = 'w': not set"):
         op.run(scope)
     scope.var("w").set(W)
     op.run(scope)
