@@ -34,5 +34,5 @@ def test_inputs_without_a_value_are_left_out(names: str, expected: np.ndarray, p
 
 @pytest.mark.parametrize("prepared", [False, True])
 def test_one_has_to_hold_a_value(prepared: bool) -> None:
-    with pytest.raises(PreconditionNotMetError, match="op sum: .*variable 'u'.* holds no value"):
+    with pytest.raises(PreconditionNotMetError, match=r"op sum: .*variable 'u'.* holds no value"):
         total(["u"], {}, prepared)
