@@ -162,11 +162,6 @@ class InferShapeContext(InferContext):
         name = f"{slot}[{i}]" if self.input_count(slot) > 1 else slot
         self.require(same, f"{name} has shape {list(got)}; expected {list(expected)}{why and ', '}{why}")
 
-    def require_sizes(self, what: str, sizes: Sequence[int]) -> None:
-        """Require that sizes given by an attribute or a tensor are none below 0; at build time -1 is not known yet."""
-        least = 0 if self.is_runtime else -1
-        self.require(all(s >= least for s in sizes), f"{what} is {list(sizes)}; expected sizes of at least 0")
-
     def require_rank(self, slot: str, *ranks: int) -> Dims:
         """Shape of a slot whose rank has to be one of `ranks`."""
         d = self.dim(slot)
@@ -175,6 +170,11 @@ class InferShapeContext(InferContext):
             f"{slot} has shape {list(d)} of rank {len(d)}; expected rank {' or '.join(map(str, ranks))}",
         )
         return d
+
+    def require_sizes(self, what: str, sizes: Sequence[int]) -> None:
+        """Require that sizes given by an attribute or a tensor are none below 0; at build time -1 is not known yet."""
+        least = 0 if self.is_runtime else -1
+        self.require(all(s >= least for s in sizes), f"{what} is {list(sizes)}; expected sizes of at least 0")
 
 
 class InferVarTypeContext(InferContext):
