@@ -30,6 +30,8 @@ class ConcatPlan:
 @served("concat")
 def concat(X, AxisTensor=None, *, axis, ctx):
     first = X[0]
+    if axis in (0, -4) and ctx.lod("X"):  # sequences are joined as well
+        return NotImplemented
     if AxisTensor is not None or first.ndim != 4 or not all(x.size for x in X) or len(X) == 1:
         return NotImplemented
     channels_last = any(is_channels_last(x) and not x.flags.c_contiguous for x in X)
@@ -39,7 +41,7 @@ def concat(X, AxisTensor=None, *, axis, ctx):
         return NotImplemented
     axis %= 4
     around = {x.shape[:axis] + x.shape[axis + 1 :] for x in X}
-    if len(around) > 1 or any(x.ndim != 4 for x in X) or (axis == 0 and ctx.lod("X")):
+    if len(around) > 1 or any(x.ndim != 4 for x in X):
         return NotImplemented
     key = ("concat", axis, *((x.shape, x.strides) for x in X))
     found = THREAD.plan(key, ConcatPlan, X, axis)
