@@ -82,9 +82,10 @@ def test_packs_block(crowd):
 def test_block_of_core_and_of_an_unknown_name(alone):
     assert "'core' can't be blocked" in alone("packs", "--block", "core", code=3).stderr
     assert "'core' can't be blocked" in alone("packs", code=3, OPRACK_BLOCK="core").stderr
-    assert "PackWarning: blocked: no installed pack is named 'goood' (did you mean good?)" in alone(
-        "packs", "--block", "goood"
-    ).stderr
+    assert (
+        "PackWarning: blocked: no installed pack is named 'goood' (did you mean good?)"
+        in alone("packs", "--block", "goood").stderr
+    )
 
 
 # ops, op --------------------------------------------------------------------------------------------------------------

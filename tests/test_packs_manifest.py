@@ -92,9 +92,7 @@ PLACES = st.dictionaries(
 OBJECTS = st.tuples(MODULES, NAMES).map(":".join)
 MANIFESTS = st.builds(
     Manifest,
-    st.dictionaries(
-        NAMES, st.builds(OpEntry, OBJECTS, st.integers(0, 99), PLACES, st.just("") | OBJECTS), max_size=4
-    ),
+    st.dictionaries(NAMES, st.builds(OpEntry, OBJECTS, st.integers(0, 99), PLACES, st.just("") | OBJECTS), max_size=4),
     st.dictionaries(NAMES, PLACES, max_size=3),
 )
 

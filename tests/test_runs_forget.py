@@ -155,7 +155,5 @@ def test_a_gradient_of_another_size_than_the_output_is_refused() -> None:
     inputs = {"X": "x", "OutSize": "o", "Out@GRAD": "y"}
     block.append_op("nearest_interp_v2_grad", inputs, {"X@GRAD": "g"}, {"interp_method": "nearest"})
     feed = {"x": ones(1, 2, 4, 4), "y": ones(1, 2, 8, 8), "o": np.array([66, 2**20], np.int32)}
-    with pytest.raises(
-        InvalidArgumentError, match=r"Out@GRAD has shape \[1, 2, 8, 8\]; expected .*\[1, 2, 66"
-    ):
+    with pytest.raises(InvalidArgumentError, match=r"Out@GRAD has shape \[1, 2, 8, 8\]; expected .*\[1, 2, 66"):
         oprack.Executor().run(program, feed, ["g"], oprack.Scope())

@@ -19,8 +19,10 @@ def product(dims: Sequence[int]) -> int:
     return n
 
 
-def given_ints(ctx: Any, attr: str, tensor: str = "", tensors: str = "") -> list[int | None]:
+def given_ints(ctx: Any, attr: str, tensor: str = "", tensors: str = "", likely: int = 1) -> list[int | None]:
     """Integers that an op takes as a tensor, as a list of one-element tensors, or else as an attribute.
+
+    likely: how many they are where the length of the tensor is not known.
 
     Called by shape rules. At build time elements of a tensor are what the attribute says of them, where it is as long
     and does not say -1; the others are None (not known).
@@ -30,7 +32,8 @@ def given_ints(ctx: Any, attr: str, tensor: str = "", tensors: str = "") -> list
         array = ctx.value(tensor)
         if array is not None:
             return [int(v) for v in array.reshape(-1).tolist()]
-        return _hinted(value, max(product(ctx.dim(tensor)), 1))
+        count = product(ctx.dim(tensor))
+        return _hinted(value, likely if count < 0 else max(count, 1))
     if tensors and ctx.has_input(tensors):
         arrays = [ctx.value(tensors, i) for i in range(ctx.input_count(tensors))]
         if any(a is None for a in arrays):

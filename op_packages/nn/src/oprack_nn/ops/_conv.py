@@ -57,13 +57,13 @@ def resolve_dilations(algorithm: str, dilations: Sequence[int]) -> list[int]:
 
 
 def conv_out(size: int, k: int, pad: tuple[int, int], stride: int, dilation: int) -> int:
-    """Outputs along one dim; -1 when the input's size is not known."""
-    return -1 if size < 0 else (size + pad[0] + pad[1] - (dilation * (k - 1) + 1)) // stride + 1
+    """Outputs along one dim; -1 when the input's size or the kernel's is not known."""
+    return -1 if size < 0 or k < 0 else (size + pad[0] + pad[1] - (dilation * (k - 1) + 1)) // stride + 1
 
 
 def conv_transpose_out(size: int, k: int, pad: tuple[int, int], stride: int, dilation: int) -> int:
-    """Outputs of a transposed convolution along one dim; -1 when the input's size is not known."""
-    return -1 if size < 0 else (size - 1) * stride - pad[0] - pad[1] + dilation * (k - 1) + 1
+    """Outputs of a transposed convolution along one dim; -1 when the input's size or the kernel's is not known."""
+    return -1 if size < 0 or k < 0 else (size - 1) * stride - pad[0] - pad[1] + dilation * (k - 1) + 1
 
 
 def positive(default: list[int], doc: str) -> Attr:

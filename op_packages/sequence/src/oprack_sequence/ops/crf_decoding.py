@@ -23,11 +23,9 @@ class CrfDecoding(OpDef, type="crf_decoding"):
     def infer_shape(ctx):
         padded = ctx.has_input("Length")
         emission = ctx.require_rank("Emission", 3 if padded else 2)
-        tags, transition = emission[-1], ctx.require_rank("Transition", 2)
-        ctx.require(
-            tags < 0 or transition == (tags + 2, tags),
-            f"Transition has shape {list(transition)}; expected {[tags + 2, tags]} for the {tags} columns of Emission",
-        )
+        tags = emission[-1]
+        states = tags + 2 if tags >= 0 else -1
+        ctx.require_dims("Transition", (states, tags), why=f"for the {tags} columns of Emission")
         ctx.set_dim("ViterbiPath", emission[:2] if padded else (emission[0], 1))
         ctx.share_lod("Emission", "ViterbiPath")
 

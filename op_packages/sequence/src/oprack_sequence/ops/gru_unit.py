@@ -29,12 +29,9 @@ class GruUnit(OpDef, type="gru_unit"):
     def infer_shape(ctx):
         batch, columns = ctx.require_rank("Input", 2)
         size = ctx.require_rank("HiddenPrev", 2)[1]
-        weight = ctx.require_rank("Weight", 2)
-        ctx.require(
-            size < 0 or (columns in (-1, 3 * size) and weight == (size, 3 * size)),
-            f"Input has shape {[batch, columns]}, HiddenPrev {size} columns and Weight shape {list(weight)}; "
-            f"expected [B, 3 D], D and [D, 3 D]",
-        )
+        gates = 3 * size if size >= 0 else -1
+        ctx.require_dims("Input", (-1, gates), why=f"for the {size} columns of HiddenPrev")
+        ctx.require_dims("Weight", (size, gates), why=f"for the {size} columns of HiddenPrev")
         ctx.set_dim("Gate", (batch, columns))
         ctx.set_dim("ResetHiddenPrev", (batch, size))
         ctx.set_dim("Hidden", (batch, size))

@@ -28,14 +28,11 @@ class LinearChainCrf(OpDef, type="linear_chain_crf"):
     def infer_shape(ctx):
         emission = ctx.require_rank("Emission", *((3,) if ctx.has_input("Length") else (2,)))
         tags = emission[-1]
-        transition = ctx.require_rank("Transition", 2)
-        ctx.require(
-            tags < 0 or transition == (tags + 2, tags),
-            f"Transition has shape {list(transition)}; expected {[tags + 2, tags]} for the {tags} columns of Emission",
-        )
+        states = tags + 2 if tags >= 0 else -1
+        ctx.require_dims("Transition", (states, tags), why=f"for the {tags} columns of Emission")
         ctx.set_dim("Alpha", emission)
         ctx.set_dim("EmissionExps", emission)
-        ctx.set_dim("TransitionExps", transition)
+        ctx.set_dim("TransitionExps", ctx.dim("Transition"))
         ctx.set_dim("LogLikelihood", (emission[0] if ctx.has_input("Length") else -1, 1))
 
     def make_grad(fwd):

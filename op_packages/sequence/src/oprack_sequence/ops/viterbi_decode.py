@@ -25,11 +25,7 @@ class ViterbiDecode(OpDef, type="viterbi_decode"):
 
     def infer_shape(ctx):
         batch, _, tags = ctx.require_rank("Input", 3)
-        transition = ctx.require_rank("Transition", 2)
-        ctx.require(
-            tags < 0 or transition == (tags, tags),
-            f"Transition has shape {list(transition)}; expected {[tags, tags]} for the {tags} tags of Input",
-        )
+        ctx.require_dims("Transition", (tags, tags), why=f"for the {tags} tags of Input")
         ctx.set_dim("Scores", (batch,))
         ctx.set_dim("Path", (batch, -1))
 

@@ -23,7 +23,8 @@ class ExpandV2(OpDef, type="expand_v2"):
 
     def infer_shape(ctx):
         dims = ctx.dim("X")
-        out = broadcast_dims(ctx.op_type, dims, given_ints(ctx, "shape", "Shape", "expand_shapes_tensor"))
+        shape = given_ints(ctx, "shape", "Shape", "expand_shapes_tensor", likely=len(dims))
+        out = broadcast_dims(ctx.op_type, dims, shape)
         ctx.set_dim("Out", out)
         if dims and out and dims[0] == out[0]:
             ctx.share_lod("X", "Out")

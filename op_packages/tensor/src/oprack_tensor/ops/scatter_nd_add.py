@@ -15,17 +15,14 @@ class ScatterNdAdd(OpDef, type="scatter_nd_add"):
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
-        dims, index, updates = ctx.dim("X"), ctx.dim("Index"), ctx.dim("Updates")
+        dims, index = ctx.dim("X"), ctx.dim("Index")
         ctx.require(
             len(index) > 0 and index[-1] <= len(dims),
             f"Index has shape {list(index)} but X {list(dims)}; expected a last dim of at most {len(dims)}",
         )
-        expected = (*index[:-1], *dims[index[-1] :])
-        ctx.require(
-            len(updates) == len(expected)
-            and all(a == b or -1 in (a, b) for a, b in zip(updates, expected, strict=True)),
-            f"Updates has shape {list(updates)}; expected {list(expected)} for Index {list(index)} and X {list(dims)}",
-        )
+        if index[-1] >= 0:
+            expected = (*index[:-1], *dims[index[-1] :])
+            ctx.require_dims("Updates", expected, why=f"for Index {list(index)} and X {list(dims)}")
         ctx.set_dim("Out", dims)
         ctx.share_lod("X", "Out")
 

@@ -39,8 +39,8 @@ class Slice(OpDef, type="slice"):
                 ctx.set_dim("Out", ctx.dim("Input"))
             return
         dims, axes = list(ctx.dim("Input")), ctx.attr("axes")
-        starts = given_ints(ctx, "starts", "StartsTensor", "StartsTensorList")
-        ends = given_ints(ctx, "ends", "EndsTensor", "EndsTensorList")
+        starts = given_ints(ctx, "starts", "StartsTensor", "StartsTensorList", likely=len(axes))
+        ends = given_ints(ctx, "ends", "EndsTensor", "EndsTensorList", likely=len(axes))
         ctx.require(
             len(axes) == len(starts) == len(ends),
             f"axes is {list(axes)}, starts {starts} and ends {ends}; expected as many of each",

@@ -29,9 +29,9 @@ class StridedSlice(OpDef, type="strided_slice"):
 
     def infer_shape(ctx):
         dims, axes = list(ctx.dim("Input")), ctx.attr("axes")
-        starts = given_ints(ctx, "starts", "StartsTensor", "StartsTensorList")
-        ends = given_ints(ctx, "ends", "EndsTensor", "EndsTensorList")
-        strides = given_ints(ctx, "strides", "StridesTensor", "StridesTensorList")
+        starts = given_ints(ctx, "starts", "StartsTensor", "StartsTensorList", likely=len(axes))
+        ends = given_ints(ctx, "ends", "EndsTensor", "EndsTensorList", likely=len(axes))
+        strides = given_ints(ctx, "strides", "StridesTensor", "StridesTensorList", likely=len(axes))
         ctx.require(
             len(axes) == len(starts) == len(ends) == len(strides),
             f"axes is {list(axes)}, starts {starts}, ends {ends} and strides {strides}; expected as many of each",
