@@ -164,7 +164,7 @@ def test_a_better_kernel_registered_later_takes_over(build: Build, rack: PackMan
         ({"x": (X, [[1, 2]])}, FeedLoDError, "expected offsets that start at 0"),
         ({"x": object()}, FeedShapeError, "object can't be made an array"),
         ({"x": [[1, 2], [3]]}, FeedShapeError, "can't be made an array"),
-        ({}, PreconditionNotMetError, "variable 'x' holds no value; feed it"),
+        ({}, PreconditionNotMetError, r"variable 'x'\) holds no value; feed it"),
     ],
 )
 def test_bad_feeds(build: Build, feed: dict[str, Any], error: type[Exception] | None, text: str) -> None:

@@ -15,6 +15,7 @@ from oprack.errors import NotDifferentiableError
 from oprack.op import GradOp
 from oprack.op.desc_infer import infer_op
 from oprack.op.grad_desc import grad_name, grad_op_desc, make_grad_ops
+from oprack.packs.index import gradient_info
 from oprack.packs.manager import PackManager
 from oprack.types import EMPTY_VAR, AttrType
 
@@ -154,7 +155,7 @@ class Backward:
         made = make_grad_ops(info, op, slots, held)
         grads = [g for g in made if not g.restores]
         for g in grads:
-            self.manager.gradient_info(g.type, op.type)
+            gradient_info(self.manager, g.type, op.type)
         shared = {ref.slot for g in grads for ref in g.inputs.values() if ref.role == "input_grad"}
         totals = [n for slot in shared for n in op.inputs[slot] if self._own_total(n) is not None]
         for grad, desc in self._descs(grads, op, index):

@@ -152,6 +152,7 @@ def _check_gradient(manager: PackManager, op_type: str) -> None:
     """Whether the ops that a make_grad names are there, asked with all slots and the default attributes."""
     from oprack.desc import OpDesc
     from oprack.op.grad_desc import make_grad_ops
+    from oprack.packs.index import gradient_info
 
     info = manager.op_info(op_type)
     if info.grad_op_maker is None:
@@ -162,7 +163,7 @@ def _check_gradient(manager: PackManager, op_type: str) -> None:
     except Exception:
         return  # it needs attributes, or other slots than all; its tests have them
     for grad in made:
-        manager.gradient_info(grad.type, op_type)
+        gradient_info(manager, grad.type, op_type)
 
 
 def _survey(manager: PackManager) -> Survey:

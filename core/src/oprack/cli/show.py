@@ -118,7 +118,7 @@ def _bytes(var: VarDesc) -> int:
 def _print(report: dict[str, Any]) -> None:
     version = report["version"]
     numbers = f"{version // 1_000_000}.{version // 1000 % 1000}.{version % 1000}"
-    saved = f"in the format of Paddle {numbers}" if version else "without a version"
+    saved = f"in the format of Paddle {numbers}" if version else "no version"
     size = f"{_number(report['parameters'], 'parameter')} of {_size(report['parameter_bytes'])}"
     print(f"{_number(report['ops'], 'op')} in {_number(report['blocks'], 'block')}, {size}, {saved}\n")
     rows = [

@@ -13,6 +13,7 @@ from oprack.interpreter.kinds import kind
 from oprack.interpreter.tensor import Tensor, new_tensor
 from oprack.op.grad import GradOp, SlotRef
 from oprack.op.grad_desc import make_grad_ops
+from oprack.packs.index import gradient_info
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.types import EMPTY_VAR
@@ -82,7 +83,7 @@ class GradPlan:
             targets = {slot: self._targets(ref) for slot, ref in grad.outputs.items()}
             named = {t for ts in targets.values() for t in ts if isinstance(t, str)}
             if any(isinstance(t, int) for ts in targets.values() for t in ts) or not read.isdisjoint(named):
-                info = default_manager().gradient_info(grad.type, self.trace.expr.type)
+                info = gradient_info(default_manager(), grad.type, self.trace.expr.type)
                 sources = {
                     slot: found
                     for slot, ref in grad.inputs.items()

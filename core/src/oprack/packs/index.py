@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import DefinitionError, ManifestError
+from oprack.errors import DefinitionError, ManifestError, UnknownOpError
 from oprack.packs.discovery import Pack
 from oprack.packs.manifest import Manifest, OpEntry
 from oprack.packs.resolve import REGENERATE, import_module, import_object
@@ -15,6 +15,7 @@ from oprack.packs.resolve import REGENERATE, import_module, import_object
 if TYPE_CHECKING:
     from oprack.kernel import KernelSpec
     from oprack.op import OpDef, OpInfo, OpVersion
+    from oprack.packs.manager import PackManager
 
 
 @dataclass(frozen=True)
@@ -122,3 +123,18 @@ def module_kernels(op_type: str, place: str, pack: Pack, module_name: str) -> li
             "regenerate it with `oprack manifest PATH`"
         )
     return specs
+
+
+def gradient_info(manager: PackManager, grad_type: str, op_type: str) -> OpInfo:
+    """The OpInfo of an op that the make_grad of `op_type` names.
+
+    Raises as `PackManager.op_info`; an unknown op's error says who names it.
+    """
+    if not manager.has_op(grad_type):
+        try:
+            manager.op_info(grad_type)
+        except UnknownOpError as error:
+            raise UnknownOpError(
+                f"the make_grad of op {op_type} (pack {manager.owner(op_type)}) gives an op that can't be had: {error}"
+            ) from error
+    return manager.op_info(grad_type)

@@ -218,17 +218,6 @@ class PackManager:
         with self._lock:
             return self._infos.setdefault(op_type, info) if revision == self.revision else info
 
-    def gradient_info(self, grad_type: str, op_type: str) -> OpInfo:
-        """The OpInfo of an op that the make_grad of `op_type` names. Raises as `op_info`, and says who names it."""
-        if grad_type not in self._infos and not self.has_op(grad_type):
-            try:
-                self.op_info(grad_type)
-            except UnknownOpError as error:
-                raise UnknownOpError(
-                    f"the make_grad of op {op_type} (pack {self.owner(op_type)}) gives an op that can't be had: {error}"
-                ) from error
-        return self.op_info(grad_type)
-
     def operator_class(self, op_type: str) -> Any:
         """Class of an op that runs itself over a Scope; None for an op with kernels. Raises as `op_info`."""
         if op_type in self._operators:
