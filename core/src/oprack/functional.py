@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
     from keyword import iskeyword
 
     from oprack.interpreter.functions import function
-    from oprack.packs.manager import on_change
+    from oprack.packs.changes import on_change
 
     global _listens
     found = function(name[:-1] if name.endswith("_") and iskeyword(name[:-1]) else name)

@@ -15,7 +15,7 @@ from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
 from oprack.op import OpProto, param_name
 from oprack.op.proto import SlotProto
-from oprack.packs.manager import on_change
+from oprack.packs.changes import on_change
 
 _GIVEN = object()
 

@@ -21,6 +21,7 @@ from oprack.errors import (
     UnknownOpError,
 )
 from oprack.packs import discovery, report
+from oprack.packs.changes import changed
 from oprack.packs.discovery import BUILTIN, FoundPack, Pack
 from oprack.packs.index import Definer, OpIndex, build_info, module_kernels
 from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning, warn
@@ -139,7 +140,7 @@ class PackManager:
         self._layers = NamespaceIndex([*packs, self._here])
         self._index, self._packs = index, packs
         self.revision += 1
-        _changed()
+        changed()
 
     def _warn(self, text: str, *key: str, category: type[PackWarning] = BrokenPackWarning) -> None:
         with self._lock:
@@ -419,19 +420,6 @@ class PackManager:
                 raise
 
 
-_listeners: list[Callable[[], None]] = []
-
-
-def on_change(listener: Callable[[], None]) -> None:
-    """Call `listener` whenever packs are added or blocked, or another manager is used; it drops what it cached."""
-    _listeners.append(listener)
-
-
-def _changed() -> None:
-    for listener in _listeners:
-        listener()
-
-
 _default: PackManager | None = None
 _used: list[PackManager] = []
 _default_lock = threading.Lock()
@@ -452,9 +440,9 @@ def default_manager() -> PackManager:
 def use_manager(manager: PackManager) -> Iterator[PackManager]:
     """Make `manager` the default one, in all threads, for the length of a with block; meant for tests."""
     _used.append(manager)
-    _changed()
+    changed()
     try:
         yield manager
     finally:
         _used.remove(manager)
-        _changed()
+        changed()
