@@ -4,7 +4,7 @@ from oprack.kernel.decorator import KernelSpec, kernel, kernel_specs
 from oprack.kernel.kernel_call import KernelCall
 from oprack.kernel.kernel_map import Candidate, OpKernelMap
 from oprack.kernel.kernel_type import OpKernelType
-from oprack.kernel.predicates import KernelQuery, Predicate, attr, dtype, has_input, kind, predicate
+from oprack.kernel.predicates import KernelQuery, Predicate, attr, dtype, has_input, kind, place, predicate
 from oprack.kernel.signature import KernelSignature, bind_signature
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "kernel",
     "kernel_specs",
     "kind",
+    "place",
     "predicate",
 ]

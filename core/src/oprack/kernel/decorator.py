@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ class KernelSpec:
     function: Callable[..., Any]
     library: str = "plain"
     layout: str = "any"
-    when: Predicate | None = None
+    when: Predicate | None = field(default=None, compare=False)
     priority: int = 0
     view: bool = False
     least: int = 0
@@ -78,6 +78,12 @@ def kernel(
     if unknown or not dtypes:
         raise DefinitionError(
             f"@kernel({op_type!r}): dtypes has {sorted(unknown) or 'nothing'}; expected names from {sorted(ALL_DTYPES)}"
+        )
+
+    if when is not None and not isinstance(when, Predicate):
+        raise DefinitionError(
+            f"@kernel({op_type!r}): when={when!r} is no predicate; expected a comparison, such as attr('groups') == 1, "
+            "or a function under @predicate('its text')"
         )
 
     def mark(function: F) -> F:
