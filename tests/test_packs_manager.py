@@ -151,16 +151,6 @@ def test_hook_oprack_kernels_takes_a_module(pack, good):
     assert [s.owner for s in manager.kernel_map("fixture_twice", "cpu")] == ["oprack-fixture-good"]
 
 
-def test_two_kernels_that_tie_are_an_error_naming_both(pack):
-    def other(X):
-        return X
-
-    a = pack("a", oprack_ops=lambda register: register.op(Plain), oprack_kernels=lambda r: r.kernel(plain))
-    b = pack("b", oprack_kernels=lambda register: register.kernel(kernel("plain")(other)))
-    with pytest.raises(DuplicateKernelError, match=r"oprack-a .* oprack-b"):
-        manager_of(a, b).kernel_map("plain", "cpu")
-
-
 def test_hook_oprack_places(pack):
     a = pack("a", oprack_places=lambda register: register.place("fpga", "collections:OrderedDict"))
     manager = manager_of(a)

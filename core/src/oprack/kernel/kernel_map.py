@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundError
@@ -10,6 +10,8 @@ from oprack.kernel.decorator import KernelSpec
 from oprack.kernel.kernel_type import OpKernelType
 from oprack.kernel.predicates import KernelQuery
 from oprack.kernel.signature import KernelSignature, bind_signature
+from oprack.kernel.ties import may_tie, ranked, tie_text, untied
+from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.proto import OpProto
 
 
@@ -31,17 +33,24 @@ class Candidate:
 
 
 class OpKernelMap:
-    """Kernels of one op type, from its own pack and from any other."""
+    """Kernels of one op type, from its own pack and from any other.
 
-    def __init__(self, proto: OpProto) -> None:
-        self.proto = proto
+    owner: distribution that defines the op, whose kernels win a tie with another pack's. on_tie: is told of such a tie,
+    as a text and the owners.
+    """
+
+    def __init__(
+        self, proto: OpProto, owner: str = "", on_tie: Callable[[str, tuple[str, ...]], None] | None = None
+    ) -> None:
+        self.proto, self.owner, self._on_tie = proto, owner, on_tie
         self._kernels: list[tuple[KernelSpec, KernelSignature]] = []
 
     def add(self, spec: KernelSpec, owner: str) -> None:
         """Add a kernel of a pack.
 
-        Raises DefinitionError when its parameters do not match the op, DuplicateKernelError when another one has the
-        same place, dtype, layout, library, containers and priority, and neither has a predicate.
+        Raises DefinitionError when its parameters or its predicate do not match the op, DuplicateKernelError when it
+        ties with another one of its pack in every call that both fit (same place, dtype, layout, library, containers
+        and priority, and no predicate or the same). A tie between packs is for `choose` to settle.
         """
         if spec.op_type != self.proto.type:
             raise DefinitionError(f"kernel {spec.name} is of op {spec.op_type}, not of {self.proto.type}")
@@ -51,24 +60,33 @@ class OpKernelMap:
             raise DefinitionError(
                 f"kernel {spec.name} ({spec.where}): view=True, but it has no parameter to be a view of"
             )
-        for other, sig in self._kernels:
-            if replace(other, owner=owner) == spec:
+        self._check_predicate(spec)
+        for other, _ in self._kernels:
+            if replace(other, owner=owner) == spec and other.when is spec.when:
                 return  # the same declaration, reached by two ways
-            same = (other.place, other.layout, other.library, other.priority, other.when) == (
-                spec.place,
-                spec.layout,
-                spec.library,
-                spec.priority,
-                spec.when,
-            )
-            if same and other.dtypes & spec.dtypes and _containers(sig) == _containers(signature):
-                raise DuplicateKernelError(
-                    f"op {spec.op_type}: two kernels for place {spec.place}, dtype "
-                    f"{', '.join(sorted(other.dtypes & spec.dtypes))}, library {spec.library} with priority "
-                    f"{spec.priority}: {other.name} of {other.owner} ({other.where}) and {spec.name} of {owner} "
-                    f"({spec.where}); give one a higher priority or a predicate (when=...)"
-                )
+        others = [o for o in self.ties(spec, signature) if o.owner == owner or not self.owner]
+        if others:
+            raise DuplicateKernelError(tie_text(self.proto.type, self.owner, [others[0], spec]))
         self._kernels.append((spec, signature))
+
+    def ties(self, spec: KernelSpec, signature: KernelSignature | None = None) -> list[KernelSpec]:
+        """Kernels that tie with `spec` in every call that both fit."""
+        signature = signature or bind_signature(spec.function, self.proto)
+        return [
+            other for other, sig in self._kernels if may_tie(other, spec) and _containers(sig) == _containers(signature)
+        ]
+
+    def _check_predicate(self, spec: KernelSpec) -> None:
+        if spec.when is None:
+            return
+        for what, name in sorted(spec.when.names):
+            known = self.proto.inputs if what == "input" else {**self.proto.attrs, **dict.fromkeys(COMMON_ATTRS)}
+            if name not in known:
+                raise DefinitionError(
+                    f"kernel {spec.name} ({spec.where}) of op {spec.op_type}: its predicate `{spec.when.text}` looks "
+                    f"at {what} {name!r}, which the op does not have; expected one of "
+                    f"{', '.join(self.proto.inputs if what == 'input' else self.proto.attrs) or 'none'}"
+                )
 
     def __iter__(self) -> Iterator[KernelSpec]:
         return iter([spec for spec, _ in self._kernels])
@@ -82,17 +100,18 @@ class OpKernelMap:
         excluded: libraries that may not be used now.
         """
         found = [Candidate(s, g, _reason(s, g, expected, query, set(excluded))) for s, g in self._kernels]
-        return sorted(found, key=lambda c: (c.reason != "", -c.spec.priority, not _specific(c)))
+        return sorted(found, key=lambda c: (c.reason != "", *ranked(c.spec, _containers(c.signature))))
 
     def choose(self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = ()) -> Candidate:
         """The kernel that fits `expected` and `query`.
 
-        Raises KernelNotFoundError that lists all candidates with their reasons.
+        Raises KernelNotFoundError that lists all candidates with their reasons, DuplicateKernelError when two fit
+        equally well and none or several of them come from the op's own pack.
         """
         found = self.candidates(expected, query, excluded)
         fitting = [c for c in found if not c.reason]
         if fitting:
-            return _by_size(fitting)
+            return self._by_size(fitting)
         lines = [
             f"  {c.spec.name} of {c.spec.owner} [{c.spec.place}, {c.spec.library}, "
             f"{', '.join(sorted(c.spec.dtypes))}]: {c.reason}"
@@ -104,22 +123,21 @@ class OpKernelMap:
             + "\nCast the inputs to a dtype above, run at another place, or install a pack with such a kernel."
         )
 
-
-def _by_size(fitting: list[Candidate]) -> Candidate:
-    """The best kernel, linked to the one that takes over for small inputs, which must fit, too."""
-    best, *others = fitting
-    others = [c for c in others if c.spec.least < best.spec.least and c.spec.layout == best.spec.layout]
-    return replace(best, smaller=_by_size(others)) if others else best
+    def _by_size(self, fitting: list[Candidate]) -> Candidate:
+        """The best kernel, linked to the one that takes over for small inputs, which must fit, too."""
+        rank = ranked(fitting[0].spec, _containers(fitting[0].signature))
+        tied = [c for c in fitting if ranked(c.spec, _containers(c.signature)) == rank]
+        best = tied[0]
+        if len(tied) > 1:
+            spec = untied(self.proto.type, self.owner, [c.spec for c in tied], self._on_tie)
+            best = next(c for c in tied if c.spec is spec)
+        others = [c for c in fitting if c.spec.least < best.spec.least and c.spec.layout == best.spec.layout]
+        return replace(best, smaller=self._by_size(others)) if others else best
 
 
 def _containers(signature: KernelSignature) -> tuple[tuple[str, str], ...]:
     # a bare array and a LoDTensor select the same variables
     return tuple(sorted((s, c) for s, _, c in signature.inputs if c not in ("", "LoDTensor")))
-
-
-def _specific(candidate: Candidate) -> bool:
-    """A kernel with a predicate goes before one without, at the same priority."""
-    return candidate.spec.when is not None or bool(_containers(candidate.signature))
 
 
 def _inputs_text(query: KernelQuery) -> str:

@@ -266,7 +266,7 @@ class PackManager:
         """Kernels of the op at a kind of place ("cpu", "cuda"), of all packs; only their modules are imported.
 
         A module that fails is reported once and left out; its error is raised when no kernel is left. Raises also as
-        `op_info`, and DuplicateKernelError when two kernels tie.
+        `op_info`, and DuplicateKernelError when two kernels of the op's own pack tie.
         """
         found = self._kernel_maps.get((op_type, place_kind))
         if found is not None:
@@ -274,16 +274,17 @@ class PackManager:
         from oprack.kernel import OpKernelMap
 
         index, revision = self._snapshot()
-        kernels = OpKernelMap(self.op_info(op_type).proto)
+        info = self.op_info(op_type)
+        kernels = OpKernelMap(info.proto, info.pack, partial(self._warn_of_tie, op_type, place_kind))
         failures: list[OprackError] = []
 
         def guarded(pack: Pack, specs: Callable[[], Iterable[KernelSpec]]) -> None:
             try:
                 for spec in specs():
                     kernels.add(spec, pack.owner)
-            except DuplicateKernelError:
-                raise
             except OprackError as e:
+                if isinstance(e, DuplicateKernelError) and pack.owner in (info.pack, HERE.distribution):
+                    raise
                 failures.append(e)
                 self._warn(report.broken_kernel(op_type, place_kind, pack, e), pack.owner, op_type, place_kind, str(e))
 
@@ -299,6 +300,9 @@ class PackManager:
             if revision == self.revision:
                 return self._kernel_maps.setdefault((op_type, place_kind), kernels)
         return kernels
+
+    def _warn_of_tie(self, op_type: str, place_kind: str, text: str, others: tuple[str, ...]) -> None:
+        self._warn(text, "tie", op_type, place_kind, *others, category=PackWarning)
 
     def place_kinds(self, op_type: str) -> list[str]:
         """Kinds of places that the op has kernels for, without importing them. Raises as `op_info`."""
@@ -322,8 +326,8 @@ class PackManager:
         found = [(owner, target) for owner, key, target in self.targets("place") if key == kind]
         if len(found) > 1:
             raise AlreadyExistsError(
-                f"place {kind!r} is brought by {' and '.join(owner for owner, _ in found)}; block one of them with "
-                "OPRACK_BLOCK=NAME"
+                f"place {kind!r} is brought by {' and '.join(owner for owner, _ in found)}; leave one out: "
+                + " or ".join(f"OPRACK_BLOCK={owner}" for owner, _ in found)
             )
         for owner, target in found:
             return import_object(target, f"place {kind} of {owner}") if isinstance(target, str) else target
@@ -395,12 +399,20 @@ class PackManager:
         """
 
         def check() -> None:
+            from dataclasses import replace
+
             from oprack.kernel import bind_signature
+            from oprack.kernel.ties import tie_text
 
             for spec in self._here.contributions.kernels[count:]:
                 if self.has_op(spec.op_type):
                     bind_signature(spec.function, self.op_info(spec.op_type).proto)
-                    self.kernel_map(spec.op_type, spec.place)
+                    found = self.kernel_map(spec.op_type, spec.place).ties(spec)
+                    tied = [other for other in found if other.function is not spec.function]
+                    if tied:  # whoever brings a kernel by hand is told at once that it would not be used
+                        owner = self.op_info(spec.op_type).pack
+                        tied.append(replace(spec, owner=HERE.distribution))
+                        raise DuplicateKernelError(tie_text(spec.op_type, owner, tied))
 
         count = len(self._here.contributions.kernels)
         self._add_here(lambda: self._register.kernel(function), check)

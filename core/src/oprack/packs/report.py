@@ -80,9 +80,13 @@ def newer_op(op_type: str, saved: int, installed: int, pack: Pack) -> str:
 
 
 def duplicate(name: str, packs: Sequence[Pack], what: str = "op") -> str:
+    """The pack to block comes first: the one that was likely added last, which brings the fewest ops."""
+    choices = sorted(packs, key=lambda p: (len(p.contributions.defined()), p.found.name))
+    names = [p.found.name for p in choices if p.found.name not in BUILTIN.names]
     return (
-        f"{what} {name!r} is defined by {' and by '.join(_label(p) for p in packs)}; expected one pack. Block one with "
-        f"OPRACK_BLOCK={packs[-1].found.name} or `oprack packs --block {packs[-1].found.name}`, or uninstall it"
+        f"{what} {name!r} is defined by {' and by '.join(_label(p) for p in packs)}; expected one pack. Leave one out: "
+        + " or ".join(f"OPRACK_BLOCK={n}" for n in names)
+        + f" (or `oprack packs --block {names[0] if names else 'NAME'}`), or uninstall it"
     )
 
 

@@ -1,0 +1,167 @@
+"""Two kernels that fit a call equally well: refused, unless exactly one of them comes from the op's own pack."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import oprack
+import pytest
+from oprack.desc import ProgramDesc
+from oprack.errors import DuplicateKernelError, DuplicateOpError
+from oprack.kernel import attr, has_input, kernel
+from oprack.op import Attr, Input, OpDef, Output
+from oprack.packs.info import PackWarning
+from oprack.packs.manager import PackManager
+
+
+class Scaled(OpDef, type="scaled"):
+    """$$Out = factor X$$"""
+
+    X = Input("x")
+    Out = Output("o")
+    factor = Attr(2.0, "factor")
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.dim("X"))
+
+
+@kernel("scaled")
+def own(X, *, factor):
+    return X * np.asarray(factor, X.dtype)
+
+
+def third_party(**options):
+    @kernel("scaled", **options)
+    def wrong(X):
+        return X * 0
+
+    return wrong
+
+
+def entry_point(name, **hooks):
+    """A pack whose module is in memory."""
+    module = ModuleType(f"fixture_ties_{name}")
+    for hook, function in hooks.items():
+        setattr(module, hook, oprack.hookimpl(function))
+    sys.modules[module.__name__] = module
+    return SimpleNamespace(name=name, value=module.__name__, dist=SimpleNamespace(name=f"oprack-{name}", version="1.0"))
+
+
+def own_pack(*kernels, name="scaling"):
+    def bring(register):
+        for function in kernels or (own,):
+            register.kernel(function)
+
+    return entry_point(name, oprack_ops=lambda register: register.op(Scaled), oprack_kernels=bring)
+
+
+def other_pack(function, name="careless"):
+    return entry_point(name, oprack_kernels=lambda register: register.kernel(function))
+
+
+def run(manager, x, **attrs):
+    program = ProgramDesc()
+    block = program.blocks[0]
+    for v in ("x", "y"):
+        block.create_var(v, dtype="float32", shape=[-1])
+    block.append_op("scaled", {"X": ["x"]}, {"Out": ["y"]}, attrs)
+    return oprack.Executor(manager=manager).run(program, {"x": x}, ["y"], oprack.Scope())[0]
+
+
+X = np.array([1.0, 3.0], "float32")
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_careless_pack_does_not_stop_the_op(first):
+    packs = [own_pack(), other_pack(third_party())]
+    manager = PackManager(packs if first else packs[::-1], environ={})
+    with pytest.warns(PackWarning, match=r"wrong of oprack-careless.*brings the op.*OPRACK_BLOCK=oprack-careless"):
+        np.testing.assert_array_equal(run(manager, X), [2, 6])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # said once
+        np.testing.assert_array_equal(run(manager, X), [2, 6])
+
+
+def test_the_block_that_the_message_names_works():
+    packs = [own_pack(), other_pack(third_party())]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        manager = PackManager(packs, environ={"OPRACK_BLOCK": "oprack-careless"})
+        np.testing.assert_array_equal(run(manager, X), [2, 6])
+
+
+def test_a_higher_priority_is_no_tie():
+    manager = PackManager([own_pack(), other_pack(third_party(priority=1))], environ={})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(run(manager, X), [0, 0])
+
+
+def test_predicates_that_both_hold_tie_only_where_they_do():
+    small, large = third_party(when=attr("factor") < 10.0), third_party(when=attr("factor") > 1.0)
+    manager = PackManager([own_pack(), other_pack(small, "one"), other_pack(large, "two")], environ={})
+    np.testing.assert_array_equal(run(manager, X, factor=0.5), [0, 0])
+    with pytest.raises(DuplicateKernelError) as error:
+        run(manager, X, factor=5.0)
+    for part in (
+        "two kernels for place cpu",
+        "of oprack-one",
+        "of oprack-two",
+        "when attribute factor < 10.0",
+        "when attribute factor > 1.0",
+        "OPRACK_BLOCK=oprack-one or OPRACK_BLOCK=oprack-two",
+        "priority=",
+    ):
+        assert part in str(error.value)
+
+
+def test_two_kernels_of_other_packs_tie():
+    manager = PackManager([own_pack(), *(other_pack(third_party(priority=3), n) for n in ("one", "two"))], environ={})
+    with pytest.raises(DuplicateKernelError, match=r"of oprack-one .* of oprack-two .*OPRACK_BLOCK=oprack-one or"):
+        run(manager, X)
+
+
+def test_a_tie_inside_the_ops_own_pack_is_the_authors():
+    with pytest.raises(DuplicateKernelError, match=r"own of oprack-scaling .*wrong of oprack-scaling"):
+        PackManager([own_pack(own, third_party())], environ={}).kernel_map("scaled", "cpu")
+
+
+def test_a_tie_inside_another_pack_leaves_its_second_kernel_out():
+    def bring(register):
+        register.kernel(third_party(priority=2))
+        register.kernel(third_party(priority=2))
+
+    manager = PackManager([own_pack(), entry_point("careless", oprack_kernels=bring)], environ={})
+    with pytest.warns(PackWarning, match=r"careless.*is left out: DuplicateKernelError"):
+        assert len(manager.kernel_map("scaled", "cpu")) == 2
+
+
+def test_a_kernel_of_this_process_that_would_not_be_used_is_refused_at_once():
+    manager = PackManager([own_pack()], environ={})
+    with pytest.raises(DuplicateKernelError, match=r"own of oprack-scaling .*wrong of this process"):
+        manager.register_kernel(third_party())
+    np.testing.assert_array_equal(run(manager, X), [2, 6])
+    manager.register_kernel(third_party(when=has_input("X")))
+    np.testing.assert_array_equal(run(manager, X), [0, 0])
+
+
+def test_two_packs_with_one_op_advise_to_leave_out_the_smaller_one_first():
+    class Other(OpDef, type="another"):
+        """$$Out = X$$"""
+
+        X = Input("x")
+        Out = Output("o")
+
+        def infer_shape(ctx):
+            ctx.set_dim("Out", ctx.dim("X"))
+
+    def both(register):
+        register.op(Scaled)
+        register.op(Other)
+
+    manager = PackManager([entry_point("big", oprack_ops=both), own_pack(name="small")], environ={})
+    with pytest.raises(DuplicateOpError, match=r"Leave one out: OPRACK_BLOCK=small or OPRACK_BLOCK=big"):
+        manager.op_info("scaled")
