@@ -57,6 +57,9 @@ def test_inputs_of_several_dtypes(rack: PackManager) -> None:
 
         expected_kernel_type = dtype_of("Y")
 
+        def infer_var_type(ctx: Any) -> None:
+            ctx.set_dtype("Out", ctx.dtype("Y"))
+
     @kernel("t1", dtypes=FLOATS)
     def t1(X: Any = None, Y: Any = None) -> Any:
         return Y[X]

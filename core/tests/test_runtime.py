@@ -266,16 +266,6 @@ def test_unused_input_is_told(build: Build, rack: PackManager) -> None:
         Executor(checks=Checks(unused_input=True)).run(program, {"i": np.array([0, 1]), "w": X}, ["y"], Scope())
 
 
-def test_shape_check_compares_kernel_and_rule(build: Build, rack: PackManager) -> None:
-    @kernel("double", priority=1)
-    def longer(X: Any) -> Any:
-        return np.concatenate([X, X])
-
-    rack.register_kernel(longer)
-    with pytest.raises(InvalidArgumentError, match=r"shape \[4, 2\], but infer_shape promised \[2, 2\]"):
-        Executor(checks=Checks(shapes=True)).run(double_twice(build), {"x": X}, ["z"], Scope())
-
-
 # Profiler -----------------------------------------------------------------------------------------------------------
 def test_profiler_has_every_step_a_table_and_a_trace(build: Build, tmp_path: Path) -> None:
     exe = Executor(checks=Checks(nan_inf=True))

@@ -108,14 +108,28 @@ def test_the_check_finds_an_output_on_an_inputs_memory(rack: PackManager, build:
 def test_numpy_and_python_numbers_become_tensors(rack: PackManager, build: Build) -> None:
     returned: list[Any] = []
 
-    @kernel("double", priority=1)
+    class Number(OpDef, type="number"):
+        """Out = one number of any dtype."""
+
+        X = Input("Any tensor.")
+        Out = Output("A number.")
+
+        def infer_shape(ctx: Any) -> None:
+            ctx.set_dim("Out", ())
+
+        def infer_var_type(ctx: Any) -> None:
+            """The kernel decides."""
+
+    rack.register_op(Number)
+
+    @kernel("number")
     def scalar(X: Any) -> Any:
         return returned[-1]
 
     rack.register_kernel(scalar)
     for value in (np.float32(1.5), 1.5, True, np.int64(3)):
         returned.append(value)
-        (y,) = Executor().run(build({"x": X}, [("double", {"X": "x"}, {"Out": "y"})]), {"x": X}, ["y"], Scope())
+        (y,) = Executor().run(build({"x": X}, [("number", {"X": "x"}, {"Out": "y"})]), {"x": X}, ["y"], Scope())
         assert type(y) is np.ndarray and y.shape == () and y == value
 
 

@@ -39,6 +39,10 @@ class DefinitionError(OprackError, TypeError):
     """An op definition, a kernel or a facet contradicts its contract."""
 
 
+class KernelResultError(DefinitionError):
+    """A kernel returned something else than its op's rules promise; who called the op did nothing wrong."""
+
+
 class AttributeValueError(InvalidArgumentError):
     """An attribute of an op is missing, has the wrong type, or lies outside its range."""
 

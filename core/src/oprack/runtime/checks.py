@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.errors import InputOverwrittenError, InvalidArgumentError, NanInfError
+from oprack.errors import InputOverwrittenError, NanInfError
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows, ShapeOnly
 
 if TYPE_CHECKING:
@@ -63,11 +63,19 @@ def check_unused(op: OperatorWithKernel, chosen: Candidate) -> None:
 
 Fingerprint = dict[tuple[str, int], list[Any]]
 
+# Bytes up to which an array is compared whole; of a larger one its ends and a sample in between are.
+_WHOLE = 1 << 20
+_SAMPLES = 4096
 
-def fingerprint(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]]) -> Fingerprint:
-    """Bytes, LoD and rows of every input that the op does not declare in place."""
+
+def fingerprint(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], *, whole: bool = True) -> Fingerprint:
+    """Bytes, LoD and rows of every input that the op does not declare in place.
+
+    whole: of every element. Else memory of a device is left alone, since to read it would wait for the device, and of
+    large arrays only samples are taken, so that the first run of a model costs little more.
+    """
     return {
-        (slot, i): [_host(a).tobytes() for a in _arrays(v)] + _structure(v)
+        (slot, i): [_bytes(a, whole) for a in _arrays(v)] + _structure(v, whole)
         for slot, vs in values.items()
         if not op.is_inplace(slot)
         for i, v in enumerate(vs)
@@ -78,10 +86,20 @@ def _host(array: Any) -> np.ndarray:
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
-def _structure(value: Any) -> list[Any]:
+def _bytes(array: Any, whole: bool) -> bytes:
+    if whole or (isinstance(array, np.ndarray) and array.nbytes <= _WHOLE):
+        return _host(array).tobytes()
+    if not isinstance(array, np.ndarray):
+        return b""
+    flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
+    ends = flat[:_SAMPLES], flat[-_SAMPLES:], flat[:: array.size // _SAMPLES]
+    return b"".join(part.tobytes() for part in ends)
+
+
+def _structure(value: Any, whole: bool) -> list[Any]:
     if isinstance(value, LoDTensor):
         return [[list(level) for level in value.lod]]
-    if isinstance(value, SelectedRows):
+    if isinstance(value, SelectedRows) and (whole or isinstance(value.rows, np.ndarray)):
         return [_host(value.rows).tolist(), value.height]
     return []
 
@@ -91,9 +109,11 @@ def check_overwritten(
     chosen: Candidate,
     values: Mapping[str, Sequence[Any]],
     before: Fingerprint,
+    *,
+    whole: bool = True,
 ) -> None:
-    """Raise InputOverwrittenError when an input is not what it was `before`."""
-    for (slot, i), was in fingerprint(op, values).items():
+    """Raise InputOverwrittenError when an input is not what it was `before`, taken with the same `whole`."""
+    for (slot, i), was in fingerprint(op, values, whole=whole).items():
         if before.get((slot, i)) != was:
             raise InputOverwrittenError(
                 f"op {op.type}: kernel {chosen.spec.name} of {chosen.spec.owner} ({chosen.spec.where}) wrote to input "
@@ -129,18 +149,3 @@ def check_aliased(
                             f"(variable {op.inputs[x][i]!r}); return a copy, or declare @kernel(..., view=True) when "
                             "it is a view of the kernel's first parameter"
                         )
-
-
-def check_shapes(op: OperatorWithKernel, promised: Mapping[tuple[str, int], Sequence[int]], outputs: Any) -> None:
-    """Raise InvalidArgumentError when an output's shape differs from what infer_shape promised (-1 = any)."""
-    for (slot, i), dims in promised.items():
-        values = outputs.get(slot, ())
-        value = values[i] if i < len(values) else None
-        if not isinstance(value, LoDTensor | SelectedRows):
-            continue
-        shape = tuple(value.shape)
-        if len(shape) != len(dims) or any(d not in (-1, s) for d, s in zip(dims, shape, strict=True)):
-            raise InvalidArgumentError(
-                f"op {op.type}: output {slot} (variable {op.outputs[slot][i]!r}) has shape {list(shape)}, but "
-                f"infer_shape promised {list(dims)}; the kernel and the definition of pack {op.info.pack} disagree"
-            )

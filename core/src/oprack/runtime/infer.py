@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
-from oprack.op.infer import Dims, InferShapeContext
+from oprack.op.infer import Dims, InferContext, InferShapeContext, InferVarTypeContext
 from oprack.op.proto import OpProto
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
-from oprack.types import VarType
+from oprack.types import VarType, dtype_name
 
 
 def kind_of(value: Any) -> VarType:
@@ -29,17 +29,18 @@ def kind_of(value: Any) -> VarType:
     return VarType.RAW
 
 
-@dataclass(frozen=True)
+@dataclass
 class Inferred:
     """What a shape rule said of some inputs.
 
     dims, shares: see RuntimeInferShapeContext. from_values: it looked at values or offsets, so that this holds for
-    these inputs only, and not for others of the same shapes.
+    these inputs only, and not for others of the same shapes. watched: whether a kernel's call for it was.
     """
 
     dims: Mapping[tuple[str, int], Dims]
     shares: Sequence[tuple[tuple[str, int], tuple[str, int]]]
     from_values: bool = False
+    watched: bool = False
 
 
 NOTHING_INFERRED = Inferred({}, ())
@@ -54,15 +55,15 @@ def _memory() -> int:
         return 1 << 48
 
 
-class RuntimeInferShapeContext(InferShapeContext):
-    """Dims and LoD of the values at hand; keeps what the rule sets for the outputs.
+def dtype_of_value(value: Any) -> str | None:
+    """dtype of a tensor, of SelectedRows, or of the first element of an array; None for anything else."""
+    if isinstance(value, LoDTensorArray):
+        return next((t.dtype for t in value if t is not None), None)
+    return getattr(value, "dtype", None)
 
-    dims_set: (slot, i) -> shape set by the rule, -1 where only the kernel knows. shares: ((source, i), (target, j))
-    pairs of inputs and the outputs that get their LoD. read_values: whether the rule looked at a value or at offsets,
-    so that its result holds for these only.
-    """
 
-    is_runtime = True
+class _RuntimeContext(InferContext):
+    """The values of an op's inputs, and the names of its variables."""
 
     def __init__(
         self,
@@ -77,9 +78,6 @@ class RuntimeInferShapeContext(InferShapeContext):
         self._values = values
         self._input_names = input_names
         self._output_names = output_names
-        self.dims_set: dict[tuple[str, int], Dims] = {}
-        self.shares: list[tuple[tuple[str, int], tuple[str, int]]] = []
-        self.read_values = False
 
     def input_names(self, slot: str) -> Sequence[str]:
         if slot in self._values:
@@ -105,12 +103,29 @@ class RuntimeInferShapeContext(InferShapeContext):
             )
         return values[i]
 
+    def kind(self, slot: str, i: int = 0) -> VarType:
+        return kind_of(self._value(slot, i))
+
+
+class RuntimeInferShapeContext(_RuntimeContext, InferShapeContext):
+    """Dims and LoD of the values at hand; keeps what the rule sets for the outputs.
+
+    dims_set: (slot, i) -> shape set by the rule, -1 where only the kernel knows. shares: ((source, i), (target, j))
+    pairs of inputs and the outputs that get their LoD. read_values: whether the rule looked at a value or at offsets,
+    so that its result holds for these only.
+    """
+
+    is_runtime = True
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.dims_set: dict[tuple[str, int], Dims] = {}
+        self.shares: list[tuple[tuple[str, int], tuple[str, int]]] = []
+        self.read_values = False
+
     def is_initialized(self, slot: str, i: int = 0) -> bool:
         values = self._values.get(slot, ())
         return i < len(values) and values[i] is not None
-
-    def kind(self, slot: str, i: int = 0) -> VarType:
-        return kind_of(self._value(slot, i))
 
     def dim(self, slot: str, i: int = 0) -> Dims:
         value = self._value(slot, i)
@@ -158,3 +173,24 @@ class RuntimeInferShapeContext(InferShapeContext):
         self.read_values = True
         value = self._value(slot, i)
         return np.asarray(value.value if isinstance(value, SelectedRows) else value)
+
+
+class RuntimeInferVarTypeContext(_RuntimeContext, InferVarTypeContext):
+    """Kinds and dtypes of the values at hand; keeps the dtypes that the rule sets for the outputs, by (slot, i)."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.dtypes_set: dict[tuple[str, int], str] = {}
+
+    def dtype(self, slot: str, i: int = 0) -> str:
+        dtype = dtype_of_value(self._value(slot, i))
+        if dtype is None:
+            raise PreconditionNotMetError(f"op {self.op_type}: input {slot}[{i}] has no dtype yet")
+        return dtype
+
+    def set_dtype(self, slot: str, dtype: object, i: int | None = None) -> None:
+        for k in range(self.output_count(slot)) if i is None else (i,):
+            self.dtypes_set[slot, k] = dtype_name(dtype)
+
+    def set_kind(self, slot: str, kind: VarType, i: int | None = None) -> None:
+        """The kernel decides the kind."""

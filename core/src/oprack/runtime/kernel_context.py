@@ -9,20 +9,14 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.kernel import OpKernelType
-from oprack.tensor import LoDTensorArray, Place
+from oprack.runtime.infer import dtype_of_value
+from oprack.tensor import Place
 from oprack.tensor.lod_tensor import LoD
 
 if TYPE_CHECKING:
     from oprack.device import DeviceContext
     from oprack.runtime.kernel_operator import OperatorWithKernel
     from oprack.runtime.run_context import RunContext
-
-
-def dtype_of_value(value: Any) -> str | None:
-    """dtype of a tensor, of SelectedRows, or of the first element of an array; None for anything else."""
-    if isinstance(value, LoDTensorArray):
-        return next((t.dtype for t in value if t is not None), None)
-    return getattr(value, "dtype", None)
 
 
 class KernelTypeContext:

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.device import transform_rows, transform_tensor
-from oprack.errors import AttributeValueError, DefinitionError, InvalidArgumentError, PreconditionNotMetError
+from oprack.errors import AttributeValueError, InvalidArgumentError, PreconditionNotMetError
 from oprack.kernel import Candidate, KernelQuery, OpKernelMap, OpKernelType
-from oprack.op import OpInfo, slot_name
+from oprack.op import OpInfo
 from oprack.runtime import checks
 from oprack.runtime.describe import created_at, no_buffer_text
-from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext
-from oprack.runtime.kernel_context import KernelContext, KernelTypeContext, dtype_of_value
+from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext, dtype_of_value
+from oprack.runtime.kernel_context import KernelContext, KernelTypeContext
+from oprack.runtime.kernel_results import check_results, collect
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.record import OpRecord
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows, ShapeOnly, numpy_dtype
-from oprack.types import ALL_DTYPES, DTYPE_NAMES, EMPTY_VAR, dtype_name
+from oprack.types import DTYPE_NAMES, EMPTY_VAR
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc
@@ -76,7 +77,9 @@ class OperatorWithKernel(OperatorBase):
         found = self.input_values(scope)
         self._require_inputs(found)
         values = {s: found[s] for s in self._in_slots}
+        known = len(self._chosen)
         best, expected = self.choose_kernel(values, run)
+        new = len(self._chosen) != known
         chosen = best if best.smaller is None else best.for_size(_first_size(best, values))
         clock = self._step(run, "choose_kernel", clock)
         given = values
@@ -88,9 +91,15 @@ class OperatorWithKernel(OperatorBase):
             kernel_dtype = numpy_dtype(expected.dtype)
             run.limits.check_outputs(self, inferred.dims, lambda slot, i: self._largest_dtype(slot, i, kernel_dtype))
         clock = self._step(run, "infer_shape", clock)
-        before = checks.fingerprint(self, values) if run.checks.overwritten_input else None
+        # a kernel's first call of each kind, and of each combination of shapes, is watched
+        first, inferred.watched = new or not inferred.watched, True
+        whole = run.checks.overwritten_input
+        before = checks.fingerprint(self, values, whole=whole) if first or whole else None
         result = self._compute(chosen, values, attrs, run)
-        outputs = self._collect(chosen, result, inferred, values, run)
+        outputs = collect(self, chosen, result, inferred.shares, values, run)
+        check_results(self, chosen, inferred.dims, values, outputs, dtypes=first)
+        if before is not None:
+            checks.check_overwritten(self, chosen, values, before, whole=whole)
         clock = self._step(run, "compute", clock)
         for slot in self._out_slots:
             for name, value in zip(self.outputs[slot], outputs.get(slot, ()), strict=False):
@@ -100,11 +109,8 @@ class OperatorWithKernel(OperatorBase):
         if run.recorder is not None:
             run.recorder.append(OpRecord.of(self, best, given, values, result, outputs, inferred))
         if run.checks:
-            if before is not None:
-                checks.check_overwritten(self, chosen, values, before)
+            if run.checks.overwritten_input:
                 checks.check_aliased(self, chosen, values, outputs)
-            if run.checks.shapes:
-                checks.check_shapes(self, inferred.dims, outputs)
             if run.checks.unused_input:
                 checks.check_unused(self, chosen)
             if run.checks.nan_inf:
@@ -296,114 +302,11 @@ class OperatorWithKernel(OperatorBase):
             return value.array if owned else None
         return None
 
-    # outputs --------------------------------------------------------------------------------------------------------
-    def _collect(
-        self, chosen: Candidate, result: Any, inferred: Inferred, values: Values, run: RunContext
-    ) -> dict[str, list[Any]]:
-        """What the kernel returned, as lists of values by output slot, with LoD, place and layout set."""
-        by_slot = self._by_slot(chosen, result)
-        lods = {target: values[s][i].lod for (s, i), target in inferred.shares if hasattr(values[s][i], "lod")}
-        outputs: dict[str, list[Any]] = {}
-        for slot, returned in by_slot.items():
-            if slot not in self.outputs:
-                continue
-            many = self.info.proto.outputs[slot].duplicable
-            items = returned if many and isinstance(returned, list | tuple) else [returned]
-            if len(items) != len(self.outputs[slot]) and returned is not None:
-                raise DefinitionError(
-                    f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned {len(items)} values for "
-                    f"output {slot}; expected one for each of its {len(self.outputs[slot])} variables (None = not "
-                    "computed)"
-                )
-            outputs[slot] = [self._wrap(v, lods.get((slot, i), []), slot, i, chosen, run) for i, v in enumerate(items)]
-        if chosen.spec.view:
-            self._share_memory(chosen, values, outputs)
-        return outputs
-
-    def _by_slot(self, chosen: Candidate, result: Any) -> dict[str, Any]:
-        protos = self.info.proto.outputs
-        if isinstance(result, dict):
-            grads = any("@GRAD" in s for s in protos)
-            named = {k if k in protos else slot_name(k, grads=grads): v for k, v in result.items()}
-            unknown = [k for k in named if k not in protos]
-            if unknown:
-                raise DefinitionError(
-                    f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned {', '.join(unknown)}; "
-                    f"expected output slots {', '.join(protos)}"
-                )
-            return named
-        slots = list(protos)
-        if isinstance(result, tuple):
-            if len(result) > len(slots):
-                raise DefinitionError(
-                    f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned {len(result)} values; "
-                    f"the op has {len(slots)} outputs: {', '.join(slots)}"
-                )
-            return dict(zip(slots, result, strict=False))
-        return {slots[0]: result} if slots else {}
-
-    def _wrap(self, value: Any, lod: Any, slot: str, i: int, chosen: Candidate, run: RunContext) -> Any:
-        if value is None or isinstance(value, LoDTensorArray):
-            return value
-        if isinstance(value, SelectedRows):
-            value.place = run.place
-            return value
-        if isinstance(value, LoDTensor):
-            value.place, value.layout = run.place, chosen.spec.layout
-            if value.array.dtype not in _DTYPES:
-                self._check_dtype(value.array.dtype, slot, chosen)
-            return value
-        if getattr(value, "dtype", None) is None:
-            if isinstance(value, list | tuple | dict | str | set):
-                raise DefinitionError(
-                    f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned a "
-                    f"{type(value).__name__} for output {slot}; expected an array"
-                )
-            value = (run.device.xp or np).asarray(value)
-        elif isinstance(value, np.ndarray) and run.device.xp not in (np, None):
-            raise DefinitionError(
-                f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned memory of the host for "
-                f"output {slot}, at {run.place!r}; use xp instead of numpy"
-            )
-        if value.dtype not in _DTYPES:
-            self._check_dtype(value.dtype, slot, chosen)
-        tensor = LoDTensor(value, lod, place=run.place, layout=chosen.spec.layout, check=False)
-        if tensor.array.dtype.kind == "c" and "@GRAD" in slot:
-            tensor = self._real_gradient(tensor, slot, i)
-        return tensor
-
-    def _check_dtype(self, dtype: Any, slot: str, chosen: Candidate) -> None:
-        try:
-            dtype_name(dtype)
-        except InvalidArgumentError:
-            raise DefinitionError(
-                f"op {self.type}: kernel {chosen.spec.name} ({chosen.spec.where}) returned dtype {dtype} for output "
-                f"{slot}; expected one of {', '.join(sorted(ALL_DTYPES))}"
-            ) from None
-
-    def _real_gradient(self, tensor: LoDTensor, slot: str, i: int) -> LoDTensor:
-        """The gradient of a real variable is real, also where it flowed through complex numbers."""
-        names = self.outputs.get(slot, ())
-        var = self.block.find_var_recursive(names[i]) if i < len(names) else None
-        if var is not None and var.dtype is not None and "COMPLEX" not in var.dtype.name:
-            return LoDTensor(tensor.array.real.copy(), tensor.lod, place=tensor.place, check=False)
-        return tensor
-
-    def _share_memory(self, chosen: Candidate, values: Values, outputs: Mapping[str, list[Any]]) -> None:
-        """Outputs of a view kernel may be on the memory of its first parameter: nothing may be written into them."""
-        viewed = values.get(chosen.signature.inputs[0][0], ())
-        for tensor in (*viewed, *(v for vs in outputs.values() for v in vs)):
-            if isinstance(tensor, LoDTensor):
-                tensor.shared = True
-
 
 def _first_size(chosen: Candidate, values: Mapping[str, Sequence[Any]]) -> int:
     """Elements of a kernel's first input; 0 when it has none."""
     first = next(iter(values.get(chosen.signature.inputs[0][0], ())), None) if chosen.signature.inputs else None
     return first.array.size if isinstance(first, LoDTensor) else 0
-
-
-_DTYPES = frozenset(np.dtype(name) for name in ALL_DTYPES if name != "bfloat16")
 
 
 def create_operator(desc: OpDesc, block: BlockDesc, index: int, manager: Any, place: Place) -> OperatorBase:

@@ -25,16 +25,14 @@ class Checks:
 
     nan_inf: every floating output is finite. unused_input: warn of inputs that a kernel takes no part of.
     overwritten_input: no kernel writes to an input that its op does not declare in place.
-    shapes: outputs have the shapes that infer_shape promised.
     """
 
     nan_inf: bool = False
     unused_input: bool = False
     overwritten_input: bool = False
-    shapes: bool = False
 
     def __bool__(self) -> bool:
-        return self.nan_inf or self.unused_input or self.overwritten_input or self.shapes
+        return self.nan_inf or self.unused_input or self.overwritten_input
 
 
 @dataclass

@@ -17,7 +17,7 @@ from oprack.runtime import Checks, Executor
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
 from oprack.testing.cases import FileCase, Stage, compare
 
-CHECKS = Checks(overwritten_input=True, shapes=True)
+CHECKS = Checks(overwritten_input=True)
 """What conformance demands of every kernel besides its numbers."""
 
 

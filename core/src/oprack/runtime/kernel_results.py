@@ -1,0 +1,194 @@
+"""What a kernel returned, as values of its op's outputs, and whether it is what the op's rules promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError, KernelResultError, OprackError
+from oprack.op import slot_name
+from oprack.runtime.infer import RuntimeInferVarTypeContext, dtype_of_value
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.types import ALL_DTYPES, DTYPE_NAMES, EMPTY_VAR, dtype_name
+
+if TYPE_CHECKING:
+    from oprack.kernel import Candidate
+    from oprack.runtime.kernel_operator import OperatorWithKernel
+    from oprack.runtime.run_context import RunContext
+
+_DTYPES = frozenset(np.dtype(name) for name in ALL_DTYPES if name != "bfloat16")
+Shares = Sequence[tuple[tuple[str, int], tuple[str, int]]]
+Values = Mapping[str, Sequence[Any]]
+
+
+def collect(
+    op: OperatorWithKernel, chosen: Candidate, result: Any, shares: Shares, values: Values, run: RunContext
+) -> dict[str, list[Any]]:
+    """What the kernel returned, as lists of values by output slot, with LoD, place and layout set."""
+    by_slot = _by_slot(op, chosen, result)
+    lods = {target: values[s][i].lod for (s, i), target in shares if hasattr(values[s][i], "lod")}
+    outputs: dict[str, list[Any]] = {}
+    for slot, returned in by_slot.items():
+        if slot not in op.outputs:
+            continue
+        many = op.info.proto.outputs[slot].duplicable
+        items = returned if many and isinstance(returned, list | tuple) else [returned]
+        if len(items) != len(op.outputs[slot]) and returned is not None:
+            raise KernelResultError(
+                f"{_kernel_of(op, chosen)} returned {len(items)} values for output {slot}; expected one for each of "
+                f"its {len(op.outputs[slot])} variables (None = not computed)"
+            )
+        outputs[slot] = [_wrap(op, v, lods.get((slot, i), []), slot, i, chosen, run) for i, v in enumerate(items)]
+    if chosen.spec.view:
+        _share_memory(chosen, values, outputs)
+    return outputs
+
+
+def _kernel_of(op: OperatorWithKernel, chosen: Candidate) -> str:
+    spec = chosen.spec
+    return f"op {op.type}: kernel {spec.name} of {spec.owner} ({spec.where})"
+
+
+def _by_slot(op: OperatorWithKernel, chosen: Candidate, result: Any) -> dict[str, Any]:
+    protos = op.info.proto.outputs
+    if isinstance(result, dict):
+        grads = any("@GRAD" in s for s in protos)
+        named = {k if k in protos else slot_name(k, grads=grads): v for k, v in result.items()}
+        unknown = [k for k in named if k not in protos]
+        if unknown:
+            raise KernelResultError(
+                f"{_kernel_of(op, chosen)} returned {', '.join(unknown)}; expected output slots {', '.join(protos)}"
+            )
+        return named
+    slots = list(protos)
+    if isinstance(result, tuple):
+        if len(result) > len(slots):
+            raise KernelResultError(
+                f"{_kernel_of(op, chosen)} returned {len(result)} values; the op has {len(slots)} outputs: "
+                f"{', '.join(slots)}"
+            )
+        return dict(zip(slots, result, strict=False))
+    return {slots[0]: result} if slots else {}
+
+
+def _wrap(op: OperatorWithKernel, value: Any, lod: Any, slot: str, i: int, chosen: Candidate, run: RunContext) -> Any:
+    if value is None or isinstance(value, LoDTensorArray):
+        return value
+    if isinstance(value, SelectedRows):
+        value.place = run.place
+        return value
+    if isinstance(value, LoDTensor):
+        value.place, value.layout = run.place, chosen.spec.layout
+        if value.array.dtype not in _DTYPES:
+            _check_known(op, value.array.dtype, slot, chosen)
+        return value
+    if getattr(value, "dtype", None) is None:
+        if isinstance(value, list | tuple | dict | str | set):
+            raise KernelResultError(
+                f"{_kernel_of(op, chosen)} returned a {type(value).__name__} for output {slot}; expected an array"
+            )
+        value = (run.device.xp or np).asarray(value)
+    elif isinstance(value, np.ndarray) and run.device.xp not in (np, None):
+        raise KernelResultError(
+            f"{_kernel_of(op, chosen)} returned memory of the host for output {slot}, at {run.place!r}; use xp instead "
+            "of numpy"
+        )
+    if value.dtype not in _DTYPES:
+        _check_known(op, value.dtype, slot, chosen)
+    tensor = LoDTensor(value, lod, place=run.place, layout=chosen.spec.layout, check=False)
+    if tensor.array.dtype.kind == "c" and "@GRAD" in slot:
+        tensor = _real_gradient(op, tensor, slot, i)
+    return tensor
+
+
+def _check_known(op: OperatorWithKernel, dtype: Any, slot: str, chosen: Candidate) -> None:
+    try:
+        dtype_name(dtype)
+    except InvalidArgumentError:
+        raise KernelResultError(
+            f"{_kernel_of(op, chosen)} returned dtype {dtype} for output {slot}; expected one of "
+            f"{', '.join(sorted(ALL_DTYPES))}"
+        ) from None
+
+
+def _real_gradient(op: OperatorWithKernel, tensor: LoDTensor, slot: str, i: int) -> LoDTensor:
+    """The gradient of a real variable is real, also where it flowed through complex numbers."""
+    names = op.outputs.get(slot, ())
+    var = op.block.find_var_recursive(names[i]) if i < len(names) else None
+    if var is not None and var.dtype is not None and "COMPLEX" not in var.dtype.name:
+        return LoDTensor(tensor.array.real.copy(), tensor.lod, place=tensor.place, check=False)
+    return tensor
+
+
+def _share_memory(chosen: Candidate, values: Values, outputs: Values) -> None:
+    """Outputs of a view kernel may be on the memory of its first parameter: nothing may be written into them."""
+    viewed = values.get(chosen.signature.inputs[0][0], ())
+    for tensor in (*viewed, *(v for vs in outputs.values() for v in vs)):
+        if isinstance(tensor, LoDTensor):
+            tensor.shared = True
+
+
+# Checks ---------------------------------------------------------------------------------------------------------------
+def check_results(
+    op: OperatorWithKernel,
+    chosen: Candidate,
+    promised: Mapping[tuple[str, int], Sequence[int]],
+    values: Values,
+    outputs: Values,
+    *,
+    dtypes: bool,
+) -> None:
+    """Every output that the program asks for is there, with the shape that infer_shape promised (-1 = any).
+
+    dtypes: whether also to run the op's type rule and to compare its dtypes. Raises KernelResultError, which names the
+    kernel: what it returned is no fault of who called the op.
+    """
+    for slot, proto in op.info.proto.outputs.items():
+        names = op.outputs.get(slot)
+        if not names or proto.dispensable or proto.intermediate or proto.extra or "@GRAD" in slot:
+            continue
+        made = outputs.get(slot, ())
+        for i, name in enumerate(names):
+            if name != EMPTY_VAR and (i >= len(made) or made[i] is None):
+                raise KernelResultError(
+                    f"{_kernel_of(op, chosen)} returned None for output {slot} (variable {name!r}), which the op "
+                    "always has; return an array, or declare the slot Output(..., dispensable=True)"
+                )
+    for (slot, i), dims in promised.items():
+        made = outputs.get(slot, ())
+        value = made[i] if i < len(made) else None
+        if not isinstance(value, LoDTensor | SelectedRows) or getattr(value, "layout", "any") != "any":
+            continue  # a library's own layout has its dims in another order
+        shape = tuple(value.shape)
+        if len(shape) != len(dims) or any(d not in (-1, s) for d, s in zip(dims, shape, strict=True)):
+            raise KernelResultError(
+                f"{_kernel_of(op, chosen)} returned shape {list(shape)} for output {slot} (variable "
+                f"{op.outputs[slot][i]!r}), but infer_shape promised {list(dims)}; the kernel and the definition of "
+                f"pack {op.info.pack} disagree"
+            )
+    if dtypes:
+        _check_dtypes(op, chosen, values, outputs)
+
+
+def _check_dtypes(op: OperatorWithKernel, chosen: Candidate, values: Values, outputs: Values) -> None:
+    """A dtype is right when the op's rule says so for the inputs at hand, or the program for the variable."""
+    context = RuntimeInferVarTypeContext(op.info.proto, op.attrs, values, op.inputs, op.outputs)
+    try:
+        op.info.run_infer_var_type(context)
+    except OprackError:
+        return  # the rule needs something that is known only when the program is built
+    for (slot, i), promised in context.dtypes_set.items():
+        made = outputs.get(slot, ())
+        actual = dtype_of_value(made[i]) if i < len(made) else None
+        if actual is None or actual == promised or op.outputs[slot][i] == EMPTY_VAR:
+            continue
+        var = op.block.find_var_recursive(op.outputs[slot][i])
+        declared = DTYPE_NAMES.get(var.dtype) if var is not None and var.dtype is not None else None
+        if actual != declared:
+            raise KernelResultError(
+                f"{_kernel_of(op, chosen)} returned {actual} for output {slot} (variable {op.outputs[slot][i]!r}), but "
+                f"the type rule of the op promised {promised}; cast in the kernel, or mend infer_var_type in the "
+                f"definition of pack {op.info.pack}"
+            )
