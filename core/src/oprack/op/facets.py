@@ -100,6 +100,12 @@ class SbpFacet(Facet):
 
 
 class CreatorFacet(Facet):
-    """Base of operator classes that run themselves over a Scope (`oprack.runtime.OperatorBase` derives from it)."""
+    """Base of operator classes; `oprack.runtime.OperatorBase`, whose classes run themselves, derives from it.
+
+    runs_itself: whether the op runs itself over a Scope; False for ops that run a kernel (OperatorWithKernel). Methods
+    named in RULES are facets, too.
+    """
 
     facet = "creator"
+    runs_itself: ClassVar[bool] = True
+    RULES: ClassVar[tuple[str, ...]] = ("infer_shape", "expected_kernel_type", "kernel_type_for_var")

@@ -10,7 +10,7 @@ from typing import Any
 from oprack.errors import AlreadyExistsError, DefinitionError, NotDifferentiableError
 from oprack.op.attrs import Attr, OpAttrChecker
 from oprack.op.definition import OpDef
-from oprack.op.facets import Facet, GradOpMaker, InplaceFacet, NoNeedBufferVarsFacet, OpMaker
+from oprack.op.facets import CreatorFacet, Facet, GradOpMaker, InplaceFacet, NoNeedBufferVarsFacet, OpMaker
 from oprack.op.infer import InferVarTypeContext, infer_like_first_input
 from oprack.op.proto import Input, OpProto, Output, SlotProto, slot_name
 from oprack.op.version import OpVersion
@@ -124,6 +124,14 @@ def _check_slots(info: OpInfo) -> None:
             )
 
 
+def _rule_of(cls: type, name: str, info: OpInfo) -> Callable[..., Any]:
+    """A method of an operator class as a facet, which is also called where no operator is: while a program is built."""
+    bare: Any = object.__new__(cls)
+    bare.type, bare.info = info.type, info
+    rule: Callable[..., Any] = getattr(bare, name)
+    return rule
+
+
 def set_facets(info: OpInfo, facets: Sequence[Any], owner: str) -> None:
     """Set facets given as classes or instances in any order; each is told by its base class.
 
@@ -135,7 +143,8 @@ def set_facets(info: OpInfo, facets: Sequence[Any], owner: str) -> None:
             raise DefinitionError(
                 f"register_operator({info.type!r}): {facet!r} is no facet; expected classes derived from OpMaker, "
                 "InferShapeFacet, InferVarTypeFacet, GradOpMaker, InplaceFacet, NoNeedBufferVarsFacet, "
-                "ExpectedKernelTypeFacet, KernelTypeForVarFacet, IdentityFacet, SbpFacet or OperatorBase"
+                "ExpectedKernelTypeFacet, KernelTypeForVarFacet, IdentityFacet, SbpFacet, OperatorBase or "
+                "OperatorWithKernel"
             )
         if issubclass(cls, OpMaker):
             members = [
@@ -148,6 +157,9 @@ def set_facets(info: OpInfo, facets: Sequence[Any], owner: str) -> None:
             info.set_facet("checker", checker, owner)
         elif cls.facet == "creator":
             info.set_facet("creator", facet, owner)
+            for name in CreatorFacet.RULES:
+                if callable(getattr(cls, name, None)):
+                    info.set_facet(name, _rule_of(cls, name, info), owner)
         else:
             value = facet() if isinstance(facet, type) else facet
             if isinstance(value, InplaceFacet):

@@ -221,6 +221,11 @@ class PackManager:
 
     def operator_class(self, op_type: str) -> Any:
         """Class of an op that runs itself over a Scope; None for an op with kernels. Raises as `op_info`."""
+        found = self.creator(op_type)
+        return found if getattr(found, "runs_itself", True) else None
+
+    def creator(self, op_type: str) -> Any:
+        """Class of the op's operator; None for an op with kernels that brings no class. Raises as `op_info`."""
         if op_type in self._operators:
             return self._operators[op_type]
         _, revision = self._snapshot()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -32,9 +32,15 @@ Values = dict[str, list[Any]]
 
 
 class OperatorWithKernel(OperatorBase):
-    """An op computed by a kernel. What it chooses is cached: the kernel by dtypes and kinds, shape rules by shapes."""
+    """An op computed by a kernel. What it chooses is cached: the kernel by dtypes and kinds, shape rules by shapes.
 
-    runs_itself = False
+    Derive from it, as in Fluid, to give an op its rules by methods: `infer_shape(self, ctx)` counts as the facet of
+    that name, `expected_kernel_type(self, ctx)` and `kernel_type_for_var(self, slot, actual, expected)` likewise. The
+    class goes to `register_operator` with the other facets. Shape rules also run when a program is built, without an
+    operator: `self` has `type` and `info` alone.
+    """
+
+    runs_itself: ClassVar[bool] = False
 
     def __init__(self, desc: OpDesc, info: OpInfo, block: BlockDesc, index: int, kernels: OpKernelMap) -> None:
         super().__init__(desc, info, block, index)
@@ -86,7 +92,7 @@ class OperatorWithKernel(OperatorBase):
         values = self._prepare(given, chosen, expected, run)
         attrs = self._resolve_tensor_attrs(scope) if self.tensor_attrs else self.attrs
         clock = self._step(run, "prepare_data", clock)
-        inferred = self.infer_shape(values, attrs)
+        inferred = self.run_infer_shape(values, attrs)
         if run.limits.memory is not None:
             kernel_dtype = numpy_dtype(expected.dtype)
             run.limits.check_outputs(self, inferred.dims, lambda slot, i: self._largest_dtype(slot, i, kernel_dtype))
@@ -218,7 +224,7 @@ class OperatorWithKernel(OperatorBase):
         return self.info.checker.check(resolved)
 
     # infer shape ----------------------------------------------------------------------------------------------------
-    def infer_shape(self, values: Values, attrs: Mapping[str, Any]) -> Inferred:
+    def run_infer_shape(self, values: Values, attrs: Mapping[str, Any]) -> Inferred:
         """Run the shape rule on the inputs, or take what it said for the same shapes and LoD levels."""
         key = None
         if not self.tensor_attrs and not any(isinstance(v, LoDTensorArray) for vs in values.values() for v in vs):
@@ -315,12 +321,14 @@ def create_operator(desc: OpDesc, block: BlockDesc, index: int, manager: Any, pl
     Raises UnknownOpError, AttributeValueError.
     """
     info = manager.op_info(desc.type)
-    creator = info.creator or manager.operator_class(desc.type)
+    creator = info.creator or manager.creator(desc.type)
     try:
-        if creator is not None:
+        if creator is not None and getattr(creator, "runs_itself", True):
             operator: OperatorBase = creator(desc, info, block, index)
             return operator
-        return OperatorWithKernel(desc, info, block, index, manager.kernel_map(desc.type, place.kind))
+        made = creator if creator is not None else OperatorWithKernel
+        found: OperatorBase = made(desc, info, block, index, manager.kernel_map(desc.type, place.kind))
+        return found
     except AttributeValueError as error:
         where = created_at(desc.attrs)
         raise AttributeValueError(

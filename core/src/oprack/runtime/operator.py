@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError, OprackError, PreconditionNotMetError
 from oprack.op import OpInfo
@@ -24,9 +24,6 @@ class OperatorBase(CreatorFacet):
     inputs, outputs: slot -> variable names; slots without variables are left out, "@EMPTY@" stays in its position.
     Raises AttributeValueError when an attribute is missing or out of range.
     """
-
-    runs_itself: ClassVar[bool] = True
-    """Whether the op runs itself over a Scope; False for ops that run a kernel."""
 
     def __init__(self, desc: OpDesc, info: OpInfo, block: BlockDesc, index: int) -> None:
         self.desc, self.info, self.block, self.index = desc, info, block, index
