@@ -76,6 +76,12 @@ class OpKernelMap:
             other for other, sig in self._kernels if may_tie(other, spec) and _containers(sig) == _containers(signature)
         ]
 
+    def require_untied(self, spec: KernelSpec, owner: str) -> None:
+        """Raise DuplicateKernelError when another function ties with a kernel of `owner`, and so may go before it."""
+        others = [other for other in self.ties(spec) if other.function is not spec.function]
+        if others:
+            raise DuplicateKernelError(tie_text(self.proto.type, self.owner, [*others, replace(spec, owner=owner)]))
+
     def _check_predicate(self, spec: KernelSpec) -> None:
         if spec.when is None:
             return

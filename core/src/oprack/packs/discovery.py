@@ -286,3 +286,5 @@ def _core_version() -> str:
 
 
 BUILTIN = FoundPack(CORE, "oprack.packs.builtin", "oprack", _core_version())
+HERE = FoundPack("here", "", "this process", "")
+"""What is registered in this process, by no distribution."""

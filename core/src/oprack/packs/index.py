@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import DefinitionError, ManifestError, UnknownOpError
-from oprack.packs.discovery import Pack
+from oprack.errors import DefinitionError, DuplicateKernelError, ManifestError, OprackError, UnknownOpError
+from oprack.packs import report
+from oprack.packs.discovery import HERE, Pack
+from oprack.packs.info import PackWarning
 from oprack.packs.manifest import Manifest, OpEntry
 from oprack.packs.resolve import REGENERATE, import_module, import_object
 
 if TYPE_CHECKING:
-    from oprack.kernel import KernelSpec
+    from oprack.kernel import KernelSpec, OpKernelMap
     from oprack.op import OpDef, OpInfo, OpVersion
     from oprack.packs.manager import PackManager
 
@@ -105,6 +108,43 @@ def build_info(op_type: str, definer: Definer, index: OpIndex) -> OpInfo:
             "InferShapeFacet"
         )
     return info
+
+
+def build_kernel_map(
+    op_type: str, place: str, info: OpInfo, index: OpIndex, warn_once: Callable[..., None]
+) -> OpKernelMap:
+    """Kernels of an op at a kind of place, of all packs.
+
+    A module or kernel that fails is reported by `warn_once` and left out; its error is raised when no kernel is left.
+    Raises also DuplicateKernelError when two kernels of the op's own pack tie.
+    """
+    from oprack.kernel import OpKernelMap
+
+    def tie(text: str, others: tuple[str, ...]) -> None:
+        warn_once(text, "tie", op_type, place, *others, category=PackWarning)
+
+    kernels = OpKernelMap(info.proto, info.pack, tie)
+    failures: list[OprackError] = []
+
+    def guarded(pack: Pack, specs: Callable[[], Iterable[KernelSpec]]) -> None:
+        try:
+            for spec in specs():
+                kernels.add(spec, pack.owner)
+        except OprackError as e:
+            if isinstance(e, DuplicateKernelError) and pack.owner in (info.pack, HERE.distribution):
+                raise
+            failures.append(e)
+            warn_once(report.broken_kernel(op_type, place, pack, e), pack.owner, op_type, place, str(e))
+
+    for pack, module in index.kernel_modules(op_type, place):
+        guarded(pack, partial(module_kernels, op_type, place, pack, module))
+    for pack, spec in index.kernels(op_type, place):
+        guarded(pack, partial(list, [spec]))
+    if failures and not len(kernels):
+        for other in failures[1:]:
+            failures[0].add_note(str(other))
+        raise failures[0]
+    return kernels
 
 
 def module_kernels(op_type: str, place: str, pack: Pack, module_name: str) -> list[KernelSpec]:

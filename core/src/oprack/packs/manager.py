@@ -6,12 +6,11 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import (
     AlreadyExistsError,
-    DuplicateKernelError,
     DuplicateOpError,
     InvalidArgumentError,
     MissingPackError,
@@ -22,8 +21,8 @@ from oprack.errors import (
 )
 from oprack.packs import discovery, report
 from oprack.packs.changes import changed
-from oprack.packs.discovery import BUILTIN, FoundPack, Pack
-from oprack.packs.index import Definer, OpIndex, build_info, module_kernels
+from oprack.packs.discovery import BUILTIN, HERE, FoundPack, Pack
+from oprack.packs.index import Definer, OpIndex, build_info, build_kernel_map
 from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning, warn
 from oprack.packs.namespaces import NamespaceIndex
 from oprack.packs.register import Register
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from oprack.kernel import KernelSpec, OpKernelMap
     from oprack.op import OpDef, OpInfo
     from oprack.packs.cache import CachedSource
-
-HERE = FoundPack("here", "", "this process", "")
 
 
 class PackManager:
@@ -276,38 +273,12 @@ class PackManager:
         found = self._kernel_maps.get((op_type, place_kind))
         if found is not None:
             return found
-        from oprack.kernel import OpKernelMap
-
         index, revision = self._snapshot()
-        info = self.op_info(op_type)
-        kernels = OpKernelMap(info.proto, info.pack, partial(self._warn_of_tie, op_type, place_kind))
-        failures: list[OprackError] = []
-
-        def guarded(pack: Pack, specs: Callable[[], Iterable[KernelSpec]]) -> None:
-            try:
-                for spec in specs():
-                    kernels.add(spec, pack.owner)
-            except OprackError as e:
-                if isinstance(e, DuplicateKernelError) and pack.owner in (info.pack, HERE.distribution):
-                    raise
-                failures.append(e)
-                self._warn(report.broken_kernel(op_type, place_kind, pack, e), pack.owner, op_type, place_kind, str(e))
-
-        for pack, module in index.kernel_modules(op_type, place_kind):
-            guarded(pack, partial(module_kernels, op_type, place_kind, pack, module))
-        for pack, spec in index.kernels(op_type, place_kind):
-            guarded(pack, partial(list, [spec]))
-        if failures and not len(kernels):
-            for other in failures[1:]:
-                failures[0].add_note(str(other))
-            raise failures[0]
+        kernels = build_kernel_map(op_type, place_kind, self.op_info(op_type), index, self._warn)
         with self._lock:
             if revision == self.revision:
                 return self._kernel_maps.setdefault((op_type, place_kind), kernels)
         return kernels
-
-    def _warn_of_tie(self, op_type: str, place_kind: str, text: str, others: tuple[str, ...]) -> None:
-        self._warn(text, "tie", op_type, place_kind, *others, category=PackWarning)
 
     def place_kinds(self, op_type: str) -> list[str]:
         """Kinds of places that the op has kernels for, without importing them. Raises as `op_info`."""
@@ -331,8 +302,8 @@ class PackManager:
         found = [(owner, target) for owner, key, target in self.targets("place") if key == kind]
         if len(found) > 1:
             raise AlreadyExistsError(
-                f"place {kind!r} is brought by {' and '.join(owner for owner, _ in found)}; leave one out: "
-                + " or ".join(f"OPRACK_BLOCK={owner}" for owner, _ in found)
+                f"place {kind!r} is brought by {' and '.join(o for o, _ in found)}; leave one out: "
+                + report.blocks(found)
             )
         for owner, target in found:
             return import_object(target, f"place {kind} of {owner}") if isinstance(target, str) else target
@@ -404,20 +375,12 @@ class PackManager:
         """
 
         def check() -> None:
-            from dataclasses import replace
-
             from oprack.kernel import bind_signature
-            from oprack.kernel.ties import tie_text
 
             for spec in self._here.contributions.kernels[count:]:
                 if self.has_op(spec.op_type):
                     bind_signature(spec.function, self.op_info(spec.op_type).proto)
-                    found = self.kernel_map(spec.op_type, spec.place).ties(spec)
-                    tied = [other for other in found if other.function is not spec.function]
-                    if tied:  # whoever brings a kernel by hand is told at once that it would not be used
-                        owner = self.op_info(spec.op_type).pack
-                        tied.append(replace(spec, owner=HERE.distribution))
-                        raise DuplicateKernelError(tie_text(spec.op_type, owner, tied))
+                    self.kernel_map(spec.op_type, spec.place).require_untied(spec, HERE.distribution)
 
         count = len(self._here.contributions.kernels)
         self._add_here(lambda: self._register.kernel(function), check)

@@ -90,6 +90,11 @@ def duplicate(name: str, packs: Sequence[Pack], what: str = "op") -> str:
     )
 
 
+def blocks(owners: Iterable[tuple[str, object]]) -> str:
+    """How each of several distributions is left out."""
+    return " or ".join(f"OPRACK_BLOCK={owner}" for owner, _ in owners)
+
+
 def bringers(op_type: str, packs: Iterable[Pack]) -> list[Pack]:
     """Broken and blocked packs that are known to bring an op."""
     return [p for p in packs if p.status != "ok" and op_type in p.known()]
