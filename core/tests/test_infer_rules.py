@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from oprack.errors import DefinitionError
 from oprack.kernel import kernel
-from oprack.op import Input, OpDef, Output
+from oprack.op import Input, OpDef, Output, build_op_info
 from oprack.op.desc_infer import infer_op
 from oprack.program import Program
 from oprack.runtime import Executor
@@ -60,3 +60,22 @@ def test_a_slot_that_the_program_leaves_out_is_absent(build: Callable[..., Progr
     program = build({"x": np.zeros(2, np.int64), "w": X}, [("pick", {"Ids": "x", "W": "w"}, {"Out": "y"})])
     (y,) = Executor().run(program, {"x": np.int64([1, 0]), "w": X}, ["y"], Scope())
     assert (y == X).all()
+
+
+def test_require_takes_no_empty_message() -> None:
+    class Silent(OpDef, type="silent"):
+        """A rule that would say nothing."""
+
+        X = Input("x")
+        Out = Output("o")
+
+        def infer_shape(ctx: Any) -> None:
+            ctx.require(len(ctx.dim("X")) == 1, "")
+
+    program = Program()
+    block = program.global_block()
+    for name, shape in (("x", [2]), ("y", None)):
+        block.create_var(name, dtype="float32", shape=shape)
+    op = block.append_op("silent", {"X": "x"}, {"Out": "y"})
+    with pytest.raises(DefinitionError, match=r"op silent: its rule calls ctx.require\(True, ''\); expected a message"):
+        infer_op(op, block, build_op_info(Silent, "here"))

@@ -26,7 +26,7 @@ def any_size(monkeypatch):
     for name in ("eltwise", "costly", "binary", "moved", "product"):
         monkeypatch.setattr(Limits, name, 0)
     # declared limits were read when the kernels were; the choice that heeds them takes the best kernel instead
-    monkeypatch.setattr("oprack.kernel.kernel_map._by_size", lambda fitting: fitting[0])
+    monkeypatch.setattr("oprack.kernel.kernel_map.OpKernelMap._by_size", lambda _, fitting: fitting[0])
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def append_op(
                 raise InvalidArgumentError(f"op {type}: input {slot} is missing; expected a variable: {proto.doc}")
             # Paddle writes absent slots as empty ones, and an op of its that asks for a slot by name fails without
             op.inputs.setdefault(slot, [])
-        infer_op(op, block, info)
+        infer_op(op, block, info, lod_is_known=True)
     _set_common_attrs(op)
     return block.append_op(op)
 

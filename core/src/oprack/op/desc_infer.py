@@ -68,6 +68,8 @@ class _DescContext(InferContext):
 class DescInferShapeContext(_DescContext, InferShapeContext):
     """Dims of VarDescs, -1 where each batch decides."""
 
+    lod_is_known = False
+
     def dim(self, slot: str, i: int = 0) -> Dims:
         return tuple(self._in(slot, i).shape or ())
 
@@ -127,11 +129,14 @@ class DescIdentityContext(DescInferShapeContext):
         return self._in(slot, i).dtype_name() or ""
 
 
-def infer_op(op: OpDesc, block: BlockDesc, info: OpInfo) -> None:
+def infer_op(op: OpDesc, block: BlockDesc, info: OpInfo, *, lod_is_known: bool = False) -> None:
     """Set kind, dtype, dims and LoD level of an op's outputs in the block.
 
+    lod_is_known: the program is being written, so that an op may refuse an input that is declared without LoD.
     Raises what the op's rules raise, AttributeValueError, NotFoundError for a variable that is not declared.
     """
     info.run_infer_var_type(DescInferVarTypeContext(op, block, info))
     if info.infer_shape is not None:
-        info.infer_shape(DescInferShapeContext(op, block, info))
+        context = DescInferShapeContext(op, block, info)
+        context.lod_is_known = lod_is_known
+        info.infer_shape(context)

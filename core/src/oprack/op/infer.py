@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from oprack.errors import DefinitionError, InvalidArgumentError
+from oprack.errors import DefinitionError, InvalidArgumentError, InvalidLoDError
 from oprack.op.proto import OpProto
 from oprack.types import VarType, dtype_name
 
@@ -63,7 +63,15 @@ class InferContext(ABC):
         return len(self.output_names(slot))
 
     def require(self, condition: bool, message: str) -> None:
-        """Raise InvalidArgumentError "op <type>: <message>" unless condition holds."""
+        """Raise InvalidArgumentError "op <type>: <message>" unless condition holds.
+
+        Raises DefinitionError for an empty message, which would tell nobody what is wrong.
+        """
+        if not (isinstance(message, str) and message.strip()):
+            raise DefinitionError(
+                f"op {self.op_type}: its rule calls ctx.require({condition!r}, {message!r}); expected a message that "
+                "says what was passed and what is expected"
+            )
         if not condition:
             raise InvalidArgumentError(f"op {self.op_type}: {message}")
 
@@ -76,6 +84,8 @@ class InferShapeContext(InferContext):
     """Sets dims and LoD of outputs from those of inputs. A dim of -1 is not known yet."""
 
     is_runtime: bool = False
+    lod_is_known: bool = True
+    """Whether LoD levels are those that there will be; a VarDesc of a program that was loaded may say too few."""
 
     def is_initialized(self, slot: str, i: int = 0) -> bool:
         """Whether input i of a slot holds a value; at build time, whether there is one."""
@@ -101,6 +111,25 @@ class InferShapeContext(InferContext):
     @abstractmethod
     def lod_level(self, slot: str, i: int = 0) -> int:
         """Number of LoD levels of input i of a slot."""
+
+    def require_lod(self, slot: str, level: int = 1, i: int = 0) -> int:
+        """Number of LoD levels of input i of a slot, which has to be at least `level`.
+
+        While a program is written, that of the VarDesc counts; when it runs, that of the tensor. A program that was
+        loaded may declare none for a variable that gets LoD all the same, so it is not asked before it runs.
+        Raises InvalidLoDError.
+        """
+        found = self.lod_level(slot, i)
+        if found < level and self.lod_is_known:
+            names = self.input_names(slot)
+            fed = "feed it as LoDTensor(array, lod=[[0, ...]])"
+            how = fed if self.is_runtime else f"declare it with lod_level={level}"
+            raise InvalidLoDError(
+                f"op {self.op_type}: input {slot} (variable {names[i]!r}) has {found or 'no'} LoD, but its rows have "
+                f"to form sequences, by {level} LoD level{'s' if level > 1 else ''} or more; {how}, or give it LoD by "
+                "lod_reset"
+            )
+        return found
 
     @abstractmethod
     def share_lod(self, source: str, target: str, i: int = 0, j: int = 0) -> None:

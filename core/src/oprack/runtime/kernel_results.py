@@ -145,14 +145,14 @@ def check_results(
     dtypes: whether also to run the op's type rule and to compare its dtypes. Raises KernelResultError, which names the
     kernel: what it returned is no fault of who called the op.
     """
-    in_place = op.info.inplace.values()  # None leaves such a variable as it is
+    read = {n for names in op.inputs.values() for n in names}  # None leaves a variable as it is
     for slot, proto in op.info.proto.outputs.items():
         names = op.outputs.get(slot)
-        if not names or proto.dispensable or proto.intermediate or proto.extra or slot in in_place:
+        if not names or proto.dispensable or proto.intermediate or proto.extra:
             continue
         made = outputs.get(slot, ())
         for i, name in enumerate(names):
-            if name != EMPTY_VAR and (i >= len(made) or made[i] is None):
+            if name != EMPTY_VAR and name not in read and (i >= len(made) or made[i] is None):
                 raise KernelResultError(
                     f"{_kernel_of(op, chosen)} returned None for output {slot} (variable {name!r}), which the op "
                     "always has; return an array, or declare the slot Output(..., dispensable=True)"

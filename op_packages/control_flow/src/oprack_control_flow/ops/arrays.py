@@ -46,7 +46,9 @@ class ReadFromArray(OpDef, type="read_from_array"):
 
     def infer_shape(ctx):
         if not ctx.is_runtime:
-            ctx.set_dim("Out", ctx.dim("X_W" if ctx.has_input("X_W") else "X"))
+            like = "X_W" if ctx.has_input("X_W") else "X"
+            ctx.set_dim("Out", ctx.dim(like))
+            ctx.share_lod(like, "Out")
 
     def infer_var_type(ctx):
         ctx.set_kind("Out", VarType.LOD_TENSOR)

@@ -57,7 +57,7 @@ def skipped(SkipUpdate, p, m1, m2, b1pow, b2pow, master):
 def powers(b1pow, b2pow, beta1, beta2, use_global):
     """Powers for the next step; with use_global another op updates them."""
     if use_global:
-        return None, None
+        return b1pow.copy(), b2pow.copy()
     return b1pow * b1pow.dtype.type(beta1), b2pow * b2pow.dtype.type(beta2)
 
 

@@ -21,6 +21,8 @@ class AddPositionEncoding(OpDef, type="add_position_encoding"):
 
     def infer_shape(ctx):
         dim = ctx.require_rank("X", 2, 3)
+        if len(dim) == 2:
+            ctx.require_lod("X")
         ctx.require(dim[-1] < 0 or dim[-1] % 2 == 0, f"X has {dim[-1]} columns; expected an even number")
         same_as(ctx, "X", "Out")
 

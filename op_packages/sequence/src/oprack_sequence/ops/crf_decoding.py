@@ -22,6 +22,8 @@ class CrfDecoding(OpDef, type="crf_decoding"):
 
     def infer_shape(ctx):
         padded = ctx.has_input("Length")
+        if not padded:
+            ctx.require_lod("Emission")
         emission = ctx.require_rank("Emission", 3 if padded else 2)
         tags = emission[-1]
         states = tags + 2 if tags >= 0 else -1

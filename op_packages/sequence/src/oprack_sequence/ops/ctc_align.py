@@ -28,5 +28,6 @@ class CtcAlign(OpDef, type="ctc_align"):
             ctx.set_dim("Output", dim)
             ctx.set_dim("OutputLength", (dim[0], 1))
         else:
+            ctx.require_lod("Input")
             ctx.set_dim("Output", (-1, 1))
             ctx.set_lod_level("Output", 1)

@@ -27,6 +27,9 @@ class EditDistance(OpDef, type="edit_distance"):
             ctx.has_input("HypsLength") == ctx.has_input("RefsLength"),
             "only one of HypsLength and RefsLength is given; expected both or none",
         )
+        if not ctx.has_input("HypsLength"):
+            ctx.require_lod("Hyps")
+            ctx.require_lod("Refs")
         ctx.set_dim("Out", (ctx.dim("Hyps")[0] if ctx.has_input("HypsLength") else -1, 1))
         ctx.set_dim("SequenceNum", (1,))
 

@@ -30,6 +30,7 @@ class Gru(OpDef, type="gru"):
     is_test = Attr(False, "Has no effect on the result.", extra=True)
 
     def infer_shape(ctx):
+        ctx.require_lod("Input")
         rows, columns = ctx.require_rank("Input", 2)
         size = ctx.require_rank("Weight", 2)[0]
         ctx.require(

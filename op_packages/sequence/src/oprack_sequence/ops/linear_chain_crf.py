@@ -26,6 +26,8 @@ class LinearChainCrf(OpDef, type="linear_chain_crf"):
     expected_kernel_type = dtype_of("Emission")
 
     def infer_shape(ctx):
+        if not ctx.has_input("Length"):
+            ctx.require_lod("Emission")
         emission = ctx.require_rank("Emission", *((3,) if ctx.has_input("Length") else (2,)))
         tags = emission[-1]
         states = tags + 2 if tags >= 0 else -1

@@ -35,6 +35,7 @@ class Lstm(OpDef, type="lstm"):
     candidate_activation = Attr("tanh", "Of the candidate c'.").in_set(ACTIVATIONS)
 
     def infer_shape(ctx):
+        ctx.require_lod("Input")
         rows, columns = ctx.require_rank("Input", 2)
         size = ctx.require_rank("Weight", 2)[0]
         ctx.require(

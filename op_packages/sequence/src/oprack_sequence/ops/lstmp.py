@@ -36,6 +36,7 @@ class Lstmp(OpDef, type="lstmp"):
     proj_activation = Attr("tanh", "Of the projection.").in_set(ACTIVATIONS)
 
     def infer_shape(ctx):
+        ctx.require_lod("Input")
         rows, columns = ctx.require_rank("Input", 2)
         size, projected = ctx.require_rank("ProjWeight", 2)
         ctx.require(

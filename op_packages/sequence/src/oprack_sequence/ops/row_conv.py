@@ -18,7 +18,8 @@ class RowConv(OpDef, type="row_conv"):
     Out = Output("Shape and LoD of X.")
 
     def infer_shape(ctx):
-        ctx.require_rank("X", 2, 3)
+        if len(ctx.require_rank("X", 2, 3)) == 2:
+            ctx.require_lod("X")
         ctx.require_rank("Filter", 2)
         same_as(ctx, "X", "Out")
 

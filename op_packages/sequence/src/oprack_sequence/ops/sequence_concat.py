@@ -12,6 +12,8 @@ class SequenceConcat(OpDef, type="sequence_concat"):
     Out = Output("[sum of N_k, ...]; outer LoD levels are those of the first input.")
 
     def infer_shape(ctx):
+        for i in range(ctx.input_count("X")):
+            ctx.require_lod("X", i=i)
         dims = ctx.dims("X")
         rows = [d[0] for d in dims]
         ctx.set_dim("Out", (-1 if min(rows) < 0 else sum(rows), *dims[0][1:]))

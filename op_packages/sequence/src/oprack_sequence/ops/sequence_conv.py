@@ -25,6 +25,7 @@ class SequenceConv(OpDef, type="sequence_conv"):
     contextStride = Attr(1, "Only 1 is defined.").in_set((1,))
 
     def infer_shape(ctx):
+        ctx.require_lod("X")
         rows, width = ctx.require_rank("X", 2)
         taps, channels = ctx.require_rank("Filter", 2)
         length = ctx.attr("contextLength")

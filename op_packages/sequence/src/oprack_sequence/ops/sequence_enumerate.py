@@ -19,5 +19,6 @@ class SequenceEnumerate(OpDef, type="sequence_enumerate"):
     make_grad = empty_grad
 
     def infer_shape(ctx):
+        ctx.require_lod("X")
         ctx.set_dim("Out", (ctx.dim("X")[0], ctx.attr("win_size")))
         ctx.share_lod("X", "Out")

@@ -15,5 +15,6 @@ class SequenceErase(OpDef, type="sequence_erase"):
     make_grad = empty_grad
 
     def infer_shape(ctx):
+        ctx.require_lod("X")
         ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
         ctx.set_lod_level("Out", max(ctx.lod_level("X"), 1))

@@ -21,6 +21,7 @@ class SequenceExpand(OpDef, type="sequence_expand"):
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
+        ctx.require_lod("Y")
         ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
         ctx.set_lod_level("Out", ctx.lod_level("X"))
 

@@ -17,6 +17,7 @@ class SequenceExpandAs(OpDef, type="sequence_expand_as"):
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
+        ctx.require_lod("Y")
         ctx.set_dim("Out", (ctx.dim("Y")[0], *ctx.dim("X")[1:]))
         ctx.share_lod("Y", "Out")
 

@@ -20,6 +20,7 @@ class SequencePad(OpDef, type="sequence_pad"):
     padded_length = Attr(-1, "Length to pad to; -1 is that of the longest sequence.")
 
     def infer_shape(ctx):
+        ctx.require_lod("X")
         dim = ctx.dim("X")
         ctx.require(len(dim) >= 2, f"X has shape {list(dim)}; expected rank 2 or more: reshape it to [N, 1]")
         count, length, lod = -1, ctx.attr("padded_length"), ctx.lod("X")

@@ -23,6 +23,7 @@ class SequencePool(OpDef, type="sequence_pool"):
     pad_value = Attr(0.0, "Result of an empty sequence.")
 
     def infer_shape(ctx):
+        ctx.require_lod("X")
         dim = (-1, *ctx.dim("X")[1:])
         ctx.set_dim("Out", dim)
         ctx.set_lod_level("Out", max(ctx.lod_level("X") - 1, 0))

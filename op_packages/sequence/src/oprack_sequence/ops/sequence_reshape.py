@@ -16,6 +16,7 @@ class SequenceReshape(OpDef, type="sequence_reshape"):
     new_dim = Attr(REQUIRED, "Elements of a row of Out.", type=AttrType.INT).at_least(1)
 
     def infer_shape(ctx):
+        ctx.require_lod("X")
         rows, width = ctx.require_rank("X", 2)
         new_dim = ctx.attr("new_dim")
         ctx.set_dim("Out", (-1 if rows < 0 or width < 0 else rows * width // new_dim, new_dim))

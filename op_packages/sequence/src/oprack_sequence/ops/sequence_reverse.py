@@ -14,6 +14,7 @@ class SequenceReverse(OpDef, type="sequence_reverse"):
     Y = Output("Shape and LoD of X.")
 
     def infer_shape(ctx):
+        ctx.require_lod("X")
         same_as(ctx, "X", "Y")
 
     def make_grad(fwd):

@@ -17,6 +17,7 @@ class SequenceScatter(OpDef, type="sequence_scatter"):
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
+        ctx.require_lod("Ids")
         same_dim(ctx, "X", "Out")
 
     def make_grad(fwd):

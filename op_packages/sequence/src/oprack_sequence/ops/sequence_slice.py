@@ -17,6 +17,7 @@ class SequenceSlice(OpDef, type="sequence_slice"):
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
+        ctx.require_lod("X")
         ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
         ctx.set_lod_level("Out", max(ctx.lod_level("X"), 1))
 

@@ -16,6 +16,7 @@ class SequenceSoftmax(OpDef, type="sequence_softmax"):
     data_format = Attr("AnyLayout", "Has no effect.", extra=True)
 
     def infer_shape(ctx):
+        ctx.require_lod("X")
         same_as(ctx, "X", "Out")
 
     def make_grad(fwd):

@@ -30,6 +30,9 @@ class WarpCtc(OpDef, type="warpctc"):
             padded == ctx.has_input("LabelLength"),
             "only one of LogitsLength and LabelLength is given; expected both or none",
         )
+        if not padded:
+            ctx.require_lod("Logits")
+            ctx.require_lod("Label")
         dim = ctx.require_rank("Logits", 3 if padded else 2)
         blank = ctx.attr("blank")
         ctx.require(
