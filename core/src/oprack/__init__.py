@@ -6,7 +6,11 @@ points. All names here are imported on first use, so `import oprack` imports nei
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
+
+# A library says nothing unless the program asks: logging.basicConfig(level=logging.INFO) shows what it has to say.
+logging.getLogger("oprack").addHandler(logging.NullHandler())
 
 __version__ = "0.1.0"
 
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
         InputSpec,
         Parameter,
         Tensor,
+        deterministic,
         enable_grad,
         grad,
         gradcheck,
@@ -74,6 +79,7 @@ _HOMES = {
         "InputSpec",
         "Parameter",
         "Tensor",
+        "deterministic",
         "enable_grad",
         "grad",
         "gradcheck",
@@ -141,6 +147,7 @@ __all__ = [
     "default_main_program",
     "default_manager",
     "default_startup_program",
+    "deterministic",
     "enable_grad",
     "functional",
     "grad",

@@ -39,6 +39,8 @@ class Config(NoEffectSettings):
         self._ir_optim = True
         self._ir_debug = False
         self._strict_sums = False
+        self._deterministic = False
+        self._library_attrs = False
         self._memory_optim = False
         self._memory_limit: int | None = None
         self._loop_limit: int | None = None
@@ -190,6 +192,34 @@ class Config(NoEffectSettings):
     def strict_sums(self) -> bool:
         return self._strict_sums
 
+    def switch_deterministic(self, x: bool = True) -> None:
+        """Leave out kernels that can't promise the same bits on every run. Not a setting of Paddle."""
+        self._deterministic = bool(x)
+
+    def deterministic(self) -> bool:
+        return self._deterministic
+
+    def switch_library_attrs(self, x: bool = True) -> None:
+        """Let kernels of a library run only in ops whose attribute asks for it: use_mkldnn, use_cudnn.
+
+        Without it they run wherever they are the best, as in Paddle after enable_mkldnn(), which sets the attribute in
+        every op; programs are saved with False. Not a setting of Paddle.
+        """
+        self._library_attrs = bool(x)
+
+    def library_attrs(self) -> bool:
+        return self._library_attrs
+
+    def excluded_libraries(self) -> tuple[str, ...]:
+        """Kernel libraries that may not run."""
+        return () if self._mkldnn else ("onednn",)
+
+    def libraries_by_attr(self) -> tuple[str, ...]:
+        """Kernel libraries that run only where an op's attribute asks for them."""
+        from oprack.packs.manager import default_manager
+
+        return tuple(default_manager().library_attrs()) if self._library_attrs else ()
+
     def pass_builder(self) -> PassBuilder:
         """The passes that will run with the settings as they are now."""
         from oprack.ir import registered_passes, select_passes
@@ -197,7 +227,7 @@ class Config(NoEffectSettings):
 
         selected = select_passes(
             CUDAPlace(self._gpu_device_id) if self._use_gpu else CPUPlace(),
-            excluded_libraries=() if self._mkldnn else ("onednn",),
+            excluded_libraries=(*self.excluded_libraries(), *self.libraries_by_attr()),
             strict=self._strict_sums,
         )
         return self._passes.show([p.name for p in selected], [p.name for p in registered_passes()])
@@ -293,6 +323,8 @@ class Config(NoEffectSettings):
         rows += [("gpu_device_id", str(self._gpu_device_id))] if self._use_gpu else []
         rows += [None, ("ir_optim", _bool(self._ir_optim)), ("ir_debug", _bool(self.ir_debug()))]
         rows += [("strict_sums", "true")] if self._strict_sums else []
+        rows += [("deterministic", "true")] if self._deterministic else []
+        rows += [("library_attrs", "true")] if self._library_attrs else []
         rows += [("deleted_passes", ", ".join(sorted(self._passes.deleted)))] if self._passes.deleted else []
         rows += [("memory_limit", str(self._memory_limit))] if self._memory_limit is not None else []
         rows += [("loop_limit", str(self._loop_limit))] if self._loop_limit is not None else []

@@ -116,10 +116,11 @@ class Predictor:
 
     def _make_executor(self) -> NaiveExecutor:
         place: Place = CUDAPlace(self._config.gpu_device_id()) if self._config.use_gpu() else CPUPlace()
-        excluded = () if self._config.mkldnn_enabled() else ("onednn",)
         executor = NaiveExecutor(
             place,
-            excluded_libraries=excluded,
+            excluded_libraries=self._config.excluded_libraries(),
+            libraries_by_attr=self._config.libraries_by_attr(),
+            deterministic=self._config.deterministic(),
             memory_limit=self._config.memory_limit(),
             loop_limit=self._config.loop_limit(),
         )

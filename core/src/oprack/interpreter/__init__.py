@@ -8,7 +8,7 @@ from oprack.interpreter.compiled import jit
 from oprack.interpreter.containers import ModuleList, Sequential
 from oprack.interpreter.eager import EagerInterpreter
 from oprack.interpreter.lazy import LazyInterpreter
-from oprack.interpreter.modes import enable_grad, is_grad_enabled, no_grad, static_mode, wrapped
+from oprack.interpreter.modes import deterministic, enable_grad, is_grad_enabled, no_grad, static_mode, wrapped
 from oprack.interpreter.module import Module
 from oprack.interpreter.op_expr import OpExpr
 from oprack.interpreter.parameter import Parameter, create_parameter
@@ -38,6 +38,7 @@ __all__ = [
     "backward",
     "check_finite",
     "create_parameter",
+    "deterministic",
     "enable_grad",
     "grad",
     "gradcheck",

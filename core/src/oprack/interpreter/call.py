@@ -67,6 +67,8 @@ class OpFunction:
             if len(self._exprs) >= _EXPRS:
                 self._exprs.clear()
             self._exprs[key] = expr
+        if mode.deterministic:
+            expr = expr.deterministic_twin
         result = mode.interpreter.apply(expr, args)
         if fast_key is not None and not mode.wrappers and not (self._many and self._by_shape(arity, plain, numbers)):
             call = (expr.recorded if mode.grad else expr.calls).get(kinds_of(args))

@@ -33,7 +33,7 @@ class Compiled:
 
     def __init__(self, traced: TracedProgram, place: Place, wrt: Sequence[str], name: str) -> None:
         self.traced, self.place, self.wrt, self.name = traced, place, list(wrt), name
-        self._executor = executor(place)
+        self._executor = executor(place, deterministic=current_mode().deterministic)
         forward = traced.program
         block = forward.global_block()
         self.cotangents: list[str] = []
@@ -126,10 +126,11 @@ class JitFunction:
         if any(isinstance(a, Variable) for a in args):
             return self._function(*args)
         given = [a if isinstance(a, Tensor) else to_tensor(a) for a in args]
-        grad = current_mode().grad
+        mode = current_mode()
+        grad = mode.grad
         training = self._function.training if isinstance(self._function, Module) else None
         shapes = None if self.specs is not None else tuple([x.shape for x in given])
-        key = (grad, training, tuple([x._kind for x in given]), shapes)
+        key = (grad, mode.deterministic, training, tuple([x._kind for x in given]), shapes)
         found = self._compiled.get(key)
         if found is None:
             found = self._compiled[key] = self._compile(given, grad)

@@ -23,9 +23,9 @@ def pool() -> DeviceContextPool:
     return default_manager().device_contexts
 
 
-def executor(place: Place, prepared: bool = True) -> Executor:
+def executor(place: Place, prepared: bool = True, deterministic: bool = False) -> Executor:
     """An executor that shares random numbers with eager calls, as all share streams."""
-    found = Executor(place, prepared=prepared)
+    found = Executor(place, prepared=prepared, deterministic=deterministic)
     found.random = RANDOM
     return found
 

@@ -11,23 +11,25 @@ from oprack.interpreter.base import Interpreter
 from oprack.interpreter.current import CURRENT
 
 Wrapper = Callable[[Interpreter], Interpreter]
+_PROPERTIES = ("grad", "static", "wrappers", "deterministic")
 
 
 class Mode:
     """grad: calls with tensors that want gradients are recorded. static: calls without tensors append to the program.
 
-    wrappers: put around the interpreter, the first one innermost. interpreter: runs or appends calls.
+    wrappers: put around the interpreter, the first one innermost. interpreter: runs or appends calls. deterministic:
+    kernels that can't promise the same bits on every run are left out.
     """
 
-    __slots__ = ("grad", "interpreter", "static", "wrappers")
+    __slots__ = ("deterministic", "grad", "interpreter", "static", "wrappers")
 
-    def __init__(self, grad: bool, static: bool, wrappers: tuple[Wrapper, ...]) -> None:
+    def __init__(self, grad: bool, static: bool, wrappers: tuple[Wrapper, ...], deterministic: bool) -> None:
         from oprack.interpreter.autograd import AutogradInterpreter
-        from oprack.interpreter.eager import EAGER
+        from oprack.interpreter.eager import DETERMINISTIC, EAGER
         from oprack.interpreter.lazy import LazyInterpreter
 
-        self.grad, self.static, self.wrappers = grad, static, wrappers
-        inner: Interpreter = LazyInterpreter() if static else EAGER
+        self.grad, self.static, self.wrappers, self.deterministic = grad, static, wrappers, deterministic
+        inner: Interpreter = LazyInterpreter() if static else DETERMINISTIC if deterministic else EAGER
         found: Interpreter = AutogradInterpreter(inner) if grad else inner
         for wrap in wrappers:
             found = wrap(found)
@@ -35,13 +37,15 @@ class Mode:
 
     def but(self, **changes: Any) -> Mode:
         """The mode that differs in these properties."""
-        return mode(*(changes.get(name, getattr(self, name)) for name in ("grad", "static", "wrappers")))
+        return mode(*(changes.get(name, getattr(self, name)) for name in _PROPERTIES))
 
 
 @functools.lru_cache(maxsize=64)
-def mode(grad: bool = True, static: bool = False, wrappers: tuple[Wrapper, ...] = ()) -> Mode:
+def mode(
+    grad: bool = True, static: bool = False, wrappers: tuple[Wrapper, ...] = (), deterministic: bool = False
+) -> Mode:
     """The mode with these properties, the same object while it is in use."""
-    return Mode(grad, static, wrappers)
+    return Mode(grad, static, wrappers, deterministic)
 
 
 def current_mode() -> Mode:
@@ -103,6 +107,17 @@ class static_mode(ModeGuard):
 
     def __init__(self) -> None:
         super().__init__(static=True)
+
+
+class deterministic(ModeGuard):
+    """Only kernels that give the same bits on every run: `with oprack.deterministic():`, or a decorator.
+
+    Gradients are computed by the mode in which `backward` is called. A call for which no such kernel is left is a
+    KernelNotFoundError that lists them.
+    """
+
+    def __init__(self, on: bool = True) -> None:
+        super().__init__(deterministic=bool(on))
 
 
 class wrapped(ModeGuard):

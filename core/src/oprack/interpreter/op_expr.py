@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -26,7 +27,20 @@ class OpExpr:
     calls, recorded: kinds of the arguments -> generated function, of calls that are not recorded and of those that are.
     """
 
-    __slots__ = ("attrs", "calls", "flat", "in_place", "info", "inputs", "outputs", "recorded", "traces", "type")
+    __slots__ = (
+        "_twin",
+        "attrs",
+        "calls",
+        "deterministic",
+        "flat",
+        "in_place",
+        "info",
+        "inputs",
+        "outputs",
+        "recorded",
+        "traces",
+        "type",
+    )
 
     def __init__(
         self,
@@ -44,10 +58,23 @@ class OpExpr:
         self.calls: dict[Any, Any] = {}
         self.recorded: dict[Any, Any] = {}
         self.traces: dict[Any, Any] = {}
+        self.deterministic = False
+        self._twin: OpExpr | None = None
 
     @property
     def proto(self) -> OpProto:
         return self.info.proto
+
+    @property
+    def deterministic_twin(self) -> OpExpr:
+        """The same expression, for kernels that give the same bits on every run."""
+        if self.deterministic:
+            return self
+        if self._twin is None:
+            twin = copy.copy(self)
+            twin.calls, twin.recorded, twin.traces, twin.deterministic = {}, {}, {}, True
+            self._twin = twin
+        return self._twin
 
     def input_names(self, given: Sequence[bool]) -> dict[str, list[str]]:
         """Names of variables by slot, "@EMPTY@" for an input that is not given."""

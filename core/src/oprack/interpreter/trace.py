@@ -12,6 +12,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.interpreter.devices import RANDOM, context, pool
 from oprack.interpreter.kinds import CPU, Kind, kind_of_value
 from oprack.interpreter.op_expr import OpExpr, require_no_block
+from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS
 from oprack.layers.append import errors_at_user_line
 from oprack.op.desc_infer import infer_op
 from oprack.packs.manager import default_manager
@@ -90,6 +91,7 @@ class Trace:
             pool=pool(),
             program=PreparedProgram(program, manager, self.place),
             random=RANDOM,
+            rules=DETERMINISTIC_KERNELS if expr.deterministic else ANY_KERNEL,
             limits=Limits.of(),
         )
         self.seen: set[Any] = set()

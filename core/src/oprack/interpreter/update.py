@@ -11,6 +11,7 @@ import numpy as np
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.devices import context, executor
 from oprack.interpreter.kinds import CPU
+from oprack.interpreter.modes import current_mode
 from oprack.interpreter.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
 from oprack.interpreter.tensor import Tensor
 from oprack.layers import unique_name
@@ -48,7 +49,7 @@ class Updates:
             )
         self.scope = Scope()
         self._programs: dict[Any, tuple[Program, Any]] = {}
-        self._executors: dict[Place, Executor] = {}
+        self._executors: dict[tuple[Place, bool], Executor] = {}
         self._names = StateNames(optimizer, self.parameters, paths)
         self._variables: dict[str, str] = {}  # of the state, by its keys
         self._restored: dict[str, np.ndarray] = {}  # by key, until the variable is made
@@ -90,9 +91,10 @@ class Updates:
             p.clear_grad()
 
     def _executor(self, place: Place) -> Executor:
-        found = self._executors.get(place)
+        key = place, current_mode().deterministic
+        found = self._executors.get(key)
         if found is None:
-            found = self._executors[place] = executor(place)
+            found = self._executors[key] = executor(place, deterministic=key[1])
         return found
 
     def _set_rate(self, rate: Variable, place: Place) -> None:

@@ -5,12 +5,16 @@ from oprack.kernel.kernel_call import KernelCall
 from oprack.kernel.kernel_map import Candidate, OpKernelMap
 from oprack.kernel.kernel_type import OpKernelType
 from oprack.kernel.predicates import KernelQuery, Predicate, attr, dtype, has_input, kind, place, predicate
+from oprack.kernel.rules import ANY_KERNEL, DETERMINISTIC_KERNELS, KernelRules
 from oprack.kernel.signature import KernelSignature, bind_signature
 
 __all__ = [
+    "ANY_KERNEL",
+    "DETERMINISTIC_KERNELS",
     "Candidate",
     "KernelCall",
     "KernelQuery",
+    "KernelRules",
     "KernelSignature",
     "KernelSpec",
     "OpKernelMap",

@@ -32,6 +32,7 @@ class KernelSpec:
     view: bool = False
     least: int = 0
     prepare: Prepare | None = None
+    deterministic: bool = True
     owner: str = ""
 
     @property
@@ -57,6 +58,7 @@ def kernel(
     view: bool = False,
     least: int = 0,
     prepare: Prepare | None = None,
+    deterministic: bool | Collection[str] = True,
 ) -> Callable[[F], F]:
     """Declare a kernel of `op_type`; may be stacked for several ops.
 
@@ -67,6 +69,8 @@ def kernel(
     prepare: called with a KernelCall when a plan is made; what it returns is called in place of the kernel, with the
     same inputs but without attributes and `xp`, which it knows. It may be a ufunc, or keep what it works out for the
     shapes that it meets; several threads may be in it at once. None leaves the kernel as it is.
+    deterministic: False where the same inputs may give other bits on the next run, as sums by atomics on a GPU do, or
+    the places where they may not; elsewhere the kernel is left out of runs that ask for determinism.
 
     The function's positional parameters are input slots (a list for a duplicable one, None for an absent one,
     `Out@GRAD` is `Out_grad`); keyword-only parameters are attributes or the injected `out`, `ctx`, `xp`.
@@ -86,11 +90,18 @@ def kernel(
             "or a function under @predicate('its text')"
         )
 
+    if isinstance(deterministic, str):
+        raise DefinitionError(
+            f"@kernel({op_type!r}): deterministic={deterministic!r}; expected True, False or a set of places, such as "
+            f"{{{deterministic!r}}}"
+        )
+
     def mark(function: F) -> F:
         specs = function.__dict__.setdefault(_MARK, [])
         for p in places:
             spec = KernelSpec(op_type, p, frozenset(dtypes), function, library, layout, when, priority, view)
-            specs.append(replace(spec, least=least, prepare=prepare))
+            same_bits = deterministic if isinstance(deterministic, bool) else p in deterministic
+            specs.append(replace(spec, least=least, prepare=prepare, deterministic=same_bits))
         return function
 
     return mark

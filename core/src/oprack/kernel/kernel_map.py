@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,8 @@ from oprack.kernel.signature import KernelSignature, bind_signature
 from oprack.kernel.ties import may_tie, ranked, tie_text, untied
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.proto import OpProto
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class OpKernelMap:
     ) -> None:
         self.proto, self.owner, self._on_tie = proto, owner, on_tie
         self._kernels: list[tuple[KernelSpec, KernelSignature]] = []
+        self._missed: set[str] = set()
 
     def add(self, spec: KernelSpec, owner: str) -> None:
         """Add a kernel of a pack.
@@ -100,22 +104,37 @@ class OpKernelMap:
     def __len__(self) -> int:
         return len(self._kernels)
 
-    def candidates(self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = ()) -> list[Candidate]:
+    def candidates(
+        self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = (), deterministic: bool = False
+    ) -> list[Candidate]:
         """Every kernel with the reason it does not fit, best first.
 
-        excluded: libraries that may not be used now.
+        excluded: libraries that may not be used now. deterministic: so may no kernel that can't promise the same bits.
         """
-        found = [Candidate(s, g, _reason(s, g, expected, query, set(excluded))) for s, g in self._kernels]
+        barred = set(excluded)
+        found = [Candidate(s, g, _reason(s, g, expected, query, barred, deterministic)) for s, g in self._kernels]
         return sorted(found, key=lambda c: (c.reason != "", *ranked(c.spec, _containers(c.signature))))
 
-    def choose(self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = ()) -> Candidate:
+    def choose(
+        self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = (), deterministic: bool = False
+    ) -> Candidate:
         """The kernel that fits `expected` and `query`.
 
+        Where the library that is asked for has none, that of any other library does, and the log says so once.
         Raises KernelNotFoundError that lists all candidates with their reasons, DuplicateKernelError when two fit
         equally well and none or several of them come from the op's own pack.
         """
-        found = self.candidates(expected, query, excluded)
+        excluded = frozenset(excluded)
+        found = self.candidates(expected, query, excluded, deterministic)
         fitting = [c for c in found if not c.reason]
+        if not fitting and expected.library != "plain":
+            wider = replace(expected, library="plain", layout="any")
+            fitting = [c for c in self.candidates(wider, query, excluded, deterministic) if not c.reason]
+            if fitting and expected.library not in self._missed:
+                self._missed.add(expected.library)
+                text = "op %s: library %s is asked for, but has no kernel for (%s) with %s; %s of library %s runs"
+                spec, inputs = fitting[0].spec, _inputs_text(query)
+                _LOG.info(text, self.proto.type, expected.library, wider, inputs, spec.name, spec.library)
         if fitting:
             return self._by_size(fitting)
         lines = [
@@ -152,7 +171,12 @@ def _inputs_text(query: KernelQuery) -> str:
 
 
 def _reason(
-    spec: KernelSpec, signature: KernelSignature, expected: OpKernelType, query: KernelQuery, excluded: set[str]
+    spec: KernelSpec,
+    signature: KernelSignature,
+    expected: OpKernelType,
+    query: KernelQuery,
+    excluded: set[str],
+    deterministic: bool,
 ) -> str:
     if spec.place != expected.place:
         return f"runs at {spec.place}, not at {expected.place}"
@@ -160,6 +184,8 @@ def _reason(
         return f"library is {spec.library}, but {expected.library} is asked for"
     if spec.library in excluded:
         return f"library {spec.library} is switched off"
+    if deterministic and not spec.deterministic:
+        return "can't promise the same bits on every run, which deterministic=True asks for"
     if expected.layout != "any" and spec.layout != expected.layout:
         return f"layout is {spec.layout}, but {expected.layout} is asked for"
     if expected.dtype not in spec.dtypes:

@@ -57,9 +57,10 @@ def oprack_places(register: Register) -> None:
 
 @hookspec
 def oprack_libraries(register: Register) -> None:
-    """Bring the library that kernels with `library="onednn"` call: `register.library("onednn", "my_pack.lib:LIBRARY")`,
-    imported when it is asked for. The object has `status()`, one line for `oprack doctor`, and `limit_threads(n)`, a
-    context manager that lets kernels of the calling thread use n threads.
+    """Bring the library that kernels with `library="onednn"` call: `register.library("onednn", "my_pack.lib:LIBRARY",
+    attr="use_mkldnn")`, imported when it is asked for. The object has `status()`, one line for `oprack doctor`, and
+    `limit_threads(n)`, a context manager that lets kernels of the calling thread use n threads. attr: the attribute of
+    ops that asks for the library or declines it.
     """
 
 

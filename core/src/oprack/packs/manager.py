@@ -329,6 +329,10 @@ class PackManager:
                 found[name] = e
         return found
 
+    def library_attrs(self) -> dict[str, str]:
+        """Kernel libraries that an attribute of ops asks for, and the attribute."""
+        return {name: attr for _, name, attr in self.targets("library attribute")}
+
     def observers(self) -> list[Any]:
         """Observers of runs of all packs, imported once; one that can't be imported is reported and left out."""
         targets = self.targets("observer")

@@ -144,9 +144,15 @@ class Register:
         """A kind of place, and "module:name" of what opens its device context: called with the Place."""
         self._target("place", kind, factory)
 
-    def library(self, name: str, target: str) -> None:
-        """A kernel library, and "module:name" of the object that speaks for it (see the hook oprack_libraries)."""
+    def library(self, name: str, target: str, attr: str = "") -> None:
+        """A kernel library, and "module:name" of the object that speaks for it (see the hook oprack_libraries).
+
+        attr: the attribute of ops that asks for it when true and declines it when false; it counts in runs that choose
+        this library by attribute (`Executor(libraries_by_attr=...)`).
+        """
         self._target("library", name, target)
+        if attr:
+            self.contributions.targets.append(("library attribute", name, attr))
 
     def layer(self, name: str, target: str, namespace: str = "layers") -> None:
         """`oprack.<namespace>.<name>` is "module:function", imported on first use.

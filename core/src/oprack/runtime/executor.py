@@ -10,6 +10,7 @@ import numpy as np
 from oprack.desc import ProgramDesc
 from oprack.device import host_array, transform_rows, transform_value
 from oprack.errors import FeedError, FeedNameError, FetchNameError, InvalidArgumentError, UnimplementedError
+from oprack.kernel import KernelRules
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import FeedOps, as_fed_value, fetch_columns, set_feeds
 from oprack.runtime.limits import Limits
@@ -38,6 +39,9 @@ class NaiveExecutor:
 
     place: where kernels run. checks: see Checks. seed: of the random ops whose own seed is 0; the same seed gives the
     same numbers. manager: the packs; default: all that are installed. excluded_libraries: whose kernels may not run.
+    libraries_by_attr: whose kernels run only in ops whose attribute asks for them (use_mkldnn for "onednn", use_cudnn
+    for "cudnn"); those of other libraries run wherever they are the best, since Paddle writes False into every op.
+    deterministic: leave out kernels that can't promise the same bits on every run.
     prepared: run blocks through plans, which keep every choice for the next run; False: op by op on the reference path,
     made anew on every run. Checks, profilers and observers always see the ops one by one. memory_limit: bytes that the
     outputs of one op may take, told from its shape rule before they are made; loop_limit: how often the blocks of loops
@@ -53,6 +57,8 @@ class NaiveExecutor:
         seed: int = 0,
         manager: PackManager | None = None,
         excluded_libraries: Sequence[str] = (),
+        libraries_by_attr: Sequence[str] = (),
+        deterministic: bool = False,
         prepared: bool = True,
         memory_limit: int | None = None,
         loop_limit: int | None = None,
@@ -63,7 +69,7 @@ class NaiveExecutor:
         self.checks = checks or Checks()
         self.limits = Limits.of(memory_limit, loop_limit)
         self.random = RandomState(seed)
-        self.excluded_libraries = frozenset(excluded_libraries)
+        self.rules = KernelRules(excluded_libraries, libraries_by_attr, deterministic=deterministic)
         self.pool = self.manager.device_contexts
         self._cache = PreparedCache()
 
@@ -128,7 +134,7 @@ class NaiveExecutor:
             checks=self.checks,
             profiler=current_profiler(),
             observers=[*self.manager.observers(), *observers],
-            excluded_libraries=self.excluded_libraries,
+            rules=self.rules,
             limits=self.limits,
         )
         context.planned = self.prepared and not (context.checks or context.profiler or context.observers)

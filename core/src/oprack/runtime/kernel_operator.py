@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from oprack.device import transform_rows, transform_tensor
+from oprack.device import transform_tensor, transform_value
 from oprack.errors import AttributeValueError, InvalidArgumentError, PreconditionNotMetError
-from oprack.kernel import Candidate, KernelQuery, OpKernelMap, OpKernelType
+from oprack.kernel import Candidate, OpKernelMap, OpKernelType
 from oprack.op import OpInfo
 from oprack.runtime import checks
 from oprack.runtime.describe import created_at, no_buffer_text
 from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext, dtype_of_value
-from oprack.runtime.kernel_context import KernelContext, KernelTypeContext
+from oprack.runtime.kernel_choice import at_place, choose
+from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.kernel_results import check_results, collect
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.record import OpRecord
-from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows, ShapeOnly, numpy_dtype
+from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, ShapeOnly, numpy_dtype
 from oprack.types import DTYPE_NAMES, EMPTY_VAR
 
 if TYPE_CHECKING:
@@ -89,7 +92,8 @@ class OperatorWithKernel(OperatorBase):
         chosen = best if best.smaller is None else best.for_size(_first_size(best, values))
         clock = self._step(run, "choose_kernel", clock)
         given = values
-        values = self._prepare(given, chosen, expected, run)
+        at = run if chosen.spec.place == run.place.kind else at_place(run, chosen.spec.place)
+        values = self._prepare(given, chosen, expected, at)
         attrs = self._resolve_tensor_attrs(scope) if self.tensor_attrs else self.attrs
         clock = self._step(run, "prepare_data", clock)
         inferred = self.run_infer_shape(values, attrs)
@@ -101,11 +105,14 @@ class OperatorWithKernel(OperatorBase):
         first, inferred.watched = new or not inferred.watched, True
         whole = run.checks.overwritten_input
         before = checks.fingerprint(self, values, whole=whole) if first or whole else None
-        result = self._compute(chosen, values, attrs, run)
-        outputs = collect(self, chosen, result, inferred.shares, values, run)
+        with _NOWHERE_ELSE if at is run else at.device.activate():
+            result = self._compute(chosen, values, attrs, at)
+        outputs = collect(self, chosen, result, inferred.shares, values, at)
         check_results(self, chosen, inferred.dims, values, outputs, dtypes=first)
         if before is not None:
             checks.check_overwritten(self, chosen, values, before, whole=whole)
+        if at is not run:
+            outputs = {s: [transform_value(v, run.place, run.pool) for v in vs] for s, vs in outputs.items()}
         clock = self._step(run, "compute", clock)
         for slot in self._out_slots:
             for name, value in zip(self.outputs[slot], outputs.get(slot, ()), strict=False):
@@ -113,7 +120,8 @@ class OperatorWithKernel(OperatorBase):
                     self.set_output(scope, name, value)
         clock = self._step(run, "write_back", clock)
         if run.recorder is not None:
-            run.recorder.append(OpRecord.of(self, best, given, values, result, outputs, inferred))
+            record = OpRecord.of(self, best, given, values, result, outputs, inferred)
+            run.recorder.append(record if at is run else replace(record, plain=False))
         if run.checks:
             if run.checks.overwritten_input:
                 checks.check_aliased(self, chosen, values, outputs)
@@ -156,26 +164,21 @@ class OperatorWithKernel(OperatorBase):
 
     # choose the kernel ----------------------------------------------------------------------------------------------
     def choose_kernel(self, values: Mapping[str, Sequence[Any]], run: RunContext) -> tuple[Candidate, OpKernelType]:
-        """The kernel for these inputs; cached by their kinds and dtypes, the place and the libraries switched off."""
+        """The kernel for these inputs; cached by their kinds and dtypes, the place and the run's rules."""
         key = (
             run.place,
-            run.excluded_libraries,
+            run.rules,
             tuple((type(v), dtype_of_value(v)) for vs in values.values() for v in vs),
         )
         found = self._chosen.get(key)
         if found is None:
-            context = KernelTypeContext(self, values, run.place)
-            rule = self.info.expected_kernel_type
-            expected = rule(context) if rule is not None else context.common_dtype()
-            query = self._query(values)
-            found = self._chosen[key] = (self._kernels.choose(expected, query, run.excluded_libraries), expected)
+            found = self._chosen[key] = choose(self, self._kernels, values, run)
         return found
 
-    def _query(self, values: Mapping[str, Sequence[Any]]) -> KernelQuery:
-        first = {s: next((v for v in vs if v is not None), None) for s, vs in values.items()}
-        present = {s: v for s, v in first.items() if v is not None}
-        dtypes = {s: d for s, v in present.items() if (d := dtype_of_value(v)) is not None}
-        return KernelQuery(self.type, self.attrs, dtypes, {s: type(v).__name__ for s, v in present.items()})
+    @property
+    def has_kernels(self) -> bool:
+        """Whether there is any kernel at the operator's place; else the CPU's runs."""
+        return len(self._kernels) > 0
 
     # prepare data ---------------------------------------------------------------------------------------------------
     def _prepare(
@@ -191,9 +194,10 @@ class OperatorWithKernel(OperatorBase):
             new = vs
             for i, v in enumerate(vs):
                 if not isinstance(v, LoDTensor):
-                    if isinstance(v, SelectedRows) and v.place != run.place:
+                    moved = transform_value(v, run.place, run.pool)
+                    if moved is not v:
                         new = list(vs) if new is vs else new
-                        new[i] = transform_rows(v, run.place, run.pool)
+                        new[i] = moved
                     continue
                 dtype = None
                 if rule is not None:
@@ -313,6 +317,9 @@ def _first_size(chosen: Candidate, values: Mapping[str, Sequence[Any]]) -> int:
     """Elements of a kernel's first input; 0 when it has none."""
     first = next(iter(values.get(chosen.signature.inputs[0][0], ())), None) if chosen.signature.inputs else None
     return first.array.size if isinstance(first, LoDTensor) else 0
+
+
+_NOWHERE_ELSE = contextlib.nullcontext()
 
 
 def create_operator(desc: OpDesc, block: BlockDesc, index: int, manager: Any, place: Place) -> OperatorBase:

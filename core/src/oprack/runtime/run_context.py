@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from oprack.device import DeviceContext, DeviceContextPool
+from oprack.kernel import ANY_KERNEL, KernelRules
 from oprack.runtime.limits import NO_LIMITS, Limits
 from oprack.runtime.random import RandomState
 from oprack.tensor import LoDTensor, Place, Scope, ShapeOnly, Variable
@@ -47,7 +48,7 @@ class RunContext:
     checks: Checks = Checks()
     profiler: Profiler | None = None
     observers: Sequence[Any] = ()
-    excluded_libraries: frozenset[str] = frozenset()
+    rules: KernelRules = ANY_KERNEL
     limits: Limits = NO_LIMITS
     planned: bool = False
     """Blocks run through their plans; otherwise op by op on the reference path."""

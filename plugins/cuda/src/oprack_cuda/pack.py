@@ -22,7 +22,7 @@ def oprack_places(register):
 def oprack_libraries(register):
     """What speaks for CuPy and the driver, and for cuDNN."""
     register.library("cuda", f"{__package__}.library:CUDA")
-    register.library("cudnn", f"{__package__}.dnn:CUDNN")
+    register.library("cudnn", f"{__package__}.dnn:CUDNN", attr="use_cudnn")
 
 
 @hookimpl

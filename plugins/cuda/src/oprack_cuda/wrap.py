@@ -29,10 +29,10 @@ def like(function: Callable[..., Any], call: Callable[..., Any], module: str, dr
     return wrapper
 
 
-def declare(function: Any, op_types: Sequence[str], dtypes: Any) -> Any:
+def declare(function: Any, op_types: Sequence[str], dtypes: Any, deterministic: bool = True) -> Any:
     """@kernel for place cuda, of several ops."""
     for op_type in op_types:
-        function = kernel(op_type, place="cuda", dtypes=dtypes)(function)
+        function = kernel(op_type, place="cuda", dtypes=dtypes, deterministic=deterministic)(function)
     return function
 
 

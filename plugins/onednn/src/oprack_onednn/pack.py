@@ -14,7 +14,7 @@ def oprack_ops(register):
 @hookimpl
 def oprack_libraries(register):
     """What speaks for the library: whether it serves, and how many threads it uses."""
-    register.library("onednn", f"{__package__}.library:LIBRARY")
+    register.library("onednn", f"{__package__}.library:LIBRARY", attr="use_mkldnn")
 
 
 @hookimpl

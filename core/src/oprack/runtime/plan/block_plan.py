@@ -67,8 +67,8 @@ def _names_of(op: OperatorBase) -> set[str]:
 
 
 def _runs_kernel(op: OperatorBase) -> bool:
-    """Whether generated code can call the op's kernel: it has one, and no attribute is taken from a variable."""
-    return not op.runs_itself and not op.tensor_attrs
+    """Whether generated code can call the op's kernel: the place has one, and no attribute is taken from a variable."""
+    return not op.runs_itself and not op.tensor_attrs and cast("OperatorWithKernel", op).has_kernels
 
 
 def _read_by(operators: Sequence[OperatorBase], block: BlockDesc) -> set[str]:

@@ -90,7 +90,7 @@ class Segment:
             parameter_key = tuple(map(signature, parameters))
             parameter_shapes = shapes_of(parameters)
             self._last = (parameters, parameter_key, parameter_shapes)
-        key = (run.excluded_libraries, run.place, parameter_key, tuple(map(signature, temporaries)))
+        key = (run.rules, run.place, parameter_key, tuple(map(signature, temporaries)))
         shapes = (parameter_shapes, shapes_of(temporaries))
         compiled = self._compiled.get(key)
         if compiled is None:

@@ -44,7 +44,7 @@ def clip(X, Min=None, Max=None, *, min, max, out=None, xp):
     return _clipped(X, Min, Max, min, max, out, xp)
 
 
-@kernel("clip", place=BOTH, dtypes=REAL)
+@kernel("clip", place=BOTH, dtypes=REAL, deterministic={"cpu"})
 def clip_rows(X: SelectedRows, Min=None, Max=None, *, min, max, xp):
     """Rows that are listed twice are added before their values are clipped."""
     merged = merged_rows(X, xp)
@@ -81,7 +81,7 @@ def clip_by_norm(X, *, max_norm, xp):
     return _norm_clipped(X, max_norm, xp)
 
 
-@kernel("clip_by_norm", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
+@kernel("clip_by_norm", place=BOTH, dtypes=FLOATS | HALF_FLOATS, deterministic={"cpu"})
 def clip_by_norm_rows(X: SelectedRows, *, max_norm, xp):
     """Rows that are listed twice are added first."""
     merged = merged_rows(X, xp)

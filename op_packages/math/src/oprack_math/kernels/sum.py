@@ -32,7 +32,7 @@ def _dense(x, xp):
     return x.array if isinstance(x, LoDTensor) else x
 
 
-@kernel("sum", place=BOTH, dtypes=NUMBERS)
+@kernel("sum", place=BOTH, dtypes=NUMBERS, deterministic={"cpu"})
 def sum_dense(X, *, xp):
     """Sum of tensors, among which there may be SelectedRows."""
     return _added([_dense(x, xp) for x in X if x is not None], xp)

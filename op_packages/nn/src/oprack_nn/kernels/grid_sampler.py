@@ -101,7 +101,7 @@ def grid_sampler(X, Grid, *, mode, padding_mode, align_corners, xp):
     return _images(total, (*X.shape[:2], *Grid.shape[1:-1]), xp)
 
 
-@kernel("grid_sampler_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("grid_sampler_grad", place=_PLACES, dtypes=FLOATS, deterministic={"cpu"})
 def grid_sampler_grad(X, Grid, Output_grad, *, mode, padding_mode, align_corners, ctx, xp):
     spatial = X.shape[2:]
     positions, slopes = _positions(Grid, spatial, padding_mode, align_corners, xp)

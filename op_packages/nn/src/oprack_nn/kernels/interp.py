@@ -58,16 +58,16 @@ def interp(X, OutSize=None, SizeTensor=(), Scale=None, *, data_layout, interp_me
     return from_channel_first(y, layout, xp).astype(X.dtype, copy=False)
 
 
-@kernel("nearest_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
-@kernel("linear_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
-@kernel("bilinear_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
-@kernel("trilinear_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
-@kernel("bicubic_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
-@kernel("nearest_interp_grad", place=_PLACES, dtypes=FLOATS)
-@kernel("linear_interp_grad", place=_PLACES, dtypes=FLOATS)
-@kernel("bilinear_interp_grad", place=_PLACES, dtypes=FLOATS)
-@kernel("trilinear_interp_grad", place=_PLACES, dtypes=FLOATS)
-@kernel("bicubic_interp_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("nearest_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS, deterministic={"cpu"})
+@kernel("linear_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS, deterministic={"cpu"})
+@kernel("bilinear_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS, deterministic={"cpu"})
+@kernel("trilinear_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS, deterministic={"cpu"})
+@kernel("bicubic_interp_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS, deterministic={"cpu"})
+@kernel("nearest_interp_grad", place=_PLACES, dtypes=FLOATS, deterministic={"cpu"})
+@kernel("linear_interp_grad", place=_PLACES, dtypes=FLOATS, deterministic={"cpu"})
+@kernel("bilinear_interp_grad", place=_PLACES, dtypes=FLOATS, deterministic={"cpu"})
+@kernel("trilinear_interp_grad", place=_PLACES, dtypes=FLOATS, deterministic={"cpu"})
+@kernel("bicubic_interp_grad", place=_PLACES, dtypes=FLOATS, deterministic={"cpu"})
 def interp_grad(X, OutSize=None, SizeTensor=(), Scale=None, Out_grad=None, *, data_layout, ctx, xp):
     layout = channel_order(data_layout)
     spatial = to_channel_first(X, layout).shape[2:]

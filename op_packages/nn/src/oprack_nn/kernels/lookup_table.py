@@ -95,8 +95,8 @@ def _gradient(height, ids, dout, is_sparse, padding_idx, ctx, xp):
     return grad
 
 
-@kernel("lookup_table_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
-@kernel("lookup_table_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS)
+@kernel("lookup_table_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS, deterministic={"cpu"})
+@kernel("lookup_table_v2_grad", place=_PLACES, dtypes=FLOATS | HALF_FLOATS, deterministic={"cpu"})
 def lookup_table_grad(W, Ids, Out_grad, *, is_sparse, padding_idx, ctx, xp):
     return _gradient(W.shape[0], Ids, Out_grad, is_sparse, padding_idx, ctx, xp)
 

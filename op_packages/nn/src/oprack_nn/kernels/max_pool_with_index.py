@@ -18,7 +18,7 @@ def max_pool_with_index(X, *, ctx, xp):
     return out, position.astype("int32")
 
 
-@kernel("max_pool2d_with_index_grad", place=_PLACES, dtypes=FLOATS)
-@kernel("max_pool3d_with_index_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("max_pool2d_with_index_grad", place=_PLACES, dtypes=FLOATS, deterministic={"cpu"})
+@kernel("max_pool3d_with_index_grad", place=_PLACES, dtypes=FLOATS, deterministic={"cpu"})
 def max_pool_with_index_grad(X, Mask, Out_grad, *, xp):
     return scatter_max(Out_grad, Mask.astype("int64"), X.shape[2:], xp)

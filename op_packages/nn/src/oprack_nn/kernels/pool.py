@@ -41,8 +41,8 @@ def pool(X, *, ksize, data_format, ctx, xp):
     return _pool(X, {**ctx.attrs, "ksize": ksize}, data_format, xp)
 
 
-@kernel("pool2d_grad", place=_PLACES, dtypes=FLOATS)
-@kernel("pool3d_grad", place=_PLACES, dtypes=FLOATS)
+@kernel("pool2d_grad", place=_PLACES, dtypes=FLOATS, deterministic={"cpu"})
+@kernel("pool3d_grad", place=_PLACES, dtypes=FLOATS, deterministic={"cpu"})
 def pool_grad(X, Out_grad, *, ksize, pooling_type, exclusive, data_format, ctx, xp):
     x, dy = to_channel_first(X, data_format), to_channel_first(Out_grad, data_format)
     geo = _geometry(x, {**ctx.attrs, "ksize": ksize})

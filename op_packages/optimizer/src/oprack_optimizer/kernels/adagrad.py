@@ -19,7 +19,7 @@ def adagrad(Param, Grad, Moment, LearningRate, MasterParam=None, *, epsilon, mul
     return out, moment, master
 
 
-@kernel("adagrad", place=BOTH, dtypes=REALS)
+@kernel("adagrad", place=BOTH, dtypes=REALS, deterministic={"cpu"})
 def adagrad_rows(Param, Grad: SelectedRows, Moment, LearningRate, MasterParam=None, *, epsilon, multi_precision, xp):
     """Rows without a gradient keep their values, as they would with a gradient of 0."""
     p = working(Param, MasterParam, multi_precision)

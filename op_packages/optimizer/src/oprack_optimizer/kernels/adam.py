@@ -117,7 +117,7 @@ def adam(
     return _update(Param, Grad, LearningRate, *state, rates, False, multi_precision, use_global_beta_pow, xp, out)
 
 
-@kernel("adam", place=BOTH, dtypes=REALS)
+@kernel("adam", place=BOTH, dtypes=REALS, deterministic={"cpu"})
 def adam_rows(
     Param,
     Grad: SelectedRows,

@@ -64,7 +64,7 @@ def adamw(
     )
 
 
-@kernel("adamw", place=BOTH, dtypes=REALS)
+@kernel("adamw", place=BOTH, dtypes=REALS, deterministic={"cpu"})
 def adamw_rows(
     Param,
     Grad: SelectedRows,

@@ -29,7 +29,7 @@ def ftrl(Param, SquaredAccumulator, LinearAccumulator, Grad, LearningRate, *, l1
     return _step(Param, SquaredAccumulator, LinearAccumulator, Grad, lr, l1, l2, lr_power, xp)
 
 
-@kernel("ftrl", place=BOTH, dtypes=FLOATS)
+@kernel("ftrl", place=BOTH, dtypes=FLOATS, deterministic={"cpu"})
 def ftrl_rows(Param, SquaredAccumulator, LinearAccumulator, Grad: SelectedRows, LearningRate, *, l1, l2, lr_power, xp):
     """Rows without a gradient keep their values."""
     totals = row_totals(Grad, xp)

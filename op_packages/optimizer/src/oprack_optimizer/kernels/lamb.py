@@ -56,7 +56,7 @@ def lamb(
     return _update(Param, Grad, LearningRate, *state, rule, multi_precision, xp)
 
 
-@kernel("lamb", place=BOTH, dtypes=REALS)
+@kernel("lamb", place=BOTH, dtypes=REALS, deterministic={"cpu"})
 def lamb_rows(
     Param,
     Grad: SelectedRows,

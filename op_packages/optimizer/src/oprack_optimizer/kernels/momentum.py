@@ -61,7 +61,7 @@ def momentum(
     return new, v, master
 
 
-@kernel("momentum", place=BOTH, dtypes=REALS)
+@kernel("momentum", place=BOTH, dtypes=REALS, deterministic={"cpu"})
 def momentum_rows(
     Param,
     Grad: SelectedRows,
@@ -114,7 +114,7 @@ def merged_momentum(
     return params, velocities, masters
 
 
-@kernel("sparse_momentum", place=BOTH, dtypes=REALS)
+@kernel("sparse_momentum", place=BOTH, dtypes=REALS, deterministic={"cpu"})
 def sparse_momentum(
     Param,
     Grad,

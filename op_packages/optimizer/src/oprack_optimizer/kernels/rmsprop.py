@@ -47,7 +47,7 @@ def rmsprop(
     return _update(Param, *state, rule, multi_precision, xp)
 
 
-@kernel("rmsprop", place=BOTH, dtypes=REALS)
+@kernel("rmsprop", place=BOTH, dtypes=REALS, deterministic={"cpu"})
 def rmsprop_rows(
     Param,
     MeanSquare,

@@ -18,7 +18,7 @@ def sgd(Param, LearningRate, Grad, MasterParam=None, *, multi_precision, out=Non
     return rounded(xp.subtract(p, step, out=out if p is Param else None), Param, MasterParam, multi_precision)
 
 
-@kernel("sgd", place=BOTH, dtypes=REALS)
+@kernel("sgd", place=BOTH, dtypes=REALS, deterministic={"cpu"})
 def sgd_rows(Param, LearningRate, Grad: SelectedRows, MasterParam=None, *, multi_precision, out=None, xp):
     p = working(Param, MasterParam, multi_precision)
     new = p.copy() if out is None or p is not Param else out

@@ -23,7 +23,7 @@ def im2sequence(X, Y=None, *, kernels, strides, paddings, out_stride, xp):
     )
 
 
-@kernel("im2sequence_grad", place=("cpu", "cuda"), dtypes=FLOATS)
+@kernel("im2sequence_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def im2sequence_grad(X, Out_grad, *, kernels, strides, paddings, xp):
     """The transposed gather: an addition at each pixel read."""
     places, margin, offsets = _places(X.shape, None, kernels, strides, paddings)

@@ -11,7 +11,7 @@ from oprack_sequence.kernels._crf import crf_sequences
 from oprack_sequence.kernels._lod import host, offsets_of, segment_sum
 
 
-@kernel("linear_chain_crf", place=("cpu", "cuda"), dtypes=FLOATS)
+@kernel("linear_chain_crf", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def linear_chain_crf(Emission, Transition, Label, Length=None, *, ctx, xp):
     """The forward recursion over all sequences at once, each row normalised against overflow."""
     packing, lengths = crf_sequences(ctx, Emission, Length)
@@ -43,7 +43,7 @@ def linear_chain_crf(Emission, Transition, Label, Length=None, *, ctx, xp):
     )
 
 
-@kernel("linear_chain_crf_grad", place=("cpu", "cuda"), dtypes=FLOATS)
+@kernel("linear_chain_crf_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def linear_chain_crf_grad(Label, Alpha, EmissionExps, TransitionExps, LogLikelihood_grad, Length=None, *, ctx, xp):
     """The backward recursion over all sequences at once, then both marginals from two products."""
     packing, lengths = crf_sequences(ctx, Alpha, Length)

@@ -21,7 +21,7 @@ def sequence_conv(X, Filter, PaddingData=None, *, contextStart, contextLength, p
     return windows.reshape(len(X), len(Filter)) @ Filter
 
 
-@kernel("sequence_conv_grad", place=("cpu", "cuda"), dtypes=FLOATS)
+@kernel("sequence_conv_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def sequence_conv_grad(
     X, Filter, Out_grad, PaddingData=None, *, contextStart, contextLength, paddingTrainable, ctx, xp
 ):

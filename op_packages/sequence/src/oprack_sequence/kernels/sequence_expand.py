@@ -22,7 +22,7 @@ def sequence_expand(X, *, ref_level, ctx, xp):
     return with_lod(out, lod)
 
 
-@kernel("sequence_expand_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+@kernel("sequence_expand_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS, deterministic={"cpu"})
 def sequence_expand_grad(Out_grad, *, ref_level, ctx, xp):
     """Sums the gradients of all repeats of a row."""
     repeats = _repeats(ctx, ref_level)

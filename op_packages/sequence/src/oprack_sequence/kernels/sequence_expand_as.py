@@ -21,7 +21,7 @@ def sequence_expand_as(X, *, ctx, xp):
     return X[xp.asarray(segment_ids(offsets))]
 
 
-@kernel("sequence_expand_as_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+@kernel("sequence_expand_as_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS, deterministic={"cpu"})
 def sequence_expand_as_grad(Out_grad, *, ctx, xp):
     """Sum over each sequence."""
     return segment_sum(Out_grad, np.asarray(sequence_offsets(ctx, "Y")), xp)

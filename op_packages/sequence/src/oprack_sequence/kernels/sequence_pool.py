@@ -11,7 +11,7 @@ from oprack.types import FLOATS
 from oprack_sequence.kernels._lod import Packing, segment_ids, segment_sum, sequence_offsets, with_lod
 
 
-@kernel("sequence_pool", place=("cpu", "cuda"), dtypes=FLOATS)
+@kernel("sequence_pool", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def sequence_pool(X, *, pooltype, pad_value, is_test, ctx, xp):
     """One pass over the rows; MAX with its index walks over time steps."""
     offsets = sequence_offsets(ctx, "X")

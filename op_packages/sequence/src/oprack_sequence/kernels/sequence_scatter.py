@@ -10,7 +10,7 @@ from oprack.types import FLOATS, INTEGERS
 from oprack_sequence.kernels._lod import host, segment_ids, sequence_offsets
 
 
-@kernel("sequence_scatter", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+@kernel("sequence_scatter", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS, deterministic={"cpu"})
 def sequence_scatter(X, Ids, Updates, *, ctx, xp):
     """One unbuffered addition at (sequence, id)."""
     rows, columns = _places(Ids, X.shape, ctx, xp)

@@ -9,7 +9,7 @@ from oprack.types import FLOATS
 from oprack_sequence.kernels._lod import padded_rows, segment_ids, segment_sum, sequence_offsets
 
 
-@kernel("sequence_softmax", place=("cpu", "cuda"), dtypes=FLOATS)
+@kernel("sequence_softmax", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def sequence_softmax(X, *, ctx, xp):
     """Shifted by the largest element of each sequence."""
     offsets = sequence_offsets(ctx, "X")
@@ -20,7 +20,7 @@ def sequence_softmax(X, *, ctx, xp):
     return exps.reshape(X.shape)
 
 
-@kernel("sequence_softmax_grad", place=("cpu", "cuda"), dtypes=FLOATS)
+@kernel("sequence_softmax_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def sequence_softmax_grad(Out, Out_grad, *, ctx, xp):
     """Out (g - sum of Out g over the sequence)."""
     offsets = sequence_offsets(ctx, "X")

@@ -11,7 +11,7 @@ from oprack_sequence.kernels._ctc import ctc_loss
 from oprack_sequence.kernels._lod import host, padded_rows, positions, segment_ids, sequence_offsets
 
 
-@kernel("warpctc", place=("cpu", "cuda"), dtypes=FLOATS)
+@kernel("warpctc", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def warpctc(Logits, Label, LogitsLength=None, LabelLength=None, *, blank, ctx, xp):
     """Both recursions in log space over all sequences at once; the backward one only when a gradient is asked for."""
     if LogitsLength is None:

@@ -8,6 +8,6 @@ from oprack.tensor import SelectedRows
 from oprack.types import FLOATS, INTEGERS
 
 
-@kernel("merge_selected_rows", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
+@kernel("merge_selected_rows", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS, deterministic={"cpu"})
 def merge_selected_rows(X: SelectedRows, *, xp):
     return merged_rows(X, xp)

@@ -14,7 +14,7 @@ def gather(X, Index, Axis=None, *, axis, xp):
     return xp.take(X, Index if Index.ndim < 2 else Index[:, 0], axis=axis)
 
 
-@kernel("gather_grad", place=("cpu", "cuda"))
+@kernel("gather_grad", place=("cpu", "cuda"), deterministic={"cpu"})
 def gather_grad(X, Index, Axis=None, Out_grad=None, *, axis, xp):
     axis = axis if Axis is None else int(Axis.reshape(-1)[0])
     axis += X.ndim if axis < 0 else 0

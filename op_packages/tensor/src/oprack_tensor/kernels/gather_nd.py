@@ -16,7 +16,7 @@ def gather_nd(X, Index, *, xp):
     return xp.asarray(X[columns(Index)])
 
 
-@kernel("gather_nd_grad", place=("cpu", "cuda"))
+@kernel("gather_nd_grad", place=("cpu", "cuda"), deterministic={"cpu"})
 def gather_nd_grad(X, Index, Out_grad, *, xp):
     grad = xp.zeros(X.shape, Out_grad.dtype)
     add_rows(grad, Index, Out_grad, xp)

@@ -13,7 +13,7 @@ def index_sample(X, Index, *, xp):
     return xp.take_along_axis(X, Index, axis=1)
 
 
-@kernel("index_sample_grad", place=("cpu", "cuda"))
+@kernel("index_sample_grad", place=("cpu", "cuda"), deterministic={"cpu"})
 def index_sample_grad(X, Index, Out_grad, *, xp):
     grad = xp.zeros(X.shape, Out_grad.dtype)
     xp.add.at(grad, (xp.arange(len(X))[:, None], Index), Out_grad)

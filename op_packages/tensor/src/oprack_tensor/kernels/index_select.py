@@ -13,7 +13,7 @@ def index_select(X, Index, *, dim, xp):
     return xp.take(X, Index.reshape(-1), axis=dim)
 
 
-@kernel("index_select_grad", place=("cpu", "cuda"))
+@kernel("index_select_grad", place=("cpu", "cuda"), deterministic={"cpu"})
 def index_select_grad(X, Index, Out_grad, *, dim, xp):
     grad = xp.zeros(X.shape, Out_grad.dtype)
     axis = dim + X.ndim if dim < 0 else dim

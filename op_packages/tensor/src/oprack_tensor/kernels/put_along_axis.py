@@ -56,7 +56,7 @@ def put_along_axis(Input, Index, Value, *, Axis, Reduce, Include_self, xp):
     return _put(Input, Index, Value, Axis, Reduce, Include_self, xp)
 
 
-@kernel("put_along_axis", place="cuda", when=_ATOMIC)
+@kernel("put_along_axis", place="cuda", when=_ATOMIC, deterministic=False)
 def put_along_axis_atomic(Input, Index, Value, *, Axis, Reduce, Include_self, xp):
     return _put(Input, Index, Value, Axis, Reduce, Include_self, xp)
 

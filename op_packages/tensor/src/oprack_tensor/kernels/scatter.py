@@ -7,7 +7,7 @@ from oprack.kernel import kernel
 from oprack_tensor.kernels._index import check_index
 
 
-@kernel("scatter", place=("cpu", "cuda"))
+@kernel("scatter", place=("cpu", "cuda"), deterministic={"cpu"})
 def scatter(X, Ids, Updates, *, overwrite, out=None, xp):
     check_index("scatter", "Ids", Ids, len(X), xp)
     ids = Ids.reshape(-1)

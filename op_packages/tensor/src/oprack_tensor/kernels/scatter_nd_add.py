@@ -7,7 +7,7 @@ from oprack.kernel import kernel
 from oprack_tensor.kernels._index import add_rows, check_index, columns
 
 
-@kernel("scatter_nd_add", place=("cpu", "cuda"))
+@kernel("scatter_nd_add", place=("cpu", "cuda"), deterministic={"cpu"})
 def scatter_nd_add(X, Index, Updates, *, xp):
     for axis, column in enumerate(columns(Index)):
         check_index("scatter_nd_add", f"Index[..., {axis}]", column, X.shape[axis], xp, low=-X.shape[axis])

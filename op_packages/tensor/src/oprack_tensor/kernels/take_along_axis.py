@@ -13,7 +13,7 @@ def take_along_axis(Input, Index, *, Axis, xp):
     return Input[grid(Index, Axis, xp)]
 
 
-@kernel("take_along_axis_grad", place=("cpu", "cuda"))
+@kernel("take_along_axis_grad", place=("cpu", "cuda"), deterministic={"cpu"})
 def take_along_axis_grad(Input, Index, Result_grad, *, Axis, xp):
     grad = xp.zeros(Input.shape, Result_grad.dtype)
     xp.add.at(grad, grid(Index, Axis, xp), Result_grad)

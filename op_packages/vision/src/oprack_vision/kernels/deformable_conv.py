@@ -109,7 +109,7 @@ def deformable_conv_v1(
     )
 
 
-@kernel("deformable_conv_grad", place=BOTH, dtypes=FLOATS)
+@kernel("deformable_conv_grad", place=BOTH, dtypes=FLOATS, deterministic={"cpu"})
 def deformable_conv_grad(
     Input,
     Offset,
@@ -166,7 +166,7 @@ def _scatter(taps, dvalues, xp):
     return dpixels, dshift
 
 
-@kernel("deformable_conv_v1_grad", place=BOTH, dtypes=FLOATS)
+@kernel("deformable_conv_v1_grad", place=BOTH, dtypes=FLOATS, deterministic={"cpu"})
 def deformable_conv_v1_grad(
     Input, Offset, Filter, Output_grad, *, strides, paddings, dilations, deformable_groups, groups, im2col_step, xp
 ):

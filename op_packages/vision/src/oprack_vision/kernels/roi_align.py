@@ -84,7 +84,7 @@ def roi_align(X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_sca
     return out
 
 
-@kernel("roi_align_grad", place=("cpu", "cuda"), dtypes=FLOATS)
+@kernel("roi_align_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def roi_align_grad(
     X, ROIs, Out_grad, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, ctx, xp
 ):

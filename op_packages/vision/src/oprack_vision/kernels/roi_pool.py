@@ -65,7 +65,7 @@ def roi_pool(X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_scal
     return out, argmax
 
 
-@kernel("roi_pool_grad", place=("cpu", "cuda"), dtypes=FLOATS)
+@kernel("roi_pool_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def roi_pool_grad(X, ROIs, Argmax, Out_grad, RoisNum=None, *, ctx, xp):
     n, c, h, w = X.shape
     dx = xp.zeros(n * c * h * w, Out_grad.dtype)

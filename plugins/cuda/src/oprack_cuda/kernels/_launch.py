@@ -14,9 +14,17 @@ PRIORITY = 10
 I64, I32, F64, U64 = np.int64, np.int32, np.float64, np.uint64
 
 
-def cuda_kernel(op_type: str, dtypes: Any) -> Any:
+def cuda_kernel(op_type: str, dtypes: Any, deterministic: bool = True) -> Any:
     """@kernel of library "cuda", which goes before the sources that serve all places."""
-    return kernel(op_type, place="cuda", dtypes=dtypes, library="cuda", when=usable, priority=PRIORITY)
+    return kernel(
+        op_type,
+        place="cuda",
+        dtypes=dtypes,
+        library="cuda",
+        when=usable,
+        priority=PRIORITY,
+        deterministic=deterministic,
+    )
 
 
 def sums_dtype(dtype: Any) -> np.dtype:

@@ -26,13 +26,17 @@ def _ops(function):
     return [s.op_type for s in specs_of(function, "cuda")]
 
 
+def _same_bits(function):
+    return all(s.deterministic for s in specs_of(function, "cuda"))
+
+
 def _as_it_is(function):
     takes_ctx = "ctx" in inspect.signature(function).parameters
 
     def call(*arguments, ctx, **named):
         return function(*arguments, **named, **({"ctx": ctx} if takes_ctx else {}))
 
-    return declare(like(function, call, __name__), _ops(function), HALF_FLOATS)
+    return declare(like(function, call, __name__), _ops(function), HALF_FLOATS, _same_bits(function))
 
 
 def _in_float32(function, outputs=1):
@@ -51,7 +55,7 @@ def _in_float32(function, outputs=1):
             return (*(r.astype(half) for r in result[:outputs]), *result[outputs:])
         return result.astype(half)
 
-    return declare(like(function, call, __name__), _ops(function), HALF_FLOATS)
+    return declare(like(function, call, __name__), _ops(function), HALF_FLOATS, _same_bits(function))
 
 
 conv, conv_grad = _as_it_is(_conv.conv), _as_it_is(_conv.conv_grad)

@@ -30,8 +30,8 @@ def lookup_table_v2(Ids, W, *, padding_idx, xp):
     return _look_up(W, Ids, padding_idx, xp)
 
 
-@cuda_kernel("lookup_table_grad", REALS)
-@cuda_kernel("lookup_table_v2_grad", REALS)
+@cuda_kernel("lookup_table_grad", REALS, deterministic=False)
+@cuda_kernel("lookup_table_v2_grad", REALS, deterministic=False)
 def lookup_table_grad(W, Ids, Out_grad, *, is_sparse, padding_idx, ctx, xp):
     if is_sparse:
         return plain.lookup_table_grad(W, Ids, Out_grad, is_sparse=True, padding_idx=padding_idx, ctx=ctx, xp=xp)

@@ -66,6 +66,8 @@ class Ufunc:
         what = f"xp.{self.__name__}.at"
         if array.dtype.char not in "iIlLqQefdFDE":
             raise TypeError(f"{what}: a device has no atomic operation for {array.dtype}")
+        if array.dtype.kind in "fc" and self.__name__ not in ("maximum", "minimum"):
+            LOG.atomic(what)
         self._function.at(unwrap(array, what), unwrap(index, what), *unwrap(values, what))
 
     def reduce(

@@ -25,14 +25,20 @@ class Log:
     def __init__(self) -> None:
         self.waits: Counter[str] = Counter()
         self.copies: Counter[str] = Counter()
+        self.atomics: Counter[str] = Counter()
 
     def clear(self) -> None:
         self.waits.clear()
         self.copies.clear()
+        self.atomics.clear()
 
     def wait(self, what: str) -> None:
         """A value or a shape is needed on the host."""
         self.waits[f"{_caller()}: {what}"] += 1
+
+    def atomic(self, what: str) -> None:
+        """Floats meet in one place in any order, so that the bits of their sum differ from run to run."""
+        self.atomics[f"{_caller()}: {what}"] += 1
 
     def copy(self, what: str) -> None:
         """Memory of the host is copied to the device."""
