@@ -1,4 +1,4 @@
-"""oprack ops [PATTERN] [--pack NAME] [--json]"""
+"""oprack ops [PATTERN] [--pack NAME] [--json] [--proto FILE]"""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from oprack.cli.output import add_block, add_json, manager_of, print_json, print
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pattern", nargs="?", default="*", help="part of an op type, or a pattern such as 'conv*_grad'")
     parser.add_argument("--pack", metavar="NAME", help="only those of a pack, by its name or its distribution's")
+    parser.add_argument(
+        "--proto",
+        metavar="FILE",
+        help="write their signatures as Fluid's OpProto messages, one after the other in field 1 of the file",
+    )
     add_json(parser)
     add_block(parser)
 
@@ -39,7 +44,14 @@ def run(args: argparse.Namespace) -> int:
                          "places": places, "error": ""})  # fmt: skip
         except DuplicateOpError as e:
             rows.append({"op": op_type, "version": None, "pack": "", "places": [], "error": str(e)})
-    if args.json:
+    if args.proto and rows:
+        from oprack.io.atomic import write_atomic
+        from oprack.op.wire import op_protos_bytes
+
+        protos = [manager.op_info(r["op"]).proto for r in rows if not r["error"]]
+        write_atomic(args.proto, op_protos_bytes(protos))
+        print(f"{args.proto}: {len(protos)} ops")
+    elif args.json:
         print_json(rows)
     elif rows:
         print_table(
