@@ -36,11 +36,12 @@ demo: $(STAMP)  ## read the text in examples/ocr_demo.png with a model saved by 
 test: $(STAMP)  ## run every test
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-lint: $(STAMP)  ## style, types, arrows between packages, generated files
+lint: $(STAMP)  ## style, types, arrows between packages, generated files, what ops promised
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/oprack manifest --check $(MANIFESTS)
+	$(BIN)/oprack check $(MANIFESTS)
 
 docs: $(STAMP)  ## write the op reference to out/docs/ops
 	$(BIN)/python docs/op_reference.py

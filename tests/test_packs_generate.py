@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import pack_site
 import pytest
@@ -13,6 +14,8 @@ from oprack.errors import ManifestError, NotFoundError, PackImportError
 from oprack.packs import compatibility
 from oprack.packs.generate import find_source, generate
 from oprack.packs.manifest import render
+
+ROOT = Path(__file__).parents[1]
 
 OP = '''
 from oprack.op import Attr, Input, OpDef, OpVersion, Output, REQUIRED
@@ -248,3 +251,30 @@ def test_damaged_snapshot(project, capsys, text):
     (project / "ops.lock.json").write_text(text)
     assert main(["check", str(project)]) == 4
     assert "ops.lock.json: is no snapshot of ops" in capsys.readouterr().err
+
+
+def test_a_snapshot_of_the_first_format_is_read(project):
+    write_op(project, SLOTS)
+    now = compatibility.signatures(find_source(project))
+    (project / "ops.lock.json").write_text(json.dumps({"format": 1, "ops": now}))
+    assert compatibility.read(project / "ops.lock.json") == now
+    assert main(["check", str(project)]) == 0
+
+
+def test_several_packs_are_checked_at_once(project, capsys):
+    write_op(project, SLOTS)
+    own = [ROOT / "op_packages/metric", ROOT / "op_packages/sparse"]
+    assert main(["check", *map(str, own)]) == 0
+    assert capsys.readouterr().out.count("0 breaking, 0 new") == 2
+    assert main(["check", str(own[0]), str(project), "--json"]) == 1
+    assert [r["ok"] for r in json.loads(capsys.readouterr().out)] == [True, False]
+
+
+@pytest.mark.parametrize("path", sorted(p.parents[2] for p in ROOT.glob("*/*/src/*/ops.toml")), ids=lambda p: p.name)
+def test_each_pack_of_ours_keeps_its_promises(path, tmp_path):
+    source = find_source(path)
+    now = compatibility.signatures(source)
+    assert not [c for c in compatibility.compare(compatibility.read(path / "ops.lock.json"), now) if c.breaking]
+    compatibility.write(tmp_path / "ops.lock.json", now)
+    assert compatibility.read(tmp_path / "ops.lock.json") == now
+    assert len((tmp_path / "ops.lock.json").read_text().splitlines()) == len(now) + 5  # a line for each op

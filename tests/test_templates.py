@@ -36,7 +36,8 @@ def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
         ".github/workflows/publish.yml", ".github/workflows/test.yml", ".gitignore", "CHANGELOG.md", "LICENSE",
         "README.md", "pyproject.toml", f"{package}/__init__.py", f"{package}/kernels/__init__.py",
         f"{package}/kernels/my_op.py", f"{package}/ops.toml", f"{package}/ops/__init__.py", f"{package}/ops/my_op.py",
-        f"{package}/pack.py", f"{package}/py.typed", "tests/cases.py", "tests/test_my_op.py", "tests/test_pack.py",
+        f"{package}/pack.py", f"{package}/py.typed", "ops.lock.json", "tests/cases.py", "tests/test_my_op.py",
+        "tests/test_pack.py",
     }  # fmt: skip
     assert {"Apache-2.0": "Apache", "MIT": "MIT License", "BSD-3-Clause": "BSD 3-Clause"}[licence] in (
         folder / "LICENSE"
@@ -44,6 +45,10 @@ def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
     assert "{{" not in "".join((folder / f).read_text() for f in _files(folder) if not f.startswith(".github"))
     # the rendered manifest is what `oprack manifest` would write; in a process that has not imported another bake
     assert "up to date" in run(sys.executable, "-m", "oprack.cli.main", "manifest", folder, "--check")
+    # and so is the snapshot of what its ops promise, which its workflow checks
+    checked = run(sys.executable, "-m", "oprack.cli.main", "check", folder)
+    assert "2 ops compared with ops.lock.json: 0 breaking, 0 new" in checked
+    assert "oprack check ." in (folder / ".github/workflows/test.yml").read_text()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from oprack.packs.generate import PackSource, generate, importable
 from oprack.packs.resolve import import_object
 
 FILENAME = "ops.lock.json"
-_FORMAT = 1
+_FORMAT = 2
+_FLAGS = {"*": "duplicable", "?": "dispensable"}
 Signatures = dict[str, dict[str, Any]]
 
 
@@ -57,13 +58,14 @@ def read(path: Path) -> Signatures:
     """A snapshot. Raises ManifestError when it is damaged."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        if data["format"] != _FORMAT:
+        if data["format"] not in (1, _FORMAT):
             raise ValueError(f"format is {data['format']!r}, expected {_FORMAT}")
-        for op in data["ops"].values():
+        ops = data["ops"].items()
+        found: Signatures = {t: op if data["format"] == 1 else _unpacked(op) for t, op in ops}
+        for op in found.values():
             for side in ("inputs", "outputs", "attrs"):
                 op[side].items()
             op["version"] + 0
-        found: Signatures = data["ops"]
         return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
         raise ManifestError(
@@ -74,11 +76,36 @@ def read(path: Path) -> Signatures:
 
 def write(path: Path, found: Signatures) -> None:
     """Write a snapshot: one line per op, so that diffs can be read."""
-    lines = [f"    {json.dumps(t)}: {json.dumps(op)}" for t, op in sorted(found.items())]
+    lines = [f"    {json.dumps(t)}: {json.dumps(_packed(op))}" for t, op in sorted(found.items())]
     text = f'{{\n  "format": {_FORMAT},\n  "ops": {{\n' + ",\n".join(lines) + "\n  }\n}\n"
     temporary = path.with_suffix(".json.tmp")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
+
+
+def _packed(op: dict[str, Any]) -> dict[str, Any]:
+    """A signature in few characters: "X* Bias?" are a list and a dispensable slot, ["INT", 1] a type and a default."""
+    packed: dict[str, Any] = {"version": op["version"]} if op["version"] else {}
+    for side in ("inputs", "outputs"):
+        slots = op[side].items()
+        texts = [name + "".join(c for c, flag in _FLAGS.items() if flag in flags) for name, flags in slots]
+        if texts:
+            packed[side] = " ".join(texts)
+    attrs = {n: [a["type"], *([a["default"]] if "default" in a else [])] for n, a in op["attrs"].items()}
+    return packed | ({"attrs": attrs} if attrs else {})
+
+
+def _unpacked(op: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"version": op.get("version", 0)}
+    for side in ("inputs", "outputs"):
+        found[side] = {}
+        for text in op.get(side, "").split():
+            name = text.rstrip("".join(_FLAGS))
+            flags = {_FLAGS[c] for c in text[len(name) :]}
+            found[side][name] = [f for f in ("dispensable", "duplicable") if f in flags]
+    attrs = op.get("attrs", {}).items()
+    found["attrs"] = {n: {"type": a[0]} | ({"default": a[1]} if len(a) > 1 else {}) for n, a in attrs}
+    return found
 
 
 def compare(then: Signatures, now: Signatures) -> list[Change]:
