@@ -1,7 +1,7 @@
 """Kernels for place cuda that compute on the host: inputs are copied there, outputs back.
 
-For ops whose work is a chain of decisions over few numbers, which a GPU has nothing to gain from (Paddle has no GPU
-kernel for most of them either), and for those that need random numbers in the order of NumPy's generators.
+For the rare attributes and containers of ops that have kernels for the GPU otherwise. An op that has none at all needs
+no such kernel: the core runs the CPU's, and cuts plans there.
 """
 
 from __future__ import annotations

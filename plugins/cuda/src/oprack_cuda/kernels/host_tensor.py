@@ -1,10 +1,9 @@
-"""Distinct values, and products of values that meet in one place, on the host."""
+"""Products of values that meet in one place, on the host."""
 
 from __future__ import annotations
 
 from oprack_tensor.kernels.put_along_axis import put_along_axis
-from oprack_tensor.kernels.unique import unique
 
 from oprack_cuda.host_kernel import kernels_on_host
 
-globals().update(kernels_on_host(__name__, put_along_axis, unique))
+globals().update(kernels_on_host(__name__, put_along_axis))
