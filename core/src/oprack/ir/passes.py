@@ -83,8 +83,8 @@ def registered_passes(manager: PackManager | None = None) -> list[Pass]:
         one = Pass(target=target, owner=owner, **options)
         if one.name in found:
             raise InvalidArgumentError(
-                f"pass {one.name!r} is brought by {found[one.name].owner} and by {owner}; block one pack with "
-                "OPRACK_BLOCK=NAME"
+                f"pass {one.name!r} is brought by {found[one.name].owner} and by {owner}; leave one out: "
+                f"OPRACK_BLOCK={owner} or OPRACK_BLOCK={found[one.name].owner}"
             )
         found[one.name] = one
     return _ordered(list(found.values()))

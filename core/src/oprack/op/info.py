@@ -50,7 +50,8 @@ class OpInfo:
         if name in self.owners:
             raise AlreadyExistsError(
                 f"op {self.type}: facet {name!r} is set by {owner}, but {self.owners[name]} already set it; "
-                "each facet may be set once, so remove one of the two or block one pack (oprack packs --block NAME)"
+                "each facet may be set once, so remove one of the two or leave a pack out: "
+                f"OPRACK_BLOCK={owner} or OPRACK_BLOCK={self.owners[name]}"
             )
         self.owners[name] = owner
         setattr(self, name, value)
