@@ -14,7 +14,7 @@ PACKS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard op_packages/*/pyproject
 MANIFESTS := $(PACKS) $(foreach file,$(sort $(wildcard plugins/*/src/*/ops.toml)),$(firstword $(subst /src/, ,$(file))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint docs bench constraints clean
+.PHONY: help setup demo test fuzz lint docs bench constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*##/\1	/p' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ demo: $(STAMP)  ## read the text in examples/ocr_demo.png with a model saved by 
 
 test: $(STAMP)  ## run every test
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# SECONDS=600 ends it; else it runs until it is stopped. ARGS="relu conv2d --seed 7": see docs/fuzzing.md
+fuzz: $(STAMP)  ## compare all paths on generated ops and nets, by a new seed
+	$(BIN)/python -m oprack.testing.fuzz --cases tests/data/cases $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
 lint: $(STAMP)  ## style, types, arrows between packages, generated files, what ops promised
 	$(BIN)/ruff check .

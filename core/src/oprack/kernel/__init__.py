@@ -2,7 +2,7 @@
 
 from oprack.kernel.decorator import KernelSpec, kernel, kernel_specs
 from oprack.kernel.kernel_call import KernelCall
-from oprack.kernel.kernel_map import Candidate, OpKernelMap
+from oprack.kernel.kernel_map import Candidate, OpKernelMap, size_limits_ignored
 from oprack.kernel.kernel_type import OpKernelType
 from oprack.kernel.predicates import KernelQuery, Predicate, attr, dtype, has_input, kind, place, predicate
 from oprack.kernel.rules import ANY_KERNEL, DETERMINISTIC_KERNELS, KernelRules
@@ -29,4 +29,5 @@ __all__ = [
     "kind",
     "place",
     "predicate",
+    "size_limits_ignored",
 ]

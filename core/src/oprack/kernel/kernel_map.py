@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundError
@@ -16,6 +18,23 @@ from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.proto import OpProto
 
 _LOG = logging.getLogger(__name__)
+
+
+_limited: ContextVar[bool] = ContextVar("oprack_size_limits", default=True)
+
+
+@contextmanager
+def size_limits_ignored() -> Iterator[None]:
+    """Choose kernels for the length of a with block as if none declared `least`: the best one serves every size.
+
+    What was prepared before keeps its choices. Kernels that compare sizes themselves are their library's matter: see
+    `without_size_limits` in the hook oprack_libraries.
+    """
+    token = _limited.set(False)
+    try:
+        yield
+    finally:
+        _limited.reset(token)
 
 
 @dataclass(frozen=True)
@@ -136,7 +155,8 @@ class OpKernelMap:
                 spec, inputs = fitting[0].spec, _inputs_text(query)
                 _LOG.info(text, self.proto.type, expected.library, wider, inputs, spec.name, spec.library)
         if fitting:
-            return self._by_size(fitting)
+            best = self._by_size(fitting)
+            return best if _limited.get() else replace(best, smaller=None)
         lines = [
             f"  {c.spec.name} of {c.spec.owner} [{c.spec.place}, {c.spec.library}, "
             f"{', '.join(sorted(c.spec.dtypes))}]: {c.reason}"

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from oprack.op import OpDef, OpVersion
 
 
-NAMESPACES = ("layers", "optimizer", "initializer", "metrics", "nets", "nn", "amp")
-"""Modules `oprack.<namespace>` that packs fill through the hook oprack_layers."""
+NAMESPACES = ("layers", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "fuzz")
+"""Modules `oprack.<namespace>` that packs fill through the hook oprack_layers; `fuzz` holds the blocks of which
+`oprack.testing.fuzz` makes nets, and is no module."""
 
 
 @dataclass

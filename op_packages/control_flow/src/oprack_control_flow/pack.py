@@ -36,3 +36,4 @@ def oprack_layers(register: Any) -> None:
     """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
+    register.layer("array_loop", f"{__package__}.fuzz:array_loop", namespace="fuzz")

@@ -21,6 +21,10 @@ LAYERS = {
 }
 
 
+# Blocks of nets in fuzz.py, which oprack.testing.fuzz puts together.
+BLOCKS = ("means", "pointwise_image", "pointwise_rows", "pointwise_sequence", "pointwise_steps")
+
+
 @hookimpl
 def oprack_ops(register):
     """Every op of this pack, by the strings in ops.toml."""
@@ -32,6 +36,7 @@ def oprack_layers(register):
     """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
+    register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")
 
 
 @hookimpl

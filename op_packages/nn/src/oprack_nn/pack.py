@@ -44,6 +44,13 @@ MODULES = {
 }
 
 
+# Blocks of nets in fuzz.py, which oprack.testing.fuzz puts together.
+BLOCKS = """
+    affine attention conv_bn_act depthwise_separable feed_forward fully_connected inception inverted_residual
+    layer_normed pool pyramid residual_basic residual_bottleneck squeeze_excite transposed upsampled_convolution
+"""
+
+
 @hookimpl
 def oprack_ops(register):
     """Every op of this pack, by the strings in ops.toml."""
@@ -58,6 +65,7 @@ def oprack_layers(register):
     register.layers(f"{__package__}.layers.nets", *NETS, namespace="nets")
     for module, names in MODULES.items():
         register.layers(f"{__package__}.modules.{module}", *names.split(), namespace="nn")
+    register.layers(f"{__package__}.fuzz", *BLOCKS.split(), namespace="fuzz")
 
 
 @hookimpl

@@ -25,6 +25,10 @@ LAYERS = {
 NETS = ("sequence_conv_pool",)
 
 
+# Blocks of nets in fuzz.py, which oprack.testing.fuzz puts together.
+BLOCKS = ("convolved", "gru", "labels", "lstm", "pooled", "reversed_rows")
+
+
 @hookimpl
 def oprack_ops(register):
     """Register every op of ops.toml."""
@@ -36,5 +40,6 @@ def oprack_layers(register):
     """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
+    register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")
     register.layers(f"{__package__}.layers.nets", *NETS, namespace="nets")
     register.layers(f"{__package__}.modules.recurrent", "GRU", "LSTM", "SimpleRNN", namespace="nn")

@@ -22,6 +22,10 @@ LAYERS = {
 }
 
 
+# Blocks of nets in fuzz.py, which oprack.testing.fuzz puts together.
+BLOCKS = ("copied", "flattened", "joined", "parted", "shuffled")
+
+
 @hookimpl
 def oprack_ops(register: Any) -> None:
     """Register the ops and kernels that ops.toml beside this file lists."""
@@ -33,6 +37,7 @@ def oprack_layers(register: Any) -> None:
     """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
+    register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")
 
 
 @hookimpl

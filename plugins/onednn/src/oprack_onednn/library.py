@@ -117,6 +117,12 @@ class Library:
 
         return THREAD.limited(count)
 
+    def without_size_limits(self) -> AbstractContextManager[None]:
+        """Let kernels take arrays of any size, in all threads, for the length of a with block; meant for tests."""
+        from oprack_onednn.served import no_limits
+
+        return no_limits()
+
     # What doctor says -------------------------------------------------------------------------------------------------
     def status(self) -> str:
         """One line: the version and what it runs on, or why it does not serve."""

@@ -1,0 +1,56 @@
+"""python -m oprack.testing.fuzz: fuzz installed packs; `make fuzz`."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from pathlib import Path
+
+from oprack.testing.fuzz.campaign import Campaign, all_targets
+from oprack.testing.fuzz.search import hypothesis, read_known
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns 1 when something differed."""
+    parser = argparse.ArgumentParser(prog="python -m oprack.testing.fuzz", description=__doc__)
+    parser.add_argument("targets", nargs="*", help="op types, `net`, or `net:block,block`; default: everything")
+    parser.add_argument("--pack", action="append", default=[], help="the ops of this pack; may be given several times")
+    parser.add_argument("--seed", type=int, help="default: a new one")
+    parser.add_argument("--seconds", type=float, default=0.0, help="default: until stopped")
+    parser.add_argument("--examples", type=int, default=40, help="examples of one search")
+    parser.add_argument("--rounds", type=int, default=4, help="searches of a target, after each that found something")
+    parser.add_argument("--shrink", type=float, default=10.0, help="seconds for making a failure small")
+    parser.add_argument("--hang", type=float, default=60.0, help="seconds after which an example hangs")
+    parser.add_argument("--path", action="append", default=[], help="patterns of the paths to run; default: all")
+    parser.add_argument("--cases", action="append", type=Path, default=[], help="folders of recorded cases (.npz)")
+    parser.add_argument("--known", type=Path, help="TOML file of known differences")
+    parser.add_argument("--out", type=Path, default=Path("out/fuzz"), help="where failures are kept")
+    options = parser.parse_args(arguments)
+    hypothesis()
+    targets = [t.replace(":", " ").replace(",", " ") if t.startswith("net") else f"op {t}" for t in options.targets]
+    if options.pack or not targets:
+        targets += all_targets(options.pack)
+    seed = random.SystemRandom().randrange(1 << 30) if options.seed is None else options.seed
+    print(f"seed {seed}, {len(targets)} targets", flush=True)
+    campaign = Campaign(
+        targets,
+        seed,
+        options.seconds,
+        options.out,
+        folders=options.cases,
+        known=read_known(options.known) if options.known else [],
+        only=options.path,
+        examples=options.examples,
+        rounds=options.rounds,
+        shrink=options.shrink,
+        hang=options.hang,
+        say=lambda text: print(text, flush=True),
+    )
+    campaign.run()
+    print(campaign.summary(), f"(seed {seed})")
+    return 1 if campaign.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""OpCall: one op with its inputs and attributes, taken from recorded cases; the seeds that are changed."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oprack.desc import OpDesc
+from oprack.errors import OprackError
+from oprack.packs.manager import PackManager, default_manager
+from oprack.program import Program
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.testing.cases import FileCase, Stage, load_cases
+from oprack.testing.fuzz.paths import _Executor, filled_scope
+from oprack.testing.fuzz.values import fresh
+from oprack.testing.op_case import OpCase, _as_value
+from oprack.types import EMPTY_VAR, AttrType
+
+_LARGEST = 1 << 14
+_BLOCKS = (AttrType.BLOCK, AttrType.BLOCKS)
+
+
+@dataclass
+class OpCall:
+    """inputs, outputs: slot -> variables, as of an OpDesc. values: of the inputs, by variable."""
+
+    type: str
+    inputs: dict[str, list[str]]
+    outputs: dict[str, list[str]]
+    attrs: dict[str, Any]
+    attr_types: dict[str, AttrType]
+    values: dict[str, Any] = field(repr=False)
+
+    def desc(self) -> OpDesc:
+        return OpDesc(self.type, self.inputs, self.outputs, self.attrs, self.attr_types)
+
+
+def seeds(
+    op_type: str,
+    folders: Iterable[Path] = (),
+    records: Iterable[OpCase] = (),
+    most: int = 24,
+    seed: int = 0,
+    manager: PackManager | None = None,
+) -> list[OpCall]:
+    """Calls of an op: from recorded cases of its own or of the op that it is the gradient of, from OpCase records, and
+    where there are none from its OpProto. [] for an op that runs blocks.
+    """
+    manager = manager or default_manager()
+    info = manager.op_info(op_type)
+    if any(a.type in _BLOCKS for a in info.proto.attrs.values()):
+        return []
+    found = [call for record in records if record.op == op_type for call in [_of_record(record, manager)] if call]
+    files = [f for folder in folders for f in sorted(folder.rglob("*.npz")) if _serves(f.stem, op_type)]
+    rng = random.Random(f"{seed}/{op_type}")
+    for file in files:
+        cases = list(load_cases(file))
+        rng.shuffle(cases)
+        taken = 0
+        for call in _of_cases(cases, op_type, manager):
+            found.append(call)
+            taken += 1
+            if taken >= most:
+                break
+    return found or _of_proto(op_type, manager, rng)
+
+
+def _serves(stem: str, op_type: str) -> bool:
+    """Whether the file of an op's cases may have a program that runs `op_type`, as its gradient's does."""
+    return op_type == stem or op_type.startswith((f"{stem}_grad", f"{stem}_double"))
+
+
+def _of_cases(cases: Sequence[FileCase], op_type: str, manager: PackManager) -> Iterator[OpCall]:
+    stages: list[Stage] = ["gradient", "gradient2"] if "grad" in op_type else ["forward"]
+    for case in cases:
+        for stage in stages:
+            if case.has(stage) and op_type in case.op_types(stage):
+                with contextlib.suppress(OprackError):
+                    yield from calls_of(case.program(stage), case.inputs(stage), op_type, manager)
+
+
+def calls_of(
+    program: Program, inputs: Mapping[str, Any], op_type: str, manager: PackManager
+) -> Iterator[OpCall]:
+    """Calls of one op type in block 0, with the values that its inputs have when the program runs."""
+    block = program.global_block()
+    wanted = [op for op in block.ops if op.type == op_type]
+    names = [n for op in wanted for n in op.input_arg_names() if n != EMPTY_VAR]
+    missing = [n for n in dict.fromkeys(names) if n not in inputs]
+    values = dict(inputs)
+    if missing:
+        executor = _Executor(prepared=False, manager=manager, excluded_libraries=list(manager.libraries()))
+        feed = {n: v for n, v in inputs.items() if isinstance(v, LoDTensor)}
+        scope = filled_scope({n: v for n, v in inputs.items() if n not in feed})
+        values |= dict(zip(missing, executor.run(program, feed, missing, scope, return_numpy=False), strict=True))
+    for op in wanted:
+        own = {n: v for n in op.input_arg_names() if n != EMPTY_VAR and (v := values.get(n)) is not None}
+        if sum(_size(v) for v in own.values()) <= _LARGEST:
+            # an input that nothing set is an absent one
+            inputs = {s: kept for s, names in op.inputs.items() if (kept := [n for n in names if n in own])}
+            outputs = {s: list(names) for s, names in op.outputs.items() if names}
+            yield OpCall(op.type, inputs, outputs, dict(op.attrs), dict(op.attr_types), own)
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, LoDTensorArray):
+        return sum(_size(t) for t in value if t is not None)
+    return int(value.value.size if isinstance(value, SelectedRows) else value.array.size)
+
+
+def _of_record(record: OpCase, manager: PackManager) -> OpCall | None:
+    proto = manager.op_info(record.op).proto
+    values: dict[str, Any] = {}
+    inputs = {}
+    for slot, given in record.inputs.items():
+        items = given if isinstance(given, list) and not isinstance(given, LoDTensorArray) else [given]
+        inputs[slot] = [f"{slot}_{i}" for i in range(len(items))]
+        values |= dict(zip(inputs[slot], map(_as_value, items), strict=True))
+    if any(v is None or _size(v) > _LARGEST for v in values.values()):
+        return None
+    outputs = {}
+    for slot, p in proto.outputs.items():
+        given = record.outputs.get(slot)
+        count = len(given) if isinstance(given, list) and not isinstance(given, LoDTensorArray) else 1
+        if slot in record.outputs or not (p.dispensable or p.duplicable):
+            outputs[slot] = [f"{slot}_{i}" for i in range(count)]
+    outputs = {s: [n if n not in values else f"{n}.out" for n in names] for s, names in outputs.items()}
+    types = {k: proto.attrs[k].type for k in record.attrs if k in proto.attrs}
+    return OpCall(record.op, inputs, outputs, dict(record.attrs), types, values)
+
+
+def _of_proto(op_type: str, manager: PackManager, rng: random.Random) -> list[OpCall]:
+    """Guesses: inputs of one shape, with default attributes; an op with a shape rule refuses those that don't fit."""
+    proto = manager.op_info(op_type).proto
+    if any(a.required for a in proto.attrs.values()):
+        return []
+    found = []
+    for shape in ((2, 3), (2, 3, 4, 4), (3,), (1,), (2, 3, 4)):
+        for dtype in ("float32", "float64", "int64"):
+            inputs = {s: [s.lower()] for s, p in proto.inputs.items() if not p.dispensable}
+            every = all(p.dispensable for p in proto.outputs.values())
+            outputs = {s: [f"{s.lower()}.out"] for s, p in proto.outputs.items() if every or not p.dispensable}
+            numbers = np.random.default_rng(rng.randrange(1 << 30))
+            values = {n: LoDTensor(fresh(numbers, shape, dtype)) for names in inputs.values() for n in names}
+            found.append(OpCall(op_type, inputs, outputs, {}, {}, values))
+    return found

@@ -1,0 +1,75 @@
+"""Gradients of an example's outputs, appended to its program and compared like other outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oprack.autodiff import gradients
+from oprack.autodiff.path import differentiable
+from oprack.errors import OprackError
+from oprack.packs.manager import PackManager
+from oprack.program import Program
+from oprack.tensor import LoDTensor
+from oprack.testing.fuzz.example import Example
+from oprack.testing.fuzz.outcome import Outcome
+from oprack.testing.fuzz.paths import Paths
+
+_FLOATS = ("float32", "float64")
+
+
+def with_gradients(example: Example, rng: np.random.Generator, paths: Paths) -> Example:
+    """The example with the gradients of its floating outputs, into each of which a random gradient flows.
+
+    Returns the example as it is where there are none to be had.
+    """
+    program = Program(example.program.desc.clone())
+    block = program.global_block()
+    count = len(block.ops)
+    given = {**example.runs[0], **example.params}
+    inputs = [n for n, v in given.items() if isinstance(v, LoDTensor) and v.dtype in _FLOATS and block.has_var(n)]
+    written = {n for op in block.ops for n in op.output_arg_names()}
+    targets = [n for n in example.fetch if n in written and block.has_var(n) and differentiable(block, n)]
+    if not inputs or not targets or example.has_blocks:
+        return example
+    outcomes = paths.reference(example)
+    fed = [_cotangents(outcome, outcomes[0], targets, rng) for outcome in outcomes]
+    targets = [n for n in targets if f"{n}@given" in fed[0]]
+    if not targets:
+        return example
+    for name in targets:
+        value = fed[0][f"{name}@given"]
+        dims = [-1] * len(value.shape)
+        block.create_var(f"{name}@given", dtype=value.dtype, shape=dims, lod_level=len(value.lod))
+    try:
+        names = gradients(targets, inputs, [f"{n}@given" for n in targets], block=block, manager=paths.manager)
+    except OprackError:
+        return example
+    wrt = {x: g for x, g in zip(inputs, names, strict=True) if g is not None}
+    if not wrt:
+        return example
+    runs = [run | {c: f[c] for n in targets if (c := f"{n}@given") in f} for run, f in zip(example.runs, fed, strict=True)]
+    return Example(
+        program,
+        example.params,
+        runs,
+        [*example.fetch, *wrt.values()],
+        example.layouts,
+        wrt,
+        {n: f"{n}@given" for n in targets},
+        count,
+        example.label,
+    )
+
+
+def _cotangents(outcome: Outcome, first: Outcome, targets: list[str], rng: np.random.Generator) -> dict[str, Any]:
+    """Of outputs of one run; where it is refused, of the shapes of the first one."""
+    values = outcome.values if outcome.ok else first.values
+    found = {}
+    for name in targets:
+        value = values.get(name)
+        if isinstance(value, LoDTensor) and value.dtype in _FLOATS:
+            array = rng.uniform(-1, 1, value.shape).astype(value.dtype)
+            found[f"{name}@given"] = LoDTensor(array, value.lod, check=False)
+    return found

@@ -1,0 +1,240 @@
+"""Strategy for op calls: a recorded call with some things changed, as an example of one op and up to three runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from oprack.desc import OpDesc
+from oprack.op.desc_infer import infer_op
+from oprack.packs.manager import PackManager, default_manager
+from oprack.program import Program
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.testing.fuzz.calls import OpCall
+from oprack.testing.fuzz.example import LAYOUTS, Example
+from oprack.testing.fuzz.gradient import with_gradients
+from oprack.testing.fuzz.paths import Paths
+from oprack.testing.fuzz.values import DTYPES, FILLS, ODD, SIZES, lod_of, refilled, with_odd
+from oprack.types import EMPTY_VAR, AttrType, VarType
+
+_MOST_ELEMENTS = 1 << 15
+Draw = Callable[..., Any]
+
+
+def op_examples(calls: Sequence[OpCall], manager: PackManager | None = None) -> st.SearchStrategy[Example]:
+    """Examples of one op, made from its recorded calls."""
+    manager = manager or default_manager()
+    pool: dict[str, list[Any]] = {}
+    for call in calls:
+        for name, value in call.attrs.items():
+            known = pool.setdefault(name, [])
+            if value not in known:
+                known.append(value)
+    paths = Paths(manager)
+
+    # in a closure, since Hypothesis prints what a strategy is given
+    @st.composite
+    def examples(draw: Draw) -> Example:
+        return _example(draw, calls, pool, paths)
+
+    return examples()
+
+
+def _example(draw: Draw, calls: Sequence[OpCall], pool: Mapping[str, list[Any]], paths: Paths) -> Example:
+    manager = paths.manager
+    call = calls[draw(st.integers(0, len(calls) - 1))]
+    rng = np.random.default_rng(draw(st.integers(0, 1 << 16)))
+    attrs = dict(call.attrs)
+    types = dict(call.attr_types)
+    proto = manager.op_info(call.type).proto
+    inputs = {s: list(names) for s, names in call.inputs.items()}
+    values = dict(call.values)
+    for _ in range(draw(st.integers(0, 3))):
+        change = draw(st.sampled_from(_CHANGES))
+        if change == "attribute":
+            _change_attr(draw, attrs, types, pool, proto)
+        elif change == "absent":
+            optional = [s for s in inputs if s in proto.inputs and proto.inputs[s].dispensable]
+            if optional:
+                inputs.pop(draw(st.sampled_from(optional)))
+        else:
+            values = change_values(draw, rng, values, change)
+    read = list(dict.fromkeys(n for names in inputs.values() for n in names if n != EMPTY_VAR))
+    values = {n: values[n] for n in read}
+    op = OpDesc(call.type, inputs, call.outputs, attrs, types)
+    runs = [values]
+    for _ in range(draw(st.integers(0, 2))):
+        changed = dict(values)
+        for _ in range(draw(st.integers(1, 2))):
+            changed = change_values(draw, rng, changed, draw(st.sampled_from(_RUN_CHANGES)))
+        runs.append(changed)
+    written = {n for names in call.outputs.values() for n in names}
+    fed = [n for n in read if isinstance(values[n], LoDTensor)]
+    constant = draw(st.sampled_from(["none", "all but the first", "some"]))
+    held = [n for n in read if n not in fed]
+    if constant == "all but the first":
+        held += fed[1:]
+    elif constant == "some":
+        held += [n for n in fed if draw(st.booleans())]
+    held = [n for n in held if not (isinstance(values[n], LoDTensor) and values[n].lod)]
+    layouts = {n: draw(st.sampled_from(LAYOUTS)) for n in fed if n not in held and draw(st.integers(0, 7)) == 7}
+    declared = draw(st.sampled_from(["open batch", "open", "static"]))
+    example = one_op(op, runs, held, declared, manager)
+    example.layouts = layouts
+    if draw(st.integers(0, 3)) == 3 and not written & set(read):
+        example = with_gradients(example, rng, paths)
+    return example
+
+
+_CHANGES = ("sizes", "batch", "dim", "fill", "odd", "attribute", "dtype", "lod", "rank", "absent", "dtypes", "sizes")
+_RUN_CHANGES = ("batch", "sizes", "dim", "fill", "odd", "lod", "dtype")
+
+
+def one_op(
+    op: OpDesc, runs: list[dict[str, Any]], held: Sequence[str], declared: str, manager: PackManager
+) -> Example:
+    """An example of one op. held: inputs that are parameters. declared: the dims that the program states."""
+    program = Program()
+    block = program.global_block()
+    for name, value in runs[0].items():
+        declare(block, name, value, name in held, declared)
+    for name in op.output_arg_names():
+        if name != EMPTY_VAR and not block.has_var(name):
+            block.create_var(name)
+    block.append_op(op)
+    with contextlib.suppress(Exception):  # what the rule refuses here, every path refuses when it runs
+        infer_op(op, block, manager.op_info(op.type))
+    outputs = manager.op_info(op.type).proto.outputs
+    fetch = [
+        n
+        for s, names in op.outputs.items()
+        for n in names
+        if n != EMPTY_VAR and s in outputs and not outputs[s].intermediate
+    ]
+    fed = [{n: v for n, v in run.items() if n not in held} for run in runs]
+    params = {n: runs[0][n] for n in held}
+    return Example(program, params, fed, list(dict.fromkeys(fetch)), label=f"op {op.type}")
+
+
+def declare(block: Any, name: str, value: Any, persistable: bool, declared: str) -> None:
+    """A variable for a value. declared: "static", "open batch" (the first dim is -1), or "open" (all are)."""
+    if isinstance(value, LoDTensorArray):
+        dtype = next((t.dtype for t in value if t is not None), None)
+        block.create_var(name, type=VarType.LOD_TENSOR_ARRAY, dtype=dtype, persistable=True)
+        return
+    dims = list(value.shape)
+    if not persistable:
+        count = {"static": 0, "open batch": 1}.get(declared, len(dims))
+        dims = [-1] * min(count, len(dims)) + dims[count:]
+    kind = VarType.SELECTED_ROWS if isinstance(value, SelectedRows) else VarType.LOD_TENSOR
+    lod_level = len(getattr(value, "lod", []))
+    held = persistable or not isinstance(value, LoDTensor)
+    block.create_var(name, type=kind, dtype=value.dtype, shape=dims, lod_level=lod_level, persistable=held)
+
+
+# Changes of values ----------------------------------------------------------------------------------------------------
+def change_values(draw: Draw, rng: np.random.Generator, values: dict[str, Any], change: str) -> dict[str, Any]:
+    """Values with one thing changed; those that are no dense tensors stay."""
+    dense = [n for n, v in values.items() if isinstance(v, LoDTensor)]
+    if not dense:  # an op may read nothing, or tensor arrays alone
+        return values
+    tensors: dict[str, LoDTensor] = {n: values[n] for n in dense}
+    name = draw(st.sampled_from(dense))
+    tensor = tensors[name]
+    if change in ("sizes", "batch"):
+        sizes = sorted({d for t in tensors.values() for d in t.shape})
+        if change == "batch":
+            sizes = [tensor.shape[0]] if tensor.shape else []
+        if not sizes:
+            return values
+        old, new = draw(st.sampled_from(sizes)), draw(st.sampled_from(SIZES))
+        first = change == "batch"
+        return values | {n: _resized(rng, t, old, new, first) for n, t in tensors.items()}
+    if change == "dim" and tensor.shape:
+        shape = list(tensor.shape)
+        shape[draw(st.integers(0, len(shape) - 1))] = draw(st.sampled_from(SIZES))
+        return values | {name: _reshaped(rng, tensor, shape)}
+    if change == "rank":
+        shape = list(tensor.shape)
+        at = draw(st.integers(0, len(shape)))
+        shape = shape[:at] + shape[at + 1 :] if shape and draw(st.booleans()) else [*shape[:at], 1, *shape[at:]]
+        return values | {name: _reshaped(rng, tensor, shape)}
+    if change in ("dtype", "dtypes"):
+        dtype = draw(st.sampled_from(DTYPES))
+        chosen = [name]
+        if change == "dtypes":
+            chosen = [n for n in dense if tensors[n].dtype == tensor.dtype]
+        return values | {n: _as(rng, tensors[n], dtype) for n in chosen}
+    if change == "fill":
+        fill = draw(st.sampled_from(FILLS[1:]))
+        array = refilled(rng, tensor.array, tensor.shape, tensor.dtype, fill)
+        return values | {name: LoDTensor(array, tensor.lod, check=False)}
+    if change == "odd":
+        odd, share = draw(st.sampled_from(ODD)), draw(st.sampled_from([0.0, 0.3, 1.0]))
+        return values | {name: LoDTensor(with_odd(rng, tensor.array, odd, share), tensor.lod, check=False)}
+    if change == "lod" and tensor.lod:
+        empty = draw(st.lists(st.sampled_from(["first", "middle", "last"]), max_size=3))
+        lod = [*tensor.lod[:-1], lod_of(rng, tensor.shape[0], len(tensor.lod[-1]) - 1 - len(empty), empty)]
+        if len(tensor.lod) > 1:
+            lod = lod[-1:] if len(lod[-1]) != len(tensor.lod[-1]) else lod
+        return values | {n: _with_lod(t, tensor.lod, lod) for n, t in tensors.items()}
+    return values
+
+
+def _with_lod(tensor: LoDTensor, old: list[list[int]], new: list[list[int]]) -> LoDTensor:
+    """Tensors that had the same sequences have the same ones afterwards."""
+    same = tensor.lod == old and tensor.shape[:1] == (new[-1][-1],)
+    return LoDTensor(tensor.array, new, check=False) if same else tensor
+
+
+def _resized(rng: np.random.Generator, tensor: LoDTensor, old: int, new: int, first: bool) -> LoDTensor:
+    shape = [new if d == old and (not first or i == 0) else d for i, d in enumerate(tensor.shape)]
+    return _reshaped(rng, tensor, shape) if shape != list(tensor.shape) else tensor
+
+
+def _reshaped(rng: np.random.Generator, tensor: LoDTensor, shape: Sequence[int]) -> LoDTensor:
+    if np.prod(shape, dtype=np.float64) > _MOST_ELEMENTS:
+        return tensor
+    array = refilled(rng, tensor.array, shape, tensor.dtype, "repeated")
+    lod = tensor.lod
+    if lod and tuple(shape[:1]) != tensor.shape[:1]:
+        inner = lod_of(rng, shape[0] if shape else 0, len(lod[-1]) - 1, ())
+        lod = [*lod[:-1], inner] if len(inner) == len(lod[-1]) else [inner]
+    return LoDTensor(array, lod if shape else [], check=False)
+
+
+def _as(rng: np.random.Generator, tensor: LoDTensor, dtype: str) -> LoDTensor:
+    return LoDTensor(refilled(rng, tensor.array, tensor.shape, dtype, "repeated"), tensor.lod, check=False)
+
+
+# Changes of attributes ------------------------------------------------------------------------------------------------
+def _change_attr(
+    draw: Draw, attrs: dict[str, Any], types: dict[str, AttrType], pool: Mapping[str, list[Any]], proto: Any
+) -> None:
+    """Another value for one attribute: one of other calls, a neighbour, or a plain one."""
+    names = [n for n, p in proto.attrs.items() if not p.extra and types.get(n) not in (AttrType.VAR, AttrType.VARS)]
+    if not names:
+        return
+    name = draw(st.sampled_from(names))
+    old = attrs.get(name, proto.attrs[name].default)
+    choices = [v for v in pool.get(name, ()) if type(v) is type(old)] + _beside(old)
+    if choices:
+        attrs[name] = draw(st.sampled_from(choices))
+        types.setdefault(name, proto.attrs[name].type)
+
+
+def _beside(value: Any) -> list[Any]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, value - 1, 0, 1, 2, -1]
+    if isinstance(value, float):
+        return [0.0, 1.0, -1.0, value * 2, value + 0.5, 1e-5]
+    if isinstance(value, list) and value and not isinstance(value[0], str):
+        first = value[0]
+        return [[v, *value[1:]] for v in _beside(first)] + [[first] * len(value), [*value[:-1], *_beside(value[-1])[:1]]]
+    return []

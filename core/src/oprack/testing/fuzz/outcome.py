@@ -1,0 +1,187 @@
+"""What a run gave, and what two runs may differ by: the one statement of tolerances.
+
+SAME: equal bits (NaN equals NaN, 0 equals -0). The prepared plan, the predictor and eager calls run the same kernels on
+the same arrays, so nothing may differ. ROUNDED: another implementation of the same function (a kernel library, a
+rewrite that keeps sums in order). REORDERED: sums in another order (a pass that declares `reorders_sums`, gradients that
+are added up in another order).
+
+An element of a floating output may differ from the reference by rtol, times the largest finite magnitude of the output,
+where rtol is that of the output's dtype below. Where a program makes rounding large (a difference of almost equal
+numbers, a step function, an overflow), the reference says so itself: it is run again with every float that goes in
+changed by ULPS units in the last place, and as much as its outputs then move, times AMPLIFIED, is allowed as well; what
+becomes finite, infinite, NaN, or another integer thereby is not compared. It is also run in float64, and where float32
+was off by more than rtol, as much as that, times AMPLIFIED, is allowed (all digits of an output may be lost where what
+goes in cancels out exactly). Numbers below the smallest normal number count
+as 0, since libraries flush them. dtypes, shapes, LoD and errors have no tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+
+ULPS, AMPLIFIED = 4, 16.0
+_RTOL = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-12, "complex64": 2e-5, "complex128": 1e-12}
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far an output may be from the reference: `factor` times the rtol of its dtype; 0 = equal bits."""
+
+    name: str
+    factor: float
+
+
+SAME = Tolerance("same", 0.0)
+ROUNDED = Tolerance("rounded", 1.0)
+REORDERED = Tolerance("reordered", 10.0)
+
+
+@dataclass
+class Outcome:
+    """Of one run: values by variable (None = left unset), or why there are none.
+
+    refused: the class of the oprack error. raised: of another exception, which no path may let out. text: its message.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    refused: str = ""
+    raised: str = ""
+    text: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not (self.refused or self.raised)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One way in which a path differs from the reference.
+
+    kind: value, nan, dtype, shape, lod, kind, accepted (the reference refuses), refused (it does not), raised, failed
+    (a pass that fails), crash, hang. run: number of the run. text: what was found, for people.
+    """
+
+    path: str
+    kind: str
+    run: int
+    variable: str = ""
+    text: str = ""
+
+    def __str__(self) -> str:
+        where = f"run {self.run + 1}" + (f", {self.variable}" if self.variable else "")
+        return f"{self.path}: {self.kind} ({where}): {self.text}"
+
+
+def differing(path: str, run: int, want: Outcome, got: Outcome) -> Difference | None:
+    """What differs between two outcomes apart from their values; None when both ran, or both refused."""
+    if got.raised:
+        return Difference(path, f"raised {got.raised}", run, "", got.text)
+    if want.ok and got.refused:
+        return Difference(path, "refused", run, "", f"{got.refused}: {got.text}")
+    if got.ok and not want.ok:
+        return Difference(path, "accepted", run, "", f"the reference raises {want.refused or want.raised}: {want.text}")
+    return None
+
+
+def compared(
+    want: Mapping[str, Any],
+    got: Mapping[str, Any],
+    tolerance: Tolerance,
+    moved: Sequence[Mapping[str, Any]] = (),
+    exact: Mapping[str, Any] | None = None,
+) -> tuple[str, str, str] | None:
+    """(variable, kind, text) of the first value that differs by more than the tolerance; None when none does.
+
+    moved: values of the reference with its inputs changed by rounding. exact: values of the reference in float64.
+    """
+    for name, value in want.items():
+        if name not in got:
+            continue
+        found = _compare(value, got[name], tolerance, [m.get(name) for m in moved], (exact or {}).get(name))
+        if found:
+            return (name, *found)
+    return None
+
+
+def _compare(want: Any, got: Any, tolerance: Tolerance, moved: list[Any], exact: Any) -> tuple[str, str] | None:
+    if type(want) is not type(got):
+        return "kind", f"is {_kind(got)}, expected {_kind(want)}"
+    if want is None:
+        return None
+    if isinstance(want, LoDTensorArray):
+        if len(want) != len(got):
+            return "shape", f"has {len(got)} elements, expected {len(want)}"
+        for i, (w, g) in enumerate(zip(want, got, strict=True)):
+            beside = [m[i] for m in moved if isinstance(m, LoDTensorArray) and len(m) == len(want)]
+            wide = exact[i] if isinstance(exact, LoDTensorArray) and len(exact) == len(want) else None
+            found = _compare(w, g, tolerance, beside, wide)
+            if found:
+                return found[0], f"element {i} {found[1]}"
+        return None
+    if isinstance(want, SelectedRows):
+        if want.height != got.height:
+            return "shape", f"has height {got.height}, expected {want.height}"
+        beside = [m.to_dense() for m in moved if isinstance(m, SelectedRows)]
+        wide = exact.to_dense() if isinstance(exact, SelectedRows) else None
+        return _compare_arrays(want.to_dense(), got.to_dense(), tolerance, beside, wide)
+    if want.lod != got.lod:
+        return "lod", f"has LoD {got.lod}, expected {want.lod}"
+    beside = [np.asarray(m.array) for m in moved if isinstance(m, LoDTensor)]
+    wide = np.asarray(exact.array) if isinstance(exact, LoDTensor) else None
+    return _compare_arrays(np.asarray(want.array), np.asarray(got.array), tolerance, beside, wide)
+
+
+def _kind(value: Any) -> str:
+    return "unset" if value is None else f"a {type(value).__name__}"
+
+
+def _compare_arrays(
+    want: np.ndarray, got: np.ndarray, tolerance: Tolerance, moved: list[np.ndarray], exact: np.ndarray | None
+) -> tuple[str, str] | None:
+    if want.dtype != got.dtype:
+        return "dtype", f"has dtype {got.dtype}, expected {want.dtype}"
+    if want.shape != got.shape:
+        return "shape", f"has shape {list(got.shape)}, expected {list(want.shape)}"
+    if np.array_equal(want, got) or not want.size:
+        return None
+    floating = want.dtype.kind in "fc" or want.dtype.name == "bfloat16"
+    moved = [m for m in moved if m.shape == want.shape]
+    rtol = _RTOL.get(want.dtype.name, 0.0) * tolerance.factor
+    if not floating:
+        bad = want != got
+        for m in moved:
+            bad &= m == want
+        return ("value", _shown(want, got, bad)) if bad.any() else None
+    tiny = 0.0
+    if want.dtype.itemsize == 2:
+        want, got, moved = want.astype(np.float32), got.astype(np.float32), [m.astype(np.float32) for m in moved]
+    if tolerance.factor:
+        tiny = float(np.finfo(want.dtype).tiny)
+    with np.errstate(all="ignore"):
+        nan, finite = np.isnan(want), np.isfinite(want)
+        odd = (nan != np.isnan(got)) | (~finite & ~nan & (want != got)) | (finite & ~np.isfinite(got))
+        size = np.abs(want[finite]).max(initial=0.0)
+        allowed = rtol * size + tiny + np.zeros(want.shape, np.abs(want).dtype)
+        if exact is not None and exact.shape == want.shape and exact.dtype != want.dtype:
+            off = np.abs(exact[finite] - want[finite]).max(initial=0.0)
+            allowed = allowed + (AMPLIFIED * off if off > rtol * size else 0.0)
+        for m in moved:
+            changed = np.isfinite(m) != finite
+            odd &= ~changed
+            step = np.where(finite & ~changed, np.abs(m - want), 0)
+            allowed = np.where(changed, np.inf, allowed + AMPLIFIED * step)
+        if odd.any():
+            return "nan", _shown(want, got, odd)
+        bad = finite & ~(np.abs(got - want) <= allowed)
+    return ("value", _shown(want, got, bad)) if bad.any() else None
+
+
+def _shown(want: np.ndarray, got: np.ndarray, bad: np.ndarray) -> str:
+    at = tuple(np.argwhere(bad)[0].tolist())
+    return f"{int(bad.sum())} of {want.size} elements differ; at {list(at)} {got[at]!s}, expected {want[at]!s}"

@@ -1,0 +1,295 @@
+"""The paths over which an example is run: each gives an Outcome for each of its runs, or None where it does not apply."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oprack.errors import OprackError
+from oprack.inference import Config, Predictor
+from oprack.io.parameters import persistable_vars
+from oprack.io.streams import write_variable
+from oprack.ir import Pass, optimize, select_passes
+from oprack.kernel import size_limits_ignored
+from oprack.packs.info import BrokenPackWarning
+from oprack.packs.manager import PackManager
+from oprack.program import Program
+from oprack.runtime import Executor, NaiveExecutor
+from oprack.tensor import LoDTensor, LoDTensorArray, Scope
+from oprack.testing.fuzz.eager import run_eager, run_jit
+from oprack.testing.fuzz.example import Example
+from oprack.testing.fuzz.outcome import REORDERED, ROUNDED, SAME, Outcome, Tolerance
+from oprack.testing.runner import _identical, copied
+from oprack.types import VarType
+
+
+@dataclass(frozen=True)
+class Path:
+    """A way to run a program. run: raises PassFailedError when a pass fails.
+
+    parts: what it is made of ("plan", "predictor", names of libraries and passes); a defect of some parts is seen on
+    every path that has them.
+    """
+
+    name: str
+    tolerance: Tolerance
+    run: Callable[[Example], list[Outcome] | None]
+    parts: frozenset[str] = frozenset()
+
+
+class PassFailedError(Exception):
+    """A pass raised; the program would run without it."""
+
+
+class _Executor(Executor):
+    """Gives None for a variable that no op set, since an op may leave outputs out."""
+
+    def _fetched(self, scope: Scope, name: str, return_numpy: bool, block: Any) -> Any:
+        var = scope.find_var(name)
+        if var is None or var.value is None:
+            return None
+        value = super()._fetched(scope, name, return_numpy, block)
+        return LoDTensorArray(value) if isinstance(value, list) else value
+
+
+class _Predictor(Predictor):
+    """A predictor with the kernel libraries that it is given."""
+
+    def __init__(self, config: Config, manager: PackManager, libraries: Sequence[str]) -> None:
+        excluded = [n for n in manager.libraries() if n not in libraries]
+        self._own = NaiveExecutor(manager=manager, excluded_libraries=excluded)
+        super().__init__(config)
+
+    def _make_executor(self) -> NaiveExecutor:
+        return self._own
+
+
+def usable_libraries(manager: PackManager) -> list[str]:
+    """Kernel libraries that can be imported."""
+    return sorted(n for n, library in manager.libraries().items() if not isinstance(library, Exception))
+
+
+@contextlib.contextmanager
+def without_size_limits(manager: PackManager) -> Iterator[None]:
+    """Kernels serve arrays of every size: declared limits (`least`) and those that libraries compare themselves."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(size_limits_ignored())
+        for library in manager.libraries().values():
+            if hasattr(library, "without_size_limits"):
+                stack.enter_context(library.without_size_limits())
+        yield
+
+
+def attempt(run: Callable[[], dict[str, Any]]) -> Outcome:
+    """What a run gives, or its error."""
+    try:
+        return Outcome(run())
+    except OprackError as error:
+        return Outcome(refused=type(error).__name__, text=str(error).partition("\n")[0][:300])
+    except Exception as error:
+        return Outcome(raised=type(error).__name__, text=str(error).partition("\n")[0][:300])
+
+
+def filled_scope(params: dict[str, Any]) -> Scope:
+    """A scope with copies of the parameters, since ops may write to them."""
+    scope = Scope()
+    for name, value in params.items():
+        scope.var(name).set(copied(value))
+    return scope
+
+
+def _run_all(executor: Executor, program: Any, example: Example, scope: Scope) -> list[Outcome]:
+    def once(run: int) -> Callable[[], dict[str, Any]]:
+        def go() -> dict[str, Any]:
+            values = executor.run(program, example.feed(run), example.fetch, scope, return_numpy=False)
+            return dict(zip(example.fetch, values, strict=True))
+
+        return go
+
+    return [attempt(once(run)) for run in range(len(example.runs))]
+
+
+class Paths:
+    """The reference path and all others that the packs of a manager make possible."""
+
+    def __init__(self, manager: PackManager) -> None:
+        self.manager = manager
+        self.libraries = usable_libraries(manager)
+        self._everything = tuple(self.libraries)
+        self._served_ops: dict[tuple[str, tuple[str, ...]], bool] = {}
+
+    def reference(self, example: Example) -> list[Outcome]:
+        """Op by op, without kernel libraries; notes whether the runs leave the parameters as they are."""
+        executor, scope = self._executor(prepared=False), filled_scope(example.params)
+        outcomes = _run_all(executor, example.program, example, scope)
+        example.settled = all(_identical(v, scope.var(n).value) for n, v in example.params.items())
+        return outcomes
+
+    def all(self) -> list[Path]:
+        """Every path but the reference, the simplest first: the first that differs is the one to look at."""
+        found: list[Path] = []
+
+        def add(name: str, tolerance: Tolerance, run: Callable[[Example], Any], *parts: str) -> None:
+            found.append(Path(name, tolerance, run, frozenset(parts)))
+
+        add("plan", SAME, lambda e: self._program(e, prepared=True), "plan")
+        for name in self.libraries:
+            one = (name,)
+            unlimited = self._unlimited(self._with(one, prepared=False))
+            add(f"{name} unlimited", ROUNDED, unlimited, name)
+            add(f"plan with {name}", ROUNDED, self._with(one, prepared=True), name, "plan")
+            unlimited = self._unlimited(self._with(one, prepared=True))
+            add(f"plan with {name} unlimited", ROUNDED, unlimited, name, "plan")
+        # eager calls take the kernels of all libraries
+        for name, run in (("eager", run_eager), ("jit", run_jit)):
+            parts = [*self.libraries, name, *(["plan"] if name == "jit" else [])]
+            add(name, REORDERED, run, *parts)
+            add(f"{name} unlimited", REORDERED, self._unlimited(run), *parts)
+        passes = select_passes(manager=self.manager)
+        for p in passes:
+            needed = (p.library,) if p.library else ()
+            tolerance = REORDERED if p.reorders_sums else ROUNDED
+            add(f"pass {p.name}", tolerance, self._pass([p], needed, True), p.name, "plan", *needed)
+        plain = [p for p in passes if p.library is None]
+        names = [p.name for p in plain]
+        add("predictor", SAME, lambda e: self._predictor(e, [], ()), "plan", "predictor")
+        add("all passes", REORDERED, self._pass(plain, (), False), "plan", *names)
+        add("predictor with passes", REORDERED, lambda e: self._predictor(e, plain, ()), "plan", "predictor", *names)
+        names = [*(p.name for p in passes), *self.libraries]
+        for threads in (1, 2) if self.libraries else ():
+            name = f"predictor with passes and libraries, {threads} thread" + "s" * (threads > 1)
+            add(name, REORDERED, self._with_all(passes, threads), "plan", "predictor", *names)
+        return found
+
+    def _executor(self, prepared: bool, libraries: Sequence[str] = ()) -> Executor:
+        excluded = [n for n in self.manager.libraries() if n not in libraries]
+        return _Executor(prepared=prepared, manager=self.manager, excluded_libraries=excluded)
+
+    def _program(self, example: Example, prepared: bool, libraries: Sequence[str] = ()) -> list[Outcome]:
+        executor = self._executor(prepared, libraries)
+        return _run_all(executor, example.program, example, filled_scope(example.params))
+
+    def _with(self, libraries: Sequence[str], prepared: bool) -> Callable[[Example], list[Outcome] | None]:
+        """Applies to programs with an op of which a library has a kernel."""
+
+        def run(example: Example) -> list[Outcome] | None:
+            if not any(self._serves(op_type, libraries) for op_type in example.op_types):
+                return None
+            return self._program(example, prepared, libraries)
+
+        return run
+
+    def _serves(self, op_type: str, libraries: Sequence[str]) -> bool:
+        key = (op_type, tuple(libraries))
+        if key not in self._served_ops:
+            kinds = self.manager.place_kinds(op_type) if self.manager.has_op(op_type) else ()
+            specs = self.manager.kernel_map(op_type, "cpu") if "cpu" in kinds else ()
+            self._served_ops[key] = any(spec.library in libraries for spec in specs)
+        return self._served_ops[key]
+
+    def _unlimited(self, run: Callable[[Example], Any]) -> Callable[[Example], Any]:
+        def unlimited(example: Example) -> Any:
+            with without_size_limits(self.manager):
+                return run(example)
+
+        return unlimited
+
+    # Passes -----------------------------------------------------------------------------------------------------------
+    def _pass(
+        self, passes: Sequence[Pass], libraries: Sequence[str], matching: bool
+    ) -> Callable[[Example], list[Outcome] | None]:
+        """matching: the path applies only where a pass rewrites something."""
+
+        def run(example: Example) -> list[Outcome] | None:
+            chosen = self._chosen(passes, example)
+            scope = filled_scope(example.params)
+            with warnings.catch_warnings(), without_size_limits(self.manager):
+                warnings.simplefilter("ignore", BrokenPackWarning)
+                done = optimize(
+                    example.program.desc, scope, keep=example.fetch, passes=chosen, manager=self.manager, debug=False
+                )
+                _raise_failed(done.reports)
+                if not chosen or (matching and not any(r.matches for r in done.reports)):
+                    return None
+                executor = self._executor(True, libraries)
+                return _run_all(executor, done.program, example, scope)
+
+        return run
+
+    def _chosen(self, passes: Sequence[Pass], example: Example) -> list[Pass]:
+        """Programs with gradients are for training, whose passes do not take parameters for constants."""
+        return [p for p in passes if not (example.wrt and p.inference_only)]
+
+    # Predictors -------------------------------------------------------------------------------------------------------
+    def _with_all(self, passes: Sequence[Pass], threads: int) -> Callable[[Example], Any]:
+        return self._unlimited(lambda e: self._predictor(e, passes, self._everything, threads))
+
+    def _predictor(
+        self, example: Example, passes: Sequence[Pass], libraries: Sequence[str], threads: int = 0
+    ) -> list[Outcome] | None:
+        model = _model(example)
+        if model is None:
+            return None
+        config = Config()
+        config.set_model_buffer(model[0], len(model[0]), model[1], len(model[1]))
+        chosen = {p.name for p in self._chosen(passes, example)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if threads:
+                config.set_cpu_math_library_num_threads(threads)
+            for name in config.pass_builder().all_passes():
+                if name not in chosen:
+                    config.delete_pass(name)
+            try:
+                predictor = _Predictor(config, self.manager, libraries)
+            except OprackError as error:
+                refused = Outcome(refused=type(error).__name__, text=str(error).partition("\n")[0][:300])
+                return [refused for _ in example.runs]
+        names = predictor.get_input_names()
+
+        def once(run: int) -> Callable[[], dict[str, Any]]:
+            def go() -> dict[str, Any]:
+                feed = example.feed(run)
+                predictor.run([feed[n] for n in names])
+                outputs = {n: predictor.get_output_handle(n) for n in predictor.get_output_names()}
+                return {n: LoDTensor(h.copy_to_cpu(), h.lod(), check=False) for n, h in outputs.items()}
+
+            return go
+
+        return [attempt(once(run)) for run in range(len(example.runs))]
+
+
+def _raise_failed(reports: Sequence[Any]) -> None:
+    failed = [f"{r.name}: {r.error}" for r in reports if r.error]
+    if failed:
+        raise PassFailedError("; ".join(failed)[:500])
+
+
+def _model(example: Example) -> tuple[bytes, bytes] | None:
+    """The example as the bytes of an inference model; None when it can't be one, or changes its own parameters."""
+    program = Program(example.program.desc.clone())
+    block = program.global_block()
+    feeds = list(example.runs[0])
+    if not all(isinstance(v, LoDTensor) for v in example.runs[0].values()):
+        return None
+    if any(isinstance(v, LoDTensorArray) for v in example.params.values()) or not example.settled:
+        return None
+    if any(block.var(n).type is not VarType.LOD_TENSOR for n in example.fetch):
+        return None
+    block.create_var("@feed", type=VarType.FEED_MINIBATCH, persistable=True)
+    block.create_var("@fetch", type=VarType.FETCH_LIST, persistable=True)
+    for col, name in reversed(list(enumerate(feeds))):
+        block.prepend_op("feed", {"X": "@feed"}, {"Out": name}, {"col": col})
+    for col, name in enumerate(example.fetch):
+        block.append_op("fetch", {"X": name}, {"Out": "@fetch"}, {"col": col})
+    file = io.BytesIO()
+    descs = persistable_vars(program)
+    if {v.name for v in descs} != set(example.params):
+        return None
+    for var in descs:
+        write_variable(file, example.params[var.name], var.name)
+    return program.serialize(), file.getvalue()

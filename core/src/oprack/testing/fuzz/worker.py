@@ -1,0 +1,183 @@
+"""The process that runs examples: `python -m oprack.testing.fuzz.worker`, with a job as JSON on its standard input.
+
+It writes each example, and the path that it is on, to a file before it runs it: when it dies, its parent knows of what.
+One line of JSON on standard output for each thing that happened.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import mmap
+import os
+import random
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from oprack.packs.manager import default_manager
+from oprack.testing.fuzz.calls import seeds
+from oprack.testing.fuzz.check import Checker
+from oprack.testing.fuzz.example import Example, save
+from oprack.testing.fuzz.isolated import isolated
+from oprack.testing.fuzz.nets import net_examples
+from oprack.testing.fuzz.ops import op_examples
+from oprack.testing.fuzz.outcome import Difference
+from oprack.testing.fuzz.search import Failure, Known, search
+
+_MEMORY = 6 << 30
+_NAME = 256
+
+
+class Current:
+    """A file that holds the example being run, and the path that it is on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        fd = os.open(path.with_suffix(".path"), os.O_RDWR | os.O_CREAT)
+        os.ftruncate(fd, _NAME)
+        self._memory = mmap.mmap(fd, _NAME)
+
+    def path(self, name: str) -> None:
+        """The path that runs now, "" between examples; in memory that outlives the process."""
+        data = name.encode()[: _NAME - 1]
+        self._memory[: len(data) + 1] = data + b"\0"
+
+    def example(self, example: Example) -> None:
+        """The example that runs now."""
+        self._path.write_bytes(example.to_bytes())
+
+    @staticmethod
+    def read(path: Path) -> tuple[str, Example | None]:
+        """(path, example) that a process left behind."""
+        try:
+            name = path.with_suffix(".path").read_bytes().partition(b"\0")[0].decode()
+            return name, Example.from_bytes(path.read_bytes())
+        except Exception:  # it died while it wrote, before anything ran
+            return "", None
+
+
+def known_of(rows: Sequence[dict[str, Any]]) -> list[Known]:
+    """Known differences from JSON."""
+    return [Known(r["path"], r["kind"], frozenset(r["ops"]), frozenset(r["parts"]), r["reason"]) for r in rows]
+
+
+def known_rows(known: Sequence[Known]) -> list[dict[str, Any]]:
+    """Known differences as JSON."""
+    return [
+        {"path": k.path, "kind": k.kind, "ops": sorted(k.ops), "parts": sorted(k.parts), "reason": k.reason}
+        for k in known
+    ]
+
+
+class Worker:
+    """Works off a job: {"targets": ["op relu", "net"], "seed", "seconds", "examples", "folders", "known", "current",
+    "out", "only", "isolated", "until"}.
+    """
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.job = job
+        self.current = Current(Path(job["current"]))
+        self.checker = Checker(only=job["only"], watch=self.current.path)
+        self.known = known_of(job["known"])
+        parts = {p.name: p.parts for p in self.checker.paths}
+        fatal = [k for k in self.known if k.kind in ("crash", "hang")]
+
+        def skip(path: str, example: Example) -> bool:
+            return any(k.covers(Difference(path, k.kind, 0), parts[path], example.op_types) for k in fatal)
+
+        self.checker.skip = skip
+        self._isolated = isolated(self.checker, job["hang"]) if job["isolated"] else None
+
+    def check(self, example: Example, **options: Any) -> list[Difference]:
+        """As Checker.check; a hang ends the process."""
+        if self._isolated is not None:
+            return self._isolated(example, **options)
+        self.current.example(example)
+        faulthandler.dump_traceback_later(self.job["hang"], exit=True)
+        try:
+            return self.checker.check(example, **options)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def run(self) -> None:
+        """One target after the other, again and again, until the time is over."""
+        for target, seed in self.job["targets"]:
+            if time.time() > self.job["until"]:
+                break
+            tell(begin=target, seed=seed)
+            strategy = self._strategy(target, seed)
+            if strategy is not None:
+                self._search(target, seed, strategy)
+            tell(done=target, tally=self._tally())
+
+    def _strategy(self, target: str, seed: int) -> Any:
+        if target.startswith("net"):
+            return net_examples(default_manager(), target.split()[1:])
+        calls = seeds(target.removeprefix("op "), [Path(f) for f in self.job["folders"]], seed=seed)
+        return op_examples(calls) if calls else None
+
+    def _search(self, target: str, seed: int, strategy: Any) -> None:
+        left = max(1.0, min(self.job["seconds"], self.job["until"] - time.time()))
+        for attempt in range(self.job["rounds"]):
+            found = search(
+                strategy,
+                self.checker,
+                seed=seed + attempt,
+                examples=self.job["examples"],
+                seconds=left,
+                shrink_seconds=self.job["shrink"],
+                known=self.known,
+                check=self.check,
+            )
+            if found is None:
+                return
+            self.known.append(found.known)
+            self._report(target, found)
+
+    def _report(self, target: str, found: Failure) -> None:
+        names = "+".join(found.example.op_types)[:60]
+        kind = found.difference.kind.replace(" ", "_")
+        file = Path(self.job["out"]) / f"{names}-{found.difference.path.replace(' ', '_')}-{kind}-{found.seed}.npz"
+        save(found.example, file)
+        tell(
+            failure=str(found.difference),
+            path=found.difference.path,
+            kind=found.difference.kind,
+            ops=list(found.example.op_types),
+            target=target,
+            seed=found.seed,
+            after=found.after,
+            seconds=round(found.seconds, 2),
+            file=str(file),
+            known=known_rows([found.known])[0],
+        )
+
+    def _tally(self) -> dict[str, Any]:
+        tally = self.checker.tally
+        found = {"examples": tally.examples, "accepted": tally.accepted, "refused": tally.refused}
+        counts = {**found, "by_path": dict(tally.by_path)}
+        self.checker.tally = type(tally)()
+        return counts
+
+
+def tell(**what: Any) -> None:
+    """One line for the parent."""
+    print(json.dumps(what), flush=True)
+
+
+def main() -> None:
+    """Work off the job on standard input."""
+    faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    job = json.load(sys.stdin)
+    random.seed(0)  # nothing below draws from it but Hypothesis's own state
+    Worker(job).run()
+
+
+if __name__ == "__main__":
+    main()
