@@ -1,8 +1,9 @@
-"""oprack check PATH [PATH ...] [--update] [--allow-breaking] [--json]"""
+"""oprack check PATH [PATH ...] [--update] [--allow-breaking] [--fuzz SECONDS] [--json]"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="project directory of a pack")
     parser.add_argument("--update", action="store_true", help="write the snapshot, to be done with each release")
     parser.add_argument("--allow-breaking", action="store_true", help="with --update: write it though ops break")
+    parser.add_argument(
+        "--fuzz",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="also compare all paths on generated calls of the pack's ops, which must be installed (docs/fuzzing.md)",
+    )
     add_json(parser)
 
 
@@ -42,6 +50,8 @@ def _report(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     if written:
         compatibility.write(target, now)
     failed = (bool(breaking) or then is None) and not written
+    fuzzed = _fuzz(path, now, args.fuzz, quiet=args.json) if args.fuzz else None
+    failed = failed or bool(fuzzed and fuzzed.failures)
     lines = []
     if then is None and not written:
         lines = [f"{target}: there is no snapshot of the released ops; write it with `oprack check {path} --update`"]
@@ -57,4 +67,27 @@ def _report(path: Path, args: argparse.Namespace) -> dict[str, Any]:
                 "Keep old slots and attributes, make new ones dispensable or give them defaults, and add a checkpoint."
             )
     rows = [{"op": c.op_type, "breaking": c.breaking, "change": c.text} for c in changes]
-    return {"snapshot": str(target) if target.is_file() else None, "changes": rows, "ok": not failed, "lines": lines}
+    found = [{k: f[k] for k in ("ops", "path", "kind", "failure", "file")} for f in fuzzed.failures] if fuzzed else []
+    snapshot = str(target) if target.is_file() else None
+    return {"snapshot": snapshot, "changes": rows, "fuzz": found, "ok": not failed, "lines": lines}
+
+
+def _fuzz(path: Path, op_types: Iterable[str], seconds: float, quiet: bool) -> Any:
+    """Fuzz the installed ops of a project, from the recorded cases below its directory `tests`."""
+    import random
+
+    from oprack.packs.manager import default_manager
+    from oprack.testing.fuzz.campaign import Campaign
+    from oprack.testing.fuzz.searching import hypothesis
+
+    hypothesis()
+    manager = default_manager()
+    targets = [f"op {t}" for t in sorted(op_types) if manager.has_op(t) and "cpu" in manager.place_kinds(t)]
+    seed = random.SystemRandom().randrange(1 << 30)
+    say = (lambda text: None) if quiet else print
+    say(f"fuzzing {len(targets)} ops for {seconds:g} s, seed {seed}")
+    campaign = Campaign(targets, seed, seconds, Path("out/fuzz"), folders=[path / "tests"], examples=20, say=say)
+    if targets:
+        campaign.run()
+        say(campaign.summary())
+    return campaign

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 LIMITATION = "oprack limitation"
 """Property of a test report: a known gap that was met; the pytest plugin prints all of them as a table."""
 
+FUZZED = "oprack fuzzed"
+"""Property of a test report: how many generated examples were compared; the pytest plugin prints their number."""
+
 _HOMES = {
     "cases": ("Expected", "FileCase", "compare", "load_cases"),
     "conformance": ("Conformance", "Limitation"),

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from oprack.errors import UnknownOpError
 from oprack.packs.manager import default_manager
-from oprack.testing import LIMITATION
+from oprack.testing import FUZZED, LIMITATION
 from oprack.testing.cases import FileCase, Stage, load_cases
 from oprack.testing.op_case import OpCase
 from oprack.testing.runner import check_case, missing_ops
@@ -51,12 +51,16 @@ class Conformance:
 
     pack: name of its entry point. case_files: a folder of .npz case files (one per op type; sub-folders count, too),
     or None. cases: OpCase records. limitations: known gaps, each with its reason; one that no longer fails is an error.
+    fuzz_examples: generated calls of each op, made of the cases, that all paths must agree on (docs/fuzzing.md); 0 = none.
+    fuzz_known: TOML file of differences that are known.
     """
 
     pack: ClassVar[str] = ""
     case_files: ClassVar[Path | None] = None
     cases: ClassVar[Sequence[OpCase]] = ()
     limitations: ClassVar[Sequence[Limitation]] = ()
+    fuzz_examples: ClassVar[int] = 0
+    fuzz_known: ClassVar[Path | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -65,6 +69,8 @@ class Conformance:
             cls.test_record = None  # type: ignore[assignment, method-assign]
         if cls.case_files is None:
             cls.test_case_file = None  # type: ignore[assignment, method-assign]
+        if not cls.fuzz_examples:
+            cls.test_generated_calls = None  # type: ignore[assignment, method-assign]
 
     # pytest calls this for every test of the class -------------------------------------------------------------------
     @classmethod
@@ -151,6 +157,22 @@ class Conformance:
         """An OpCase: outputs, and gradients against central differences."""
         reasons = record.check()
         assert not reasons, "\n".join(reasons)
+
+    def test_generated_calls(self, op_type: str, record_property: Callable[[str, object], None]) -> None:
+        """Calls that nobody chose: every path gives what the reference path gives, or refuses what it refuses."""
+        from oprack.testing.fuzz import Checker, op_examples, read_known, script, search, seeds
+
+        manager = default_manager()
+        if "cpu" not in manager.place_kinds(op_type):
+            return
+        calls = seeds(op_type, [self.case_files] if self.case_files else [], self.cases)
+        if not calls:
+            return
+        checker = Checker(manager)
+        known = read_known(self.fuzz_known) if self.fuzz_known else []
+        found = search(op_examples(calls), checker, seed=0, examples=self.fuzz_examples, known=known)
+        record_property(FUZZED, checker.tally.examples)
+        assert found is None, f"{found.difference}\n\n{script(found.example, found.difference)}"
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from oprack.testing import LIMITATION
+from oprack.testing import FUZZED, LIMITATION
 
 if TYPE_CHECKING:
     from oprack.packs.manager import PackManager
@@ -31,3 +31,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.section(f"{len(rows)} known differences from the recorded cases", sep="-")
         for case, stage, reason in rows:
             terminalreporter.write_line(f"{case:<{widths[0]}}  {stage:<{widths[1]}}  {reason}")
+    fuzzed = sum(int(v) for r in reports for name, v in r.user_properties if name == FUZZED)
+    if fuzzed:
+        terminalreporter.write_line(f"fuzzing: {fuzzed} generated examples were compared with the reference path")

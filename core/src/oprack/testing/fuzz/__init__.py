@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from oprack.testing.fuzz.ops import op_examples
     from oprack.testing.fuzz.outcome import Difference
     from oprack.testing.fuzz.paths import without_size_limits
-    from oprack.testing.fuzz.script import script
-    from oprack.testing.fuzz.search import Failure, Known, read_known, search
+    from oprack.testing.fuzz.scripts import script
+    from oprack.testing.fuzz.searching import Failure, Known, read_known, search
 
 _HOMES = {
     "calls": ("OpCall", "seeds"),
@@ -27,8 +27,8 @@ _HOMES = {
     "ops": ("op_examples",),
     "outcome": ("Difference",),
     "paths": ("without_size_limits",),
-    "script": ("script",),
-    "search": ("Failure", "Known", "read_known", "search"),
+    "scripts": ("script",),
+    "searching": ("Failure", "Known", "read_known", "search"),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [

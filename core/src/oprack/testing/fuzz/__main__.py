@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from oprack.testing.fuzz.campaign import Campaign, all_targets
-from oprack.testing.fuzz.search import hypothesis, read_known
+from oprack.testing.fuzz.searching import hypothesis, read_known
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -21,8 +21,8 @@ from oprack.packs.manager import default_manager
 from oprack.testing.fuzz.check import Tally
 from oprack.testing.fuzz.example import Example, save
 from oprack.testing.fuzz.outcome import Difference
-from oprack.testing.fuzz.script import script
-from oprack.testing.fuzz.search import Known
+from oprack.testing.fuzz.scripts import script
+from oprack.testing.fuzz.searching import Known
 from oprack.testing.fuzz.worker import Current, known_rows
 
 _TURN = 16
@@ -30,7 +30,7 @@ _TURN = 16
 
 @dataclass
 class Campaign:
-    """targets: "op relu", "net", or "net a b" for nets of some blocks. seconds: 0 = until stopped.
+    """targets: "op relu", "net", or "net a b" for nets of some blocks. seconds: 0 = until stopped; once: each target once.
 
     examples: of one search. rounds: searches of a target for further failures, after each that failed. folders: of
     recorded cases. known: differences that are not reported. out: where failures are kept. only: patterns of paths.
@@ -48,6 +48,7 @@ class Campaign:
     rounds: int = 4
     shrink: float = 10.0
     hang: float = 60.0
+    once: bool = False
     say: Callable[[str], None] = print
     tally: Tally = field(default_factory=Tally)
     failures: list[dict[str, Any]] = field(default_factory=list)
@@ -65,6 +66,8 @@ class Campaign:
                 while order and time.time() < self._until:
                     turn, order = order[:_TURN], order[_TURN:]
                     self._turn(turn)
+                if self.once:
+                    return
         except KeyboardInterrupt:
             self.say("stopped")
 
@@ -183,7 +186,7 @@ class Campaign:
         text.append(f"    seed {what['seed']} of {what['target']}, example {what['after']}; kept in {file}")
         if file.is_file():
             example = Example.from_bytes(file.read_bytes())
-            source = script(example, Difference(what["path"], what["kind"], 0, "", what["failure"]))
+            source = script(example, _shown(what))
             file.with_suffix(".py").write_text(source, "utf-8")
             text.append(f"    shown by {file.with_suffix('.py')}")
         self.say("\n".join(text))
@@ -195,6 +198,11 @@ class Campaign:
         lines += [f"  {count:8} runs  {name}" for name, count in sorted(t.by_path.items(), key=lambda kv: -kv[1])]
         lines.append(f"{len(self.failures)} failures")
         return "\n".join(lines)
+
+
+def _shown(what: dict[str, Any]) -> Difference:
+    text = what["failure"].partition("): ")[2] or what["failure"]
+    return Difference(what["path"], what["kind"], what.get("run", 0), what.get("variable", ""), text)
 
 
 def all_targets(packs: Sequence[str] = ()) -> list[str]:

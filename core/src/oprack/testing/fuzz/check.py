@@ -59,6 +59,10 @@ class Checker:
         self.skip: Callable[[str, Example], bool] = lambda path, example: False
         self.tally = Tally()
 
+    def reference(self, example: Example) -> list[Outcome]:
+        """What the reference path gives."""
+        return self._paths.reference(example)
+
     def check(self, example: Example, names: Sequence[str] = (), first: bool = False) -> list[Difference]:
         """What differs, path by path. names: of the paths to run, default: all. first: stop at the first difference."""
         with warnings.catch_warnings():

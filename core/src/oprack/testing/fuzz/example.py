@@ -146,7 +146,7 @@ def _swapped(a: np.ndarray) -> np.ndarray:
 
 
 _LAYOUTS = {
-    "fortran": np.asfortranarray,
+    "fortran": lambda a: np.asfortranarray(a) if a.ndim else a,
     "strided": _strided,
     "reversed": _reversed,
     "offset": _offset,

@@ -13,7 +13,7 @@ SIZES = (2, 1, 3, 0, 5, 4, 7, 8, 13, 16, 17, 33)
 """Sizes of dims, the plainest first: shrinking goes to the front."""
 
 FILLS = ("repeated", "uniform", "small", "positive", "large", "zeros", "ones")
-ODD = ("nan", "inf", "-inf", "huge", "tiny", "denormal", "negative zero", "negative", "specials")
+ODD = ("nan", "specials", "inf", "-inf", "huge", "specials", "tiny", "denormal", "negative zero", "negative")
 DTYPES = ("float32", "float64", "int64", "int32", "uint8", "bool", "int8", "int16", "float16", "bfloat16", "complex64")
 
 
@@ -38,8 +38,9 @@ def refilled(rng: np.random.Generator, old: np.ndarray, shape: Sequence[int], dt
     """Values for a new shape and dtype; "repeated" keeps those that were recorded, which an op is known to accept."""
     if fill != "repeated" or not old.size:
         return fresh(rng, shape, dtype, "uniform" if fill == "repeated" else fill)
+    dt = numpy_dtype(dtype)
     with np.errstate(all="ignore"):
-        return np.resize(old, tuple(shape)).astype(numpy_dtype(dtype))
+        return np.resize(old if dt.kind == "c" else old.real, tuple(shape)).astype(dt)
 
 
 def with_odd(rng: np.random.Generator, array: np.ndarray, odd: str, share: float) -> np.ndarray:

@@ -26,7 +26,7 @@ from oprack.testing.fuzz.isolated import isolated
 from oprack.testing.fuzz.nets import net_examples
 from oprack.testing.fuzz.ops import op_examples
 from oprack.testing.fuzz.outcome import Difference
-from oprack.testing.fuzz.search import Failure, Known, search
+from oprack.testing.fuzz.searching import Failure, Known, search
 
 _MEMORY = 6 << 30
 _NAME = 256
@@ -147,6 +147,8 @@ class Worker:
             failure=str(found.difference),
             path=found.difference.path,
             kind=found.difference.kind,
+            run=found.difference.run,
+            variable=found.difference.variable,
             ops=list(found.example.op_types),
             target=target,
             seed=found.seed,

@@ -14,6 +14,7 @@ from oprack.errors import PreconditionNotMetError
 from oprack.testing.fuzz.check import Checker
 from oprack.testing.fuzz.example import Example
 from oprack.testing.fuzz.outcome import Difference
+from oprack.testing.fuzz.reduce import reduced
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,23 @@ def search(
         # one that does not fail each time (foreign memory was read, or the time is over) is found all the same
         if found is None or not isinstance(error, (h.errors.HypothesisException, BaseExceptionGroup)):
             raise
+    if found is not None:
+        _reduce(found, checker, run, shrink_seconds)
     return found
+
+
+def _reduce(found: Failure, checker: Checker, run: Callable[..., list[Difference]], seconds: float) -> None:
+    """Make a failure's program smaller."""
+
+    def fails(example: Example) -> bool:
+        for difference in run(example, names=[found.difference.path], first=True):
+            if difference.kind == found.difference.kind:
+                found.difference = difference
+                return True
+        return False
+
+    variable = found.difference.variable
+    found.example = reduced(found.example, variable, fails, checker.reference, seconds)
 
 
 def _size(example: Example) -> tuple[int, int, int]:

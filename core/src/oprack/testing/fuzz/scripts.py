@@ -19,9 +19,10 @@ _LITERAL = 48
 def script(example: Example, difference: Difference | None = None) -> str:
     """Source that builds the example and prints what differs on the path of the difference, or on all."""
     only = f"only=[{difference.path!r}]" if difference else ""
-    lines = [f"# {line}" for line in str(difference or example.label).splitlines()[:3]]
-    lines += ["import base64, zlib", "import numpy as np, oprack", "from numpy import array, nan, inf"]
+    lines = ["import base64, zlib", "import numpy as np, oprack", "from numpy import array, nan, inf"]
     lines += ["from oprack import LoDTensor as T", "from oprack.testing.fuzz import Checker, Example", ""]
+    # not in the first two lines, where Python looks for an encoding
+    lines += [f"# {line}" for line in str(difference or example.label).splitlines()[:3]]
     lines += _program(example)
     lines.append(f"params = {_values(example.params)}")
     lines.append("runs = [" + ", ".join(_values(run) for run in example.runs) + "]")
