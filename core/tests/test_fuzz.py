@@ -91,8 +91,8 @@ def wrong_when_empty(X, B, *, by):
     return right(X, B, by=by) if X.shape[0] != 5 else np.zeros_like(X)
 
 
-def takes_other_dtypes_for_its_own(X, B, *, by):
-    return right(X, B if B.dtype == X.dtype else np.zeros_like(B), by=by)
+def forgets_the_attribute(X, B, *, by):
+    return right(X, B, by=2.0)
 
 
 def narrow(X, B, *, by):
@@ -110,7 +110,7 @@ def refuses(X, B, *, by):
     [
         (loses_nan, "nan"),
         (wrong_when_empty, "value"),
-        (takes_other_dtypes_for_its_own, "value"),
+        (forgets_the_attribute, "value"),
         (narrow, "dtype"),
         (refuses, "refused"),
     ],

@@ -92,7 +92,7 @@ def _example(draw: Draw, calls: Sequence[OpCall], pool: Mapping[str, list[Any]],
 
 _CHANGES = (
     *("sizes", "batch", "dim", "fill", "odd", "attribute", "dtype", "lod", "rank", "absent", "dtypes"),
-    *("sizes", "odd", "attribute", "dtype"),
+    *("sizes", "odd", "attribute", "dtype", "batch", "sizes", "batch", "sizes"),
 )
 _RUN_CHANGES = ("batch", "sizes", "dim", "fill", "odd", "lod", "dtype")
 
