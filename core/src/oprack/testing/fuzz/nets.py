@@ -68,7 +68,7 @@ class Net:
         self._draw = draw
         self._feeds: dict[str, tuple[Sequence[int | str], str, bool, str]] = {}
         self._count = 0
-        self.static = draw(st.integers(0, 2)) == 2
+        self.static = draw(st.booleans())
         self.sizes = [self._drawn_sizes() for _ in range(draw(st.integers(1, 3)))]
 
     def _drawn_sizes(self) -> dict[str, int]:
@@ -237,13 +237,14 @@ def _altered(draw: Draw, net: Net, example: Example, paths: Paths) -> Example:
         return with_gradients(example, net.rng, paths)
     if kind == 8:
         reuse_names(example.program, set(example.fetch), net.choose)
-    elif kind == 7 and example.params:
-        changed = change_values(draw, net.rng, example.params, draw(st.sampled_from(["dtype", "dim", "odd", "fill"])))
+    elif kind in (5, 6, 7) and example.params:
+        change = draw(st.sampled_from(["dtype", "dim", "odd", "fill", "dtype"]))
+        changed = change_values(draw, net.rng, example.params, change)
         for name, value in changed.items():
             if value is not example.params[name]:
                 example.program.global_block().create_var(name, dtype=value.dtype, shape=value.shape)
         example.params = changed
-    elif kind == 6 and example.runs[0]:
+    elif kind == 4 and example.runs[0]:
         name = draw(st.sampled_from(list(example.runs[0])))
         run = draw(st.sampled_from(example.runs))
         with contextlib.suppress(KeyError):
