@@ -13,6 +13,7 @@ from oprack.testing.fuzz.campaign import Campaign, all_targets
 DATA = Path(__file__).parent / "data"
 KNOWN = DATA / "fuzz_known.toml"
 SHARDS, NETS = 16, 8
+OP_EXAMPLES, NET_EXAMPLES = 5, 10
 SEED = 20260101
 
 
@@ -44,7 +45,7 @@ def _no_failures(campaign: Campaign) -> str:
 def test_ops(shard: int, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """Changed calls of every op that has a kernel for the CPU."""
     targets = [t for t in all_targets() if t != "net"][shard::SHARDS]
-    campaign = _fuzz(targets, SEED + shard, 6, tmp_path)
+    campaign = _fuzz(targets, SEED + shard, OP_EXAMPLES, tmp_path)
     record_property(FUZZED, campaign.tally.examples)
     assert campaign.tally.accepted > len(targets)
     assert not campaign.failures, _no_failures(campaign)
@@ -53,7 +54,7 @@ def test_ops(shard: int, tmp_path: Path, record_property: Callable[[str, object]
 @pytest.mark.parametrize("shard", range(NETS))
 def test_nets(shard: int, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """Nets of the blocks that packs bring."""
-    campaign = _fuzz(["net"], SEED + shard, 12, tmp_path)
+    campaign = _fuzz(["net"], SEED + shard, NET_EXAMPLES, tmp_path)
     record_property(FUZZED, campaign.tally.examples)
     assert campaign.tally.accepted
     assert not campaign.failures, _no_failures(campaign)

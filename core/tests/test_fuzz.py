@@ -35,7 +35,7 @@ class Shifted(OpDef, type="shifted"):
 
     def infer_shape(ctx) -> None:
         x, b = ctx.dim("X"), ctx.dim("B")
-        ctx.require(len(x) > 0 and len(b) == 1 and -1 in (x[-1], b[0]) or x[-1:] == b, "B does not fit X")
+        ctx.require((len(x) > 0 and len(b) == 1 and -1 in (x[-1], b[0])) or x[-1:] == b, "B does not fit X")
         ctx.set_dim("Out", x)
 
 
@@ -116,9 +116,7 @@ def refuses(X, B, *, by):
     ],
 )
 @pytest.mark.parametrize("seed", range(2))
-def test_a_wrong_kernel_of_a_library_is_found(
-    pack_manager: PackManager, function: Any, kind: str, seed: int
-) -> None:
+def test_a_wrong_kernel_of_a_library_is_found(pack_manager: PackManager, function: Any, kind: str, seed: int) -> None:
     found = found_in(pack_manager, function, seed, shrink_seconds=1)
     assert found is not None and found.difference.kind == kind
     assert found.difference.path == "fast unlimited"
@@ -143,9 +141,13 @@ def test_the_script_shows_the_difference(pack_manager: PackManager) -> None:
     checker = Checker(pack_manager)
     source = script(found.example, found.difference)
     with contextlib.redirect_stdout(out):
-        exec(source.replace("from oprack.testing.fuzz import Checker, Example", ""), {
-            "Checker": lambda only: checker, "Example": Example,
-        })
+        exec(
+            source.replace("from oprack.testing.fuzz import Checker, Example", ""),
+            {
+                "Checker": lambda only: checker,
+                "Example": Example,
+            },
+        )
     assert "fast unlimited: nan (run 1" in out.getvalue()
 
 
@@ -164,7 +166,8 @@ def test_examples_are_kept_as_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_layout_holds_the_same_numbers(layout: str) -> None:
-    for array in (np.arange(6, dtype="f4").reshape(2, 3), np.ones((2, 3), "i8"), np.ones((0, 3)), np.float32(2).reshape(())):
+    floats = np.arange(6, dtype="f4").reshape(2, 3)
+    for array in (floats, np.ones((2, 3), "i8"), np.ones((0, 3)), np.float32(2).reshape(())):
         assert np.array_equal(laid_out(LoDTensor(array), layout), array)
 
 

@@ -60,8 +60,8 @@ def oprack_libraries(register: Register) -> None:
     """Bring the library that kernels with `library="onednn"` call: `register.library("onednn", "my_pack.lib:LIBRARY",
     attr="use_mkldnn")`, imported when it is asked for. The object has `status()`, one line for `oprack doctor`, and
     `limit_threads(n)`, a context manager that lets kernels of the calling thread use n threads. It may have
-    `without_size_limits()`, a context manager in which its kernels leave no size to others, so that tests reach them with
-    small arrays. attr: the attribute of ops that asks for the library or declines it.
+    `without_size_limits()`, a context manager in which its kernels leave no size to others, so that tests reach them
+    with small arrays. attr: the attribute of ops that asks for the library or declines it.
     """
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from oprack.testing.fuzz import Net, block
 
-_BINARY = ("elementwise_add", "elementwise_mul", "elementwise_sub", "elementwise_max", "elementwise_min", "elementwise_div")
+_BINARY = (
+    "elementwise_add",
+    "elementwise_mul",
+    "elementwise_sub",
+    "elementwise_max",
+    "elementwise_min",
+    "elementwise_div",
+)
 _UNARY = ("exp", "abs", "square", "sqrt", "floor", "sin", "rsqrt", "log")
 
 

@@ -66,7 +66,9 @@ def conv_bn_act(net: Net, x: str) -> str:
     groups = net.choose(1, *[g for g in (2, 4, c) if c % g == 0])
     channels = groups * net.choose(2, 1, 3, 4)
     width = net.choose(1, 3, 2, 5)
-    return finished(net, convolution(net, x, channels, width, net.choose(1, 2, 3), groups, net.choose(width // 2, 0, 1)))
+    return finished(
+        net, convolution(net, x, channels, width, net.choose(1, 2, 3), groups, net.choose(width // 2, 0, 1))
+    )
 
 
 def _shortcut(net: Net, x: str, channels: int, stride: int) -> str:

@@ -85,9 +85,7 @@ def _of_cases(cases: Sequence[FileCase], op_type: str, manager: PackManager) -> 
                     yield from calls_of(case.program(stage), case.inputs(stage), op_type, manager)
 
 
-def calls_of(
-    program: Program, inputs: Mapping[str, Any], op_type: str, manager: PackManager
-) -> Iterator[OpCall]:
+def calls_of(program: Program, inputs: Mapping[str, Any], op_type: str, manager: PackManager) -> Iterator[OpCall]:
     """Calls of one op type in block 0, with the values that its inputs have when the program runs."""
     block = program.global_block()
     wanted = [op for op in block.ops if op.type == op_type]

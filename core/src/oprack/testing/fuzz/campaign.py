@@ -30,9 +30,9 @@ _TURN = 16
 
 @dataclass
 class Campaign:
-    """targets: "op relu", "net", or "net a b" for nets of some blocks. seconds: 0 = until stopped; once: each target once.
+    """targets: "op relu", "net", or "net a b" for nets of some blocks. seconds: 0 = until stopped.
 
-    examples: of one search. rounds: searches of a target for further failures, after each that failed. folders: of
+    once: each target once. examples: of one search. rounds: searches of a target for further failures, after each that failed. folders: of
     recorded cases. known: differences that are not reported. out: where failures are kept. only: patterns of paths.
     hang: seconds after which an example hangs. say: prints a line.
     """
@@ -106,7 +106,12 @@ class Campaign:
             save(example, file)
         known = Known(difference.path or "*", difference.kind, frozenset(ops))
         target, seed = culprit
-        row = {"failure": str(difference), "path": difference.path, "kind": difference.kind, "ops": list(ops)}
+        row: dict[str, Any] = {
+            "failure": str(difference),
+            "path": difference.path,
+            "kind": difference.kind,
+            "ops": list(ops),
+        }
         row |= {"target": target, "seed": seed, "after": 0, "seconds": 0.0, "file": str(file)}
         self._failure(row | {"known": known_rows([known])[0]})
 
@@ -128,6 +133,7 @@ class Campaign:
             "out": os.fspath(self.out),
             "only": list(only or self.only),
             "isolated": isolated,
+            "once": self.once,
             "until": self._until,
         }
         # memory that was not written to holds large numbers, not zeros by chance

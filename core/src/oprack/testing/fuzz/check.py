@@ -122,7 +122,7 @@ class Checker:
         return None
 
     def _moved(self, example: Example, seed: int) -> list[Outcome]:
-        """The reference with every float that goes in changed by a few units in the last place, and other random numbers."""
+        """The reference with every float that goes in moved by a few units in the last place, and another seed."""
         rng = np.random.default_rng(seed)
         return self._reference(_mapped(example, lambda v: _changed(v, lambda a: _stepped(a, rng))), seed)
 
@@ -174,4 +174,3 @@ def _stepped(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         for _ in range(ULPS):
             array = np.where(np.isfinite(array), np.nextafter(array, towards), array).astype(array.dtype)
     return array
-

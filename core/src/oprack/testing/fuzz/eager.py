@@ -29,6 +29,7 @@ class _ExprAt(OpExpr):
     """An op at its place in a program, by which random numbers are drawn."""
 
     __slots__ = ("index",)
+    index: int
 
     def desc(self, given: Sequence[bool]) -> OpDesc:
         found = super().desc(given)
@@ -179,4 +180,3 @@ def _outcomes(example: Example, once: Callable[[Mapping[str, Any]], dict[str, An
         feed = example.feed(run)
         found.append(attempt(lambda feed=feed: once(feed)))  # type: ignore[misc]
     return found
-

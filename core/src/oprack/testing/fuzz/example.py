@@ -24,9 +24,10 @@ class Example:
 
     program: without feed and fetch ops. params: values that the scope holds before the first run. runs: what is fed,
     run by run, into one and the same executor or predictor. fetch: the variables that are compared. layouts: fed
-    variable -> how its array lies in memory (see `laid_out`). wrt: input -> its gradient, which is fetched,
-    and targets: output -> the fed gradient that flows into it; forward_ops: how many ops of block 0 come before those of gradients. label: where the program comes from, for people. settled: its runs leave the parameters as
-    they are; told by the reference.
+    variable -> how its array lies in memory (see `laid_out`). wrt: input -> its gradient, which is fetched, and targets:
+    output -> the fed gradient that flows into it; forward_ops: how many ops of block 0 come before those of gradients.
+    label: where the program comes from, for people. settled: its runs leave the parameters as they are; told by the
+    reference.
     """
 
     program: Program
@@ -179,7 +180,8 @@ def _kept(array: np.ndarray, arrays: dict[str, np.ndarray]) -> str:
 
 def _value(described: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     if "array" in described:
-        return LoDTensorArray(None if d is None else _value(d, arrays) for d in described["array"])
+        items: list[Any] = [None if d is None else _value(d, arrays) for d in described["array"]]
+        return LoDTensorArray(items)
     array = arrays[described["data"]]
     if described.get("bfloat16"):
         array = array.view(numpy_dtype("bfloat16"))

@@ -9,7 +9,6 @@ import numpy as np
 from oprack.autodiff import gradients
 from oprack.autodiff.path import differentiable
 from oprack.errors import OprackError
-from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.tensor import LoDTensor
 from oprack.testing.fuzz.example import Example
@@ -49,7 +48,9 @@ def with_gradients(example: Example, rng: np.random.Generator, paths: Paths) -> 
     wrt = {x: g for x, g in zip(inputs, names, strict=True) if g is not None}
     if not wrt:
         return example
-    runs = [run | {c: f[c] for n in targets if (c := f"{n}@given") in f} for run, f in zip(example.runs, fed, strict=True)]
+    runs = [
+        run | {c: f[c] for n in targets if (c := f"{n}@given") in f} for run, f in zip(example.runs, fed, strict=True)
+    ]
     return Example(
         program,
         example.params,

@@ -80,10 +80,12 @@ class Net:
         return self._draw(st.sampled_from(options))
 
     def integer(self, low: int, high: int) -> int:
-        return self._draw(st.integers(low, high))  # type: ignore[no-any-return]
+        """low <= number <= high."""
+        return int(self._draw(st.integers(low, high)))
 
     def flag(self) -> bool:
-        return self._draw(st.booleans())  # type: ignore[no-any-return]
+        """True or False; False is the plainer one."""
+        return bool(self._draw(st.booleans()))
 
     # Variables --------------------------------------------------------------------------------------------------------
     @property
@@ -122,17 +124,21 @@ class Net:
         return outputs[out or next(iter(outputs))][0]
 
     def append(
-        self, op_type: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any], attrs: Mapping[str, Any] | None = None
+        self,
+        op_type: str,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any],
+        attrs: Mapping[str, Any] | None = None,
     ) -> OpDesc:
         """Append an op that writes given names, which are created where there are none."""
         info = self.manager.op_info(op_type)
         types = {k: info.proto.attrs[k].type for k in attrs or {}}
-        op = self.block.append_op(OpDesc(op_type, inputs, outputs, attrs, types))
+        op: OpDesc = self.block.append_op(OpDesc(op_type, inputs, outputs, attrs, types))
         for name in op.output_arg_names():
             if self.block.find_var_recursive(name) is None:
                 self.block.create_var(name)
         infer_op(op, self.block, info)
-        return op  # type: ignore[no-any-return]
+        return op
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Declared dims, -1 for those that differ from run to run."""
@@ -147,7 +153,7 @@ class Net:
         """A variable of the same form and dims, which may be the same one."""
         shape, form = self.shape(like), self.forms.get(like)
         names = [n for n, f in self.forms.items() if f == form and self.shape(n) == shape]
-        return self.choose(*reversed(names)) if names else like  # type: ignore[no-any-return]
+        return str(self.choose(*reversed(names))) if names else like
 
     # The example ------------------------------------------------------------------------------------------------------
     def example(self) -> Example:
@@ -171,7 +177,9 @@ class Net:
             fetch.append(self.choose(*more))
         return Example(self.program, self.params, runs, fetch, label="net")
 
-    def _value(self, dims: Sequence[int | str], dtype: str, lod: bool, fill: str, sizes: Mapping[str, int]) -> LoDTensor:
+    def _value(
+        self, dims: Sequence[int | str], dtype: str, lod: bool, fill: str, sizes: Mapping[str, int]
+    ) -> LoDTensor:
         shape = [d if isinstance(d, int) else sizes[d] for d in dims]
         array = fresh(self.rng, shape, dtype, fill)
         if not lod:

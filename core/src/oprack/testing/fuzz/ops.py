@@ -97,9 +97,7 @@ _CHANGES = (
 _RUN_CHANGES = ("batch", "sizes", "dim", "fill", "odd", "lod", "dtype")
 
 
-def one_op(
-    op: OpDesc, runs: list[dict[str, Any]], held: Sequence[str], declared: str, manager: PackManager
-) -> Example:
+def one_op(op: OpDesc, runs: list[dict[str, Any]], held: Sequence[str], declared: str, manager: PackManager) -> Example:
     """An example of one op. held: inputs that are parameters. declared: the dims that the program states."""
     program = Program()
     block = program.global_block()
@@ -241,5 +239,8 @@ def _beside(value: Any) -> list[Any]:
         return [0.0, 1.0, -1.0, value * 2, value + 0.5, 1e-5]
     if isinstance(value, list) and value and not isinstance(value[0], str):
         first = value[0]
-        return [[v, *value[1:]] for v in _beside(first)] + [[first] * len(value), [*value[:-1], *_beside(value[-1])[:1]]]
+        return [[v, *value[1:]] for v in _beside(first)] + [
+            [first] * len(value),
+            [*value[:-1], *_beside(value[-1])[:1]],
+        ]
     return []

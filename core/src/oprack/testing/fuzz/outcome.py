@@ -2,8 +2,8 @@
 
 SAME: equal bits (NaN equals NaN, 0 equals -0). The prepared plan, the predictor and eager calls run the same kernels on
 the same arrays, so nothing may differ. ROUNDED: another implementation of the same function (a kernel library, a
-rewrite that keeps sums in order). REORDERED: sums in another order (a pass that declares `reorders_sums`, gradients that
-are added up in another order).
+rewrite that keeps sums in order). REORDERED: sums in another order (a pass that declares `reorders_sums`, gradients
+that are added up in another order).
 
 An element of a floating output may differ from the reference by rtol, times the largest finite magnitude of the output,
 where rtol is that of the output's dtype below. Where a program makes rounding large (a difference of almost equal
@@ -11,9 +11,9 @@ numbers, a step function, an overflow), the reference says so itself: it is run 
 changed by ULPS units in the last place, and as much as its outputs then move, times AMPLIFIED, is allowed as well; what
 becomes finite, infinite, NaN, or another integer thereby is not compared. It is also run in float64, and where float32
 was off by more than rtol, as much as that, times AMPLIFIED, is allowed (all digits of an output may be lost where what
-goes in cancels out exactly). Where an output comes
-within NEAR_OVERFLOW of the largest number, a sum may overflow on its way or not, and what is finite is not compared.
-Numbers below the smallest normal number count as 0, since libraries flush them. dtypes, shapes, LoD and errors have no tolerance.
+goes in cancels out exactly). Where an output comes within NEAR_OVERFLOW of the largest number, a sum may overflow on
+its way or not, and what is finite is not compared. Numbers below the smallest normal number count as 0, since libraries
+flush them. dtypes, shapes, LoD and errors have no tolerance.
 """
 
 from __future__ import annotations
@@ -128,14 +128,14 @@ def _compare(want: Any, got: Any, tolerance: Tolerance, moved: list[Any], exact:
     if isinstance(want, SelectedRows):
         if want.height != got.height:
             return "shape", f"has height {got.height}, expected {want.height}"
-        beside = [m.to_dense() for m in moved if isinstance(m, SelectedRows)]
-        wide = exact.to_dense() if isinstance(exact, SelectedRows) else None
-        return _compare_arrays(want.to_dense(), got.to_dense(), tolerance, beside, wide)
+        dense = [m.to_dense() for m in moved if isinstance(m, SelectedRows)]
+        total = exact.to_dense() if isinstance(exact, SelectedRows) else None
+        return _compare_arrays(want.to_dense(), got.to_dense(), tolerance, dense, total)
     if want.lod != got.lod:
         return "lod", f"has LoD {got.lod}, expected {want.lod}"
-    beside = [np.asarray(m.array) for m in moved if isinstance(m, LoDTensor)]
-    wide = np.asarray(exact.array) if isinstance(exact, LoDTensor) else None
-    return _compare_arrays(np.asarray(want.array), np.asarray(got.array), tolerance, beside, wide)
+    near = [np.asarray(m.array) for m in moved if isinstance(m, LoDTensor)]
+    known = np.asarray(exact.array) if isinstance(exact, LoDTensor) else None
+    return _compare_arrays(np.asarray(want.array), np.asarray(got.array), tolerance, near, known)
 
 
 def _kind(value: Any) -> str:

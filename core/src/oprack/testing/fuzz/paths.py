@@ -1,4 +1,4 @@
-"""The paths over which an example is run: each gives an Outcome for each of its runs, or None where it does not apply."""
+"""The paths over which an example is run: each gives an Outcome for each run, or None where it does not apply."""
 
 from __future__ import annotations
 
@@ -241,9 +241,11 @@ class Paths:
             warnings.simplefilter("ignore")
             if threads:
                 config.set_cpu_math_library_num_threads(threads)
-            for name in config.pass_builder().all_passes():
-                if name not in chosen:
-                    config.delete_pass(name)
+            if chosen:
+                builder = config.pass_builder()
+                builder.deleted.update(n for n in builder.all_passes() if n not in chosen)
+            else:
+                config.switch_ir_optim(False)
             try:
                 predictor = _Predictor(config, self.manager, libraries)
             except OprackError as error:

@@ -40,12 +40,14 @@ class Known:
 def read_known(path: Path) -> list[Known]:
     """Known differences of a TOML file: tables [[known]] with path, kind, ops (each may be left out) and reason."""
     rows = tomllib.loads(path.read_text("utf-8")).get("known", [])
-    return [Known(r.get("path", "*"), r.get("kind", "*"), frozenset(r.get("ops", ())), reason=r["reason"]) for r in rows]
+    return [
+        Known(r.get("path", "*"), r.get("kind", "*"), frozenset(r.get("ops", ())), reason=r["reason"]) for r in rows
+    ]
 
 
 @dataclass
 class Failure:
-    """A difference and the smallest example of it. parts: of its path. after: examples until it was found; seconds: until then."""
+    """A difference and the smallest example of it. parts: of its path. after, seconds: until it was found."""
 
     difference: Difference
     example: Example

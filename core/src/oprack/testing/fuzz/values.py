@@ -23,8 +23,8 @@ def fresh(rng: np.random.Generator, shape: Sequence[int], dtype: Any, fill: str 
     if dt.kind == "b":
         return rng.random(shape) < 0.5
     if dt.kind in "iu":
-        low, high = {"large": (-100, 100), "zeros": (0, 1), "ones": (1, 2)}.get(fill, (0, 4))
-        return rng.integers(max(low, 0) if dt.kind == "u" else low, high, shape).astype(dt)
+        first, end = {"large": (-100, 100), "zeros": (0, 1), "ones": (1, 2)}.get(fill, (0, 4))
+        return rng.integers(max(first, 0) if dt.kind == "u" else first, end, shape).astype(dt)
     if fill in ("zeros", "ones"):
         return np.full(shape, float(fill == "ones")).astype(dt)
     low, high = {"positive": (0.1, 2.0), "large": (-30.0, 30.0), "small": (-1e-3, 1e-3)}.get(fill, (-1.0, 1.0))
@@ -63,7 +63,7 @@ def with_odd(rng: np.random.Generator, array: np.ndarray, odd: str, share: float
 def _floats(rng: np.random.Generator, like: np.ndarray, odd: str) -> np.ndarray:
     import ml_dtypes
 
-    info = ml_dtypes.finfo(like.dtype)
+    info: Any = ml_dtypes.finfo(like.dtype)  # type: ignore[no-untyped-call]
     table = {
         "nan": np.nan,
         "inf": np.inf,

@@ -75,7 +75,7 @@ def known_rows(known: Sequence[Known]) -> list[dict[str, Any]]:
 
 class Worker:
     """Works off a job: {"targets": ["op relu", "net"], "seed", "seconds", "examples", "folders", "known", "current",
-    "out", "only", "isolated", "until"}.
+    "out", "only", "isolated", "once", "until"}. once: further searches repeat the seed, past what is known by then.
     """
 
     def __init__(self, job: dict[str, Any]) -> None:
@@ -126,7 +126,7 @@ class Worker:
             found = search(
                 strategy,
                 self.checker,
-                seed=seed + attempt,
+                seed=seed if self.job["once"] else seed + attempt,
                 examples=self.job["examples"],
                 seconds=left,
                 shrink_seconds=self.job["shrink"],
