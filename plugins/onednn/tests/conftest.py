@@ -6,6 +6,8 @@ import importlib
 import pkgutil
 
 import pytest
+from oprack.packs.manager import default_manager
+from oprack.testing.fuzz import without_size_limits
 from oprack_onednn import kernels
 from oprack_onednn.library import LIBRARY
 
@@ -19,14 +21,10 @@ def library():
 
 
 @pytest.fixture
-def any_size(monkeypatch):
+def any_size():
     """Small tensors go to oneDNN, too."""
-    from oprack_onednn.served import Limits
-
-    for name in ("eltwise", "costly", "binary", "moved", "product"):
-        monkeypatch.setattr(Limits, name, 0)
-    # declared limits were read when the kernels were; the choice that heeds them takes the best kernel instead
-    monkeypatch.setattr("oprack.kernel.kernel_map.OpKernelMap._by_size", lambda _, fitting: fitting[0])
+    with without_size_limits(default_manager()):
+        yield
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundError
@@ -19,22 +18,22 @@ from oprack.op.proto import OpProto
 
 _LOG = logging.getLogger(__name__)
 
-
-_limited: ContextVar[bool] = ContextVar("oprack_size_limits", default=True)
+_unlimited = 0
 
 
 @contextmanager
 def size_limits_ignored() -> Iterator[None]:
-    """Choose kernels for the length of a with block as if none declared `least`: the best one serves every size.
+    """Choose kernels as if none declared `least`, in all threads, for the length of a with block; meant for tests.
 
     What was prepared before keeps its choices. Kernels that compare sizes themselves are their library's matter: see
     `without_size_limits` in the hook oprack_libraries.
     """
-    token = _limited.set(False)
+    global _unlimited
+    _unlimited += 1
     try:
         yield
     finally:
-        _limited.reset(token)
+        _unlimited -= 1
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ class OpKernelMap:
                 _LOG.info(text, self.proto.type, expected.library, wider, inputs, spec.name, spec.library)
         if fitting:
             best = self._by_size(fitting)
-            return best if _limited.get() else replace(best, smaller=None)
+            return replace(best, smaller=None) if _unlimited else best
         lines = [
             f"  {c.spec.name} of {c.spec.owner} [{c.spec.place}, {c.spec.library}, "
             f"{', '.join(sorted(c.spec.dtypes))}]: {c.reason}"

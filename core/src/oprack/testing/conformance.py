@@ -51,8 +51,8 @@ class Conformance:
 
     pack: name of its entry point. case_files: a folder of .npz case files (one per op type; sub-folders count, too),
     or None. cases: OpCase records. limitations: known gaps, each with its reason; one that no longer fails is an error.
-    fuzz_examples: generated calls of each op, made of the cases, that all paths must agree on; see docs/fuzzing.md. 0: none.
-    fuzz_known: TOML file of differences that are known.
+    fuzz_examples: generated calls of each op, made of the cases, that all paths must agree on (docs/fuzzing.md); 0 =
+    none. fuzz_known: TOML file of differences that are known.
     """
 
     pack: ClassVar[str] = ""

@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from oprack.errors import PreconditionNotMetError
 from oprack.packs.manager import default_manager
 from oprack.testing.fuzz.check import Tally
 from oprack.testing.fuzz.example import Example, save
 from oprack.testing.fuzz.outcome import Difference
 from oprack.testing.fuzz.scripts import script
 from oprack.testing.fuzz.searching import Known
-from oprack.testing.fuzz.worker import Current, known_rows
+from oprack.testing.fuzz.worker import FAILED, Current, known_rows
 
 _TURN = 16
 
@@ -32,9 +33,9 @@ _TURN = 16
 class Campaign:
     """targets: "op relu", "net", or "net a b" for nets of some blocks. seconds: 0 = until stopped.
 
-    once: each target once. examples: of one search. rounds: searches of a target for further failures, after each that failed. folders: of
-    recorded cases. known: differences that are not reported. out: where failures are kept. only: patterns of paths.
-    hang: seconds after which an example hangs. say: prints a line.
+    once: each target once. examples: of one search. rounds: searches of a target for further failures, after each that
+    failed. folders: of recorded cases. known: differences that are not reported. out: where failures are kept. only:
+    patterns of paths. hang: seconds after which an example hangs. say: prints a line.
     """
 
     targets: Sequence[str]
@@ -177,8 +178,8 @@ class Campaign:
                 self.tally.by_path.update(t["by_path"])
         for thread in threads:
             thread.join()
-        if child.wait() == 1:
-            self.say("the fuzzer itself failed:\n" + "".join(errors[-30:]))
+        if child.wait() == FAILED:
+            raise PreconditionNotMetError("the fuzzer itself failed:\n" + "".join(errors[-30:]))
         return done
 
     def _failure(self, what: dict[str, Any]) -> None:

@@ -115,7 +115,7 @@ def run_jit(example: Example) -> list[Outcome] | None:
         return None
     names = [n for n in [*first, *example.params] if n not in example.targets.values()]
     run = _calls(program, default_manager())
-    fetched = [n for n in example.fetch if n not in example.wrt.values()]
+    fetched = dict.fromkeys([*(n for n in example.fetch if n not in example.wrt.values()), *example.targets])
 
     def function(*inputs: Any) -> Any:
         found = run(dict(zip(names, inputs, strict=True)))

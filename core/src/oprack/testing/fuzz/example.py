@@ -24,8 +24,8 @@ class Example:
 
     program: without feed and fetch ops. params: values that the scope holds before the first run. runs: what is fed,
     run by run, into one and the same executor or predictor. fetch: the variables that are compared. layouts: fed
-    variable -> how its array lies in memory (see `laid_out`). wrt: input -> its gradient, which is fetched, and targets:
-    output -> the fed gradient that flows into it; forward_ops: how many ops of block 0 come before those of gradients.
+    variable -> how its array lies in memory (see `laid_out`). wrt: input -> its gradient, which is fetched. targets:
+    output -> the fed gradient that flows into it. forward_ops: how many ops of block 0 come before gradient ones.
     label: where the program comes from, for people. settled: its runs leave the parameters as they are; told by the
     reference.
     """

@@ -135,7 +135,8 @@ def sliced(example: Example, fetch: Sequence[str]) -> Example:
     """The example with the ops that these outputs need, and with what those read."""
     program = Program(example.program.desc.clone())
     block = program.global_block()
-    needed, kept = set(fetch), []
+    # eager backward starts from all targets, whose gradients may meet in one that is fetched
+    needed, kept = {*fetch, *(example.targets if example.wrt else ())}, []
     forward = 0
     for index, op in reversed(list(enumerate(block.ops))):
         reads, writes = _names(op, program)

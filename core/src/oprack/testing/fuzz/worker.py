@@ -12,8 +12,10 @@ import mmap
 import os
 import random
 import resource
+import signal
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,9 @@ from oprack.testing.fuzz.nets import net_examples
 from oprack.testing.fuzz.ops import op_examples
 from oprack.testing.fuzz.outcome import Difference
 from oprack.testing.fuzz.searching import Failure, Known, search
+
+FAILED = 3
+"""Exit status when the fuzzer itself failed; a hang has 1, a crash the signal's."""
 
 _MEMORY = 6 << 30
 _NAME = 256
@@ -176,9 +181,14 @@ def main() -> None:
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     job = json.load(sys.stdin)
     random.seed(0)  # nothing below draws from it but Hypothesis's own state
-    Worker(job).run()
+    try:
+        Worker(job).run()
+    except Exception:
+        traceback.print_exc()
+        sys.exit(FAILED)
 
 
 if __name__ == "__main__":
