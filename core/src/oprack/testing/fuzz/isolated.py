@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import select
@@ -39,6 +40,7 @@ def isolated(checker: Checker, hang: float) -> Callable[..., list[Difference]]:
 
 def _child(checker: Checker, example: Example, options: dict[str, Any], writer: int) -> None:
     code = 1
+    faulthandler.disable()  # a crash is told by the parent
     try:
         checker._watch = lambda name: void(os.write(writer, f"@{name}\n".encode()))
         found = checker.check(example, **options)
