@@ -21,7 +21,7 @@ from oprack.errors import (
 )
 from oprack.packs import discovery, report
 from oprack.packs.changes import changed
-from oprack.packs.discovery import BUILTIN, HERE, FoundPack, Pack
+from oprack.packs.discovery import BUILTIN, HERE, Pack
 from oprack.packs.index import Definer, OpIndex, build_info, build_kernel_map
 from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning, warn
 from oprack.packs.namespaces import NamespaceIndex
