@@ -122,10 +122,13 @@ def _root_patterns(pattern: Pattern, name: str) -> list[OpPattern]:
 
 
 def _may_go(match: Match, root: OpPattern) -> bool:
-    """The guard: all inputs still hold their values at the root, and nobody else reads what lies between."""
+    """The guard: all inputs come from outside and still hold their values at the root, and nobody else reads what lies
+    between."""
     graph, ops = match.graph, match.found.ops
-    if any(graph.is_overwritten(n, match.found.returning(graph, n)) for n in match.captured()):
-        return False
+    matched = set(ops.values())
+    for node in match.captured():
+        if node.producer in matched or graph.is_overwritten(node, match.found.returning(graph, node)):
+            return False
     for pattern, op in ops.items():
         if op.hidden_writes or (pattern is not root and not _inner(match, op, pattern.unchanged)):
             return False

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode, VarNode
-from oprack.op.attrs import COMMON_ATTRS
-from oprack.op.desc_infer import DescIdentityContext
 from oprack.types import EMPTY_VAR, VarType
 
 
@@ -36,24 +34,9 @@ def name_every_write(graph: Graph) -> int:
     for op in graph.ops if graph.block.idx == 0 else ():
         if op.opaque or op.runs_itself or op.hidden_reads or op.hidden_writes:
             continue
-        new = {node: graph.new_var(node.name) for node in op.writes() if _may_have_own_name(graph, node)}
-        if not new:
-            continue
-        declared = graph.manager.op_info(op.type).proto.attrs
-        attrs = {n: v for n, v in op.desc.attrs.items() if n in declared or n in COMMON_ATTRS}
-        outputs = {slot: [new.get(n, n) for n in nodes] for slot, nodes in op.outputs.items()}
-        try:
-            made = graph.add_op(op.type, op.inputs, outputs, attrs, before=op).desc
-        except Exception:  # dims that the op refuses; running the program says so, or a run has others
-            for node in new.values():
-                graph.forget_var(node)
-            continue
-        made.origin, made.is_target = op.desc.origin, op.desc.is_target
-        for old, node in new.items():
-            for reader in old.consumers:
-                graph.replace_input(reader, old, node)
-        graph.remove_op(op)
-        count += len(new)
+        for node in [n for n in op.writes() if _may_have_own_name(graph, n)]:
+            graph.own_name(node)
+            count += 1
     return count
 
 
@@ -87,9 +70,4 @@ def _identity(graph: Graph, op: OpNode) -> tuple[VarNode, VarNode] | None:
         return None
     if any(n.desc is None or n.desc.type != VarType.LOD_TENSOR for n in (old, new)):
         return None
-    desc = op.desc.clone()
-    desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
-    try:
-        return (old, new) if info.identity(DescIdentityContext(desc, graph.block, info)) else None
-    except Exception:
-        return None  # the dims that the program declares are wrong; running it says how
+    return (old, new) if graph.is_identity(op) else None

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from oprack.desc import BlockDesc, OpDesc, ProgramDesc
+from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from oprack.device import host_array
 from oprack.errors import GraphError
+from oprack.ir.facts import ProgramFacts, infer, is_identity
 from oprack.ir.names import blocks_inside, named_by_attributes, names_of, used_by_blocks
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.ir.order import runnable_order
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.conformity import misfit
-from oprack.op.desc_infer import infer_op
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import feed_columns, fetch_columns
 from oprack.tensor import CPUPlace, LoDTensor, Place, Scope
@@ -28,7 +28,7 @@ class Graph:
 
     Names are overwritten in place in programs; here each write of a name makes a VarNode of its own.
     scope: holds the values of parameters; new ones are added to it under fresh names, those that it has are never
-    changed. place: where the program will run. keep: names that are read after a run, besides those of fetch ops.
+    changed. facts: of the program, or of one that had the same ops in this block. place: where the program will run. keep: names that are read after a run, besides those of fetch ops.
     Raises UnknownOpError when an op is of no installed pack.
     """
 
@@ -41,6 +41,7 @@ class Graph:
         keep: Iterable[str] = (),
         manager: PackManager | None = None,
         place: Place | None = None,
+        facts: ProgramFacts | None = None,
     ) -> None:
         self.program = program.clone()
         self.block: BlockDesc = self.program.block(block)
@@ -56,15 +57,17 @@ class Graph:
         self._versions: dict[str, list[VarNode]] = {}
         self._elsewhere = used_by_blocks(b for b in self.program.blocks if b is not self.block)
         self._made: set[str] = set()
+        self._facts = facts or ProgramFacts(self.program, scope, self.manager)
         for i, desc in enumerate(self.block.ops):
             desc.origin = i if desc.origin is None else desc.origin
-            self._append(desc)
+            place_of = (self.block.idx, i)
+            self._append(desc, self._facts.written.get(place_of, {}), place_of in self._facts.refused)
 
     # Construction -----------------------------------------------------------------------------------------------------
-    def _append(self, desc: OpDesc) -> None:
+    def _append(self, desc: OpDesc, facts: Mapping[str, VarDesc], refused: bool) -> None:
         op = OpNode(desc, self.manager.operator_class(desc.type) is not None)
         op.malformed = self.misfit(desc, desc.inputs, desc.outputs)
-        op.opaque = op.opaque or bool(op.malformed)
+        op.opaque = op.opaque or refused or bool(op.malformed)
         inner = blocks_inside(self.program, desc)
         read, written = used_by_blocks(inner)
         named = {n for n in (*named_by_attributes(desc), *read) if self._outer(n, inner)}
@@ -82,9 +85,9 @@ class Graph:
         for node in op.reads():
             node._consumers[op] = None
         for slot, names in desc.outputs.items():
-            op.outputs[slot] = [self._written(n, op) for n in names]
+            op.outputs[slot] = [self._written(n, op, facts) for n in names]
         for name in sorted(written.difference(desc.output_arg_names())):
-            op.hidden_writes.append(self._written(name, op))
+            op.hidden_writes.append(self._written(name, op, facts))
         for node in (*op.hidden_writes, *(n for n in op.writes() if n.name in written)):
             node.pinned = True
         self._ops.append(op)
@@ -103,11 +106,12 @@ class Graph:
         if name == EMPTY_VAR:
             return VarNode(name, None)
         if name not in self._versions:
-            self._add_version(VarNode(name, self.block.find_var_recursive(name)))
+            fact = self._facts.entering.get(self.block.idx, {}).get(name)
+            self._add_version(VarNode(name, self.block.find_var_recursive(name), fact=fact))
         return self._versions[name][-1]
 
-    def _written(self, name: str, op: OpNode) -> VarNode:
-        node = VarNode(name, self.block.find_var_recursive(name), op)
+    def _written(self, name: str, op: OpNode, facts: Mapping[str, VarDesc]) -> VarNode:
+        node = VarNode(name, self.block.find_var_recursive(name), op, facts.get(name))
         if name != EMPTY_VAR:
             self._add_version(node)
         return node
@@ -228,7 +232,7 @@ class Graph:
         desc = self.program.blocks[0].create_var(
             name, dtype=tensor.dtype, shape=tensor.shape, persistable=True, is_parameter=True, stop_gradient=True
         )
-        node = VarNode(name, desc)
+        node = VarNode(name, desc, fact=desc.clone())
         self._add_version(node)
         return node
 
@@ -249,8 +253,8 @@ class Graph:
     ) -> OpNode:
         """A new op before another one (default: last), which writes its outputs from now on.
 
-        Kinds, dtypes and dims of the outputs are inferred, unless they all have some from the ops that wrote them
-        before. Raises GraphError when the op contradicts its OpProto, and what the op's rules raise.
+        Kinds, dtypes and dims of outputs that no op wrote before are inferred. Raises GraphError when the op
+        contradicts its OpProto, and what the op's rules raise.
         """
         info = self.manager.op_info(type)
         types = {name: kind for name, (kind, _) in COMMON_ATTRS.items()}
@@ -268,8 +272,13 @@ class Graph:
             foreign.intersection_update(name for o in self.block.ops if o.type == type for name in o.attrs)
         if why := self.misfit(desc, desc.inputs, desc.outputs, foreign):
             raise GraphError(f"new op {type} {why}")
-        if not all(n.producer is not None and n.shape is not None and n.dtype for ns in outputs.values() for n in ns):
-            infer_op(desc, self.block, info)
+        if any(n.producer is None for nodes in outputs.values() for n in nodes):
+            given = {slot: [n.fact for n in nodes] for slot, nodes in inputs.items()}
+            facts = infer(desc, given, {slot: [n.fact for n in nodes] for slot, nodes in outputs.items()}, info)
+            for slot, nodes in outputs.items():
+                for node, fact in zip(nodes, facts[slot], strict=True):
+                    if node.producer is None:
+                        _declare(node, fact)
         op.inputs = {slot: list(nodes) for slot, nodes in inputs.items()}
         op.outputs = {slot: list(nodes) for slot, nodes in outputs.items()}
         for node in op.reads():
@@ -282,13 +291,25 @@ class Graph:
             self._inserted.setdefault(before, []).append(op)
         return op
 
-    def forget_var(self, node: VarNode) -> None:
-        """Take back a variable of `new_var` that no op came to read or write."""
-        if node.producer is not None or node._consumers:
-            raise GraphError(f"{node!r} can't be forgotten: an op reads or writes it")
+    def own_name(self, node: VarNode) -> None:
+        """Give what an op writes a name of its own, declared as what is known of this very value."""
+        op, new = node.producer, self.new_var(node.name)
+        if op is None or node.pinned:
+            raise GraphError(f"{node!r} can't get another name: " + ("it is pinned" if op else "no op writes it"))
+        fact = node.fact.clone()
+        fact.name = new.name
+        _declare(new, fact)
+        for nodes in op.outputs.values():
+            nodes[:] = [new if n is node else n for n in nodes]
+        new.producer = op
+        for reader in node.consumers:
+            self.replace_input(reader, node, new)
         self._versions[node.name].remove(node)
-        self.block.remove_var(node.name)
-        self._made.discard(node.name)
+
+    def is_identity(self, op: OpNode) -> bool:
+        """Whether an op gives back its first input in every run, as its pack declares it."""
+        inputs = {slot: [n.fact for n in nodes] for slot, nodes in op.inputs.items()}
+        return is_identity(op.desc, inputs, self.manager.op_info(op.type))
 
     def remove_op(self, op: OpNode) -> None:
         """Take an op out; outputs that it still produces must have no consumer."""
@@ -375,3 +396,10 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph of block {self.block.idx}: {len(self.ops)} ops>"
+
+
+def _declare(node: VarNode, fact: VarDesc) -> None:
+    """Let a new variable have what is known of it in the program, too."""
+    node.fact, desc = fact, node.desc
+    if desc is not None:
+        desc.type, desc.dtype, desc.shape, desc.lod_level = fact.type, fact.dtype, fact.shape, fact.lod_level

@@ -14,16 +14,18 @@ class VarNode:
 
     producer: the op that writes it; None when it comes from outside (a feed, a parameter, an outer block). consumers:
     the ops that read it, each once. pinned: something reaches it by name (a sub-block, an attribute), so that it can
-    neither be renamed nor removed. desc: its VarDesc, None when no block declares the name.
+    neither be renamed nor removed. desc: its VarDesc, None when no block declares the name. fact: kind, dtype and dims
+    that it has in every run (see oprack.ir.facts).
     """
 
-    __slots__ = ("_consumers", "desc", "name", "pinned", "producer", "version")
+    __slots__ = ("_consumers", "desc", "fact", "name", "pinned", "producer", "version")
 
-    def __init__(self, name: str, desc: VarDesc | None, producer: OpNode | None = None, version: int = 0) -> None:
+    def __init__(self, name: str, desc: VarDesc | None, producer: OpNode | None = None, fact: VarDesc | None = None) -> None:
         self.name = name
         self.desc = desc
         self.producer = producer
-        self.version = version
+        self.fact = fact or VarDesc(name)
+        self.version = 0
         self.pinned = False
         self._consumers: dict[OpNode, None] = {}
 
@@ -37,12 +39,18 @@ class VarNode:
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """Dims, -1 for those that each batch decides; None when they are not known."""
-        return None if self.desc is None else self.desc.shape
+        """Dims that hold in every run, -1 where runs may differ; None when not even their number is known."""
+        return self.fact.shape
+
+    @property
+    def expected_shape(self) -> tuple[int, ...] | None:
+        """Dims as the program declares them: a guess, fit for weighing costs and for nothing else."""
+        return self.fact.shape if self.desc is None else self.desc.shape
 
     @property
     def dtype(self) -> str | None:
-        return None if self.desc is None else self.desc.dtype_name()
+        """The dtype in every run; None when it is not known."""
+        return self.fact.dtype_name()
 
     def __repr__(self) -> str:
         return f"<VarNode {self.name}:{self.version}>"

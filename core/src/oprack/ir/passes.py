@@ -11,6 +11,7 @@ from typing import Any
 
 from oprack.desc import ProgramDesc
 from oprack.errors import GraphError, InvalidArgumentError, NotFoundError, PackError
+from oprack.ir.facts import ProgramFacts
 from oprack.ir.graph import Graph
 from oprack.ir.names import names_of
 from oprack.ir.verify import verify
@@ -225,17 +226,25 @@ class _Runner:
                 return str(error)
         return ""
 
-    def _graph(self, program: ProgramDesc, index: int) -> Graph:
-        return Graph(program, index, scope=self.scope, keep=self.keep, manager=self.manager, place=self.place)
+    def _graph(self, program: ProgramDesc, index: int, facts: ProgramFacts | None = None) -> Graph:
+        return Graph(
+            *(program, index),
+            scope=self.scope,
+            keep=self.keep,
+            manager=self.manager,
+            place=self.place,
+            facts=facts,
+        )
 
     def run(self, passes: Sequence[Pass]) -> Optimized:
         """Run all passes over one block after the other. Raises _Failed when one can't be imported or fails."""
         reports = [PassReport(p.name, p.owner, error=self.failed.get(p.name, "")) for p in passes]
         program = self.program
+        facts = ProgramFacts(program, self.scope, self.manager)  # a block is as it was until its own turn
         graphs: list[Graph] = []
         try:
             for index in range(min(len(program.blocks), _MOST_BLOCKS)):
-                graphs.append(self._graph(program, index))
+                graphs.append(self._graph(program, index, facts))
                 self._run_block(graphs[-1], passes, reports)
                 program = graphs[-1].to_program()
         except BaseException:

@@ -86,6 +86,8 @@ class InferShapeContext(InferContext):
     is_runtime: bool = False
     lod_is_known: bool = True
     """Whether LoD levels are those that there will be; a VarDesc of a program that was loaded may say too few."""
+    hints: bool = True
+    """Whether an attribute may stand for the value of a tensor that overrides it, while that is not known."""
 
     def is_initialized(self, slot: str, i: int = 0) -> bool:
         """Whether input i of a slot holds a value; at build time, whether there is one."""

@@ -21,13 +21,15 @@ class PassCase:
     """A program in a few lines.
 
     feeds, params: name -> array; the first dim of a feed is left open (-1) in the program. ops: (type, inputs,
-    outputs, attributes). fetch: what is compared; default: what the last op writes first.
+    outputs, attributes). fetch: what is compared; default: what the last op writes first. checked: whether the program
+    asks for the other sizes of what is fed to be checked; passes rely on no size that is not.
     """
 
     feeds: Mapping[str, Any]
     params: Mapping[str, Any]
     ops: Sequence[tuple[Any, ...]]
     fetch: Sequence[str] = field(default_factory=list)
+    checked: bool = True
 
     def build(self, manager: PackManager | None = None) -> tuple[Program, Scope]:
         """The program with inferred shapes, and a scope with its parameters."""
@@ -37,7 +39,9 @@ class PassCase:
         for name, value in self.feeds.items():
             tensor = value if isinstance(value, LoDTensor) else LoDTensor(np.asarray(value))
             dims = [-1, *tensor.shape[1:]] if tensor.shape else []
-            block.create_var(name, dtype=tensor.dtype, shape=dims, lod_level=len(tensor.lod))
+            block.create_var(
+                name, dtype=tensor.dtype, shape=dims, lod_level=len(tensor.lod), need_check_feed=self.checked
+            )
         for name, value in self.params.items():
             array = np.asarray(value)
             block.create_var(name, dtype=array.dtype.name, shape=array.shape, persistable=True)

@@ -33,19 +33,19 @@ def given_ints(ctx: Any, attr: str, tensor: str = "", tensors: str = "", likely:
         if array is not None:
             return [int(v) for v in array.reshape(-1).tolist()]
         count = product(ctx.dim(tensor))
-        return _hinted(value, likely if count < 0 else max(count, 1))
+        return _hinted(ctx, value, likely if count < 0 else max(count, 1))
     if tensors and ctx.has_input(tensors):
         arrays = [ctx.value(tensors, i) for i in range(ctx.input_count(tensors))]
         if any(a is None for a in arrays):
-            return _hinted(value, len(arrays))
+            return _hinted(ctx, value, len(arrays))
         return [int(a.reshape(-1)[0]) for a in arrays]
     if isinstance(value, str):  # a variable's name, at build time
         return [None]
     return [None if isinstance(v, str) else v for v in value] if isinstance(value, list | tuple) else [value]
 
 
-def _hinted(attr: Any, count: int) -> list[int | None]:
-    if isinstance(attr, list | tuple) and len(attr) == count:
+def _hinted(ctx: Any, attr: Any, count: int) -> list[int | None]:
+    if ctx.hints and isinstance(attr, list | tuple) and len(attr) == count:
         return [None if v == -1 else v for v in attr]
     return [None] * count
 

@@ -63,7 +63,7 @@ def _chain(graph, op):
 def _replace(graph, chain):
     """Put one op in place of a chain when that is worth it."""
     x, out = chain[0].input("X"), chain[-1].output("Out")
-    size = math.prod(_OPEN if n < 0 else n for n in x.shape or ())
+    size = math.prod(_OPEN if n < 0 else n for n in x.expected_shape or ())
     if len(chain) < 2 or (len(chain) < _WORTH and size < _LARGE) or graph.is_overwritten(x):
         return False
     texts = [_text(graph, op) for op in chain]

@@ -36,9 +36,10 @@ def _may_move(graph: Graph, op: OpNode) -> bool:
 
 def _is_less(out: VarNode, x: VarNode) -> bool:
     """Whether fewer numbers, as far as the dims are known: an open dim counts as larger than any that is known."""
-    if out.shape is None or x.shape is None or len(out.shape) != len(x.shape):
+    made, given = out.expected_shape, x.expected_shape
+    if made is None or given is None or len(made) != len(given):
         return False
-    pairs = list(zip(out.shape, x.shape, strict=True))
+    pairs = list(zip(made, given, strict=True))
     return all(b == -1 or 0 <= a <= b for a, b in pairs) and any(a >= 0 and (b == -1 or a < b) for a, b in pairs)
 
 

@@ -32,8 +32,8 @@ def winograd(p):
     convs = with_extras(p, "x", _suits)
 
     def build(m):
-        op, x, w = m.root, m["x"].shape, m.value("w")
-        if x is None or w.dtype != np.float32:
+        op, x, w = m.root, m["x"].expected_shape, m.value("w")
+        if x is None or len(x) != 4 or w.dtype != np.float32:
             return None
         sizes = pads_of(m.attr(op, "padding_algorithm"), m.attr(op, "paddings"), x[2:], (3, 3), (1, 1))
         paddings = [side for pair in sizes for side in pair]
