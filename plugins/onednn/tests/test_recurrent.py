@@ -10,6 +10,7 @@ import pytest
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
+from oprack.types import dtype_enum
 from oprack_onednn.kernels import _recurrent
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import order_of
@@ -133,11 +134,13 @@ def test_initial_states_stay():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_fused_layers_run_on_numpy_as_well(monkeypatch, op_type, dtype):
     case = both_directions(op_type, [3, 0, 9])
-    case.feeds = {"x": words([3, 0, 9], dtype=dtype)}
     program, scope = case.build()
     passes = [p for p in select_passes() if p.name in PASSES]
     optimized = optimize(program.desc, scope, keep=["out"], passes=passes)
     assert op_types(optimized) == [f"onednn_fc_{op_type}"]
+    case.feeds = {"x": words([3, 0, 9], dtype=dtype)}
+    for desc in (program.desc, optimized.program):
+        desc.blocks[0].vars["x"].dtype = dtype_enum(dtype)
     for name, value in case.params.items():
         scope.var(name).set(value.astype(dtype))
     for name, var in optimized.program.blocks[0].vars.items():

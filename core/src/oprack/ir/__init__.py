@@ -3,7 +3,7 @@
 from oprack.ir.driver import Fusion, Fusions, fusion
 from oprack.ir.graph import Graph
 from oprack.ir.match import Match
-from oprack.ir.nodes import OpNode, VarNode
+from oprack.ir.nodes import OpNode, VarNode, one_dtype
 from oprack.ir.passes import (
     ModelWarning,
     Optimized,
@@ -31,6 +31,7 @@ __all__ = [
     "VarNode",
     "find_pass",
     "fusion",
+    "one_dtype",
     "optimize",
     "registered_passes",
     "select_passes",

@@ -8,7 +8,7 @@ from typing import Any
 from oprack.errors import DefinitionError, did_you_mean
 from oprack.ir.graph import Graph
 from oprack.ir.match import Match, NewParam, NewVar, Value
-from oprack.ir.nodes import OpNode, VarNode
+from oprack.ir.nodes import OpNode, VarNode, one_dtype
 from oprack.ir.pattern import EitherPattern, Found, OpPattern, Pattern, PatternBuilder
 from oprack.types import EMPTY_VAR
 
@@ -122,9 +122,12 @@ def _root_patterns(pattern: Pattern, name: str) -> list[OpPattern]:
 
 
 def _may_go(match: Match, root: OpPattern) -> bool:
-    """The guard: all inputs come from outside and still hold their values at the root, and nobody else reads what lies
-    between."""
+    """The guard: all inputs come from outside, are of the result's dtype and still hold their values at the root, and
+    nobody else reads what lies between."""
     graph, ops = match.graph, match.found.ops
+    end = root.main_output(graph, match.root)
+    if end is None or not one_dtype([*match.captured(), end]):
+        return False
     matched = set(ops.values())
     for node in match.captured():
         if node.producer in matched or graph.is_overwritten(node, match.found.returning(graph, node)):

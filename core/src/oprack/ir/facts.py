@@ -27,6 +27,8 @@ _ROUNDS = 12
 _MOST_BLOCKS = 64
 
 Named = Mapping[str, VarDesc]
+SlotFacts = Mapping[str, Sequence[VarDesc]]
+SlotInputs = Mapping[str, Sequence[VarDesc | None]]
 
 
 class ProgramFacts:
@@ -64,8 +66,8 @@ class ProgramFacts:
                     self._shared[name] = both
 
     def _declared(self, name: str) -> VarDesc:
-        found = (b.vars[name] for b in self.program.blocks if name in b.vars)
-        return next(found, None) or VarDesc(name)
+        found: VarDesc | None = next((b.vars[name] for b in self.program.blocks if name in b.vars), None)
+        return found or VarDesc(name)
 
     def _walk(self, block: BlockDesc, outer: Sequence[Named]) -> Named:
         """Work out the facts of a block; returns those of the names that it writes, at its end."""
@@ -73,11 +75,11 @@ class ProgramFacts:
         entering = self.entering[block.idx] = {}
 
         def read(name: str) -> VarDesc:
-            if (shared := self._shared.get(name)) is not None:
-                fact = shared
-            else:
-                found = (facts[name] for facts in (known, *outer) if name in facts)
-                fact = next(found, None) or from_outside(name, block.find_var_recursive(name), self.scope)
+            fact: VarDesc | None = self._shared.get(name)
+            if fact is None:
+                fact = next((facts[name] for facts in (known, *outer) if name in facts), None)
+            if fact is None:
+                fact = from_outside(name, block.find_var_recursive(name), self.scope)
             if name not in known:
                 entering.setdefault(name, fact)
             return fact
@@ -105,9 +107,10 @@ class ProgramFacts:
             written = self.written[block.idx, number] = {}
             for name, fact in _by_name(op.outputs, results):
                 if name in self._shared:
-                    inside = any(True for _ in op.sub_blocks()) and self._shared[name] is not None
+                    before = self._shared[name]
                     # what an op with sub-blocks writes has been joined in there
-                    fact = self._shared[name] = self._shared[name] if inside else join(self._shared[name], fact)
+                    inside = before is not None and any(True for _ in op.sub_blocks())
+                    self._shared[name] = fact = before if inside and before else join(before, fact)
                 known[name] = written[name] = fact
         return known
 
@@ -119,7 +122,7 @@ def _shared_names(program: ProgramDesc) -> Iterator[str]:
             yield from (n for n in op.output_arg_names() if n not in block.vars and n != EMPTY_VAR)
 
 
-def _by_name(slots: Mapping[str, Sequence[str]], facts: Mapping[str, Sequence[VarDesc]]) -> Iterator[tuple[str, VarDesc]]:
+def _by_name(slots: Mapping[str, Sequence[str]], facts: SlotFacts) -> Iterator[tuple[str, VarDesc]]:
     for slot, names in slots.items():
         yield from ((n, fact) for n, fact in zip(names, facts[slot], strict=True) if n != EMPTY_VAR)
 
@@ -173,7 +176,7 @@ class _Slots:
 
     idx = 0
 
-    def __init__(self, op: OpDesc, inputs: Mapping[str, Sequence[VarDesc | None]], outputs: Mapping[str, Sequence[VarDesc]]):
+    def __init__(self, op: OpDesc, inputs: SlotInputs, outputs: SlotFacts):
         self.desc = op.clone()
         self._vars: dict[str, VarDesc] = {}
         self.desc.inputs = {slot: [self._name(f) for f in facts] for slot, facts in inputs.items()}
@@ -191,15 +194,15 @@ class _Slots:
 
 
 class FactShapeContext(DescInferShapeContext):
-    """As when a program is built, but what attributes say of values that tensors override counts for nothing."""
+    """As when a program is built, but without what is likely alone."""
 
-    hints = False
+    guesses = False
 
 
 def infer(
     op: OpDesc,
-    inputs: Mapping[str, Sequence[VarDesc | None]],
-    outputs: Mapping[str, Sequence[VarDesc]],
+    inputs: SlotInputs,
+    outputs: SlotFacts,
     info: OpInfo | None,
 ) -> dict[str, list[VarDesc]]:
     """Facts of what an op writes, given those of what it reads. outputs: the variables. info: None = it has no rule.
@@ -235,10 +238,12 @@ class FactIdentityContext(FactShapeContext, DescIdentityContext):
         return super().dim(slot, i)
 
 
-def is_identity(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc | None]], info: OpInfo) -> bool:
+def is_identity(op: OpDesc, inputs: SlotInputs, info: OpInfo) -> bool:
     """Whether an op gives back its first input in every run, as its pack declares it (`identity`)."""
     slots = _Slots(op, inputs, {})
     try:
-        return info.identity is not None and info.identity(FactIdentityContext(slots.desc, cast(BlockDesc, slots), info))
+        return info.identity is not None and info.identity(
+            FactIdentityContext(slots.desc, cast(BlockDesc, slots), info)
+        )
     except OprackError:
         return False  # its attributes or slots are wrong, which running it says, or its dims are not known

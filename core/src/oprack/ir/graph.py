@@ -28,7 +28,8 @@ class Graph:
 
     Names are overwritten in place in programs; here each write of a name makes a VarNode of its own.
     scope: holds the values of parameters; new ones are added to it under fresh names, those that it has are never
-    changed. facts: of the program, or of one that had the same ops in this block. place: where the program will run. keep: names that are read after a run, besides those of fetch ops.
+    changed. place: where the program will run. keep: names that are read after a run, besides those of fetch ops.
+    facts: of the program, or of one that had the same ops in this block; default: worked out here.
     Raises UnknownOpError when an op is of no installed pack.
     """
 

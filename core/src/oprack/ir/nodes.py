@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oprack.desc import OpDesc, VarDesc
@@ -20,7 +20,9 @@ class VarNode:
 
     __slots__ = ("_consumers", "desc", "fact", "name", "pinned", "producer", "version")
 
-    def __init__(self, name: str, desc: VarDesc | None, producer: OpNode | None = None, fact: VarDesc | None = None) -> None:
+    def __init__(
+        self, name: str, desc: VarDesc | None, producer: OpNode | None = None, fact: VarDesc | None = None
+    ) -> None:
         self.name = name
         self.desc = desc
         self.producer = producer
@@ -112,3 +114,12 @@ class OpNode:
 
 
 _REACHING = frozenset({AttrType.BLOCK, AttrType.BLOCKS, AttrType.VAR, AttrType.VARS})
+
+
+def one_dtype(nodes: Iterable[VarNode]) -> bool:
+    """Whether values have one dtype, and it is known.
+
+    Ops give other results on mixed dtypes, or refuse them: an op that is to stand for several asks this first.
+    """
+    dtypes = {n.dtype for n in nodes}
+    return len(dtypes) == 1 and None not in dtypes

@@ -86,8 +86,9 @@ class InferShapeContext(InferContext):
     is_runtime: bool = False
     lod_is_known: bool = True
     """Whether LoD levels are those that there will be; a VarDesc of a program that was loaded may say too few."""
-    hints: bool = True
-    """Whether an attribute may stand for the value of a tensor that overrides it, while that is not known."""
+    guesses: bool = True
+    """Whether a rule may say what is likely where a run decides: an attribute for a tensor that overrides it, a dim of
+    unknown size for one that is not 1. Where it may not, it sets -1, or no dims where their number is not certain."""
 
     def is_initialized(self, slot: str, i: int = 0) -> bool:
         """Whether input i of a slot holds a value; at build time, whether there is one."""

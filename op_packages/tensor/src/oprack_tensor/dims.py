@@ -45,7 +45,7 @@ def given_ints(ctx: Any, attr: str, tensor: str = "", tensors: str = "", likely:
 
 
 def _hinted(ctx: Any, attr: Any, count: int) -> list[int | None]:
-    if ctx.hints and isinstance(attr, list | tuple) and len(attr) == count:
+    if ctx.guesses and isinstance(attr, list | tuple) and len(attr) == count:
         return [None if v == -1 else v for v in attr]
     return [None] * count
 

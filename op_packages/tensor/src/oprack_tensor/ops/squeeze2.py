@@ -15,6 +15,8 @@ def _infer_shape(ctx):
         out = (-1,) * (len(dims) - len(axes))
     else:
         gone = squeeze_axes(ctx.op_type, dims, axes)
+        if not ctx.guesses and any(dims[a] < 0 for a in axes or range(len(dims))):
+            return dims
         out = tuple(d for i, d in enumerate(dims) if i not in gone)
     ctx.set_dim("Out", out)
     if dims and out and dims[0] == out[0]:

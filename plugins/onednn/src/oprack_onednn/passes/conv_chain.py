@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from oprack.ir import one_dtype
+
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.passes.fuse import CONVOLUTIONS
@@ -22,7 +24,8 @@ def _is_link(graph, op):
     if bias is not None and (op.type in CONVOLUTIONS or graph.constant(bias) is None):
         return False
     explicit = op.attr("padding_algorithm", "EXPLICIT") != "SAME"
-    return explicit and all(d == 1 for d in op.attr("dilations", [1, 1])) and op.output("Output").dtype == "float32"
+    floats = op.output("Output").dtype == "float32" and one_dtype([*op.reads(), *op.writes()])
+    return explicit and floats and all(d == 1 for d in op.attr("dilations", [1, 1]))
 
 
 def _follower(graph, op):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from oprack.ir import Graph, OpNode, VarNode
+from oprack.ir import Graph, OpNode, VarNode, one_dtype
 from oprack.ir.generic import remove_dead_code
 
 from oprack_onednn.library import LIBRARY
@@ -65,7 +65,9 @@ def _rewrite(graph: Graph, op: OpNode) -> bool:
     if window not in (1, 3) or not _is_plain(graph, op, (window, window), window // 2):
         return False
     weights = graph.constant_array(w)
-    if weights is None or weights.dtype != "float32" or RESIDUAL in op.attr("post_ops", []):
+    if weights is None or out.dtype != "float32" or not one_dtype([*op.reads(), out]):
+        return False
+    if RESIDUAL in op.attr("post_ops", []):
         return False
     whole = Leaf(x, (0, weights.shape[1]), window)
     leaves = _best(graph, whole)
@@ -115,6 +117,8 @@ def _taken_apart(graph: Graph, leaf: Leaf) -> tuple[Leaf, ...] | None:
     """The maps that a map is made of; None when it is made in another way."""
     op = leaf.node.producer
     if op is None or op.opaque or any(graph.is_overwritten(n) for n in (*op.reads(), leaf.node)):
+        return None
+    if not one_dtype([*op.reads(), leaf.node]):
         return None
     if op.type in NEAREST:
         factor, x = _factor(graph, op), op.input("X")
