@@ -44,8 +44,8 @@ def relu6_grad(Out, Out_grad, *, threshold, out=None, xp):
 def leaky_relu(X, *, alpha, xp):
     low = xp.empty_like(X)
     xp.multiply(X, X.dtype.type(alpha), out=low)
-    # the maximum is the same for these slopes, and faster
-    return xp.maximum(X, low, out=low) if 0 <= alpha <= 1 else xp.where(X > 0, X, low)
+    # the maximum is the same for these slopes, and faster; infinity times 0 is no number
+    return xp.maximum(X, low, out=low) if 0 < alpha <= 1 else xp.where(X > 0, X, low)
 
 
 @kernel("leaky_relu_grad", place=BOTH, dtypes=REALS)
@@ -166,8 +166,8 @@ def hard_swish(X, *, threshold, scale, offset, xp):
     y = xp.empty_like(X)
     xp.add(X, kind(offset), out=y)
     _clip(y, 0.0, threshold, y, xp)
-    y *= X
     y /= kind(scale)
+    y *= X  # last, so that it overflows no sooner than the result
     return y
 
 

@@ -1,8 +1,12 @@
-"""Element-wise activations: any dense array is one long row."""
+"""Element-wise activations: any dense array is one long row.
+
+oneDNN's clipping loses NaN, and its gelu infinities; arrays that hold such are left to NumPy.
+"""
 
 from __future__ import annotations
 
 from oprack_onednn import _c
+from oprack_onednn.kernels._special import is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
@@ -49,12 +53,12 @@ def relu(X, *, out=None, ctx):
 
 @served("relu6", least="eltwise")
 def relu6(X, *, threshold, out=None, ctx):
-    return apply(X, out, "clip_v2", 0.0, threshold)
+    return apply(X, out, "clip_v2", 0.0, threshold) if is_ordinary(X) else NotImplemented
 
 
 @served("leaky_relu", least="eltwise")
 def leaky_relu(X, *, alpha, ctx):
-    return apply(X, None, "relu", alpha)
+    return apply(X, None, "relu", alpha) if alpha else NotImplemented
 
 
 @served("sigmoid", least="eltwise")
@@ -69,7 +73,10 @@ def tanh(X, *, out=None, ctx):
 
 @served("gelu", least="costly")
 def gelu(X, *, approximate, ctx):
-    return apply(X, None, "gelu_tanh" if approximate else "gelu_erf")
+    if approximate:
+        return apply(X, None, "gelu_tanh")
+    y = apply(X, None, "gelu_erf")
+    return NotImplemented if y is NotImplemented or not is_ordinary(y) else y
 
 
 @served("swish", least="eltwise")
@@ -86,7 +93,7 @@ def hard_swish(X, *, threshold, scale, offset, ctx):
 
 @served("hard_sigmoid", least="eltwise")
 def hard_sigmoid(X, *, slope, offset, out=None, ctx):
-    return apply(X, out, "hardsigmoid", slope, offset)
+    return apply(X, out, "hardsigmoid", slope, offset) if is_ordinary(X) else NotImplemented
 
 
 @served("silu", least="eltwise")

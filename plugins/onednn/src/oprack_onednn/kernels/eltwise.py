@@ -7,16 +7,19 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
+from oprack_onednn.kernels._special import is_ordinary
 from oprack_onednn.kernels._steps import after
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.operands import OperandError
-from oprack_onednn.ops.post_ops import algorithm
+from oprack_onednn.ops.post_ops import CLIPPING, algorithm
 from oprack_onednn.plan import THREAD, Plan
 from oprack_onednn.served import run_plain, served
 
 _ONE = np.ones(1, np.float32)
+# post-ops that treat NaN or infinities otherwise than NumPy
+LOSSY = (*CLIPPING, "gelu 0.0")
 
 
 def build(size, post_ops):
@@ -38,6 +41,8 @@ def apply(x, post_ops):
         return NotImplemented
     plan = THREAD.plan(("chain", x.size, post_ops), build, x.size, post_ops)
     if plan is None:
+        return NotImplemented
+    if any(text.startswith(LOSSY) for text in post_ops) and not is_ordinary(x):
         return NotImplemented
     y = empty_like(x)
     plan.run(x, _ONE, y)

@@ -1,16 +1,20 @@
-"""pool2d and its gradient: sliding windows, and adaptive ones that all have one size."""
+"""pool2d and its gradient: sliding windows, and adaptive ones that all have one size.
+
+oneDNN's maximum passes over NaN, and begins with the least finite number: images with NaN or infinities go to NumPy.
+"""
 
 from __future__ import annotations
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, call_site
+from oprack_onednn.kernels._special import is_ordinary
 from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, served
+from oprack_onednn.served import Limits, run_plain, served
 
 
 class PoolShape:
@@ -116,7 +120,10 @@ def _prepare(call):
     if call.attrs["data_format"] == "NHWC":
         return None
     attrs, context = _known(call.attrs), OpContext(call.op_type, call.attrs)
-    return call_site(lambda x: find_plan(x, attrs), lambda x: pool(x, ctx=context))
+    site = call_site(lambda x: find_plan(x, attrs), lambda x: pool(x, ctx=context))
+    if call.attrs["pooling_type"] != "max":
+        return site
+    return lambda x: site(x) if x.size < Limits.eltwise or is_ordinary(x) else run_plain("pool2d", {"X": x}, context)
 
 
 @served("pool2d", prepare=_prepare)
@@ -124,7 +131,7 @@ def pool(X, *, ctx):
     last = ctx.attrs["data_format"] == "NHWC" and X.ndim == 4
     x = X.transpose(0, 3, 1, 2) if last else X
     plan = find_plan(x, _known(ctx.attrs))
-    if plan is None:
+    if plan is None or (ctx.attrs["pooling_type"] == "max" and not is_ordinary(x)):
         return NotImplemented
     y = plan.run(x)
     return y.transpose(0, 2, 3, 1) if last else y

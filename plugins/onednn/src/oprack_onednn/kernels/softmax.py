@@ -1,4 +1,7 @@
-"""softmax, log_softmax and their gradients."""
+"""softmax, log_softmax and their gradients.
+
+Of a row with NaN or plus infinity oneDNN makes NaN there alone, so such a result is left to NumPy.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import math
 from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
 from oprack_onednn.kernels._rows import RowMajorPlan
+from oprack_onednn.kernels._special import is_ordinary
 from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
@@ -65,7 +69,13 @@ def _prepare(call):
     def otherwise(x):
         return run_plain(call.op_type, {"X": x}, context)
 
-    return call_site(find, otherwise)
+    site = call_site(find, otherwise)
+
+    def run(x):
+        y = site(x)
+        return y if is_ordinary(y) else otherwise(x)
+
+    return run
 
 
 def _run(x, axis, out, algorithm):
@@ -73,7 +83,10 @@ def _run(x, axis, out, algorithm):
     if found is None:
         return NotImplemented
     if out is None or out.strides != x.strides:
-        return found.run(x)
+        y = found.run(x)
+        return y if is_ordinary(y) else NotImplemented
+    if not is_ordinary(x):  # out may be x's own memory
+        return NotImplemented
     found.plan.run(x, out)
     return out
 

@@ -14,7 +14,7 @@ from oprack.types import AttrType
 ACTIVATIONS = {
     "relu": ((), lambda: ("relu", 0.0, 0.0)),
     "relu6": (("threshold",), lambda threshold: ("clip_v2", 0.0, threshold)),
-    "leaky_relu": (("alpha",), lambda alpha: ("relu", alpha, 0.0)),
+    "leaky_relu": (("alpha",), lambda alpha: ("relu", alpha, 0.0) if alpha else None),
     "sigmoid": ((), lambda: ("logistic", 0.0, 0.0)),
     "tanh": ((), lambda: ("tanh", 0.0, 0.0)),
     "gelu": (("approximate",), lambda approximate: ("gelu_tanh" if approximate else "gelu_erf", 0.0, 0.0)),
@@ -31,6 +31,8 @@ ACTIVATIONS = {
     ),
 }
 RESIDUAL = "residual"
+CLIPPING = ("relu6", "hard_sigmoid")
+"""Activations that lose NaN as post-ops."""
 
 
 def encode(op_type: str, values: list[float]) -> str | None:

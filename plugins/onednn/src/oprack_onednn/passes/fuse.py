@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from oprack.ir import fusion
 
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.ops.post_ops import ACTIVATIONS, RESIDUAL, encode
+from oprack_onednn.ops.post_ops import ACTIVATIONS, CLIPPING, RESIDUAL, encode
 
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
 CONV_ATTRS = ("strides", "paddings", "dilations", "groups", "padding_algorithm")
@@ -134,11 +135,17 @@ def _activation_row(mains):
         def build(m):
             names = ACTIVATIONS[m.root.type][0]
             text = encode(m.root.type, [m.attr(m.root, name) for name in names])
-            return None if text is None else _rebuilt(m, _found(m, main), post_op=text)
+            if text is None or (m.root.type in CLIPPING and not all(np.isfinite(v).all() for v in _parameters(m))):
+                return None  # a post-op would hide that the parameters are broken
+            return _rebuilt(m, _found(m, main), post_op=text)
 
         return p.either(*roots), build
 
     return row
+
+
+def _parameters(m):
+    return [m.value(name) for name in ("w", "bias") if name == "w" or m.has(name)]
 
 
 def _residual_row(mains):
