@@ -41,7 +41,7 @@ MATCHES = {
         "fold_constants": 15,
         "fold_affine_into_conv": 111,
         "scalars_to_scales": 22,
-        "known_shape_to_attr": 5,
+        "known_shape_to_attr": 4,
         "fold_transpose_into_matmul": 3,
     },
     "lac": {"remove_identities": 1},

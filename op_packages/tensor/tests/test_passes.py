@@ -127,7 +127,7 @@ def reshaped(*sizes, slot="ShapeTensor"):
     [
         (2, (0, "n", 2, 4), [0, 0, 2, 4]),
         (0, (0, "n", 2, 4), [0, 0, 2, 4]),
-        (2, (0, 4, "n", 2), [0, 4, -1, 2]),
+        (1, ("n", 4, 2), [-1, 4, 2]),
         (2, (0, 0, 8), [0, 0, 8]),
     ],
     ids=str,
@@ -138,6 +138,14 @@ def test_a_shape_of_which_one_number_is_unknown_becomes_an_attribute(rows, sizes
     ops = done.program.blocks[0].ops
     assert [op.type for op in ops if op.type in ("shape", "reshape2")] == ["reshape2"]
     assert ops[-1].attrs["shape"] == attr and not ops[-1].inputs.get("ShapeTensor")
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_nothing_follows_from_dims_that_may_be_empty(rows):
+    """With no rows, -1 would become 0 where the tensor says 3."""
+    feeds = {"x": np.arange(rows * 24, dtype="float32").reshape(rows, 3, 8)}
+    done = check_passes(PassCase(feeds, {}, reshaped(0, 4, "n", 2), ["y"]), "fold_constants", "known_shape_to_attr")
+    assert done.program.blocks[0].ops[-1].inputs["ShapeTensor"]
 
 
 def test_a_constant_shape_becomes_an_attribute():

@@ -8,7 +8,7 @@ ops' own rules. A fact is a VarDesc; a shape of None, a dim of -1 and a dtype of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
@@ -25,6 +25,8 @@ _FLOATING = FLOATS | HALF_FLOATS
 _ROUNDS = 12
 # More blocks are not looked into: what they write is unknown.
 _MOST_BLOCKS = 64
+# NumPy has no arrays of more in all of its versions, and few programs have.
+_MOST_DIMS = 9
 
 Named = Mapping[str, VarDesc]
 SlotFacts = Mapping[str, Sequence[VarDesc]]
@@ -164,6 +166,17 @@ def join(a: VarDesc | None, b: VarDesc) -> VarDesc:
     return fact
 
 
+def meet(a: VarDesc, b: VarDesc) -> VarDesc:
+    """What is known by either of two facts of one value."""
+    fact = a.clone()
+    fact.dtype = b.dtype if a.dtype is None else a.dtype
+    if a.shape is None:
+        fact.shape = b.shape
+    elif b.shape is not None and len(a.shape) == len(b.shape):
+        fact.shape = tuple(max(m, n) for m, n in zip(a.shape, b.shape, strict=True))
+    return fact
+
+
 def _same(a: VarDesc | None, b: VarDesc | None) -> bool:
     if a is None or b is None:
         return a is b
@@ -181,6 +194,11 @@ class _Slots:
         self._vars: dict[str, VarDesc] = {}
         self.desc.inputs = {slot: [self._name(f) for f in facts] for slot, facts in inputs.items()}
         self.desc.outputs = {slot: [self._name(f) for f in facts] for slot, facts in outputs.items()}
+
+    @property
+    def block(self) -> BlockDesc:
+        """This, for contexts, which ask a block for no more than its variables."""
+        return cast(BlockDesc, self)
 
     def _name(self, fact: VarDesc | None) -> str:
         if fact is None or fact.name == EMPTY_VAR:
@@ -212,13 +230,16 @@ def infer(
     results = {slot: [unknown(var) for var in found] for slot, found in outputs.items()}
     if info is None:
         return results
-    slots = _Slots(op, inputs, results)
-    block = cast(BlockDesc, slots)
     given = [fact for facts in inputs.values() for fact in facts if fact is not None]
+    slots = _Slots(op, inputs, results)
     if all(fact.dtype is not None for fact in given):
-        info.run_infer_var_type(DescInferVarTypeContext(slots.desc, block, info))
-    if info.infer_shape is not None and all(fact.shape is not None for fact in given):
-        info.infer_shape(FactShapeContext(slots.desc, block, info))
+        info.run_infer_var_type(DescInferVarTypeContext(slots.desc, slots.block, info))
+    unranked = [fact for fact in given if fact.shape is None]
+    if info.infer_shape is not None and not unranked:
+        info.infer_shape(FactShapeContext(slots.desc, slots.block, info))
+    elif info.infer_shape is not None and len(unranked) == 1 and unranked[0].type == VarType.LOD_TENSOR:
+        every = [fact for facts in results.values() for fact in facts]
+        _infer_by_rank(slots, unranked[0], every, info, info.infer_shape)
     mixed = len({fact.dtype for fact in given if fact.dtype_name() in _FLOATING}) > 1
     for fact in (fact for facts in results.values() for fact in facts):
         if mixed or fact.type != VarType.LOD_TENSOR:  # kernels promote; what arrays hold is not known
@@ -226,6 +247,25 @@ def infer(
         if fact.type != VarType.LOD_TENSOR:
             fact.shape = None
     return results
+
+
+def _infer_by_rank(
+    slots: _Slots, x: VarDesc, results: Sequence[VarDesc], info: OpInfo, rule: Callable[[FactShapeContext], None]
+) -> None:
+    """Where an op accepts an input of unknown rank for one rank alone, it has that rank in every run that succeeds."""
+    found: list[list[Dims | None]] = []
+    for rank in range(_MOST_DIMS + 1):
+        x.shape = (-1,) * rank
+        for fact in results:
+            fact.shape = None
+        try:
+            rule(FactShapeContext(slots.desc, slots.block, info))
+            found.append([fact.shape for fact in results])
+        except (OprackError, LookupError, ValueError, ArithmeticError):  # rules meet ranks that no program has
+            pass
+    x.shape = None
+    for i, fact in enumerate(results):
+        fact.shape = found[0][i] if len(found) == 1 else None
 
 
 class FactIdentityContext(FactShapeContext, DescIdentityContext):

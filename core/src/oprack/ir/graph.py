@@ -10,8 +10,8 @@ import numpy as np
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from oprack.device import host_array
-from oprack.errors import GraphError
-from oprack.ir.facts import ProgramFacts, infer, is_identity
+from oprack.errors import GraphError, OprackError
+from oprack.ir.facts import ProgramFacts, infer, is_identity, meet
 from oprack.ir.names import blocks_inside, named_by_attributes, names_of, used_by_blocks
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.ir.order import runnable_order
@@ -306,6 +306,20 @@ class Graph:
         for reader in node.consumers:
             self.replace_input(reader, node, new)
         self._versions[node.name].remove(node)
+
+    def refine(self, op: OpNode) -> None:
+        """Work out again what is known of an op's outputs, after more became known of its inputs or attributes."""
+        if op.opaque or op.runs_itself:
+            return
+        inputs = {slot: [n.fact for n in nodes] for slot, nodes in op.inputs.items()}
+        outputs = {slot: [n.fact for n in nodes] for slot, nodes in op.outputs.items()}
+        try:
+            facts = infer(op.desc, inputs, outputs, self.manager.op_info(op.type))
+        except OprackError:
+            return  # running it says what is wrong
+        for slot, nodes in op.outputs.items():
+            for node, fact in zip(nodes, facts[slot], strict=True):
+                node.fact = meet(node.fact, fact)
 
     def is_identity(self, op: OpNode) -> bool:
         """Whether an op gives back its first input in every run, as its pack declares it."""

@@ -35,7 +35,21 @@ def affine_ops(p, x):
 
 
 def affine_of(m, op, rank, channel):
-    """(a, b) of an affine op: float64 arrays of shape [] or [C], C at dim `channel` of x; None when it is unlike."""
+    """(a, b) of an affine op: float64 arrays of shape [] or [C], C at dim `channel` of x.
+
+    None when it is unlike, or its parameters are not finite: moved elsewhere, these would make other infinities.
+    """
+    with np.errstate(all="ignore"):
+        found = _affine_of(m, op, rank, channel)
+    return found if found is not None and all(np.isfinite(v).all() for v in found) else None
+
+
+def representable(value, model):
+    """Whether a float64 array stays finite in the dtype of another array."""
+    return bool(np.all(np.abs(value) <= np.finfo(model.dtype).max))
+
+
+def _affine_of(m, op, rank, channel):
     if op.type == "scale":
         a, b = np.float64(m.attr(op, "scale")), np.float64(m.attr(op, "bias"))
         return a, b if m.attr(op, "bias_after_scale") else a * b
@@ -67,6 +81,8 @@ def per_channel(value, axis, rank, channel):
     if value.dtype.kind != "f" or value.ndim > rank:
         return None
     start = rank - value.ndim if axis == -1 or value.ndim == rank else axis
+    if not 0 <= start <= rank:
+        return None
     shape = list(value.shape)
     while shape and start + len(shape) > rank and shape[-1] == 1:
         shape.pop()

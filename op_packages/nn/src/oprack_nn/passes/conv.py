@@ -6,7 +6,7 @@ import numpy as np
 from oprack.ir import fusion
 
 from oprack_nn.ops._conv import is_channel_last, pad_pairs
-from oprack_nn.passes._affine import affine_of, affine_ops, per_channel
+from oprack_nn.passes._affine import affine_of, affine_ops, per_channel, representable
 
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d", "conv3d")
 TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose", "conv3d_transpose")
@@ -43,7 +43,9 @@ def _outputs(w, groups, transposed):
 
 
 def _with_bias(m, conv, x, w, b, rank, channel, outputs):
-    """The convolution of x by new weights w, plus b per output channel."""
+    """The convolution of x by new weights w, plus b per output channel; None when they are too large for the dtype."""
+    if not all(representable(v, m.value("w")) for v in (w, b)):
+        return None
     out = m.op(m.op_of(conv).type, Input=x, Filter=m.new_param(w, like="w"), attrs=m.attrs(conv))
     if not np.any(b):
         return out
@@ -111,7 +113,10 @@ def fold_scale_before_padded_conv(p):
         if not np.abs(shift) < np.finfo(c.dtype).max / 2:
             return None
         x = m.op("elementwise_add", X=m["x"], Y=m.new_param(np.full(c.shape, shift), like="c"), attrs=m.attrs(shifted))
-        w = m.new_param(w.astype(np.float64) * np.float64(a.item()), like="w")
+        scaled_w = w.astype(np.float64) * np.float64(a.item())
+        if not representable(scaled_w, w):
+            return None
+        w = m.new_param(scaled_w, like="w")
         return m.op(m.root.type, Input=x, Filter=w, attrs=m.attrs(conv))
 
     return conv, build

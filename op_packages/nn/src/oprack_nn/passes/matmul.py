@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from oprack.ir import fusion
 
-from oprack_nn.passes._affine import affine_of, affine_ops, per_channel
+from oprack_nn.passes._affine import affine_of, affine_ops, per_channel, representable
 
 PRODUCTS = ("mul", "matmul", "matmul_v2")
 
@@ -38,8 +38,10 @@ def fold_affine_after_matmul(p):
         a, c = affine
         if any(v.ndim and v.size != w.shape[1] for v in (a, b, c)):
             return None
-        out = m.op(op.type, X=m["x"], Y=m.new_param(w.astype(np.float64) * a, like="w"), attrs=m.attrs(product))
-        shift = a * b + c
+        scaled, shift = w.astype(np.float64) * a, a * b + c
+        if not all(representable(v, w) for v in (scaled, shift)):
+            return None
+        out = m.op(op.type, X=m["x"], Y=m.new_param(scaled, like="w"), attrs=m.attrs(product))
         if not np.any(shift):
             return out
         shift = m.new_param(np.broadcast_to(shift, w.shape[1:]), like="w")

@@ -29,24 +29,30 @@ def _sizes(graph, op):
     if sizes.count(None) > 1 or -1 in sizes:
         return None
     unknown, x = sizes.index(None), op.input("X")
-    return [_follows(x, sizes, unknown) if i == unknown else n for i, n in enumerate(sizes)]
+    size = _follows(x, sizes, unknown)
+    return None if size is None else [size if i == unknown else n for i, n in enumerate(sizes)]
 
 
 def _follows(x, sizes, unknown):
-    """0 when the unknown number can but be X's dim at its place, so that empty tensors keep their shape; else -1."""
-    dims = x.shape
-    if dims is None or unknown >= len(dims) or any(n != 0 for n in sizes[:unknown]):
-        return -1
+    """What stands for the unknown number: 0 when it can but be X's dim at its place, -1 when no other dim can be 0.
+
+    None otherwise: in an empty tensor nothing follows from the other dims, and a cache is empty in its first round.
+    """
+    dims = x.shape or ()
     rest, new = list(dims[unknown + 1 :]), sizes[unknown + 1 :]
-    if any(n < 1 for n in (*rest, *new)):
-        return -1
-    return 0 if math.prod(rest) == math.prod(new) else -1
+    if unknown < len(dims) and not any(sizes[:unknown]) and min((*rest, *new), default=1) > 0:
+        if math.prod(rest) == math.prod(new):
+            return 0
+    copied = [dims[i] if n == 0 and i < len(dims) else n for i, n in enumerate(sizes) if i != unknown]
+    return -1 if min(copied, default=1) > 0 else None
 
 
 def known_shape_to_attr(graph):
     """reshape(x, ShapeTensor=[0, n, 3, 8])  ->  reshape(x, shape=[0, -1, 3, 8])"""
     count = 0
     for op in graph.ops:
+        if count:
+            graph.refine(op)
         if op.type not in RESHAPES or op.opaque or not any(op.inputs.get(slot) for slot in ("ShapeTensor", "Shape")):
             continue
         sizes = _sizes(graph, op)
@@ -54,7 +60,7 @@ def known_shape_to_attr(graph):
             continue
         declared = graph.manager.op_info(op.type).proto.attrs
         attrs = {name: value for name, value in op.desc.attrs.items() if name in declared} | {"shape": sizes}
-        graph.add_op(op.type, {"X": op.inputs["X"]}, op.outputs, attrs, before=op)
+        graph.refine(graph.add_op(op.type, {"X": op.inputs["X"]}, op.outputs, attrs, before=op))
         graph.remove_op(op)
         count += 1
     if count:

@@ -117,6 +117,8 @@ def _is_row(b, axis, outputs, rank, m):
         return False
     if rank == 4:
         start = 4 - b.ndim if axis == -1 or b.ndim == 4 else axis
+        if not 0 <= start <= 4 - b.ndim:
+            return False
         dims = (1,) * start + b.shape
         return len(dims) > 1 and dims[1] == outputs
     return b.shape[-1] == outputs and (axis == -1 or b.ndim == 1 or b.ndim == len(m["x"].shape)) and _last(b, axis, m)
