@@ -94,8 +94,13 @@ class TensorArrayToTensor(OpDef, type="tensor_array_to_tensor"):
     def infer_shape(ctx):
         if not ctx.is_runtime:
             dims, axis = list(ctx.dim("X")), ctx.attr("axis")
+            rank = len(dims) + bool(ctx.attr("use_stack"))
+            ctx.require(
+                -rank <= axis < rank or not dims,
+                f"axis is {axis}; expected {-rank} <= axis < {rank} for tensors of shape {dims}",
+            )
             if ctx.attr("use_stack"):
-                dims.insert(axis if axis >= 0 else axis + len(dims) + 1, -1)
+                dims.insert(axis % rank, -1)
             elif dims:
                 dims[axis] = -1
             ctx.set_dim("Out", dims)

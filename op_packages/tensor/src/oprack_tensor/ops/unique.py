@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.op import Attr, Input, OpDef, Output, empty_grad
 from oprack.types import AttrType
 
-from oprack_tensor.dims import product
+from oprack_tensor.dims import normal_axis, product
 
 
 class Unique(OpDef, type="unique"):
@@ -28,8 +28,9 @@ class Unique(OpDef, type="unique"):
         dims = list(ctx.dim("X"))
         n = product(dims)
         if ctx.attr("axis") and ctx.attr("is_sorted"):
-            n = dims[ctx.attr("axis")[0]]
-            dims[ctx.attr("axis")[0]] = -1
+            axis = normal_axis(ctx.op_type, ctx.attr("axis")[0], len(dims))
+            n = dims[axis]
+            dims[axis] = -1
         else:
             dims = [-1]
         ctx.set_dim("Out", dims)
