@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import random
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -212,3 +213,24 @@ def scope_of(folder: Path) -> Scope:
         for name in values:
             scope.var(name).set(values[name])
     return scope
+
+
+@pytest.mark.parametrize("name", ["resnet", "mobilenet", "bert"])
+def test_any_subset_of_the_passes(name: str, request: pytest.FixtureRequest) -> None:
+    """Each alone, all but each, and some at random: a client may take any pass out."""
+    model = load(name, request)
+    plain = model.outputs(model.program)
+    every, rng = select_passes(), random.Random(0)
+    subsets = [[p] for p in every] + [[q for q in every if q is not p] for p in every]
+    subsets += [[p for p in every if rng.random() < 0.5] for _ in range(10)]
+    seen = set()
+    for passes in subsets:
+        done = optimize(model.program.desc, model.scope, keep=model.fetch, passes=passes)
+        assert not [r.error for r in done.reports if r.error]
+        matches = tuple((r.name, r.matches) for r in done.reports if r.matches)
+        if matches in seen:
+            continue  # the same program again
+        seen.add(matches)
+        for want, got in zip(plain, model.outputs(done.program), strict=True):
+            said = f"after {[p.name for p in passes]}"
+            np.testing.assert_allclose(got.array, want.array, rtol=1e-4, atol=1e-5, err_msg=said)

@@ -248,3 +248,23 @@ def test_a_build_that_makes_no_sense(build: Any, message: str) -> None:
     graph = Graph(PassCase({"x": X}, {}, [op("double", "x", "z")]).build()[0].desc)
     with pytest.raises(DefinitionError, match=message):
         row(graph)
+
+
+@fusion("sum_of_doubled")
+def sum_of_doubled(p: Any) -> Any:
+    """double(x) + y -> times(x + y): any y that the match does not take away"""
+    doubled = p.op("double", X="x")
+    root = p.op("plus", X=doubled, Y="y", commutative=True)
+    return root, lambda m: m.op("plus", X=m["x"], Y=m.op("plus", X=m["x"], Y=m["y"]))
+
+
+def test_an_operand_that_the_match_takes_away_is_no_match() -> None:
+    assert apply(sum_of_doubled, [op("double", "x", "y"), op("plus", "y", "z", "y")], ["z"]) == ["double", "plus"]
+    assert apply(sum_of_doubled, [op("double", "x", "y"), op("plus", "y", "z", "x")], ["z"]) == ["plus", "plus"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_operands_of_several_dtypes_are_no_match(dtype: str) -> None:
+    ops = [op("double", "x", "y"), op("times", "y", "z", "w")]
+    program, scope = PassCase({"x": X}, {"w": W.astype(dtype)}, ops).build()
+    assert fold_double(Graph(program.desc, scope=scope, keep=["z"])) == 0

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
+from oprack.errors import InvalidArgumentError
+from oprack.ir import find_pass, optimize
+from oprack.runtime import Executor
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 
@@ -232,3 +237,54 @@ def test_a_pointwise_convolution_becomes_part_of_its_neighbour(v, w, first, seco
 def test_convolutions_that_stay_two(v, w, first, second):
     optimized = check_passes(two_convolutions(v, w, first, second), "merge_pointwise_convs", **CLOSE)
     assert op_types(optimized) == ["conv2d", "conv2d"]
+
+
+def conv_then(*ops, **params):
+    conv = ("conv2d", {"Input": "x", "Filter": "w"}, {"Output": "y0"}, {})
+    return PassCase({"x": normal(2, 3, 5, 5)}, {"w": normal(4, 3, 1, 1), **params}, [conv, *ops])
+
+
+@pytest.mark.parametrize("name", ["scale", "shift", "mean", "variance"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "bool"])
+def test_parameters_of_another_dtype_than_the_result_are_not_folded(name, dtype):
+    params = stats(4)
+    params[name] = (params[name] * 3 + 4).astype(dtype)
+    case = conv_then(batch_norm("y0", "y1"), **params)
+    assert op_types(check_passes(case, "fold_affine_into_conv")) == ["conv2d", "batch_norm"]
+
+
+@pytest.mark.parametrize(
+    "name, value, folded",
+    [("variance", -2.0, False), ("variance", np.nan, False), ("variance", np.inf, True)]
+    + [("mean", -2.0, True), ("mean", np.nan, False), ("mean", np.inf, False)],
+)
+def test_statistics_that_are_none_are_left_to_the_op_and_nothing_warns(name, value, folded):
+    params = stats(4)
+    params[name][1] = value
+    case = conv_then(batch_norm("y0", "y1"), **params)
+    program, scope = case.build()
+    with warnings.catch_warnings(action="error"):
+        done = optimize(program.desc, scope, keep=["y1"], passes=[find_pass("fold_affine_into_conv")])
+    assert ("batch_norm" not in op_types(done)) == folded
+
+
+def test_weights_stay_in_range():
+    case = conv_then(("elementwise_mul", {"X": "y0", "Y": "c"}, {"Out": "y1"}, {"axis": 1}), c=np.full(4, 1e200))
+    case.params["w"] = case.params["w"] * 1e200
+    program, scope = case.build()
+    done = optimize(program.desc, scope, keep=["y1"], passes=[find_pass("fold_affine_into_conv")])
+    assert op_types(done) == ["conv2d", "elementwise_mul"]
+
+
+@pytest.mark.parametrize("axis", [10**9, -(10**9), 2**31 - 1])
+def test_an_axis_out_of_range_takes_no_memory(axis):
+    case = conv_then(("elementwise_mul", {"X": "y0", "Y": "c"}, {"Out": "y1"}, {"axis": 1}), c=normal(4))
+    program, scope = case.build()
+    program.desc.blocks[0].ops[1].set_attr("axis", axis)
+    tracemalloc.start()
+    done = optimize(program.desc, scope, keep=["y1"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64 << 20 and "elementwise_mul" in op_types(done)
+    with pytest.raises(InvalidArgumentError, match="axis"):
+        Executor().run(done.program, case.feeds, ["y1"], scope)

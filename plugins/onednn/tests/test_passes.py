@@ -205,3 +205,32 @@ def test_passes_do_nothing_where_the_library_does_not_serve(monkeypatch):
     optimized = check_passes(conv_case(after("relu", 0)), "onednn_fuse_conv2d", **CLOSE)
     assert op_types(optimized) == ["conv2d", "relu"]
     assert not [p for p in select_passes(excluded_libraries=("onednn",)) if p.library == "onednn"]
+
+
+@pytest.mark.parametrize("op_type", ["elementwise_add", "elementwise_mul"])
+def test_a_convolution_and_itself(op_type):
+    case = conv_case(after(op_type, 0, {"axis": -1}, Y="y0"), after("relu", 1))
+    assert op_types(check_passes(case, "onednn_fuse_conv2d", **CLOSE))[0] == "conv2d"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+@pytest.mark.parametrize("which", ["w", "v"])
+def test_filters_of_another_dtype_are_refused_as_before(dtype, which):
+    ops = [
+        ("conv2d", {"Input": "x", "Filter": "w"}, {"Output": "y"}, {}),
+        ("conv2d", {"Input": "y", "Filter": "v"}, {"Output": "z"}, {"paddings": [1, 1]}),
+    ]
+    params = {"w": normal(8, 8, 1, 1), "v": normal(8, 8, 3, 3)}
+    params[which] = (params[which] * 4).astype(dtype)
+    case = PassCase({"x": normal(2, 8, 16, 16)}, params, ops)
+    program, scope = case.build()
+    done = optimize(program.desc, scope, keep=["z"])
+    assert op_types(done) == ["conv2d", "conv2d"]
+    results = []
+    for one in (program, done.program):
+        try:
+            (z,) = oprack.Executor().run(one, case.feeds, ["z"], scope)
+            results.append((z.dtype, z.tobytes()))
+        except oprack.errors.OprackError as error:
+            results.append((type(error), ""))
+    assert results[0] == results[1]

@@ -258,3 +258,23 @@ def test_in_threads(tmp_path):
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(4)))
+
+
+@pytest.mark.parametrize("size", [(6, 8), (3, 4), (12, 16), (5, 7)], ids=str)
+def test_a_size_that_is_not_checked_gives_no_factor(size):
+    """The model says 6x8 and asks for 12x16; whatever is fed becomes 12x16."""
+    attrs = {"interp_method": "nearest", "align_corners": False, "out_h": 12, "out_w": 16}
+    ops = [("nearest_interp_v2", {"X": "x"}, {"Out": "u"}, attrs), conv("u", "y", paddings=(0, 0))]
+    program, scope = PassCase({"x": normal(1, 64, 6, 8)}, {"w": normal(96, 64, 1, 1)}, ops, checked=False).build()
+    done = optimize(program.desc, scope, keep=["y"])
+    feeds = {"x": normal(1, 64, *size)}
+    (want,), (got,) = (oprack.Executor().run(one, feeds, ["y"], scope) for one in (program, done.program))
+    assert got.shape == (1, 96, 12, 16)
+    np.testing.assert_allclose(got, want, **CLOSE)
+
+
+def test_a_size_that_is_checked_gives_the_factor():
+    attrs = {"interp_method": "nearest", "align_corners": False, "out_h": 12, "out_w": 16}
+    ops = [("nearest_interp_v2", {"X": "x"}, {"Out": "u"}, attrs), conv("u", "y", paddings=(0, 0))]
+    case = PassCase({"x": normal(1, 64, 6, 8)}, {"w": normal(96, 64, 1, 1)}, ops)
+    assert check(case) == ["onednn_upsampled_conv2d"]

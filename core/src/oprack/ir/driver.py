@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from oprack.errors import DefinitionError, did_you_mean
 from oprack.ir.graph import Graph
 from oprack.ir.match import Match, NewParam, NewVar, Value
@@ -45,7 +47,8 @@ class Fusion:
 
     def _apply_at(self, graph: Graph, op: OpNode) -> bool:
         for match in self.matches(graph, op):
-            result = self.build(match)
+            with np.errstate(all="ignore"):  # parameters may be anything
+                result = self.build(match)
             if result is not None and _replace(match, self._by_slot(match, result)):
                 return True
         return False

@@ -39,8 +39,7 @@ def affine_of(m, op, rank, channel):
 
     None when it is unlike, or its parameters are not finite: moved elsewhere, these would make other infinities.
     """
-    with np.errstate(all="ignore"):
-        found = _affine_of(m, op, rank, channel)
+    found = _affine_of(m, op, rank, channel)
     return found if found is not None and all(np.isfinite(v).all() for v in found) else None
 
 
