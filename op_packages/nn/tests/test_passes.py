@@ -255,8 +255,10 @@ def test_parameters_of_another_dtype_than_the_result_are_not_folded(name, dtype)
 
 @pytest.mark.parametrize(
     "name, value, folded",
-    [("variance", -2.0, False), ("variance", np.nan, False), ("variance", np.inf, True)]
-    + [("mean", -2.0, True), ("mean", np.nan, False), ("mean", np.inf, False)],
+    [
+        *[("variance", -2.0, False), ("variance", np.nan, False), ("variance", np.inf, True)],
+        *[("mean", -2.0, True), ("mean", np.nan, False), ("mean", np.inf, False)],
+    ],
 )
 def test_statistics_that_are_none_are_left_to_the_op_and_nothing_warns(name, value, folded):
     params = stats(4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from oprack.ir import fusion
 
@@ -84,9 +86,12 @@ def fold_affine_before_conv(p):
 
     def build(m):
         rank, channel, groups, _ = _geometry(m, conv)
-        affine = affine_of(m, next(m.op_of(op) for op in before if m.has(op)), rank, channel)
-        w = m.value("w")
-        if affine is None or any(v.ndim and v.size != w.shape[1] * groups for v in affine):
+        op, w = next(m.op_of(op) for op in before if m.has(op)), m.value("w")
+        affine = affine_of(m, op, rank, channel)
+        inputs = w.shape[1] * groups
+        if affine is None or not _keeps_shape(m["x"], op, rank, channel, inputs):
+            return None
+        if any(v.ndim and v.size != inputs for v in affine):
             return None
         a, c = affine
         if np.any(c) and _pads(m, conv, rank):
@@ -96,6 +101,15 @@ def fold_affine_before_conv(p):
         return _with_bias(m, conv, m["x"], _times_input(w, a, groups), b, rank, channel, w.shape[0])
 
     return conv, build
+
+
+def _keeps_shape(x, op, rank, channel, inputs):
+    """Whether what an affine op makes has x's shape: a constant may be larger."""
+    if not op.type.startswith("elementwise"):
+        return True
+    if x.shape is None or len(x.shape) != rank:
+        return False
+    return x.shape[channel] == inputs or all(math.prod(n.shape) == 1 for n in op.reads() if n is not x)
 
 
 @fusion("fold_scale_before_padded_conv")
@@ -108,6 +122,8 @@ def fold_scale_before_padded_conv(p):
     def build(m):
         a, c, w = m.value("a"), m.value("c"), m.value("w")
         if a.size != 1 or c.size != 1 or a.dtype.kind != "f":
+            return None
+        if m["x"].shape is None or max(a.ndim, c.ndim) > len(m["x"].shape):
             return None
         shift = np.float64(c.item()) / np.float64(a.item()) if a.item() else np.inf
         if not np.abs(shift) < np.finfo(c.dtype).max / 2:

@@ -14,8 +14,8 @@ class _Number:
         self.name, self.patterns = name, ops
 
     def _operand(self, m, op):
-        value = m.value(self.name)
-        return value.item() if value.size == 1 and value.ndim <= len(op.output("Out").shape) else None
+        value, x = m.value(self.name), m["x"].shape
+        return value.item() if value.size == 1 and x is not None and value.ndim <= len(x) else None
 
     def _found(self, m):
         return next(m.op_of(op) for op in self.patterns if m.has(op))
@@ -185,6 +185,8 @@ def _parameter_of(slot, op_type, *others):
         def build(m):
             op, new, dims = m.op_of(norm), m.value("new"), m["x"].shape
             start = m.attr(op, "begin_norm_axis")
+            if dims is None or not 0 < start < len(dims):
+                return None
             last, axis = dims[start:], m.attr(m.root, "axis")
             if min(last) < 1 or new.dtype.name != m["x"].dtype:
                 return None

@@ -113,7 +113,7 @@ class _Middle:
         if not m.has(self.mask):
             return {}
         mask, scores = m["mask"], m.op_of(self.mask).output("Out").shape
-        if mask.shape is None or scores is None or len(mask.shape) > 4 or mask.dtype != "float32":
+        if mask.shape is None or scores is None or len(scores) != 4 or len(mask.shape) > 4 or mask.dtype != "float32":
             return None
         if m.attr(self.mask, "axis") != -1 and len(mask.shape) != 4:
             return None
@@ -152,10 +152,16 @@ def _takes(part):
     return lambda op: all(list(op.attr(name, ())) == value for name, value in wanted.items())
 
 
+def _of_three(op):
+    """Whether an op reads [B, T, 3, heads, D]."""
+    x = op.input("X").shape
+    return x is not None and len(x) == 5 and x[2] == 3
+
+
 def _together(p, source):
     """(pattern, what splits it) of queries, keys and values that are computed as one variable [B, T, 3 * heads * D]."""
     split = p.op(RESHAPES, X=source, where=_splits(3))
-    moved = p.op(TRANSPOSES, X=split, attrs={"axis": [2, 0, 3, 1, 4]}, where=lambda op: op.input("X").shape[2] == 3)
+    moved = p.op(TRANSPOSES, X=split, attrs={"axis": [2, 0, 3, 1, 4]}, where=_of_three)
     query, keys, values = (p.op("slice", Input=moved, where=_takes(part)) for part in range(3))
     return _Middle(p, query, keys, None, values), split
 

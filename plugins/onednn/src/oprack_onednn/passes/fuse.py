@@ -121,12 +121,14 @@ def _is_row(b, axis, outputs, rank, m):
             return False
         dims = (1,) * start + b.shape
         return len(dims) > 1 and dims[1] == outputs
-    return b.shape[-1] == outputs and (axis == -1 or b.ndim == 1 or b.ndim == len(m["x"].shape)) and _last(b, axis, m)
+    if not b.ndim or b.shape[-1] != outputs or not _last(b, axis, m):
+        return False
+    return axis == -1 or b.ndim == 1 or b.ndim == len(m["x"].shape)
 
 
 def _last(b, axis, m):
     out = m.root.output("Out").shape
-    return out is not None and (axis == -1 or axis + b.ndim == len(out))
+    return out is not None and m["x"].shape is not None and (axis == -1 or axis + b.ndim == len(out))
 
 
 def _activation_row(mains):
