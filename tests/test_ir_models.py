@@ -42,7 +42,7 @@ MATCHES = {
         "fold_constants": 15,
         "fold_affine_into_conv": 111,
         "scalars_to_scales": 22,
-        "known_shape_to_attr": 4,
+        "known_shape_to_attr": 5,
         "fold_transpose_into_matmul": 3,
     },
     "lac": {"remove_identities": 1},
@@ -53,7 +53,7 @@ MATCHES = {
 OPS = {
     "det": (312, 217),
     "cls": (184, 179),
-    "rec": (323, 196),
+    "rec": (323, 194),
     "lac": (21, 20),
     "resnet": (36, 35),
     "mobilenet": (57, 51),

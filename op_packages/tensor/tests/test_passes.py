@@ -148,6 +148,14 @@ def test_nothing_follows_from_dims_that_may_be_empty(rows):
     assert done.program.blocks[0].ops[-1].inputs["ShapeTensor"]
 
 
+@pytest.mark.parametrize("rows", [0, 2])
+def test_a_reshape_that_inserts_ones_is_an_unsqueeze(rows):
+    feeds = {"x": np.arange(rows * 24, dtype="float32").reshape(rows, 3, 8)}
+    done = check_passes(PassCase(feeds, {}, reshaped(0, 1, "n", 8, 1), ["y"]), "fold_constants", "known_shape_to_attr")
+    last = done.program.blocks[0].ops[-1]
+    assert last.type == "unsqueeze2" and last.attrs["axes"] == [1, 4] and "ShapeTensor" not in last.inputs
+
+
 def test_a_constant_shape_becomes_an_attribute():
     ops = [("reshape2", {"X": "x", "Shape": "c"}, {"Out": "y", "XShape": "s"}, {"shape": [1]})]
     case = PassCase(X, {"c": np.int32([6, -1])}, ops, ["y"])

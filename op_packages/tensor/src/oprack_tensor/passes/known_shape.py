@@ -47,8 +47,22 @@ def _follows(x, sizes, unknown):
     return -1 if min(copied, default=1) > 0 else None
 
 
+def _inserted(graph, op):
+    """Places of the ones that a reshape inserts when it does nothing else; None when it does, or its shape is known."""
+    sizes = [_number(graph, node) for node in op.inputs.get("ShapeTensor", ())]
+    dims = op.input("X").shape
+    if dims is None or sizes.count(None) != 1:
+        return None
+    ones = [i for i, n in enumerate(sizes) if n == 1]
+    kept = [(i, n) for i, n in enumerate(sizes) if n != 1]
+    if not ones or len(kept) != len(dims):
+        return None
+    same = all(n is None or (n == 0 and i == k) or n == dims[k] > 0 for k, (i, n) in enumerate(kept))
+    return ones if same else None
+
+
 def known_shape_to_attr(graph):
-    """reshape(x, ShapeTensor=[0, n, 3, 8])  ->  reshape(x, shape=[0, -1, 3, 8])"""
+    """reshape(x, ShapeTensor=[0, n, 3, 8])  ->  reshape(x, shape=[0, 0, 3, 8]), or the unsqueeze that it is"""
     count = 0
     for op in graph.ops:
         if count:
@@ -57,6 +71,12 @@ def known_shape_to_attr(graph):
             continue
         sizes = _sizes(graph, op)
         if sizes is None:
+            ones = _inserted(graph, op)
+            if ones is not None:
+                kind = op.type.replace("reshape", "unsqueeze")
+                graph.refine(graph.add_op(kind, {"X": op.inputs["X"]}, op.outputs, {"axes": ones}, before=op))
+                graph.remove_op(op)
+                count += 1
             continue
         declared = graph.manager.op_info(op.type).proto.attrs
         attrs = {name: value for name, value in op.desc.attrs.items() if name in declared} | {"shape": sizes}
