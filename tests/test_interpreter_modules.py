@@ -350,6 +350,14 @@ def test_jit_of_functions() -> None:
         y.backward()
 
 
+def test_jit_of_what_reads_no_tensor_or_has_no_gradient() -> None:
+    three = oprack.jit(lambda: F.fill_constant(shape=[2], dtype="float32", value=3.0))
+    np.testing.assert_array_equal(three().numpy(), [3, 3])
+    largest = oprack.jit(lambda x: F.arg_max(x, axis=0, keepdims=False))
+    found = largest(to_tensor([1.0, 4.0, 2.0], requires_grad=True))
+    assert found.numpy() == 1 and not found.requires_grad
+
+
 def test_jit_with_dims_that_vary() -> None:
     traces = []
 

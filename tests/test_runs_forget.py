@@ -46,6 +46,13 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, list[int]], dic
         {"x": (4, 1), "y": (4, 1)},
         [{"y": (1, 1)}, {"x": (1, 1)}],
     ),
+    "silu_grad": (
+        {"X": "x", "Out": "y", "Out@GRAD": "g"},
+        {},
+        {"x": [-1, 3], "y": [-1, 3], "g": [-1, 3]},
+        {"x": (2, 3), "y": (2, 3), "g": (2, 3)},
+        [{"y": (1, 3)}, {"g": (1, 3)}],
+    ),
 }
 
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from oprack.autodiff import gradients
+from oprack.desc import VarDesc
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.custom import CustomPlan, record
 from oprack.interpreter.devices import context, executor
-from oprack.interpreter.kinds import kind_of_value
+from oprack.interpreter.kinds import CPU, kind_of_value
 from oprack.interpreter.modes import current_mode
 from oprack.interpreter.module import Module
 from oprack.interpreter.tensor import Tensor, new_tensor, to_tensor
@@ -20,7 +21,7 @@ from oprack.layers.variable import Variable
 from oprack.program import Program
 from oprack.runtime.prepared import PreparedProgram
 from oprack.tensor import LoDTensor, Place, Scope, SelectedRows
-from oprack.types import GRAD_SUFFIX
+from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, dtype_name
 
 _PROGRAMS = 32
 
@@ -51,7 +52,10 @@ class Compiled:
         both = forward.clone()
         block = both.global_block()
         count = len(block.ops)
-        targets = [n for n in self.outputs if (v := block.var(n)).dtype is not None and not v.stop_gradient]
+        targets = [n for n in self.outputs if _has_slope(v := block.var(n)) and not v.stop_gradient]
+        if not targets:
+            self.wrt = []  # nothing that comes out has a gradient
+            return
         for n in targets:
             like = block.var(n)
             name = f"{n}{GRAD_SUFFIX}@given"
@@ -97,6 +101,11 @@ class Compiled:
             return [None if n is None else _value(local, n) for n in self._gradients]
         finally:
             self.traced.scope.delete_scope(local)
+
+
+def _has_slope(var: VarDesc) -> bool:
+    """Whether a variable's values may have gradients: floating or complex numbers."""
+    return var.dtype is not None and dtype_name(var.dtype) in FLOATS | HALF_FLOATS | COMPLEX
 
 
 def _value(scope: Scope, name: str) -> Any:
@@ -145,12 +154,11 @@ class JitFunction:
                 f"{self.__name__}: got {len(given)} tensors; expected {len(specs)}, as its specs"
             )
         specs = [InputSpec(s.shape, s.dtype, f"x{i}", s.lod_level) for i, s in enumerate(specs)]
-        place = given[0].place if given else next(iter(()), None)
         traced = to_program(_with_gradients(self._function, [x.requires_grad for x in given]), specs)
         names = [n for n, x in zip(traced.feed_names, given, strict=True) if x.requires_grad]
         names += [n for n, t in traced.tensors.items() if t.requires_grad]
-        places = [place] if place is not None else [t.place for t in traced.tensors.values()]
-        compiled = Compiled(traced, places[0], names if grad else (), self.__name__)
+        place = next((t.place for t in (*given, *traced.tensors.values())), CPU)
+        compiled = Compiled(traced, place, names if grad else (), self.__name__)
         plan = CustomPlan(self.__name__, len(compiled.targets), _backward_of(compiled)) if compiled.wrt else None
         return compiled, plan
 

@@ -132,7 +132,7 @@ class OperatorWithKernel(OperatorBase):
             self._step(run, "checks", clock)
 
     def _require_inputs(self, values: Mapping[str, Sequence[Any]]) -> None:
-        """Refuse a needed input without a value, and a gradient of another size than its value, before rules run."""
+        """Refuse a needed input without a value before rules run."""
         for slot in self._needed:
             if slot not in values:
                 doc = self.info.proto.inputs[slot].doc
@@ -146,14 +146,6 @@ class OperatorWithKernel(OperatorBase):
                     f"op {self.type}: input {slot} (variable {names}) holds no value; feed it or run the op that "
                     "writes it first: for a parameter, run the startup program or load its file"
                 )
-        for slot, grad in self._pairs:
-            for value, slope in zip(values[slot], values[grad], strict=False):
-                dense = isinstance(value, LoDTensor) and isinstance(slope, LoDTensor)
-                if dense and value.array.size != slope.array.size:
-                    raise InvalidArgumentError(
-                        f"op {self.type}: {grad} has shape {list(slope.shape)}, but {slot} has {list(value.shape)}; "
-                        "expected the shape of what it is the gradient of"
-                    )
 
     def _step(self, run: RunContext, name: str, start: int) -> int:
         if not run.profiler:
@@ -248,7 +240,15 @@ class OperatorWithKernel(OperatorBase):
         return inferred
 
     def ask_shape_rule(self, values: Values, attrs: Mapping[str, Any]) -> Inferred:
-        """What the shape rule says of the inputs. Raises what it raises."""
+        """What the shape rule says of the inputs. Raises what it raises; gradients are of their values' sizes."""
+        for slot, grad in self._pairs:
+            for value, slope in zip(values[slot], values[grad], strict=False):
+                dense = isinstance(value, LoDTensor) and isinstance(slope, LoDTensor)
+                if dense and value.array.size != slope.array.size:
+                    raise InvalidArgumentError(
+                        f"op {self.type}: {grad} has shape {list(slope.shape)}, but {slot} has {list(value.shape)}; "
+                        "expected the shape of what it is the gradient of"
+                    )
         rule = self.info.infer_shape
         if rule is None:
             return NOTHING_INFERRED
