@@ -220,6 +220,15 @@ def test_tolerances() -> None:
     assert _Case(np.int64([3, 4]), np.int64([3, 5])).kind(REORDERED) == "value"
 
 
+def test_rows_outside_of_the_matrix_are_compared_as_they_are() -> None:
+    def rows(*numbers: int) -> dict[str, Any]:
+        return {"y": SelectedRows(numbers, np.ones((len(numbers), 2), "f4"), 2, check=False)}
+
+    assert compared(rows(0, 1), rows(1, 0), ROUNDED) is None  # the same matrix
+    assert compared(rows(0, 2), rows(0, 2), ROUNDED) is None
+    assert compared(rows(0, 2), rows(0, 3), ROUNDED)[1] == "value"
+
+
 def test_what_the_reference_itself_can_not_tell_is_not_compared() -> None:
     assert _Case(np.int64([3]), np.int64([4]), moved=np.int64([4])).kind(ROUNDED) == ""
     assert _Case(np.int64([3]), np.int64([4]), moved=np.int64([3])).kind(ROUNDED) == "value"
