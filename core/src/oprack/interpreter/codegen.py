@@ -73,6 +73,7 @@ class Generator:
             "share_memory": share_memory,
             "reference": trace.reference,
             "accept": trace.accept,
+            "compare": trace.compare,
             "seen": trace.seen,
             "place": trace.place,
             "run": trace.run,
@@ -113,7 +114,7 @@ class Generator:
     def _check_shapes(self) -> Iterator[str]:
         parts = []
         if any(kind is not None and kind.container is LoDTensorArray for kind in self.trace.kinds):
-            yield f"accept(None, ({', '.join(self.args)},))"  # it grows in place: its elements are looked at every time
+            yield f"dims = accept(None, ({', '.join(self.args)},))"  # it grows in place: its elements are looked at every time
             return
         for i, kind in enumerate(self.trace.kinds):
             if kind is not None:
@@ -122,7 +123,7 @@ class Generator:
                     parts.append(f"(*map(len, l{i}),)")
         if parts:
             yield f"shapes = {parts[0] if len(parts) == 1 else '(' + ', '.join(parts) + ')'}"
-            yield f"if shapes not in seen: accept(shapes, ({', '.join(self.args)},))"
+            yield f"dims = accept(shapes, ({', '.join(self.args)},)) if shapes not in seen else None"
 
     # The kernel -------------------------------------------------------------------------------------------------------
     def _call(self) -> Iterator[str]:
@@ -132,7 +133,8 @@ class Generator:
             return
         for x in self.expr.in_place if self.plan is not None else ():
             yield from (f"a{i}.require_writable({self.expr.type!r})" for i in self.places.get(x, ()))
-        yield from self._check_shapes()
+        checks = list(self._check_shapes())
+        yield from checks
         tied = self._tied(self.expr.outputs[0][0]) if self.expr.outputs else None
         declared = self.expr.outputs[0][0] in self.expr.info.inplace.values() if tied is not None else False
         buffer = f"buffer_of(x{tied})" if declared else "None"
@@ -149,6 +151,9 @@ class Generator:
         yield f"    reference({args})"  # says what is wrong
         yield "    raise"
         yield from after
+        if checks:
+            made = "".join(f"r{j}, " if kind is not None else "None, " for j, kind in enumerate(self.trace.outputs))
+            yield f"if dims: compare(dims, ({made}), {args})"
 
     def _code(self) -> _Code:
         """The call among the arguments and results of this function."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.desc import ProgramDesc
-from oprack.errors import InvalidArgumentError
+from oprack.errors import InvalidArgumentError, KernelResultError
 from oprack.interpreter.devices import RANDOM, context, pool
 from oprack.interpreter.kinds import CPU, Kind, kind_of_value
 from oprack.interpreter.op_expr import OpExpr, require_no_block
@@ -17,8 +17,10 @@ from oprack.layers.append import errors_at_user_line
 from oprack.op.desc_infer import infer_op
 from oprack.packs.manager import default_manager
 from oprack.runtime.kernel_operator import OperatorWithKernel, create_operator
+from oprack.runtime.kernel_results import is_promised
 from oprack.runtime.limits import Limits
 from oprack.runtime.plan.record import OpRecord
+from oprack.runtime.plan.shape_check import Promised
 from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
@@ -134,12 +136,12 @@ class Trace:
             found.append(None if var is None else var.value)
         return found
 
-    def accept(self, shapes: Any, args: Sequence[Tensor | None]) -> None:
-        """Let the op's shape rule look at shapes that it has not seen.
+    def accept(self, shapes: Any, args: Sequence[Tensor | None]) -> Promised | None:
+        """What the op's shape rule says of shapes that it has not seen. Raises what it raises.
 
         Where its answer follows from more than shapes, from values or offsets, it is asked again the next time.
         """
-        operator, settled = self.operator, shapes is not None
+        operator, settled, promised = self.operator, shapes is not None, None
         if isinstance(operator, OperatorWithKernel):
             values, k = {}, 0
             for slot, count in self.expr.inputs:
@@ -148,7 +150,7 @@ class Trace:
                 k += count
             try:
                 inferred = operator.ask_shape_rule(values, operator.attrs)
-                settled = settled and not inferred.from_values
+                settled, promised = settled and not inferred.from_values, inferred.dims
                 if self.run.limits.memory is not None:
                     positions = [(s, i) for s, wanted in self.expr.outputs for i in range(len(wanted))]
                     dtypes = {p: k.dtype for p, k in zip(positions, self.outputs, strict=True) if k is not None}
@@ -156,11 +158,21 @@ class Trace:
             except Exception:
                 self.reference(args)  # says what is wrong
                 raise
-        if not settled:
-            return
-        if len(self.seen) >= _SHAPES:
-            self.seen.clear()
-        self.seen.add(shapes)
+        if settled:
+            if len(self.seen) >= _SHAPES:
+                self.seen.clear()
+            self.seen.add(shapes)
+        return promised
+
+    def compare(self, promised: Promised, made: Sequence[Any], args: Sequence[Tensor | None]) -> None:
+        """Raise KernelResultError when the op made other dims than were promised."""
+        positions = [(s, i) for s, wanted in self.expr.outputs for i in range(len(wanted))]
+        for position, value in zip(positions, made, strict=True):
+            dims = promised.get(position)
+            if dims is not None and hasattr(value, "shape") and not is_promised(value.shape, dims):
+                self.seen.clear()
+                self.reference(args)  # says which kernel
+                raise KernelResultError(f"op {self.operator.type}: {position[0]} has shape {list(value.shape)}")
 
 
 def _bare(value: Any) -> tuple[Any, Any]:

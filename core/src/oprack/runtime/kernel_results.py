@@ -162,15 +162,19 @@ def check_results(
         value = made[i] if i < len(made) else None
         if not isinstance(value, LoDTensor | SelectedRows) or getattr(value, "layout", "any") != "any":
             continue  # a library's own layout has its dims in another order
-        shape = tuple(value.shape)
-        if len(shape) != len(dims) or any(d not in (-1, s) for d, s in zip(dims, shape, strict=True)):
+        if not is_promised(value.shape, dims):
             raise KernelResultError(
-                f"{_kernel_of(op, chosen)} returned shape {list(shape)} for output {slot} (variable "
+                f"{_kernel_of(op, chosen)} returned shape {list(value.shape)} for output {slot} (variable "
                 f"{op.outputs[slot][i]!r}), but infer_shape promised {list(dims)}; the kernel and the definition of "
                 f"pack {op.info.pack} disagree"
             )
     if dtypes:
         _check_dtypes(op, chosen, values, outputs)
+
+
+def is_promised(shape: Sequence[int], dims: Sequence[int]) -> bool:
+    """Whether a shape is what a shape rule said of it; -1 = any."""
+    return len(shape) == len(dims) and all(d in (-1, s) for d, s in zip(dims, shape, strict=True))
 
 
 def _check_dtypes(op: OperatorWithKernel, chosen: Candidate, values: Values, outputs: Values) -> None:

@@ -121,7 +121,7 @@ class Generator:
         for i, step in enumerate(steps):
             first, *others = self._call(i, step)
             checks = self._check(i, step)
-            others += self._meet(i, step)
+            others += [*self._compare(i, step), *self._meet(i, step)]
             for text in (*checks, f"{first}  # {_comment(step.record)}", *others, *self._drop(i, step)):
                 body.append("    " + text)
                 lines[len(body) + 1] = i
@@ -217,7 +217,16 @@ class Generator:
         given = [code.whole(x) for xs in step.ins.values() for x in xs]
         asked = f"{self._named(f'shapes{i}', check)}({', '.join(['run', *given])})"
         seen = self._named(f"seen{i}", check.seen)
-        return [f"if met is None and ({shapes}) not in {seen}: {asked}" if check.by_shapes else asked]
+        return [
+            f"_dims = {asked}" + (f" if met is None and ({shapes}) not in {seen} else None" if check.by_shapes else "")
+        ]
+
+    def _compare(self, i: int, step: _Step) -> list[str]:
+        """The statement that holds what the kernel made to what the shape rule said, when it was asked."""
+        made = [x.name for x in (step.outs[slot][k] for slot, k in step.check.made) if x]
+        if not step.check.needed or not made:
+            return []
+        return [f"if _dims: {self._named(f'shapes{i}', step.check)}.compare(_dims, {', '.join(made)})"]
 
     def _meet(self, i: int, step: _Step) -> list[str]:
         """Statements after an op that alone knows the shapes of some outputs: what follows depends on these as well."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from oprack.errors import KernelResultError
+from oprack.runtime.kernel_results import is_promised
 from oprack.tensor import LoDTensor, SelectedRows
+from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
     from oprack.runtime.plan.record import OpRecord
     from oprack.runtime.run_context import RunContext
 
 _SHAPES = 1024
+Promised = Mapping[tuple[str, int], Sequence[int]]
 _UNKNOWN = (-1,)
 
 
@@ -20,7 +24,7 @@ class ShapeCheck:
 
     known_outputs: (slot, i) of outputs whose whole shape follows from those of the inputs; others the kernel decides.
     by_shapes: whether what the rule says follows from shapes alone; otherwise it is asked on every run. seen: the
-    shapes that it has accepted.
+    shapes that it has accepted. made: (slot, i) of outputs that have a shape.
     """
 
     def __init__(self, record: OpRecord) -> None:
@@ -33,12 +37,21 @@ class ShapeCheck:
         dims = record.inferred.dims if self.by_shapes else {}
         self.known_outputs = frozenset(position for position, d in dims.items() if -1 not in d)
         self.needed = record.op.info.infer_shape is not None and bool(values)
-        outputs = ((slot, i, v) for slot, vs in record.outputs.items() for i, v in enumerate(vs))
+        outputs = [
+            (slot, i, v)
+            for slot, vs in record.outputs.items()
+            for i, (name, v) in enumerate(zip(record.op.outputs[slot], vs, strict=False))
+            if name != EMPTY_VAR
+        ]
+        self.made = [(slot, i) for slot, i, v in outputs if isinstance(v, LoDTensor | SelectedRows)]
         self._dtypes = {(slot, i): v.array.dtype for slot, i, v in outputs if isinstance(v, LoDTensor)}
         self.seen: set[Any] = set()
 
-    def __call__(self, run: RunContext, *values: Any) -> None:
-        """Raise what the rule raises. A result that depends on more than when the plan was made is told to `run`."""
+    def __call__(self, run: RunContext, *values: Any) -> Promised:
+        """What the rule says of the outputs, and raise what it raises.
+
+        A result that depends on more than when the plan was made is told to `run`.
+        """
         given, k = {}, 0
         for slot, count in self._slots:
             given[slot] = list(values[k : k + count])
@@ -47,13 +60,25 @@ class ShapeCheck:
         if run.limits.memory is not None:
             run.limits.check_outputs(self._operator, inferred.dims, lambda slot, i: self._dtypes.get((slot, i)))
         if not self.by_shapes:
-            return
+            return inferred.dims
         if inferred.from_values or any([-1 in inferred.dims.get(p, _UNKNOWN) for p in self.known_outputs]):
             run.shapes_settled = False
-            return
+            return inferred.dims
         if len(self.seen) >= _SHAPES:
             self.seen.clear()
         self.seen.add(tuple([v.shape for v in values if v is not None]))
+        return inferred.dims
+
+    def compare(self, promised: Promised, *made: Any) -> None:
+        """Raise KernelResultError when an array of self.made has other dims than were promised.
+
+        The op runs once more on the reference path then, which says so of the kernel.
+        """
+        for position, array in zip(self.made, made, strict=True):
+            dims = promised.get(position)
+            if dims is not None and not is_promised(array.shape, dims):
+                self.seen.clear()
+                raise KernelResultError(f"op {self._operator.type}: {position[0]} has shape {list(array.shape)}")
 
 
 def shapes_of(values: Sequence[Any]) -> tuple[Any, ...]:
