@@ -40,6 +40,9 @@ class Context:
     def wants(self, slot, i=0):
         return True
 
+    def is_read(self, *slots):
+        return False
+
 
 @dataclass(frozen=True)
 class Call:

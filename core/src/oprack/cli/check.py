@@ -78,7 +78,7 @@ def _fuzz(path: Path, op_types: Iterable[str], seconds: float, quiet: bool) -> A
 
     from oprack.packs.manager import default_manager
     from oprack.testing.fuzz.campaign import Campaign
-    from oprack.testing.fuzz.searching import hypothesis
+    from oprack.testing.fuzz.strategies import hypothesis
 
     hypothesis()
     manager = default_manager()

@@ -114,7 +114,8 @@ class Generator:
     def _check_shapes(self) -> Iterator[str]:
         parts = []
         if any(kind is not None and kind.container is LoDTensorArray for kind in self.trace.kinds):
-            yield f"dims = accept(None, ({', '.join(self.args)},))"  # it grows in place: its elements are looked at every time
+            # it grows in place: its elements are looked at every time
+            yield f"dims = accept(None, ({', '.join(self.args)},))"
             return
         for i, kind in enumerate(self.trace.kinds):
             if kind is not None:

@@ -24,6 +24,8 @@ def stub_package() -> dict[str, str]:
     """Contents of the files of `oprack-stubs` by their paths: functional.pyi, and one for each namespace of packs."""
     files = {"py.typed": "partial\n", "functional.pyi": stubs()}
     for namespace in NAMESPACES:
+        if namespace == "fuzz":
+            continue  # blocks of generated nets, which nobody calls by name
         module = importlib.import_module(f"oprack.{namespace}")
         # beside a package, a module of its name would hide the others in it
         path = f"{namespace}/__init__.pyi" if hasattr(module, "__path__") else f"{namespace}.pyi"

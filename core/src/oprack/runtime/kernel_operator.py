@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from oprack.device import transform_tensor, transform_value
-from oprack.errors import AttributeValueError, InvalidArgumentError, PreconditionNotMetError
+from oprack.errors import AttributeValueError, InvalidArgumentError, OprackError, PreconditionNotMetError
 from oprack.kernel import Candidate, OpKernelMap, OpKernelType
 from oprack.op import OpInfo
 from oprack.runtime import checks
@@ -102,15 +102,20 @@ class OperatorWithKernel(OperatorBase):
             run.limits.check_outputs(self, inferred.dims, lambda slot, i: self._largest_dtype(slot, i, kernel_dtype))
         clock = self._step(run, "infer_shape", clock)
         # a kernel's first call of each kind, and of each combination of shapes, is watched
-        first, inferred.watched = new or not inferred.watched, True
+        first = new or not inferred.watched
         whole = run.checks.overwritten_input
         before = checks.fingerprint(self, values, whole=whole) if first or whole else None
         with _NOWHERE_ELSE if at is run else at.device.activate():
             result = self._compute(chosen, values, attrs, at)
         outputs = collect(self, chosen, result, inferred.shares, values, at)
-        check_results(self, chosen, inferred.dims, values, outputs, dtypes=first)
-        if before is not None:
-            checks.check_overwritten(self, chosen, values, before, whole=whole)
+        try:
+            check_results(self, chosen, inferred.dims, values, outputs, dtypes=first)
+            if before is not None:
+                checks.check_overwritten(self, chosen, values, before, whole=whole)
+        except OprackError:
+            self._chosen.clear()  # so that the next call is a first one again
+            raise
+        inferred.watched = True
         if at is not run:
             outputs = {s: [transform_value(v, run.place, run.pool) for v in vs] for s, vs in outputs.items()}
         clock = self._step(run, "compute", clock)

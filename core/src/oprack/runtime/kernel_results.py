@@ -11,7 +11,7 @@ from oprack.errors import InvalidArgumentError, KernelResultError, OprackError
 from oprack.op import slot_name
 from oprack.runtime.infer import RuntimeInferVarTypeContext, dtype_of_value
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
-from oprack.types import ALL_DTYPES, DTYPE_NAMES, EMPTY_VAR, dtype_name
+from oprack.types import ALL_DTYPES, COMPLEX, DTYPE_NAMES, EMPTY_VAR, FLOATS, HALF_FLOATS, dtype_name
 
 if TYPE_CHECKING:
     from oprack.kernel import Candidate
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from oprack.runtime.run_context import RunContext
 
 _DTYPES = frozenset(np.dtype(name) for name in ALL_DTYPES if name != "bfloat16")
+_FLOATING = FLOATS | HALF_FLOATS | COMPLEX
 Shares = Sequence[tuple[tuple[str, int], tuple[str, int]]]
 Values = Mapping[str, Sequence[Any]]
 
@@ -178,7 +179,13 @@ def is_promised(shape: Sequence[int], dims: Sequence[int]) -> bool:
 
 
 def _check_dtypes(op: OperatorWithKernel, chosen: Candidate, values: Values, outputs: Values) -> None:
-    """A dtype is right when the op's rule says so for the inputs at hand, or the program for the variable."""
+    """A dtype is right when the op's rule says so for the inputs at hand, or the program for the variable.
+
+    Inputs of several floating dtypes are promoted as the array library does, which no rule promises.
+    """
+    given = {n: dtype_of_value(v) for slot, vs in values.items() for n, v in zip(op.inputs[slot], vs, strict=True)}
+    if len(_FLOATING.intersection(given.values())) > 1:
+        return
     context = RuntimeInferVarTypeContext(op.info.proto, op.attrs, values, op.inputs, op.outputs)
     try:
         op.info.run_infer_var_type(context)
@@ -189,6 +196,8 @@ def _check_dtypes(op: OperatorWithKernel, chosen: Candidate, values: Values, out
         actual = dtype_of_value(made[i]) if i < len(made) else None
         if actual is None or actual == promised or op.outputs[slot][i] == EMPTY_VAR:
             continue
+        if actual == given.get(op.outputs[slot][i]):
+            continue  # the op writes to its own input, which keeps its dtype
         var = op.block.find_var_recursive(op.outputs[slot][i])
         declared = DTYPE_NAMES.get(var.dtype) if var is not None and var.dtype is not None else None
         if actual != declared:

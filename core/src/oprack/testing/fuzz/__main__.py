@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from oprack.testing.fuzz.campaign import Campaign, all_targets
-from oprack.testing.fuzz.searching import hypothesis, read_known
+from oprack.testing.fuzz.searching import read_known
+from oprack.testing.fuzz.strategies import hypothesis
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from hypothesis import reject
-from hypothesis import strategies as st
 
 from oprack.desc import OpDesc
 from oprack.errors import OprackError
@@ -21,8 +19,12 @@ from oprack.testing.fuzz.gradient import with_gradients
 from oprack.testing.fuzz.ops import Draw, change_values
 from oprack.testing.fuzz.paths import Paths
 from oprack.testing.fuzz.reuse import reuse_names
+from oprack.testing.fuzz.strategies import hypothesis, st
 from oprack.testing.fuzz.values import ODD, fresh, lod_of, with_odd
 from oprack.types import VarType
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
 NAMESPACE = "fuzz"
 """Where packs bring blocks: `register.layer("residual", "my_pack.fuzz:residual", namespace="fuzz")`."""
@@ -193,7 +195,7 @@ def blocks(manager: PackManager) -> dict[str, Any]:
     return {name: manager.layer(NAMESPACE, name) for name in manager.layer_names(NAMESPACE)}
 
 
-def net_examples(manager: PackManager, names: Sequence[str] = ()) -> st.SearchStrategy[Example]:
+def net_examples(manager: PackManager, names: Sequence[str] = ()) -> SearchStrategy[Example]:
     """Examples of nets of one to five blocks. names: of the blocks; default: all that packs bring."""
     known = blocks(manager)
     chosen = {n: known[n] for n in (names or known)}
@@ -204,7 +206,7 @@ def net_examples(manager: PackManager, names: Sequence[str] = ()) -> st.SearchSt
         try:
             return _example(draw, chosen, paths)
         except OprackError:  # a shape rule refuses what a block appends to dims that are stated
-            reject()
+            raise hypothesis().errors.UnsatisfiedAssumption from None
 
     return examples()
 

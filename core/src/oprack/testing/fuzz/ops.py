@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from oprack.desc import OpDesc
 from oprack.op.desc_infer import infer_op
@@ -18,14 +17,18 @@ from oprack.testing.fuzz.calls import OpCall
 from oprack.testing.fuzz.example import LAYOUTS, Example
 from oprack.testing.fuzz.gradient import with_gradients
 from oprack.testing.fuzz.paths import Paths
+from oprack.testing.fuzz.strategies import st
 from oprack.testing.fuzz.values import DTYPES, FILLS, ODD, SIZES, lod_of, refilled, with_odd
 from oprack.types import EMPTY_VAR, AttrType, VarType
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
 _MOST_ELEMENTS = 1 << 15
 Draw = Callable[..., Any]
 
 
-def op_examples(calls: Sequence[OpCall], manager: PackManager | None = None) -> st.SearchStrategy[Example]:
+def op_examples(calls: Sequence[OpCall], manager: PackManager | None = None) -> SearchStrategy[Example]:
     """Examples of one op, made from its recorded calls."""
     manager = manager or default_manager()
     pool: dict[str, list[Any]] = {}

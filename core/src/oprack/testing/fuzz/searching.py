@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oprack.errors import PreconditionNotMetError
 from oprack.testing.fuzz.check import Checker
 from oprack.testing.fuzz.example import Example
 from oprack.testing.fuzz.outcome import Difference
 from oprack.testing.fuzz.reduce import reduced
+from oprack.testing.fuzz.strategies import hypothesis
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,6 @@ class Failure:
 
 class _FoundError(Exception):
     pass
-
-
-def hypothesis() -> Any:
-    """Hypothesis, which only fuzzing needs. Raises PreconditionNotMetError that says what to install."""
-    try:
-        import hypothesis as found
-    except ImportError as error:
-        raise PreconditionNotMetError(
-            "oprack.testing.fuzz chooses and shrinks examples with Hypothesis; install it with: pip install hypothesis"
-        ) from error
-    return found
 
 
 def search(

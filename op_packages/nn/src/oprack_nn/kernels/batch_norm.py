@@ -34,7 +34,7 @@ def batch_norm(
     if _global_stats(is_test, trainable_statistics, use_global_stats):
         inv_std = inverse_std(Variance, epsilon, xp)
         y = scale_shift(X, Mean.reshape(shape), inv_std.reshape(shape), scale, bias)
-        return y, Mean.copy(), Variance.copy(), Mean.copy(), inv_std
+        return y, Mean.copy(), Variance.copy(), Mean.astype(X.dtype), inv_std.astype(X.dtype, copy=False)
     mean, variance = moments(X, axes)
     if X.size == mean.size:
         # Paddle: a single element per channel is passed on, and the running statistics stay
