@@ -9,7 +9,7 @@ from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundE
 from oprack.kernel import KernelQuery, OpKernelMap, OpKernelType, attr, bind_signature, dtype, has_input, kernel, kind
 from oprack.kernel.decorator import KernelSpec
 from oprack.op import Attr, Input, OpDef, OpInfo, Output, build_op_info
-from oprack.tensor import SelectedRows
+from oprack.tensor import LoDTensorArray, SelectedRows
 
 
 class Thing(OpDef, type="thing"):
@@ -184,3 +184,11 @@ def test_predicates_compare_both_ways() -> None:
     ):
         assert p.text == text and p(query(groups=yes)) and not p(query(groups=no))
     assert repr(attr("groups") > 1) == "<predicate: attribute groups > 1>"
+
+
+def test_kernels_of_different_containers_do_not_tie_where_the_input_is_absent() -> None:
+    @kernel("thing", dtypes={"float32"})
+    def array(X: LoDTensorArray) -> Any: ...
+
+    absent = KernelQuery("thing", {}, {"Y": "float32"}, {"Y": "LoDTensor"})
+    assert chosen(kernels(plain, rows, array), q=absent) == "rows"

@@ -169,8 +169,9 @@ class OpKernelMap:
 
     def _by_size(self, fitting: list[Candidate]) -> Candidate:
         """The best kernel, linked to the one that takes over for small inputs, which must fit, too."""
-        rank = ranked(fitting[0].spec, _containers(fitting[0].signature))
-        tied = [c for c in fitting if ranked(c.spec, _containers(c.signature)) == rank]
+        kinds = _containers(fitting[0].signature)  # kernels of others fit as well where the input is absent
+        rank = ranked(fitting[0].spec, kinds)
+        tied = [c for c in fitting if (ranked(c.spec, kinds), _containers(c.signature)) == (rank, kinds)]
         best = tied[0]
         if len(tied) > 1:
             spec = untied(self.proto.type, self.owner, [c.spec for c in tied], self._on_tie)

@@ -6,6 +6,7 @@ from oprack import op
 from oprack.op import Attr, GradOp, GradOpDef, OpDef, dtype_of
 
 from oprack_nn.ops._conv import is_channel_last, layout_attr
+from oprack_nn.ops._norm import norm_types
 
 
 class _Attrs(OpDef):
@@ -39,6 +40,7 @@ class BatchNorm(_Attrs, type="batch_norm"):
     SavedVariance = op.Output("[C], 1 / sqrt(variance + epsilon) of the batch.", intermediate=True)
     ReserveSpace = op.Output("Paddle: scratch of cuDNN; not written.", dispensable=True, extra=True)
     expected_kernel_type = dtype_of("X")
+    infer_var_type = norm_types({"MeanOut": "Mean", "VarianceOut": "Variance"}, "SavedMean", "SavedVariance")
 
     def infer_shape(ctx):
         dims = ctx.require_rank("X", 2, 3, 4, 5)
@@ -102,6 +104,7 @@ class BatchNormGrad(_Attrs, GradOpDef, type="batch_norm_grad"):
     Bias_grad = op.Output("[C].", dispensable=True)
     no_need_buffer_vars = ("Bias", "MeanOut", "VarianceOut", "ReserveSpace")
     expected_kernel_type = dtype_of("X")
+    infer_var_type = norm_types({"Scale@GRAD": "Scale", "Bias@GRAD": "Scale"})
 
     def infer_shape(ctx):
         dims = ctx.require_rank("X", 2, 3, 4, 5)
@@ -154,6 +157,7 @@ class BatchNormGradGrad(_Attrs, GradOpDef, type="batch_norm_grad_grad"):
     DDY = op.Output("Shape of X.", dispensable=True)
     inplace = {"DY": "DDY"}
     expected_kernel_type = dtype_of("X")
+    infer_var_type = norm_types({"DScale": "Scale"})
 
     def infer_shape(ctx):
         dims = ctx.dim("X")

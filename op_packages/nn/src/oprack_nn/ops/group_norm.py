@@ -6,6 +6,7 @@ from oprack import op
 from oprack.op import Attr, GradOp, GradOpDef, OpDef, dtype_of
 
 from oprack_nn.ops._conv import is_channel_last, layout_attr
+from oprack_nn.ops._norm import norm_types
 
 
 class _Attrs(OpDef):
@@ -27,6 +28,7 @@ class GroupNorm(_Attrs, type="group_norm"):
     Mean = op.Output("[N, groups].", intermediate=True)
     Variance = op.Output("[N, groups].", intermediate=True)
     expected_kernel_type = dtype_of("X")
+    infer_var_type = norm_types({}, "Mean", "Variance")
 
     def infer_shape(ctx):
         dims, groups = ctx.dim("X"), ctx.attr("groups")
@@ -81,6 +83,7 @@ class GroupNormGrad(_Attrs, GradOpDef, type="group_norm_grad"):
     inplace = {"Y@GRAD": "X@GRAD"}
     no_need_buffer_vars = ("Bias", "Y")
     expected_kernel_type = dtype_of("X")
+    infer_var_type = norm_types({"Scale@GRAD": "Scale", "Bias@GRAD": "Scale"})
 
     def infer_shape(ctx):
         ctx.set_dim("X@GRAD", ctx.dim("X"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from oprack import op
 from oprack.op import Attr, GradOp, GradOpDef, OpDef, OpVersion, dtype_of
 
+from oprack_nn.ops._norm import norm_types
+
 
 class _Attrs(OpDef):
     epsilon = Attr(1e-5, "Added to the variance.").between(0.0, 0.001)
@@ -26,6 +28,7 @@ class InstanceNorm(_Attrs, type="instance_norm"):
     versions = OpVersion("instance_norm").checkpoint(
         "Scale and Bias may be absent.", ("modify_attr", "Bias", True), ("modify_attr", "Scale", True)
     )
+    infer_var_type = norm_types({}, "SavedMean", "SavedVariance")
 
     def infer_shape(ctx):
         dims = ctx.require_rank("X", 2, 3, 4, 5)
@@ -69,6 +72,7 @@ class InstanceNormGrad(_Attrs, GradOpDef, type="instance_norm_grad"):
     Scale_grad = op.Output("[C].", dispensable=True)
     Bias_grad = op.Output("[C].", dispensable=True)
     expected_kernel_type = dtype_of("X")
+    infer_var_type = norm_types({"Scale@GRAD": "Scale", "Bias@GRAD": "Scale"})
 
     def infer_shape(ctx):
         dims = ctx.dim("X")
@@ -110,6 +114,7 @@ class InstanceNormDoubleGrad(_Attrs, GradOpDef, type="instance_norm_double_grad"
     fwd_scale_grad = op.Output("[C].", dispensable=True)
     grad_y_grad = op.Output("Shape of X.", dispensable=True)
     expected_kernel_type = dtype_of("x")
+    infer_var_type = norm_types({"fwd_scale_grad": "fwd_scale"}, first="x")
 
     def infer_shape(ctx):
         dims = ctx.dim("x")

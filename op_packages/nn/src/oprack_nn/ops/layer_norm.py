@@ -7,6 +7,8 @@ import math
 from oprack import op
 from oprack.op import Attr, GradOp, GradOpDef, OpDef, dtype_of
 
+from oprack_nn.ops._norm import norm_types
+
 
 class _Attrs(OpDef):
     epsilon = Attr(1e-5, "Added to the variance.").between(0.0, 0.001)
@@ -29,6 +31,7 @@ class LayerNorm(_Attrs, type="layer_norm"):
     Mean = op.Output("The dims in front of begin_norm_axis.", intermediate=True)
     Variance = op.Output("The dims in front of begin_norm_axis.", intermediate=True)
     expected_kernel_type = dtype_of("X")
+    infer_var_type = norm_types({}, "Mean", "Variance")
 
     def infer_shape(ctx):
         dims, axis = ctx.dim("X"), ctx.attr("begin_norm_axis")
@@ -79,6 +82,7 @@ class LayerNormGrad(_Attrs, GradOpDef, type="layer_norm_grad"):
     Bias_grad = op.Output("Shape of Bias.", dispensable=True)
     no_need_buffer_vars = ("Bias",)
     expected_kernel_type = dtype_of("X")
+    infer_var_type = norm_types({"Scale@GRAD": "Scale", "Bias@GRAD": "Scale"})
 
     def infer_shape(ctx):
         dims, axis = ctx.dim("X"), ctx.attr("begin_norm_axis")
