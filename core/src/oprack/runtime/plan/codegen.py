@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import keyword
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
@@ -59,21 +59,41 @@ class Port:
     shared: bool = False
 
 
+@dataclass(frozen=True)
+class Source:
+    """Text of a function `segment(run, ...)`. lines: line -> index of the record."""
+
+    text: str
+    lines: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class _Written:
+    """Statements of one op. ask, compare: of its shape rule; by_shapes: whether what that says follows from shapes."""
+
+    ask: list[str]
+    by_shapes: bool
+    call: list[str]
+    compare: list[str]
+    meet: list[str]
+    drop: list[str]
+
+
 @dataclass
 class Generated:
-    """Source of `segment(run, ...)`, the names that it uses, and how to call it.
+    """The generated functions, the names that they use, and how to call them.
 
-    lines: line -> index of the record. meets: whether it meets shapes that only a kernel knows. slots: per record
-    and slot, the locals of its inputs.
+    source: for shapes that were met before. asking: for those that are new to it, which asks every op's shape rule.
+    meets: whether it meets shapes that only a kernel knows. slots: per record and slot, the locals of its inputs.
     """
 
-    source: str
+    source: Source
+    asking: Source
     namespace: dict[str, Any]
     inputs: list[Port]
     outputs: list[Port]
     meets: bool
-    lines: dict[int, int] = field(default_factory=dict)
-    slots: list[Bound] = field(default_factory=list)
+    slots: list[Bound]
 
 
 @dataclass
@@ -114,32 +134,44 @@ class Generator:
         returned = [(n, loc) for n, loc in self._env.items() if n in self._keep and id(loc) not in entered]
         for _, local in returned:
             local.used = len(steps)
-        entering = ", ".join(f"{local.name} = {_printable(name)}" for name, local in self._inputs)
-        body = [f"    # {line}" for line in wrap(entering, 110)]
-        body.append("    met = run.shapes_met")
-        lines: dict[int, int] = {}
-        for i, step in enumerate(steps):
-            first, *others = self._call(i, step)
-            checks = self._check(i, step)
-            others += [*self._compare(i, step), *self._meet(i, step)]
-            for text in (*checks, f"{first}  # {_comment(step.record)}", *others, *self._drop(i, step)):
-                body.append("    " + text)
-                lines[len(body) + 1] = i
+        written = [self._write(i, step) for i, step in enumerate(steps)]
         values = [v for _, loc in returned for v in (loc.name, loc.lod) if v]
-        body.append(f"    return [{', '.join(values)}]")
-        parameters = [p for _, loc in self._inputs for p in (loc.name, loc.lod, loc.flag) if p]
-        source = "\n".join([f"def segment({', '.join(['run', *parameters])}):", *body, ""])
         seen = Counter(loc.buffer for _, loc in (*self._inputs, *returned))
         shared = {buffer for buffer, count in seen.items() if count > 1}
         return Generated(
-            source,
+            self._function(written, values, asking=False),
+            self._function(written, values, asking=True),
             self._names,
             [Port(n, loc.tensor, bool(loc.lod), bool(loc.flag), loc.buffer in shared) for n, loc in self._inputs],
             [Port(n, loc.tensor, bool(loc.lod), shared=loc.buffer in shared) for n, loc in returned],
             any(step.met for step in steps),
-            lines,
             [step.ins for step in steps],
         )
+
+    def _write(self, i: int, step: _Step) -> _Written:
+        first, *others = self._call(i, step)
+        call = [f"{first}  # {_comment(step.record)}", *others]
+        asked, compared = self._check(i, step), self._compare(i, step)
+        return _Written(asked, step.check.by_shapes, call, compared, self._meet(i, step), self._drop(i, step))
+
+    def _function(self, written: Sequence[_Written], values: Sequence[str], asking: bool) -> Source:
+        """The function for shapes that are new (asking), or for those that were met: it asks for nothing that follows
+        from shapes, until an op comes that alone knows the shapes of its outputs.
+        """
+        entering = ", ".join(f"{local.name} = {_printable(name)}" for name, local in self._inputs)
+        body = [f"    # {line}" for line in wrap(entering, 110)]
+        if asking or any(w.meet for w in written):
+            body.append("    met = run.shapes_met")
+        lines: dict[int, int] = {}
+        for i, w in enumerate(written):
+            asked = asking or not w.by_shapes
+            for text in (*(w.ask if asked else ()), *w.call, *(w.compare if asked else ()), *w.meet, *w.drop):
+                body.append("    " + text)
+                lines[len(body) + 1] = i
+            asking = asking or bool(w.meet)
+        body.append(f"    return [{', '.join(values)}]")
+        parameters = [p for _, loc in self._inputs for p in (loc.name, loc.lod, loc.flag) if p]
+        return Source("\n".join([f"def segment({', '.join(['run', *parameters])}):", *body, ""]), lines)
 
     # Binding ----------------------------------------------------------------------------------------------------------
     def _local(self, value: Any, buffer: int | None = None) -> Local:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import linecache
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +26,15 @@ _SHAPES = 1024
 
 @dataclass
 class Compiled:
-    """A generated function for one signature. shapes: numbers of the combinations that all shape rules accepted."""
+    """The generated functions for one signature. shapes: numbers of the combinations that all shape rules accepted.
+
+    asking: for shapes that are new, made when such come. lines: by file, line -> index of the op.
+    """
 
     generated: Generated
     function: Any
+    lines: dict[str, Mapping[int, int]]
+    asking: Any = None
     shapes: OrderedDict[Any, int] = field(default_factory=OrderedDict)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -132,7 +137,11 @@ class Segment:
             value.shared = value.shared or port.shared
         values.clear()
         try:
-            results = compiled.function(run, *args)
+            if run.shapes_met is not None:
+                results = compiled.function(run, *args)
+            else:
+                compiled.asking = compiled.asking or self._function(compiled.generated, compiled.lines, asking=True)
+                results = compiled.asking(run, *args)
         except Exception as error:
             raise self._explain(compiled, error, run) from error
         self._store(compiled.generated.outputs, results, run, scope)
@@ -174,11 +183,17 @@ class Segment:
 
     def _compile(self, records: list[OpRecord], run: RunContext) -> Compiled:
         generated = Generator(records, self.keep, run.device.xp, self._parameters).generate()
-        filename = f"<plan of {self._ops_text}>"
-        linecache.cache[filename] = (len(generated.source), None, generated.source.splitlines(True), filename)
-        exec(compile(generated.source, filename, "exec"), generated.namespace)
-        function = run.device.plan_function(generated.namespace.pop("segment"), {op.type for op in self.operators})
-        return Compiled(generated, function)
+        lines: dict[str, Mapping[int, int]] = {}
+        function = self._function(generated, lines, asking=False)
+        return Compiled(generated, run.device.plan_function(function, {op.type for op in self.operators}), lines)
+
+    def _function(self, generated: Generated, lines: dict[str, Mapping[int, int]], asking: bool) -> Any:
+        source = generated.asking if asking else generated.source
+        filename = f"<plan of {self._ops_text}{', for new shapes' if asking else ''}>"
+        linecache.cache[filename] = (len(source.text), None, source.text.splitlines(True), filename)
+        exec(compile(source.text, filename, "exec"), generated.namespace)
+        lines[filename] = source.lines
+        return generated.namespace.pop("segment")
 
     # Errors -----------------------------------------------------------------------------------------------------------
     def _explain(self, compiled: Compiled, error: Exception, run: RunContext) -> Exception:
@@ -186,7 +201,8 @@ class Segment:
         frame = error.__traceback__
         while frame is not None and frame.tb_frame.f_code.co_name != "segment":  # a place may call it in its own way
             frame = frame.tb_next
-        index = compiled.generated.lines.get(frame.tb_lineno) if frame else None
+        lines = compiled.lines.get(frame.tb_frame.f_code.co_filename, {}) if frame else {}
+        index = lines.get(frame.tb_lineno) if frame else None
         if frame is None or index is None:
             return OpError(f"{self._ops_text} failed: {type(error).__name__}: {error}")
         op, scope, values = self.operators[index], Scope(), frame.tb_frame.f_locals
@@ -205,7 +221,7 @@ class Segment:
 
     def sources(self) -> list[str]:
         """Generated code, one text per signature."""
-        return [c.generated.source for c in self._compiled.values()]
+        return [c.generated.source.text for c in self._compiled.values()]
 
 
 def _names_of(op: OperatorWithKernel) -> Iterator[str]:
