@@ -9,6 +9,7 @@ ops' own rules. A fact is a VarDesc; a shape of None, a dim of -1 and a dtype of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import cast
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
@@ -232,14 +233,16 @@ def infer(
         return results
     given = [fact for facts in inputs.values() for fact in facts if fact is not None]
     slots = _Slots(op, inputs, results)
+    types = DescInferVarTypeContext(slots.desc, slots.block, info)
     if all(fact.dtype is not None for fact in given):
-        info.run_infer_var_type(DescInferVarTypeContext(slots.desc, slots.block, info))
+        info.run_infer_var_type(types)
     unranked = [fact for fact in given if fact.shape is None]
     if info.infer_shape is not None and not unranked:
-        info.infer_shape(FactShapeContext(slots.desc, slots.block, info))
+        info.infer_shape(FactShapeContext(slots.desc, slots.block, info, types.attrs))
     elif info.infer_shape is not None and len(unranked) == 1 and unranked[0].type == VarType.LOD_TENSOR:
         every = [fact for facts in results.values() for fact in facts]
-        _infer_by_rank(slots, unranked[0], every, info, info.infer_shape)
+        by_rank = partial(FactShapeContext, slots.desc, slots.block, info, types.attrs)
+        _infer_by_rank(unranked[0], every, by_rank, info.infer_shape)
     mixed = len({fact.dtype for fact in given if fact.dtype_name() in _FLOATING}) > 1
     for fact in (fact for facts in results.values() for fact in facts):
         if mixed or fact.type != VarType.LOD_TENSOR:  # kernels promote; what arrays hold is not known
@@ -250,7 +253,10 @@ def infer(
 
 
 def _infer_by_rank(
-    slots: _Slots, x: VarDesc, results: Sequence[VarDesc], info: OpInfo, rule: Callable[[FactShapeContext], None]
+    x: VarDesc,
+    results: Sequence[VarDesc],
+    context: Callable[[], FactShapeContext],
+    rule: Callable[[FactShapeContext], None],
 ) -> None:
     """Where an op accepts an input of unknown rank for one rank alone, it has that rank in every run that succeeds."""
     found: list[list[Dims | None]] = []
@@ -259,7 +265,7 @@ def _infer_by_rank(
         for fact in results:
             fact.shape = None
         try:
-            rule(FactShapeContext(slots.desc, slots.block, info))
+            rule(context())
             found.append([fact.shape for fact in results])
         except Exception:  # rules meet ranks that no program has
             continue

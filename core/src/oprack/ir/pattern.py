@@ -172,7 +172,10 @@ class EitherPattern(Pattern):
 
 
 def _is_present(nodes: Sequence[VarNode]) -> bool:
-    return any(n.name != EMPTY_VAR for n in nodes)
+    for node in nodes:
+        if node.name != EMPTY_VAR:
+            return True
+    return False
 
 
 def _match_all(graph: Graph, pairs: Sequence[tuple[Pattern, VarNode | None]], found: Found) -> Iterator[Found]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError, NotFoundError
@@ -16,12 +16,19 @@ if TYPE_CHECKING:
 
 
 class _DescContext(InferContext):
-    def __init__(self, op: OpDesc, block: BlockDesc, info: OpInfo) -> None:
+    def __init__(
+        self, op: OpDesc, block: BlockDesc, info: OpInfo, checked_attrs: Mapping[str, Any] | None = None
+    ) -> None:
+        """checked_attrs: the op's attributes where they were checked before."""
         self.op_type, self.proto = op.type, info.proto
         self._op, self._block = op, block
+        self.attrs = checked_attrs if checked_attrs is not None else self._checked(op, info)
+
+    @staticmethod
+    def _checked(op: OpDesc, info: OpInfo) -> Mapping[str, Any]:
         given = {k: v for k, v in op.attrs.items() if k not in COMMON_ATTRS}
         tensors = [k for k, t in op.attr_types.items() if t in (AttrType.VAR, AttrType.VARS)]
-        self.attrs = info.checker.check(given, tensors) if info.checker else given
+        return info.checker.check(given, tensors) if info.checker else given
 
     def input_names(self, slot: str) -> Sequence[str]:
         names = self._op.inputs.get(slot)

@@ -64,8 +64,8 @@ def check_unused(op: OperatorWithKernel, chosen: Candidate) -> None:
 Fingerprint = dict[tuple[str, int], list[Any]]
 
 # Bytes up to which an array is compared whole; of a larger one its ends and a sample in between are.
-_WHOLE = 1 << 20
-_SAMPLES = 4096
+_WHOLE = 1 << 14
+_SAMPLES = 1024
 
 
 def fingerprint(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], *, whole: bool = True) -> Fingerprint:
