@@ -7,6 +7,8 @@ import random
 import sys
 from pathlib import Path
 
+from oprack.errors import OprackError
+from oprack.packs.manager import default_manager
 from oprack.testing.fuzz.campaign import Campaign, all_targets
 from oprack.testing.fuzz.searching import read_known
 from oprack.testing.fuzz.strategies import hypothesis
@@ -28,7 +30,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--known", type=Path, help="TOML file of known differences")
     parser.add_argument("--out", type=Path, default=Path("out/fuzz"), help="where failures are kept")
     options = parser.parse_args(arguments)
-    hypothesis()
+    try:
+        hypothesis()
+        for op_type in (t for t in options.targets if not t.startswith("net")):
+            default_manager().op_info(op_type)
+    except OprackError as error:
+        parser.error(f"{error}; a target is an op type, net, or net:block,block")
     targets = [t.replace(":", " ").replace(",", " ") if t.startswith("net") else f"op {t}" for t in options.targets]
     if options.pack or not targets:
         targets += all_targets(options.pack)
