@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import InvalidArgumentError, NotFoundError
+from oprack.errors import InvalidArgumentError, NotFoundError, OpError, OprackError
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.infer import Dims, InferContext, InferShapeContext, InferVarTypeContext
 from oprack.op.info import OpInfo
@@ -140,10 +140,22 @@ def infer_op(op: OpDesc, block: BlockDesc, info: OpInfo, *, lod_is_known: bool =
     """Set kind, dtype, dims and LoD level of an op's outputs in the block.
 
     lod_is_known: the program is being written, so that an op may refuse an input that is declared without LoD.
-    Raises what the op's rules raise, AttributeValueError, NotFoundError for a variable that is not declared.
+    Raises what the op's rules raise, AttributeValueError, NotFoundError for a variable that is not declared, and
+    OpError where a rule meets inputs that it was not written for.
     """
-    info.run_infer_var_type(DescInferVarTypeContext(op, block, info))
-    if info.infer_shape is not None:
-        context = DescInferShapeContext(op, block, info)
-        context.lod_is_known = lod_is_known
-        info.infer_shape(context)
+    try:
+        info.run_infer_var_type(DescInferVarTypeContext(op, block, info))
+        if info.infer_shape is not None:
+            context = DescInferShapeContext(op, block, info)
+            context.lod_is_known = lod_is_known
+            info.infer_shape(context)
+    except OprackError:
+        raise
+    except (LookupError, ArithmeticError, TypeError) as error:
+        inputs = ", ".join(
+            f"{slot} {[list(var.shape or ()) for n in names if (var := block.find_var_recursive(n)) is not None]}"
+            for slot, names in op.inputs.items()
+        )
+        raise OpError(
+            f"op {op.type}: its rules fail for inputs of shapes {inputs}: {type(error).__name__}: {error}"
+        ) from error
