@@ -56,5 +56,7 @@ class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):
             top, bottom, left, right = paddings[4 * i : 4 * i + 4]
             pads = ((top, bottom), (left, right))
             size = [conv_out(*s, 1) for s in zip(size, window, pads, strides[2 * i : 2 * i + 2], strict=True)]
+            fits = all(o == -1 or o > 0 for o in size)
+            ctx.require(fits, f"the kernel {window} of convolution {i} is larger than its padded input")
         require_shape(ctx, "Residual", [n, channels, *size])
         ctx.set_dim("Output", (n, channels, *size))
