@@ -1,10 +1,8 @@
-"""Shapes of convolutions and pooling, and what parameters must have."""
+"""Shapes of convolutions and pooling."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from oprack.op import InferShapeContext
 
 
 def pads_of(
@@ -24,11 +22,3 @@ def pads_of(
 def conv_out(size: int, k: int, pad: tuple[int, int], stride: int, dilation: int) -> int:
     """Results along one dim; -1 when the input's size is not known."""
     return -1 if size < 0 else (size + pad[0] + pad[1] - (dilation * (k - 1) + 1)) // stride + 1
-
-
-def require_shape(ctx: InferShapeContext, slot: str, expected: Sequence[int], i: int = 0) -> None:
-    """Input i of a slot, where it is given, has this shape; -1 = any number. Kernels read as much of its memory."""
-    if i < ctx.input_count(slot):
-        dims = ctx.dim(slot, i)
-        fits = len(dims) == len(expected) and all(a == b or -1 in (a, b) for a, b in zip(dims, expected, strict=True))
-        ctx.require(fits, f"{slot}[{i}] has shape {list(dims)}; expected {list(expected)}, with -1 for any number")

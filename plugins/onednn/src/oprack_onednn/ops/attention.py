@@ -5,8 +5,6 @@ from __future__ import annotations
 from oprack import op
 from oprack.op import Attr, OpDef, empty_grad
 
-from oprack_onednn.ops._shapes import require_shape
-
 
 class OneDNNAttention(OpDef, type="onednn_attention"):
     r"""$$Out = softmax(alpha \cdot Q K^T + Mask) V$$ per head; heads lie side by side. Made by passes."""
@@ -27,8 +25,8 @@ class OneDNNAttention(OpDef, type="onednn_attention"):
             all(x[2] < 0 or x[2] % heads == 0 for x in (q, k, v)),
             f"the last dims of Q {list(q)}, K {list(k)} and V {list(v)} must be multiples of heads {heads}",
         )
-        require_shape(ctx, "K", [q[0], -1, q[2]])
-        require_shape(ctx, "V", [q[0], k[1], -1])
+        ctx.require_dims("K", [q[0], -1, q[2]])
+        ctx.require_dims("V", [q[0], k[1], -1])
         if ctx.has_input("Mask"):
             mask, scores = ctx.require_rank("Mask", 0, 1, 2, 3, 4), (q[0], heads, q[1], k[1])
             ctx.require(

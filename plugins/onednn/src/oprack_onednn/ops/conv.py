@@ -6,7 +6,7 @@ from oprack import op
 from oprack.op import Attr, OpDef, empty_grad
 from oprack.types import AttrType
 
-from oprack_onednn.ops._shapes import conv_out, pads_of, require_shape
+from oprack_onednn.ops._shapes import conv_out, pads_of
 from oprack_onednn.ops.post_ops import post_ops_attr
 
 
@@ -38,8 +38,8 @@ class OneDNNConv2D(OpDef, type="onednn_conv2d"):
         pads = pads_of(algorithm, ctx.attr("paddings"), spatial, ksize, strides)
         out = [conv_out(*s) for s in zip(spatial, ksize, pads, strides, dilations, strict=True)]
         ctx.require(all(o == -1 or o > 0 for o in out), f"the kernel {ksize} is larger than the padded Input")
-        require_shape(ctx, "Bias", [k])
-        require_shape(ctx, "Residual", [n, k, *out])
+        ctx.require_dims("Bias", [k])
+        ctx.require_dims("Residual", [n, k, *out])
         ctx.set_dim("Output", (n, k, *out))
 
 
@@ -69,5 +69,5 @@ class OneDNNConv2DTranspose(OpDef, type="onednn_conv2d_transpose"):
         more = ctx.attr("output_padding") or [0, 0]
         sizes = zip(spatial, ksize, pads, strides, dilations, more, strict=True)
         out = [-1 if s < 0 else (s - 1) * t - a - b + d * (k - 1) + 1 + e for s, k, (a, b), t, d, e in sizes]
-        require_shape(ctx, "Bias", [outputs * ctx.attr("groups")])
+        ctx.require_dims("Bias", [outputs * ctx.attr("groups")])
         ctx.set_dim("Output", (n, outputs * ctx.attr("groups"), *out))

@@ -6,7 +6,7 @@ from oprack import op
 from oprack.op import Attr, OpDef, empty_grad
 from oprack.types import AttrType
 
-from oprack_onednn.ops._shapes import conv_out, require_shape
+from oprack_onednn.ops._shapes import conv_out
 from oprack_onednn.ops.post_ops import post_ops_attr
 
 
@@ -49,14 +49,14 @@ class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):
             f"{ctx.input_count('Bias')} biases and {len(ctx.attr('post_ops'))} post_ops; got {biased} and {counts}",
         )
         for i in range(count):
-            require_shape(ctx, "Filter", [-1, channels // groups[i] if channels > 0 else -1, -1, -1], i)
+            ctx.require_dims("Filter", [-1, channels // groups[i] if channels > 0 else -1, -1, -1], i)
             channels, _, *window = ctx.dim("Filter", i)
             if biased[i]:
-                require_shape(ctx, "Bias", [channels], sum(biased[:i]))
+                ctx.require_dims("Bias", [channels], sum(biased[:i]))
             top, bottom, left, right = paddings[4 * i : 4 * i + 4]
             pads = ((top, bottom), (left, right))
             size = [conv_out(*s, 1) for s in zip(size, window, pads, strides[2 * i : 2 * i + 2], strict=True)]
             fits = all(o == -1 or o > 0 for o in size)
             ctx.require(fits, f"the kernel {window} of convolution {i} is larger than its padded input")
-        require_shape(ctx, "Residual", [n, channels, *size])
+        ctx.require_dims("Residual", [n, channels, *size])
         ctx.set_dim("Output", (n, channels, *size))

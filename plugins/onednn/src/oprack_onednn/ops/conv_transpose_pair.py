@@ -5,7 +5,6 @@ from __future__ import annotations
 from oprack import op
 from oprack.op import OpDef, empty_grad
 
-from oprack_onednn.ops._shapes import require_shape
 from oprack_onednn.ops.post_ops import post_ops_attr
 
 
@@ -35,7 +34,7 @@ class OneDNNConv2DTransposePair(OpDef, type="onednn_conv2d_transpose_pair"):
             f"Filter [C, K, kh, kw] and NextFilter [K, L, lh, lw] fit Input with {c} channels; "
             f"got {[inputs, k, *window]} and {[between, outputs, *next_window]}",
         )
-        require_shape(ctx, "Bias", [k])
-        require_shape(ctx, "NextBias", [outputs])
+        ctx.require_dims("Bias", [k])
+        ctx.require_dims("NextBias", [outputs])
         size = [-1 if d < 0 else d * a * b for d, a, b in zip((h, w), window, next_window, strict=True)]
         ctx.set_dim("Output", (n, outputs, *size))

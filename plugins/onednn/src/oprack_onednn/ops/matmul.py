@@ -5,7 +5,6 @@ from __future__ import annotations
 from oprack import op
 from oprack.op import Attr, OpDef, empty_grad
 
-from oprack_onednn.ops._shapes import require_shape
 from oprack_onednn.ops.post_ops import post_ops_attr
 
 
@@ -28,6 +27,6 @@ class OneDNNMatmul(OpDef, type="onednn_matmul"):
         ctx.require(len(x) > 1, f"X {x} is no matrix")
         if ctx.attr("trans_x"):
             x[-2:] = x[:-3:-1]
-        require_shape(ctx, "Bias", width[1:])
+        ctx.require_dims("Bias", width[1:])
         ctx.set_dim("Out", (*x[: rows if rows > 0 else len(x) - 1], width[1]))
         ctx.share_lod("X", "Out")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from oprack import op
 from oprack.op import OpDef, empty_grad
 
-from oprack_onednn.ops._shapes import require_shape
 from oprack_onednn.ops.post_ops import post_ops_attr
 
 
@@ -33,10 +32,10 @@ class OneDNNPointwiseConv2D(OpDef, type="onednn_pointwise_conv2d"):
             window == [1, 1] and (c < 0 or c == inputs),
             f"Filter [K, C, 1, 1] fits Input with {c} channels; got {[k, inputs, *window]}",
         )
-        require_shape(ctx, "Bias", [k])
-        require_shape(ctx, "InputScale", [-1, c, 1, 1])
-        require_shape(ctx, "OutputScale", [-1, k, 1, 1])
-        require_shape(ctx, "Residual", [n, k, h, w])
+        ctx.require_dims("Bias", [k])
+        ctx.require_dims("InputScale", [-1, c, 1, 1])
+        ctx.require_dims("OutputScale", [-1, k, 1, 1])
+        ctx.require_dims("Residual", [n, k, h, w])
         ctx.set_dim("Output", (n, k, h, w))
 
 
@@ -65,6 +64,6 @@ class OneDNNSqueezeExcite(OpDef, type="onednn_squeeze_excite"):
             f"Reduce [R, C, 1, 1] and Expand [K, R, 1, 1] fit X with {c} channels; "
             f"got {[r, inputs, *one]} and {[k, reduced, *two]}",
         )
-        require_shape(ctx, "ReduceBias", [r])
-        require_shape(ctx, "ExpandBias", [k])
+        ctx.require_dims("ReduceBias", [r])
+        ctx.require_dims("ExpandBias", [k])
         ctx.set_dim("Out", (n, k, 1, 1))

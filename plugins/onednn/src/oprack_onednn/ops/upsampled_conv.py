@@ -6,7 +6,6 @@ from oprack import op
 from oprack.op import Attr, OpDef, empty_grad
 from oprack.types import AttrType
 
-from oprack_onednn.ops._shapes import require_shape
 from oprack_onednn.ops.post_ops import post_ops_attr
 
 
@@ -63,11 +62,11 @@ class OneDNNUpsampledConv2D(OpDef, type="onednn_upsampled_conv2d"):
         (outputs, _, *window), projects, shifts = filters[0], ctx.attr("projects"), ctx.attr("shifts")
         for i, ((_, inputs, *_), (_, channels, *_)) in enumerate(zip(images, filters, strict=True)):
             projected = projects[i] >= 0
-            require_shape(ctx, "Filter", [outputs, channels if projected else inputs, *window], i)
+            ctx.require_dims("Filter", [outputs, channels if projected else inputs, *window], i)
             if projected:
-                require_shape(ctx, "Project", [channels, inputs, 1, 1], projects[i])
+                ctx.require_dims("Project", [channels, inputs, 1, 1], projects[i])
             if shifts[i] >= 0:
-                require_shape(ctx, "Shift", [channels], shifts[i])
-        require_shape(ctx, "Bias", [outputs])
+                ctx.require_dims("Shift", [channels], shifts[i])
+        ctx.require_dims("Bias", [outputs])
         n, h, w = (min(found, default=-1) for found in known)
         ctx.set_dim("Output", (n, filters[0][0], h, w))

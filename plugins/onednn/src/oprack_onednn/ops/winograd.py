@@ -15,7 +15,6 @@ from oprack import op
 from oprack.op import Attr, OpDef, empty_grad
 from oprack.types import AttrType
 
-from oprack_onednn.ops._shapes import require_shape
 from oprack_onednn.ops.post_ops import post_ops_attr
 
 RESULTS, TAPS = 4, 3
@@ -75,6 +74,6 @@ class OneDNNWinogradConv2D(OpDef, type="onednn_winograd_conv2d"):
         top, bottom, left, right = ctx.attr("paddings")
         sizes = ((h, top + bottom), (w, left + right))
         out = (n, k, *(-1 if size < 0 else size + pads + 1 - TAPS for size, pads in sizes))
-        require_shape(ctx, "Bias", [k])
-        require_shape(ctx, "Residual", out)
+        ctx.require_dims("Bias", [k])
+        ctx.require_dims("Residual", out)
         ctx.set_dim("Output", out)
