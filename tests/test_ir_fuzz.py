@@ -16,7 +16,8 @@ from oprack.desc import ProgramDesc
 from oprack.desc.attr_value import attr_type_of
 from oprack.errors import OprackError
 from oprack.io import load_inference_model
-from oprack.ir import ModelWarning, optimize, select_passes
+from oprack.ir import Graph, ModelWarning, optimize, select_passes
+from oprack.ir.driver import Fusion, Fusions
 from oprack.packs.info import BrokenPackWarning
 from oprack.runtime import Executor
 from oprack.tensor import Scope
@@ -85,9 +86,39 @@ op = st.one_of(
 @settings(max_examples=150)
 @given(ops=st.lists(op, min_size=1, max_size=12), fetch=st.lists(name, min_size=1, max_size=3, unique=True))
 def test_random_programs(ops: list[tuple[Any, ...]], fetch: list[str]) -> None:
+    check_passes(random_program(ops, fetch), rtol=1e-8, atol=1e-8)
+
+
+def random_program(ops: list[tuple[Any, ...]], fetch: list[str]) -> PassCase:
     first = [("assign", {"X": "x"}, {"Out": n}, {}) for n in NAMES[1:]]
-    feeds = {"x": RNG.uniform(-1, 1, SHAPE)}
-    check_passes(PassCase(feeds, PARAMS, [*first, *ops], fetch), rtol=1e-8, atol=1e-8)
+    return PassCase({"x": RNG.uniform(-1, 1, SHAPE)}, PARAMS, [*first, *ops], fetch)
+
+
+@settings(max_examples=100)
+@given(ops=st.lists(op, min_size=1, max_size=14), fetch=st.lists(name, min_size=1, max_size=3, unique=True))
+def test_fusions_leave_nothing_to_match(ops: list[tuple[Any, ...]], fetch: list[str]) -> None:
+    """A walk skips ops that others have tried in vain; one that begins anew and skips none finds nothing more."""
+    chained = [_chained(op, f"v{i}", f"v{i + 1}") for i, op in enumerate(ops)]
+    feeds = {"v0": RNG.uniform(-1, 1, SHAPE)}
+    for case in (random_program(ops, fetch), PassCase(feeds, PARAMS, chained, [f"v{len(ops)}"])):
+        check_fixed(case)
+
+
+def _chained(op: tuple[Any, ...], x: str, out: str) -> tuple[Any, ...]:
+    """The same op, of x alone where it read several variables."""
+    kind, inputs, outputs, attrs = op
+    inputs = {slot: x if n in NAMES else n for slot, n in inputs.items()}
+    return kind, inputs, {slot: out if n in NAMES else n for slot, n in outputs.items()}, attrs
+
+
+def check_fixed(case: PassCase) -> None:
+    program, scope = case.build()
+    graph = Graph(program.desc, scope=scope, keep=case.fetch)
+    for one in select_passes():
+        rewrite = one.load()
+        rewrite(graph)
+        if isinstance(rewrite, Fusion | Fusions):
+            assert not rewrite(graph), one.name
 
 
 def damaged(program: ProgramDesc, seed: int) -> ProgramDesc:

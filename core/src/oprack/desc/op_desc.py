@@ -126,6 +126,14 @@ class OpDesc:
         for indices in self.block_attrs().values():
             yield from indices
 
+    def with_variables(self, inputs: Slots, outputs: Slots) -> OpDesc:
+        """The same op over other variables, for reading: it shares its attributes with this one."""
+        op = OpDesc.__new__(OpDesc)
+        op.type, op.is_target, op.edits, op._explicit = self.type, self.is_target, 0, self._explicit
+        op.origin, op.inputs, op.outputs = self.origin, inputs, outputs
+        op.attrs, op.attr_types, op._extra, op._attr_order = self.attrs, self.attr_types, self._extra, self._attr_order
+        return op
+
     def clone(self) -> OpDesc:
         """An independent copy."""
         op = OpDesc.__new__(OpDesc)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,29 +29,33 @@ class Fusion:
         self.__doc__ = row.__doc__
         self.pattern, self.build = row(PatternBuilder())
         self.roots = _root_patterns(self.pattern, name)
+        self.depth = self.pattern.depth
         self._types = {t for root in self.roots for t in root.types}
 
     def __call__(self, graph: Graph) -> int:
-        count = 0
-        while found := self.apply_once(graph):
-            count += found
-        return count
+        return Fusions([self])(graph)
 
-    def apply_once(self, graph: Graph) -> int:
-        """One walk over the ops; returns the number of rewrites."""
-        count = 0
+    def apply_once(self, graph: Graph, tried: _Tried | None = None) -> int:
+        """One walk over the ops; returns the number of rewrites. tried: by the walks before, of this row and others."""
+        tried = tried or _Tried([self])
+        count, failed = 0, tried.in_vain[self]
         for op in graph.ops:
-            if op.type in self._types and any(n.producer is op for n in op.writes()):
-                count += self._apply_at(graph, op)
+            if op.type in self._types and op not in failed and any(n.producer is op for n in op.writes()):
+                match = self._apply_at(graph, op)
+                if match is None:
+                    failed.add(op)
+                else:
+                    tried.forget_near(match)
+                    count += 1
         return count
 
-    def _apply_at(self, graph: Graph, op: OpNode) -> bool:
+    def _apply_at(self, graph: Graph, op: OpNode) -> Match | None:
         for match in self.matches(graph, op):
             with np.errstate(all="ignore"):  # parameters may be anything
                 result = self.build(match)
             if result is not None and _replace(match, self._by_slot(match, result)):
-                return True
-        return False
+                return match
+        return None
 
     def matches(self, graph: Graph, op: OpNode) -> Iterator[Match]:
         """Every way in which the pattern ends in this op and may be replaced."""
@@ -89,12 +93,12 @@ class Fusions:
         self.rows = rows
 
     def __call__(self, graph: Graph) -> int:
-        total = 0
+        total, tried = 0, _Tried(self.rows)
         clean: dict[Fusion, int] = {}  # rows that found nothing -> how much had been rewritten then
         while any(clean.get(row) != total for row in self.rows):
             for row in self.rows:
                 if clean.get(row) != total:
-                    count = row.apply_once(graph)
+                    count = row.apply_once(graph, tried)
                     total += count
                     if not count:
                         clean[row] = total
@@ -105,6 +109,31 @@ class Fusions:
 
     def __repr__(self) -> str:
         return f"<Fusions {' + '.join(row.name for row in self.rows)}>"
+
+
+class _Tried:
+    """Where walks need not look again: a row that can't be applied at an op can't be until something changes near it.
+
+    in_vain: by row, ops at which it could not be applied.
+    """
+
+    def __init__(self, rows: Sequence[Fusion]) -> None:
+        self.in_vain: dict[Fusion, set[OpNode]] = {row: set() for row in rows}
+        self._depth = max(row.depth for row in rows)
+
+    def forget_near(self, match: Match) -> None:
+        """Rows look again at what follows a rewrite, and at what follows the ops that it reads from.
+
+        A pattern sees the ops up to its depth before its root, and who reads what these write.
+        """
+        seen: set[OpNode] = set()
+        near = {reader for node in match.captured() for reader in node.consumers}
+        near.update(node.producer for node in match.captured() if node.producer is not None)
+        for _ in range(self._depth + 1):
+            seen |= near
+            near = {reader for op in near for node in op.writes() for reader in node.consumers} - seen
+        for failed in self.in_vain.values():
+            failed -= seen
 
 
 def fusion(name: str) -> Callable[[Row], Fusion]:

@@ -39,6 +39,7 @@ class ProgramFacts:
 
     entering: by block index, values that come from outside of the block. written: by (block index, number of the op),
     what the op writes. refused: ops whose rule raises, whatever the values are: running them says what is wrong.
+    accepted: ops whose attributes and rules were found to be right.
     """
 
     def __init__(self, program: ProgramDesc, scope: Scope | None, manager: PackManager) -> None:
@@ -46,6 +47,7 @@ class ProgramFacts:
         self.entering: dict[int, dict[str, VarDesc]] = {}
         self.written: dict[tuple[int, int], dict[str, VarDesc]] = {}
         self.refused: set[tuple[int, int]] = set()
+        self.accepted: set[tuple[int, int]] = set()
         self._inner = len(program.blocks) <= _MOST_BLOCKS
         users = [i for block in program.blocks for op in block.ops for i in op.sub_blocks()] if self._inner else []
         self._walked = {i for i in users if users.count(i) == 1 and i != 0}
@@ -54,6 +56,7 @@ class ProgramFacts:
         for left in reversed(range(_ROUNDS)):
             before = dict(self._shared)
             self.refused.clear()
+            self.accepted.clear()
             self._share_what_runs_change(self._walk(program.blocks[0], []))
             if len(before) == len(self._shared) and all(_same(before[n], f) for n, f in self._shared.items()):
                 break
@@ -104,6 +107,8 @@ class ProgramFacts:
                 info = None if runs_itself else self.manager.op_info(op.type)
                 try:
                     results = infer(op, inputs, outputs, info)
+                    if info is not None:
+                        self.accepted.add((block.idx, number))
                 except Exception:  # a rule that fails in any way says nothing; running the op says what is wrong
                     self.refused.add((block.idx, number))
                     results = infer(op, inputs, outputs, None)
@@ -191,10 +196,11 @@ class _Slots:
     idx = 0
 
     def __init__(self, op: OpDesc, inputs: SlotInputs, outputs: SlotFacts):
-        self.desc = op.clone()
         self._vars: dict[str, VarDesc] = {}
-        self.desc.inputs = {slot: [self._name(f) for f in facts] for slot, facts in inputs.items()}
-        self.desc.outputs = {slot: [self._name(f) for f in facts] for slot, facts in outputs.items()}
+        self.desc = op.with_variables(
+            {slot: [self._name(f) for f in facts] for slot, facts in inputs.items()},
+            {slot: [self._name(f) for f in facts] for slot, facts in outputs.items()},
+        )
 
     @property
     def block(self) -> BlockDesc:
@@ -204,7 +210,7 @@ class _Slots:
     def _name(self, fact: VarDesc | None) -> str:
         if fact is None or fact.name == EMPTY_VAR:
             return EMPTY_VAR
-        name = f"{fact.name}:{len(self._vars)}"
+        name = f"{fact.name}:{len(self._vars)}"  # one name may stand for several values
         self._vars[name] = fact
         return name
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from oprack.device import host_array
-from oprack.errors import GraphError
+from oprack.errors import AttributeValueError, GraphError
 from oprack.ir.facts import ProgramFacts, infer, is_identity, meet
 from oprack.ir.names import blocks_inside, named_by_attributes, names_of, used_by_blocks
 from oprack.ir.nodes import OpNode, VarNode
@@ -61,14 +61,15 @@ class Graph:
         self._facts = facts or ProgramFacts(self.program, scope, self.manager)
         for i, desc in enumerate(self.block.ops):
             desc.origin = i if desc.origin is None else desc.origin
-            place_of = (self.block.idx, i)
-            self._append(desc, self._facts.written.get(place_of, {}), place_of in self._facts.refused)
+            self._append(desc, (self.block.idx, i))
 
     # Construction -----------------------------------------------------------------------------------------------------
-    def _append(self, desc: OpDesc, facts: Mapping[str, VarDesc], refused: bool) -> None:
+    def _append(self, desc: OpDesc, place: tuple[int, int]) -> None:
+        """Add an op of the program. place: its block and its number there, by which facts know it."""
+        facts = self._facts.written.get(place, {})
         op = OpNode(desc, self.manager.operator_class(desc.type) is not None)
-        op.malformed = self.misfit(desc, desc.inputs, desc.outputs)
-        op.opaque = op.opaque or refused or bool(op.malformed)
+        op.malformed = self.misfit(desc, desc.inputs, desc.outputs, check_attrs=place not in self._facts.accepted)
+        op.opaque = op.opaque or place in self._facts.refused or bool(op.malformed)
         inner = blocks_inside(self.program, desc)
         read, written = used_by_blocks(inner)
         named = {n for n in (*named_by_attributes(desc), *read) if self._outer(n, inner)}
@@ -193,10 +194,12 @@ class Graph:
         inputs: Mapping[str, Sequence[str]],
         outputs: Mapping[str, Sequence[str]],
         foreign_attrs: Collection[str] | None = None,
+        check_attrs: bool = True,
     ) -> str:
         """How an op with these names in its slots contradicts its OpProto, or names what no block declares; else "".
 
-        foreign_attrs: attributes that it may have beyond its OpProto; None = any.
+        foreign_attrs: attributes that it may have beyond its OpProto; None = any. check_attrs: whether their values
+        are checked; False where facts of the op were worked out, which begins with that.
         """
         for names in (*inputs.values(), *outputs.values()):
             for name in names:
@@ -210,6 +213,7 @@ class Graph:
             tensor_attrs=[name for name, kind in desc.attr_types.items() if kind in (AttrType.VAR, AttrType.VARS)],
             foreign_attrs=foreign_attrs,
             runs_itself=self.manager.operator_class(desc.type) is not None,
+            check_attrs=check_attrs,
         )
 
     # Changes ----------------------------------------------------------------------------------------------------------
@@ -271,11 +275,16 @@ class Graph:
         foreign = set(desc.attrs).difference(info.proto.attrs, COMMON_ATTRS)
         if foreign:  # what ops of the model carry beyond their OpProto may move with them
             foreign.intersection_update(name for o in self.block.ops if o.type == type for name in o.attrs)
-        if why := self.misfit(desc, desc.inputs, desc.outputs, foreign):
+        unknown = any(n.producer is None for nodes in outputs.values() for n in nodes)
+        if why := self.misfit(desc, desc.inputs, desc.outputs, foreign, check_attrs=not unknown):
             raise GraphError(f"new op {type} {why}")
-        if any(n.producer is None for nodes in outputs.values() for n in nodes):
+        if unknown:
             given = {slot: [n.fact for n in nodes] for slot, nodes in inputs.items()}
-            facts = infer(desc, given, {slot: [n.fact for n in nodes] for slot, nodes in outputs.items()}, info)
+            written = {slot: [n.fact for n in nodes] for slot, nodes in outputs.items()}
+            try:
+                facts = infer(desc, given, written, info)  # checks the attributes first
+            except AttributeValueError as error:
+                raise GraphError(f"new op {type} has a wrong attribute: {error}") from error
             for slot, nodes in outputs.items():
                 for node, fact in zip(nodes, facts[slot], strict=True):
                     if node.producer is None:

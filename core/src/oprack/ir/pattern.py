@@ -51,6 +51,10 @@ class Pattern:
 
     optional = False
     """Whether the slot may be absent."""
+    producers: frozenset[str] | None = None
+    """Types of the ops one of which has written the variable; None = it may come from anywhere."""
+    depth: int = 0
+    """How many ops it looks at one behind the other."""
 
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
         """Every way in which `node` fits, given what was found before."""
@@ -95,6 +99,12 @@ class OpPattern(Pattern):
         self.out: str | None = options["out"]
         self.commutative: bool = options["commutative"]
         self.unchanged: tuple[str, ...] = tuple(options["unchanged"])
+        self.producers = frozenset(types)
+        self.depth = 1 + max((p.depth for patterns in self.slots.values() for p in patterns), default=0)
+        self._needed = [slot for slot, patterns in self.slots.items() if not all(p.optional for p in patterns)]
+        # most candidates fail at the type of an op before them, so that is looked at first
+        single = [(slot, patterns[0]) for slot, patterns in self.slots.items() if len(patterns) == 1]
+        self._produced = [(slot, p.producers) for slot, p in single if p.producers is not None]
         if self.commutative and not all(s in self.slots for s in _COMMUTING):
             raise DefinitionError(f"pattern at {line}: a commutative op has slots X and Y; got {', '.join(self.slots)}")
 
@@ -116,10 +126,12 @@ class OpPattern(Pattern):
         """Every way in which the op fits."""
         if op.opaque or op.type not in self.types or found.ops.get(self, op) is not op:
             return
-        given = {slot for slot, nodes in op.inputs.items() if _is_present(nodes)}
-        missing = [s for s in self.slots if s not in given and not all(p.optional for p in self.slots[s])]
-        if missing or given.difference(self.slots):
-            return
+        for slot, given in op.inputs.items():
+            if slot not in self.slots and _is_present(given):
+                return
+        for slot in self._needed:
+            if not _is_present(op.inputs.get(slot, ())):
+                return
         if self.attrs:
             proto = graph.manager.op_info(op.type).proto.attrs
             for name, value in self.attrs.items():
@@ -128,20 +140,30 @@ class OpPattern(Pattern):
         if self.where is not None and not self.where(op):
             return
         found = found.with_op(self, op)
-        orders = [dict(op.inputs)]
+        orders: list[Mapping[str, Sequence[VarNode]]] = [op.inputs]
         if self.commutative:
             x, y = _COMMUTING
             orders.append({**op.inputs, x: op.inputs[y], y: op.inputs[x]})
         for inputs in orders:
+            if not self._are_produced(inputs):
+                continue
             pairs: list[tuple[Pattern, VarNode | None]] = []
             for slot, patterns in self.slots.items():
-                bound = inputs.get(slot, [])
+                bound = inputs.get(slot, ())
                 nodes: Sequence[VarNode | None] = bound if _is_present(bound) else [None] * len(patterns)
                 if len(nodes) != len(patterns):
                     break
                 pairs += zip(patterns, nodes, strict=True)
             else:
                 yield from _match_all(graph, pairs, found)
+
+    def _are_produced(self, inputs: Mapping[str, Sequence[VarNode]]) -> bool:
+        """Whether ops of types that the patterns of slots name have written what is in these slots."""
+        for slot, types in self._produced:
+            producer = inputs[slot][0].producer
+            if producer is None or producer.desc.type not in types:
+                return False
+        return True
 
 
 class MaybePattern(Pattern):
@@ -154,6 +176,7 @@ class MaybePattern(Pattern):
         if not inner:
             raise DefinitionError(f"pattern at {pattern.line}: maybe(...) has nothing to fall back to; name a slot")
         self.inner = inner[0]
+        self.producers, self.depth = _any_of([pattern, self.inner]), pattern.depth
 
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
         yield from self.pattern.match(graph, node, found)
@@ -165,6 +188,7 @@ class EitherPattern(Pattern):
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         self.patterns = tuple(patterns)
+        self.producers, self.depth = _any_of(patterns), max(p.depth for p in patterns)
 
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
         for pattern in self.patterns:
@@ -176,6 +200,15 @@ def _is_present(nodes: Sequence[VarNode]) -> bool:
         if node.name != EMPTY_VAR:
             return True
     return False
+
+
+def _any_of(patterns: Sequence[Pattern]) -> frozenset[str] | None:
+    found: set[str] = set()
+    for pattern in patterns:
+        if pattern.producers is None:
+            return None
+        found |= pattern.producers
+    return frozenset(found)
 
 
 def _match_all(graph: Graph, pairs: Sequence[tuple[Pattern, VarNode | None]], found: Found) -> Iterator[Found]:

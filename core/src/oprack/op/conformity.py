@@ -23,12 +23,14 @@ def misfit(
     tensor_attrs: Collection[str] = (),
     foreign_attrs: Collection[str] | None = None,
     runs_itself: bool = False,
+    check_attrs: bool = True,
 ) -> str:
     """What is wrong with an op, as the end of a sentence that begins with the op; "" when it is as its OpProto says.
 
     inputs, outputs: names of variables by slot. tensor_attrs: attributes that name variables. foreign_attrs:
     attributes that the OpProto does not have and the op may; None = any, as in programs of other versions.
-    runs_itself: the op has no kernel, so it says itself which inputs it needs.
+    runs_itself: the op has no kernel, so it says itself which inputs it needs. check_attrs: whether to check values of
+    attributes against the OpProto; False where the op's rules do so.
     """
     proto = info.proto
     why = _slots("input", inputs, proto.inputs) or _slots("output", outputs, proto.outputs)
@@ -45,7 +47,7 @@ def misfit(
     for name, (kind, _) in COMMON_ATTRS.items():
         if name in attrs and (words := expected_of(kind, attrs[name])):
             return f"has attribute {name} = {attrs[name]!r}; expected {words}"
-    if info.checker is not None:
+    if check_attrs and info.checker is not None:
         try:
             info.checker.check(dict(attrs), tensor_attrs)
         except OprackError as error:

@@ -144,9 +144,10 @@ def infer_op(op: OpDesc, block: BlockDesc, info: OpInfo, *, lod_is_known: bool =
     OpError where a rule meets inputs that it was not written for.
     """
     try:
-        info.run_infer_var_type(DescInferVarTypeContext(op, block, info))
+        types = DescInferVarTypeContext(op, block, info)
+        info.run_infer_var_type(types)
         if info.infer_shape is not None:
-            context = DescInferShapeContext(op, block, info)
+            context = DescInferShapeContext(op, block, info, types.attrs)
             context.lod_is_known = lod_is_known
             info.infer_shape(context)
     except OprackError:

@@ -71,8 +71,8 @@ _SAMPLES = 1024
 def fingerprint(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], *, whole: bool = True) -> Fingerprint:
     """Bytes, LoD and rows of every input that the op does not declare in place.
 
-    whole: of every element. Else memory of a device is left alone, since to read it would wait for the device, and of
-    large arrays only samples are taken, so that the first run of a model costs little more.
+    whole: of every element. Else memory of a device is left alone, since to read it would wait for the device, as are
+    read-only arrays, and of large arrays only samples are taken, so that the first run of a model costs little more.
     """
     return {
         (slot, i): [_bytes(a, whole) for a in _arrays(v)] + _structure(v, whole)
@@ -87,6 +87,8 @@ def _host(array: Any) -> np.ndarray:
 
 
 def _bytes(array: Any, whole: bool) -> bytes:
+    if not whole and isinstance(array, np.ndarray) and not array.flags.writeable:
+        return b""
     if whole or (isinstance(array, np.ndarray) and array.nbytes <= _WHOLE):
         return _host(array).tobytes()
     if not isinstance(array, np.ndarray):

@@ -19,6 +19,7 @@ from typing import Any
 
 from oprack.errors import PreconditionNotMetError
 from oprack.packs.manager import default_manager
+from oprack.runtime.limits import ROUNDS
 from oprack.testing.fuzz.check import Tally
 from oprack.testing.fuzz.example import Example, save
 from oprack.testing.fuzz.outcome import Difference
@@ -27,6 +28,8 @@ from oprack.testing.fuzz.searching import Known
 from oprack.testing.fuzz.worker import FAILED, Current, known_rows
 
 _TURN = 16
+# A loop whose count is fed may be asked for 2^63 rounds; every path then refuses alike.
+_MOST_ROUNDS = 500
 
 
 @dataclass
@@ -139,6 +142,7 @@ class Campaign:
         }
         # memory that was not written to holds large numbers, not zeros by chance
         environ = dict(os.environ, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="1", MALLOC_PERTURB_="128")
+        environ[ROUNDS] = str(_MOST_ROUNDS)
         command = [sys.executable, "-m", "oprack.testing.fuzz.worker"]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ

@@ -45,7 +45,10 @@ def affine_of(m, op, rank, channel):
 
 def representable(value, model):
     """Whether a float64 array stays finite in the dtype of another array."""
-    return bool(np.all(np.abs(value) <= np.finfo(model.dtype).max))
+    if not value.size:
+        return True
+    largest = np.finfo(model.dtype).max
+    return bool(value.max() <= largest and value.min() >= -largest)  # False for NaN
 
 
 def _affine_of(m, op, rank, channel):

@@ -22,22 +22,24 @@ def _geometry(m, conv):
 
 
 def _times_output(w, a, groups, transposed):
-    """Weights that give a times the output, a per output channel."""
+    """Weights that give a times the output, a per output channel, as float64."""
     if a.ndim == 0:
-        return w * a
+        return np.multiply(w, a, dtype=np.float64)
     if not transposed:
-        return w * a.reshape(-1, *[1] * (w.ndim - 1))
+        return np.multiply(w, a.reshape(-1, *[1] * (w.ndim - 1)), dtype=np.float64)
     inputs, outputs = w.shape[:2]
     split = w.reshape(groups, inputs // groups, outputs, *w.shape[2:])
-    return (split * a.reshape(groups, 1, outputs, *[1] * (w.ndim - 2))).reshape(w.shape)
+    a = a.reshape(groups, 1, outputs, *[1] * (w.ndim - 2))
+    return np.multiply(split, a, dtype=np.float64).reshape(w.shape)
 
 
 def _times_input(w, a, groups):
-    """Weights of a convolution that takes x for a x, a per input channel."""
+    """Weights of a convolution that takes x for a x, a per input channel, as float64."""
     if a.ndim == 0:
-        return w * a
+        return np.multiply(w, a, dtype=np.float64)
     split = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
-    return (split * a.reshape(groups, 1, w.shape[1], *[1] * (w.ndim - 2))).reshape(w.shape)
+    a = a.reshape(groups, 1, w.shape[1], *[1] * (w.ndim - 2))
+    return np.multiply(split, a, dtype=np.float64).reshape(w.shape)
 
 
 def _outputs(w, groups, transposed):
@@ -72,7 +74,7 @@ def fold_affine_after_conv(p):
         a, c = affine
         if any(v.ndim and v.size != outputs for v in (a, b, c)):
             return None
-        w = _times_output(w.astype(np.float64), a, groups, transposed)
+        w = _times_output(w, a, groups, transposed)
         return _with_bias(m, conv, m["x"], w, a * b + c, rank, channel, outputs)
 
     return p.either(*affine_ops(p, bias)), build
@@ -96,8 +98,7 @@ def fold_affine_before_conv(p):
         a, c = affine
         if np.any(c) and _pads(m, conv, rank):
             return None
-        w = w.astype(np.float64)
-        b = _times_input(w, c, groups).reshape(w.shape[0], -1).sum(axis=1)
+        b = _times_input(w, c, groups).reshape(w.shape[0], -1).sum(axis=1) if np.any(c) else np.float64(0)
         return _with_bias(m, conv, m["x"], _times_input(w, a, groups), b, rank, channel, w.shape[0])
 
     return conv, build
