@@ -11,7 +11,7 @@ import pytest
 from oprack import functional as F
 from oprack import no_grad, to_tensor
 from oprack.errors import InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError
-from oprack.interpreter.codegen import Generator
+from oprack.interpreter.call_generator import Generator
 
 A = np.random.default_rng(0).standard_normal((3, 4))
 
@@ -247,6 +247,6 @@ def test_generated_code_can_be_read() -> None:
     x = _leaf()
     F.relu(x)
     trace = next(
-        t for f in [oprack.interpreter.call.op_function("relu")] for e in f._exprs.values() for t in e.traces.values()
+        t for f in [oprack.functional.op_function.op_function("relu")] for e in f._exprs.values() for t in e.traces.values()
     )
     assert "def call(a0):" in Generator(trace, None).generate().source

@@ -19,8 +19,8 @@ from oprack.errors import (
     NotFoundError,
     UnknownOpError,
 )
+from oprack.functional.op_function import op_function
 from oprack.interpreter import check_finite, recorded, static_mode
-from oprack.interpreter.call import op_function
 from oprack.kernel import kernel
 from oprack.op import GradOp, op
 from oprack.packs.manager import default_manager

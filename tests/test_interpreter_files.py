@@ -12,7 +12,7 @@ import pytest
 from oprack import to_tensor
 from oprack.cli.main import main
 from oprack.errors import CorruptParameterError, InvalidArgumentError, NotFoundError, OversizedTensorError
-from oprack.interpreter.stubs import stubs
+from oprack.functional.stubs import stubs
 from oprack.io import load_state, save_state
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from oprack.cli.main import main
-from oprack.interpreter.stub_package import stub_package
+from oprack.functional.stub_package import stub_package
 
 ROOT = Path(__file__).parents[1]
 PROJECTS = [ROOT / "core", *sorted(ROOT.glob("op_packages/*/")), *sorted(ROOT.glob("plugins/*/"))]
@@ -32,9 +32,9 @@ oprack.nn.Lniear
 oprack.functional.relu(X=3)
 """
 FOUND = [
-    '"oprack.interpreter.tensor.Tensor"',
+    '"oprack.tensor.eager_tensor.Tensor"',
     '"oprack_nn.modules.common.Linear"',
-    '"def (X: oprack.interpreter.tensor.Tensor) -> oprack.interpreter.tensor.Tensor"',
+    '"def (X: oprack.tensor.eager_tensor.Tensor) -> oprack.tensor.eager_tensor.Tensor"',
     '"def (input: Any, size: Any, num_flatten_dims: Any =',
     '"def (x: Any, act: Any =, name: Any =) -> Any"',
     '"oprack_optimizer.optimizers.adam.Adam"',

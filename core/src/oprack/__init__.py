@@ -16,21 +16,16 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from oprack import amp, functional, inference, initializer, io, layers, metrics, nets, nn, optimizer, packs
+    from oprack.autograd import grad
+    from oprack.capture import InputSpec, jit, to_program
+    from oprack.functional.tensor import Tensor, to_tensor
     from oprack.interpreter import (
-        InputSpec,
-        Parameter,
-        Tensor,
         deterministic,
         enable_grad,
-        grad,
-        gradcheck,
         is_grad_enabled,
-        jit,
         no_grad,
         seed,
         static_mode,
-        to_program,
-        to_tensor,
     )
     from oprack.layers import (
         ParamAttr,
@@ -43,6 +38,7 @@ if TYPE_CHECKING:
         program_guard,
         unique_name,
     )
+    from oprack.nn.parameter import Parameter
     from oprack.packs import op_info, register_kernel, register_operator
     from oprack.packs.hookspecs import hookimpl, hookspec
     from oprack.packs.info import BrokenPackWarning, PackInfo
@@ -59,6 +55,7 @@ if TYPE_CHECKING:
         SelectedRows,
         lod_from_lengths,
     )
+    from oprack.testing.gradcheck import gradcheck
 
 # Modules; packs() can be called as well
 _SUBMODULES = (
@@ -75,21 +72,16 @@ _SUBMODULES = (
     "packs",
 )
 _HOMES = {
+    "oprack.autograd": ("grad",),
+    "oprack.capture": ("InputSpec", "jit", "to_program"),
+    "oprack.functional.tensor": ("Tensor", "to_tensor"),
     "oprack.interpreter": (
-        "InputSpec",
-        "Parameter",
-        "Tensor",
         "deterministic",
         "enable_grad",
-        "grad",
-        "gradcheck",
         "is_grad_enabled",
-        "jit",
         "no_grad",
         "seed",
         "static_mode",
-        "to_program",
-        "to_tensor",
     ),
     "oprack.layers": (
         "ParamAttr",
@@ -102,6 +94,7 @@ _HOMES = {
         "program_guard",
         "unique_name",
     ),
+    "oprack.nn.parameter": ("Parameter",),
     "oprack.program": ("Program",),
     "oprack.packs": ("op_info", "register_kernel", "register_operator"),
     "oprack.packs.hookspecs": ("hookimpl", "hookspec"),
@@ -118,6 +111,7 @@ _HOMES = {
         "SelectedRows",
         "lod_from_lengths",
     ),
+    "oprack.testing.gradcheck": ("gradcheck",),
 }
 _MODULES = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [

@@ -10,7 +10,7 @@ import pytest
 from oprack import CPUPlace, CUDAPlace, nn, optimizer, to_tensor, unique_name
 from oprack import functional as F
 from oprack.device import DeviceContextPool
-from oprack.interpreter.call import forget
+from oprack.functional.op_function import forget
 from oprack.packs.manager import default_manager
 from oprack_cuda.testing import StrictArray, StrictDeviceContext
 

@@ -6,14 +6,16 @@ import linecache
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from oprack.interpreter.gradients import GradPlan, Source, Step
-from oprack.interpreter.kinds import kind
-from oprack.interpreter.node import Edge
 from oprack.interpreter.op_expr import OpExpr
-from oprack.interpreter.tensor import Tensor
 from oprack.packs.manager import default_manager
+from oprack.tensor.eager_tensor import Tensor
+from oprack.tensor.meta import kind
+from oprack.tensor.node import Edge
+
+if TYPE_CHECKING:
+    from oprack.autograd.backward_rule import GradPlan, Source, Step
 
 _number = count()
 

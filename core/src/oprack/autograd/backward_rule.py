@@ -7,20 +7,21 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from oprack.autograd.backward_code import BackwardGenerator
 from oprack.errors import NotDifferentiableError, PreconditionNotMetError
 from oprack.interpreter.devices import filled_array
-from oprack.interpreter.kinds import kind
-from oprack.interpreter.tensor import Tensor, new_tensor
 from oprack.op.grad import GradOp, SlotRef
 from oprack.op.grad_desc import make_grad_ops
 from oprack.packs.index import gradient_info
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor, ShapeOnly
+from oprack.tensor.eager_tensor import Tensor, new_tensor
+from oprack.tensor.meta import kind
 from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
-    from oprack.interpreter.node import Node
-    from oprack.interpreter.trace import Trace
+    from oprack.interpreter.bound_expr import Trace
+    from oprack.tensor.node import Node
 
 _SHAPES = 64
 Source = tuple[str, Any]
@@ -137,8 +138,6 @@ class GradPlan:
                     f"op {info.type} (pack {info.pack}) has no gradient, but a gradient of its result is asked for; "
                     "give it a make_grad (`empty_grad` if nothing should flow back), or detach() its inputs"
                 )
-            from oprack.interpreter.backward_code import BackwardGenerator
-
             function = self._compiled[key] = BackwardGenerator(self, key[1:], create_graph).generate()
             if key == (False, True):
                 self.quick = function

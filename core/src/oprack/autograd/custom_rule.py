@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from oprack.errors import PreconditionNotMetError, UnimplementedError
-from oprack.interpreter.node import Edge, Node
-from oprack.interpreter.tensor import Tensor
+from oprack.tensor.eager_tensor import Tensor
+from oprack.tensor.node import Edge, Node
 
 
 class CustomPlan:

@@ -1,4 +1,4 @@
-"""Recording of calls, and the walk back over what was recorded."""
+"""The walk back over recorded calls."""
 
 from __future__ import annotations
 
@@ -6,27 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
-from oprack.interpreter.base import Interpreter
 from oprack.interpreter.devices import filled_array
-from oprack.interpreter.eager import EAGER, EagerInterpreter
-from oprack.interpreter.kinds import CPU
+from oprack.interpreter.eager import EAGER
 from oprack.interpreter.modes import current_mode, enable_grad, no_grad
-from oprack.interpreter.node import Edge, Leaf, Node, split_edge
 from oprack.interpreter.op_expr import OpExpr
-from oprack.interpreter.tensor import Tensor, new_tensor
+from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor
-
-
-class AutogradInterpreter:
-    """Around another interpreter: eager calls are recorded, appended ones pass on which variables stop gradients."""
-
-    def __init__(self, inner: Interpreter) -> None:
-        self.inner = inner
-
-    def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
-        if isinstance(self.inner, EagerInterpreter):
-            return self.inner.apply(expr, args, True)
-        return self.inner.apply(expr, args)
+from oprack.tensor.eager_tensor import Tensor, new_tensor
+from oprack.tensor.meta import CPU
+from oprack.tensor.node import Edge, Leaf, Node, split_edge
 
 
 class Walk:
@@ -157,9 +145,7 @@ class Walk:
             for g in gradients[2:]:
                 total += g._value
             return new_tensor(total, kind, first._lod)
-        from oprack.interpreter.functions import function
-
-        found: Tensor = function("sum")(gradients)
+        found: Tensor = current_mode().interpreter.apply(_sum_expr(len(gradients)), gradients)
         return found
 
     def _end(self, leaf: Leaf, gradient: Tensor | None) -> None:
@@ -173,6 +159,21 @@ class Walk:
             tensor._grad = gradient
         else:
             tensor._grad = gradient.detach()
+
+
+_SUMS: dict[int, OpExpr] = {}
+
+
+def _sum_expr(count: int) -> OpExpr:
+    """Op sum of so many tensors."""
+    info = default_manager().op_info("sum")
+    found = _SUMS.get(count)
+    if found is None or found.info is not info:
+        attrs = {} if info.checker is None else info.checker.check({})
+        if len(_SUMS) >= 64:
+            _SUMS.clear()
+        found = _SUMS[count] = OpExpr(info, attrs, (("X", count),), (("Out", (True,)),))
+    return found
 
 
 def _starting_gradients(outputs: Sequence[Tensor], given: Sequence[Any] | None, call: str) -> list[Tensor]:

@@ -8,19 +8,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from oprack.autodiff import gradients
+from oprack.autograd.custom_rule import CustomPlan, record
+from oprack.capture.to_program import InputSpec, TracedProgram, filled, to_program
 from oprack.desc import VarDesc
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.custom import CustomPlan, record
+from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.devices import context, executor
-from oprack.interpreter.kinds import CPU, kind_of_value
 from oprack.interpreter.modes import current_mode
-from oprack.interpreter.module import Module
-from oprack.interpreter.tensor import Tensor, new_tensor, to_tensor
-from oprack.interpreter.traced import InputSpec, TracedProgram, filled, to_program
 from oprack.layers.variable import Variable
+from oprack.nn.module import Module
 from oprack.program import Program
 from oprack.runtime.prepared import PreparedProgram
 from oprack.tensor import LoDTensor, Place, Scope, SelectedRows
+from oprack.tensor.eager_tensor import new_tensor
+from oprack.tensor.meta import CPU, kind_of_value
 from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, dtype_name
 
 _PROGRAMS = 32

@@ -9,15 +9,15 @@ from typing import Any
 from oprack.errors import InvalidArgumentError
 from oprack.interpreter.lazy import capture
 from oprack.interpreter.modes import static_mode
-from oprack.interpreter.parameter import Parameter
 from oprack.interpreter.symbol import symbol
-from oprack.interpreter.tensor import Tensor
 from oprack.layers import unique_name
 from oprack.layers.framework import program_guard
 from oprack.layers.inputs import data
 from oprack.layers.variable import Variable
+from oprack.nn.parameter import Parameter
 from oprack.program import ParameterInfo, Program
 from oprack.tensor import Scope
+from oprack.tensor.eager_tensor import Tensor
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     import oprack
-    from oprack.interpreter.stub_package import write_stub_package
-    from oprack.interpreter.stubs import stubs
+    from oprack.functional.stub_package import write_stub_package
+    from oprack.functional.stubs import stubs
 
     if args.install:
         print(write_stub_package(Path(oprack.__file__).parents[1]))

@@ -17,7 +17,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'oprack.functional' has no attribute {name!r}")
     from keyword import iskeyword
 
-    from oprack.interpreter.functions import function
+    from oprack.functional.tensor import function
     from oprack.packs.changes import on_change
 
     global _listens

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
+from oprack.functional.signature import shown_attrs
 from oprack.op import OpProto
 from oprack.op.proto import AttrProto, SlotProto
 from oprack.types import AttrType, dtype_name
@@ -63,8 +64,6 @@ def _as_attributes(
     named: Mapping[str, Any],
 ) -> str:
     """The call with these values as attributes; "" when one of them suits none."""
-    from oprack.interpreter.functions import shown_attrs
-
     free = [a for a in proto.attrs.values() if a.param in shown_attrs(proto) and a.param not in named]
     texts = [s.param for s, v in zip(proto.inputs.values(), given, strict=True) if v is not None and not _is_plain(v)]
     for slot, value in values:

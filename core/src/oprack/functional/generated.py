@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 import linecache
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from oprack.errors import UnknownOpError
-from oprack.interpreter.arithmetic import scales
-from oprack.interpreter.by_name import made
-from oprack.interpreter.call import OpFunction, forget, op_function
+from oprack.functional.op_function import OpFunction, forget, op_function
+from oprack.functional.signature import documentation, signature
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
-from oprack.op import OpProto, param_name
+from oprack.op import param_name
 from oprack.op.proto import SlotProto
 from oprack.packs.changes import on_change
 
 _GIVEN = object()
+made: dict[str, Callable[..., Any]] = {}
+"""Functions by op, until packs change."""
 
 
 class UnknownFunctionError(UnknownOpError, AttributeError):
@@ -39,7 +39,6 @@ def function(op_type: str) -> Callable[..., Any]:
 def _forget() -> None:
     forget()
     made.clear()
-    scales.clear()
 
 
 on_change(_forget)
@@ -71,11 +70,11 @@ def _make(op: OpFunction) -> Callable[..., Any]:
         "__name__": __name__,
     }
     exec(compile(source, filename, "exec"), names)
-    made: Any = names[name]
-    made.__module__ = "oprack.functional"
-    made.__doc__ = documentation(op.proto)
-    made.__signature__ = signature(op.proto)
-    return made  # type: ignore[no-any-return]
+    found: Any = names[name]
+    found.__module__ = "oprack.functional"
+    found.__doc__ = documentation(op.proto)
+    found.__signature__ = signature(op.proto)
+    return found  # type: ignore[no-any-return]
 
 
 def _lookup(op: OpFunction, optional: Sequence[SlotProto]) -> list[str]:
@@ -115,37 +114,3 @@ def _lookup(op: OpFunction, optional: Sequence[SlotProto]) -> list[str]:
     else:
         lines += [f"        return call({', '.join(given)})"]
     return lines
-
-
-def shown_attrs(proto: OpProto) -> list[str]:
-    """Attributes that matter to a caller, as Python spells them."""
-    return [a.param for a in proto.attrs.values() if a.param.isidentifier() and not (a.extra or a.generated)]
-
-
-def signature(proto: OpProto) -> inspect.Signature:
-    """Inputs in slot order, those that may be absent last; attributes as keywords."""
-    return inspect.Signature(list(_parameters(proto)))
-
-
-def _parameters(proto: OpProto) -> Iterator[inspect.Parameter]:
-    kind, only = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    for wanted in (False, True):
-        for slot in proto.inputs.values():
-            if slot.dispensable is wanted:
-                yield inspect.Parameter(slot.param, kind, default=None if wanted else inspect.Parameter.empty)
-    taken = {s.param for s in proto.inputs.values()}
-    for attr in proto.attrs.values():
-        if attr.param in shown_attrs(proto) and attr.param not in taken:
-            default = inspect.Parameter.empty if attr.required else attr.default
-            yield inspect.Parameter(attr.param, only, default=default)
-    if any(s.duplicable or s.dispensable for s in proto.outputs.values()):
-        yield inspect.Parameter("num_outputs", only, default=None)
-
-
-def documentation(proto: OpProto) -> str:
-    """The op's documentation with its slots and attributes."""
-    lines = [proto.doc, ""]
-    lines += [f"{s.param}: {s.doc}{' May be absent.' if s.dispensable else ''}" for s in proto.inputs.values()]
-    lines += [f"{a.param}: {a.doc}" for a in proto.attrs.values() if a.param in shown_attrs(proto)]
-    outs = [f"{s.param}: {s.doc}" for s in proto.outputs.values() if not (s.intermediate or s.dispensable)]
-    return "\n".join([*lines, f"Returns {'; '.join(outs) or 'nothing'}", f"Op {proto.type}."])

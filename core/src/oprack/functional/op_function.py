@@ -9,16 +9,17 @@ from typing import Any, NoReturn
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.advice import no_tensor, too_many
+from oprack.functional.advice import no_tensor, too_many
+from oprack.functional.creation import to_tensor
 from oprack.interpreter.eager import kinds_of
 from oprack.interpreter.modes import Mode, current_mode
 from oprack.interpreter.op_expr import Arity, OpExpr, attr_key, default_outputs, require_no_block
-from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.layers.variable import Variable
 from oprack.op import OpInfo, OpProto
 from oprack.op.proto import AttrProto
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.tensor.eager_tensor import Tensor
 from oprack.types import dtype_enum
 
 _EXPRS = 256

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from oprack.errors import OprackError
-from oprack.interpreter.stubs import stubs
+from oprack.functional.stubs import stubs
 from oprack.packs.manager import PackManager, default_manager
 from oprack.packs.register import NAMESPACES
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oprack.errors import OprackError
-from oprack.interpreter.functions import documentation, signature
+from oprack.functional.signature import documentation, signature
 from oprack.op import OpProto, param_name
 from oprack.packs.manager import default_manager
 from oprack.types import AttrType

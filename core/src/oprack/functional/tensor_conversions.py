@@ -1,24 +1,26 @@
-"""Tensors as Python numbers, as NumPy arrays, and as memory of other libraries, and at other places."""
+"""Methods of tensors that move values: to Python numbers, NumPy arrays, memory of other libraries, other places."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from oprack.autograd.custom_rule import CustomPlan, record
+from oprack.autograd.walk import backward
 from oprack.errors import InvalidArgumentError
+from oprack.functional.creation import to_tensor
+from oprack.functional.tensor_methods import TensorMethods
 from oprack.interpreter.devices import context, place_and_dtype
-from oprack.interpreter.kinds import CPU, Kind, kind
-from oprack.interpreter.methods import TensorMethods
+from oprack.interpreter.modes import is_grad_enabled
 from oprack.tensor import CUDAPlace, LoDTensor, Place
-
-if TYPE_CHECKING:
-    from oprack.interpreter.tensor import Tensor
+from oprack.tensor.eager_tensor import Tensor, new_tensor
+from oprack.tensor.meta import CPU, Kind, kind
 
 
 class Conversions(TensorMethods):
-    """Base of Tensor."""
+    """All methods that are installed on Tensor."""
 
     __slots__ = ()
     _value: Any
@@ -46,6 +48,19 @@ class Conversions(TensorMethods):
         if self._kind.place == CPU:
             return self._value  # type: ignore[no-any-return]
         return context(self._kind.place).to_host(self._value)
+
+    def __repr__(self) -> str:
+        marks = [f"shape={list(self.shape)}", f"dtype={self.dtype}", f"place={self.place!r}"]
+        if self._lod:
+            marks.append(f"lod={self.lod}")
+        if self.requires_grad:
+            marks.append("requires_grad=True")
+        body = (
+            repr(self._value)
+            if self._kind.container is not LoDTensor
+            else np.array2string(self._host(), separator=", ")
+        )
+        return f"Tensor({', '.join(marks)},\n{body})"
 
     def numpy(self) -> np.ndarray:
         """A copy in host memory; of sparse rows the dense matrix."""
@@ -114,6 +129,36 @@ class Conversions(TensorMethods):
     def __iter__(self) -> Iterator[Tensor]:  # type: ignore[override]
         return (self[i] for i in range(len(self)))
 
+    @staticmethod
+    def like(value: Any, other: Tensor) -> Tensor:
+        """An array at the place of `other`, and of its dtype."""
+        return to_tensor(value, dtype=other.dtype, place=other.place)
+
+    def set_value(self, value: Any) -> None:
+        """Copy an array, or a tensor, of the same shape into this tensor; nothing is recorded.
+
+        Raises InvalidArgumentError for another shape.
+        """
+        source = to_tensor(value, dtype=self.dtype, place=self.place)._value
+        if tuple(source.shape) != self.shape:
+            raise InvalidArgumentError(
+                f"set_value: {self.describe()} can't hold an array of shape {list(source.shape)}; expected its own"
+            )
+        fresh = source
+        if self._kind.place != CPU or self._value.flags.writeable:
+            with context(self._kind.place).activate():
+                self._value[...] = source
+            fresh = self._value
+        self._overwrite(fresh, None, "set_value")
+
+    def backward(self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:
+        """Add the gradient of this tensor (of one element, or times `gradient`) to `grad` of the leaves it came from.
+
+        retain_graph: backward may be called again. create_graph: the gradients can themselves be differentiated.
+        Raises InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError.
+        """
+        backward([self], [gradient], retain_graph, create_graph)
+
     # Places -----------------------------------------------------------------------------------------------------------
     def to(self, place: Any = None, dtype: object = None) -> Tensor:
         """The tensor at a place, as a dtype, or both; itself when it is so. Gradients flow back to where it was.
@@ -128,13 +173,9 @@ class Conversions(TensorMethods):
         if place is None or x.place == place:
             return x  # type: ignore[no-any-return]
         found = _moved(x, place)
-        if x.requires_grad:
-            from oprack.interpreter.custom import CustomPlan, record
-            from oprack.interpreter.modes import is_grad_enabled
-
-            if is_grad_enabled():
-                plan = CustomPlan("Tensor.to", 1, lambda home, gradients: [_moved(gradients[0], home)])
-                record(plan, [x], [found], x.place)
+        if x.requires_grad and is_grad_enabled():
+            plan = CustomPlan("Tensor.to", 1, lambda home, gradients: [_moved(gradients[0], home)])
+            record(plan, [x], [found], x.place)
         return found
 
     def cpu(self) -> Tensor:
@@ -147,7 +188,7 @@ class Conversions(TensorMethods):
 
 
 def _as_arrays(given: Any) -> Any:
-    if isinstance(given, Conversions):
+    if isinstance(given, Tensor):
         return np.asarray(given)
     if isinstance(given, dict):
         return {k: _as_arrays(v) for k, v in given.items()}
@@ -155,8 +196,6 @@ def _as_arrays(given: Any) -> Any:
 
 
 def _moved(x: Any, place: Place) -> Tensor:
-    from oprack.interpreter.tensor import new_tensor
-
     if x._kind.container is not LoDTensor:
         raise InvalidArgumentError(f"{x.describe()} can't be moved to {place!r}; expected a dense tensor")
     array = context(place).from_host(context(x.place).to_host(x._value))

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.call import op_function
+from oprack.functional.creation import to_tensor
+from oprack.functional.generated import function
+from oprack.functional.op_function import op_function
 from oprack.interpreter.current import current_or_none
-from oprack.interpreter.functions import function
 from oprack.interpreter.op_expr import attr_key
-from oprack.interpreter.tensor import to_tensor
 from oprack.layers.indexing import indexed
 
 _PLANS = 1024

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, UnknownOpError
-from oprack.interpreter.arithmetic import array_operand, operator
-from oprack.interpreter.by_name import function_of
+from oprack.functional.generated import function as function_of
+from oprack.functional.tensor_index import get_item, set_item
+from oprack.functional.tensor_operators import array_operand, operator
 from oprack.layers.operators import Operators
 from oprack.layers.promotion import RANGES
+from oprack.layers.variable import Variable
 from oprack.op import param_name
+from oprack.tensor.eager_tensor import Tensor
 from oprack.types import dtype_enum, dtype_name
-
-if TYPE_CHECKING:
-    from oprack.interpreter.tensor import Tensor
-
-
-@cache
-def _index() -> Any:
-    from oprack.interpreter import index
-
-    return index
 
 
 class SharedMethods(Operators):
@@ -154,13 +146,13 @@ class SharedMethods(Operators):
         x: Any = self
         if x.dtype in RANGES and (min is None) != (max is None):  # infinity is no integer
             bound = max if min is None else min
-            if not isinstance(bound, Operators):
+            if not isinstance(bound, Tensor | Variable):
                 one = {"shape": [1] if x.shape else [], "value": float(bound), "str_value": str(int(bound))}
                 bound = function_of("fill_constant")(dtype=x.dtype, **one)
-                bound = bound.to(x.place) if isinstance(x, TensorMethods) else bound
+                bound = bound.to(x.place) if isinstance(x, Tensor) else bound
             return function_of("elementwise_min" if min is None else "elementwise_max")(x, bound)  # type: ignore[no-any-return]
         for slot, bound, none in (("min", min, -math.inf), ("max", max, math.inf)):
-            is_tensor = isinstance(bound, Operators)
+            is_tensor = isinstance(bound, Tensor | Variable)
             attrs[slot] = none if bound is None or is_tensor else float(bound)
             if is_tensor:
                 attrs[slot.title()] = bound
@@ -208,7 +200,7 @@ class SharedMethods(Operators):
 
 
 class TensorMethods(SharedMethods):
-    """Base of Tensor."""
+    """Methods of tensors alone."""
 
     __slots__ = ()
 
@@ -236,11 +228,11 @@ class TensorMethods(SharedMethods):
     # Indexing ---------------------------------------------------------------------------------------------------------
     def __getitem__(self, index: Any) -> Tensor:  # type: ignore[override]
         """x[2], x[1:3], x[..., 0], x[None], x[mask], x[[0, 2]]; gradients flow back through it."""
-        return _index().get_item(self, index)  # type: ignore[no-any-return]
+        return get_item(self, index)  # type: ignore[no-any-return]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write into this tensor; recorded when it, or the value, wants a gradient."""
-        _index().set_item(self, index, value)
+        set_item(self, index, value)
 
     # In place ---------------------------------------------------------------------------------------------------------
     def add_(self, other: Any) -> Tensor:
@@ -280,7 +272,7 @@ def _reduced(op_type: str, x: Any, axis: Any, keepdim: bool) -> Tensor:
 
 
 def _in_place(op_type: str, x: Any, other: Any) -> Tensor:
-    operand = other if isinstance(other, TensorMethods) else type(x).like(other, x)
+    operand = other if isinstance(other, Tensor) else type(x).like(other, x)
     if operand.shape != x.shape and len(operand.shape) > len(x.shape):
         raise InvalidArgumentError(
             f"op {op_type} in place: {x.describe()} can't hold a result of shape {list(operand.shape)}"

@@ -9,17 +9,21 @@ from typing import Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.by_name import function_of, made
+from oprack.functional.creation import to_tensor
+from oprack.functional.generated import function, made
+from oprack.functional.op_function import op_function
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
 from oprack.layers.operators import Operators
 from oprack.layers.promotion import EXACT, RANGES, dtype_beside_number
+from oprack.packs.changes import on_change
 
 _NUMBERS = (int, float, bool, complex, np.generic, numbers.Number)
 
 
 scales: dict[Any, Callable[..., Any]] = {}
 """Generated functions of op scale by mode, kind and numbers."""
+on_change(scales.clear)
 
 
 def _scaled(x: Any, scale: float, bias: float) -> Any:
@@ -28,10 +32,8 @@ def _scaled(x: Any, scale: float, bias: float) -> Any:
     if call is not None:
         return call(x)
     attrs = {"scale": scale, "bias": bias}
-    result = (made.get("scale") or function_of("scale"))(x, **attrs)
+    result = (made.get("scale") or function("scale"))(x, **attrs)
     if scale and (bias or scale != 1.0):  # 0.0 is equal to -0.0, but not the same
-        from oprack.interpreter.call import op_function
-
         call = op_function("scale").table.get((*key[:2], *attr_key(attrs)))
         if call is not None:
             if len(scales) >= 256:
@@ -55,8 +57,6 @@ _constants: dict[Any, Any] = {}
 
 def _constant_of(x: Any, number: float) -> Any:
     """A tensor of one element, kept for the next time."""
-    from oprack.interpreter.tensor import to_tensor
-
     key = (x._kind.dtype, x._kind.place, x.ndim > 0, repr(number))
     found = _constants.get(key)
     if found is None:
@@ -82,9 +82,9 @@ def operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[...,
         if type(other) is int and by_number is not None and any_dtype and _fits(self._kind.name, other):
             return by_number(self, float(other))
         if kind is not None and kind.dtype is self._kind.dtype and (any_dtype or kind.differentiable):
-            return (made.get(op_type) or function_of(op_type))(self, other)
+            return (made.get(op_type) or function(op_type))(self, other)
         if kind is None and type(other) in (float, int) and self._kind.differentiable and name in _COMPARED:
-            return (made.get(op_type) or function_of(op_type))(self, _constant_of(self, float(other)))
+            return (made.get(op_type) or function(op_type))(self, _constant_of(self, float(other)))
         if kind is None and (not isinstance(other, _NUMBERS) or isinstance(other, complex | np.complexfloating)):
             other = array_operand(self, other)
             if other is NotImplemented:
@@ -125,8 +125,6 @@ def _require_whole_power(base: Any, exponent: Any) -> None:
 
 
 def array_operand(self: Any, other: Any) -> Any:
-    from oprack.interpreter.tensor import to_tensor
-
     if hasattr(other, "_kind"):
         return other
     if isinstance(other, complex | np.complexfloating):

@@ -1,54 +1,75 @@
-"""One functional call, run now or written down: OpExpr, eager tensors, autograd, and the way into programs."""
+"""One functional call, run now or written down: OpExpr, modes, and the interpreters that modes choose from."""
 
 from __future__ import annotations
 
-from oprack.interpreter.autograd import AutogradInterpreter, backward, grad
+from typing import Any
+
 from oprack.interpreter.base import Interpreter, Wrapped
-from oprack.interpreter.compiled import jit
-from oprack.interpreter.containers import ModuleList, Sequential
+from oprack.interpreter.devices import seed
 from oprack.interpreter.eager import EagerInterpreter
 from oprack.interpreter.lazy import LazyInterpreter
-from oprack.interpreter.modes import deterministic, enable_grad, is_grad_enabled, no_grad, static_mode, wrapped
-from oprack.interpreter.module import Module
+from oprack.interpreter.modes import (
+    deterministic,
+    enable_grad,
+    is_grad_enabled,
+    no_grad,
+    register_interpreter,
+    static_mode,
+    wrapped,
+)
 from oprack.interpreter.op_expr import OpExpr
-from oprack.interpreter.parameter import Parameter, create_parameter
-from oprack.interpreter.slopes import gradcheck
-from oprack.interpreter.tensor import Tensor, to_tensor
-from oprack.interpreter.trace import seed
-from oprack.interpreter.traced import InputSpec, TracedProgram, to_program
-from oprack.interpreter.update import Updates
 from oprack.interpreter.wrappers import autocast, check_finite, recorded
 
 __all__ = [
-    "AutogradInterpreter",
     "EagerInterpreter",
-    "InputSpec",
     "Interpreter",
     "LazyInterpreter",
-    "Module",
-    "ModuleList",
     "OpExpr",
-    "Parameter",
-    "Sequential",
-    "Tensor",
-    "TracedProgram",
-    "Updates",
     "Wrapped",
     "autocast",
-    "backward",
     "check_finite",
-    "create_parameter",
     "deterministic",
     "enable_grad",
-    "grad",
-    "gradcheck",
     "is_grad_enabled",
-    "jit",
     "no_grad",
     "recorded",
+    "register_interpreter",
     "seed",
     "static_mode",
-    "to_program",
-    "to_tensor",
     "wrapped",
 ]
+
+# Names that were here before the room was divided, and where they are now; for one release.
+_MOVED = {
+    "AutogradInterpreter": "oprack.autograd",
+    "InputSpec": "oprack",
+    "Module": "oprack.nn",
+    "ModuleList": "oprack.nn",
+    "Parameter": "oprack",
+    "Sequential": "oprack.nn",
+    "Tensor": "oprack",
+    "TracedProgram": "oprack.capture",
+    "Updates": "oprack.nn",
+    "backward": "oprack.autograd",
+    "create_parameter": "oprack.nn",
+    "grad": "oprack",
+    "gradcheck": "oprack",
+    "jit": "oprack",
+    "to_program": "oprack",
+    "to_tensor": "oprack",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MOVED:
+        raise AttributeError(f"module 'oprack.interpreter' has no attribute {name!r}")
+    import importlib
+    import warnings
+
+    home = _MOVED[name]
+    warnings.warn(
+        f"oprack.interpreter.{name} is deprecated and goes with the next release; write {home}.{name}",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return getattr(importlib.import_module(home), name)

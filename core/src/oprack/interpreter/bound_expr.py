@@ -10,7 +10,6 @@ import numpy as np
 from oprack.desc import ProgramDesc
 from oprack.errors import InvalidArgumentError, KernelResultError
 from oprack.interpreter.devices import RANDOM, context, pool
-from oprack.interpreter.kinds import CPU, Kind, kind_of_value
 from oprack.interpreter.op_expr import OpExpr, require_no_block
 from oprack.kernel import ANY_KERNEL, DETERMINISTIC_KERNELS
 from oprack.layers.append import errors_at_user_line
@@ -24,15 +23,11 @@ from oprack.runtime.plan.shape_check import Promised
 from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
+from oprack.tensor.meta import CPU, Kind, kind_of_value
 from oprack.types import EMPTY_VAR, VarType, dtype_enum
 
 if TYPE_CHECKING:
-    from oprack.interpreter.tensor import Tensor
-
-
-def seed(value: int) -> None:
-    """Let random ops that are called without a seed of their own start over from this one."""
-    RANDOM.load_state({"seed": value, "draws": {}})
+    from oprack.tensor.eager_tensor import Tensor
 
 
 _KINDS = {

@@ -7,19 +7,21 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.interpreter.gradients import GradPlan
-from oprack.interpreter.kinds import Kind
-from oprack.interpreter.node import Edge, Node
+from oprack.interpreter.bound_expr import Trace
 from oprack.interpreter.op_expr import OpExpr, result_class
-from oprack.interpreter.tensor import Tensor, share_memory
-from oprack.interpreter.trace import Trace
 from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.kernel_code import KernelCode, Value
 from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly
+from oprack.tensor.eager_tensor import Tensor, share_memory
+from oprack.tensor.meta import Kind
+from oprack.tensor.node import Edge, Node
+
+if TYPE_CHECKING:
+    from oprack.autograd.backward_rule import GradPlan
 
 # Infinities and NaN are values like others, here as in programs; `check_finite` finds the op that makes them. To set
 # NumPy's error state for every call would take longer than many a call.

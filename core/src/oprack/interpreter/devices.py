@@ -8,14 +8,19 @@ import numpy as np
 
 from oprack.device import DeviceContext, DeviceContextPool
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.kinds import CPU
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor, RandomState
 from oprack.tensor import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
+from oprack.tensor.meta import CPU
 from oprack.types import dtype_name
 
 RANDOM = RandomState()
 """State of the random numbers of eager calls; `oprack.seed` sets it."""
+
+
+def seed(value: int) -> None:
+    """Let random ops that are called without a seed of their own start over from this one."""
+    RANDOM.load_state({"seed": value, "draws": {}})
 
 
 def pool() -> DeviceContextPool:

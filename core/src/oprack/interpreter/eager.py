@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oprack.interpreter.gradients import GradPlan
+from oprack.interpreter.bound_expr import Trace
+from oprack.interpreter.call_generator import Generator
+from oprack.interpreter.modes import register_interpreter
 from oprack.interpreter.op_expr import OpExpr
-from oprack.interpreter.trace import Trace
 from oprack.layers.append import errors_at_user_line
 
 if TYPE_CHECKING:
-    from oprack.interpreter.tensor import Tensor
+    from oprack.autograd.backward_rule import GradPlan
+    from oprack.tensor.eager_tensor import Tensor
 
 Key = tuple[Any, ...]
+Planner = Callable[[Trace, Key], "GradPlan | None"]
+"""How the gradients of the arguments that want them are computed; None when nothing is to be recorded."""
 
 
 def kinds_of(args: Sequence[Tensor | None]) -> Key:
@@ -22,19 +26,17 @@ def kinds_of(args: Sequence[Tensor | None]) -> Key:
 
 
 class EagerInterpreter:
-    """Runs calls. record: whether what the call does is recorded for backward, where an argument wants a gradient."""
+    """Runs calls. planner: what says how gradients are computed, where calls are recorded for backward."""
 
-    def apply(self, expr: OpExpr, args: Sequence[Tensor | None], record: bool = False) -> Any:
+    def apply(self, expr: OpExpr, args: Sequence[Tensor | None], planner: Planner | None = None) -> Any:
         kinds = tuple([None if a is None else a._kind for a in args])
-        found = (expr.recorded if record else expr.calls).get(kinds)
+        found = (expr.calls if planner is None else expr.recorded).get(kinds)
         if found is not None:
             return found(*args)
-        return self._first(expr, kinds, args, record)
+        return self._first(expr, kinds, args, planner)
 
-    def _first(self, expr: OpExpr, kinds: Key, args: Sequence[Tensor | None], record: bool) -> Any:
+    def _first(self, expr: OpExpr, kinds: Key, args: Sequence[Tensor | None], planner: Planner | None) -> Any:
         """The first call of these kinds: on the reference path, unless one that recorded differently was before."""
-        from oprack.interpreter.codegen import Generator
-
         plain = tuple([None if k is None else k.without_grad for k in kinds])
         trace, values = expr.traces.get(plain), None
         if trace is None:
@@ -43,32 +45,20 @@ class EagerInterpreter:
                 values = trace.first(args)
             if trace.complete:
                 expr.traces[plain] = trace
-        call: Callable[..., Any] = Generator(trace, _plan(trace, kinds) if record else None).generate()
+        call: Callable[..., Any] = Generator(trace, None if planner is None else planner(trace, kinds)).generate()
         if trace.complete:
-            (expr.recorded if record else expr.calls)[kinds] = call
+            (expr.calls if planner is None else expr.recorded)[kinds] = call
         return call(*args) if values is None else call.finish(values, *args)  # type: ignore[attr-defined]
-
-
-def _plan(trace: Trace, kinds: Key) -> GradPlan | None:
-    """How the gradients of the arguments that want them are computed; None when nothing is recorded."""
-    wrt = [i for i, k in enumerate(kinds) if k is not None and k.grad]
-    if not wrt:
-        return None
-    visible, k = [], 0
-    for slot, wanted in trace.expr.outputs:
-        if slot in trace.expr.returned:
-            visible += [k + i for i, w in enumerate(wanted) if w]
-        k += len(wanted)
-    plan = GradPlan(trace, wrt, visible)
-    return None if plan.empty else plan
 
 
 class DeterministicInterpreter(EagerInterpreter):
     """Runs calls by kernels that give the same bits on every run; what it finds is kept apart from other calls'."""
 
-    def apply(self, expr: OpExpr, args: Sequence[Tensor | None], record: bool = False) -> Any:
-        return super().apply(expr.deterministic_twin, args, record)
+    def apply(self, expr: OpExpr, args: Sequence[Tensor | None], planner: Planner | None = None) -> Any:
+        return super().apply(expr.deterministic_twin, args, planner)
 
 
 EAGER = EagerInterpreter()
 DETERMINISTIC = DeterministicInterpreter()
+register_interpreter("eager", lambda: EAGER)
+register_interpreter("deterministic", lambda: DETERMINISTIC)

@@ -7,11 +7,12 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from oprack.errors import InvalidArgumentError
+from oprack.interpreter.modes import register_interpreter
 from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.interpreter.symbol import symbol
-from oprack.interpreter.tensor import Tensor
 from oprack.layers.helper import LayerHelper
 from oprack.layers.variable import Variable
+from oprack.tensor.eager_tensor import Tensor
 
 
 class Capture(Protocol):
@@ -66,3 +67,6 @@ class LazyInterpreter:
             "Variables of a program; make it a constant of the program with oprack.layers.assign(x.numpy()), or write "
             "the program by oprack.to_program, which takes tensors in"
         )
+
+
+register_interpreter("lazy", LazyInterpreter)

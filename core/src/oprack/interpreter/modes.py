@@ -7,11 +7,30 @@ from collections.abc import Callable
 from contextvars import Token
 from typing import Any
 
+from oprack.errors import NotFoundError
 from oprack.interpreter.base import Interpreter
 from oprack.interpreter.current import CURRENT
 
 Wrapper = Callable[[Interpreter], Interpreter]
 _PROPERTIES = ("grad", "static", "wrappers", "deterministic")
+
+
+_INTERPRETERS: dict[str, Callable[..., Interpreter]] = {}
+
+
+def register_interpreter(name: str, make: Callable[..., Interpreter]) -> None:
+    """Let modes use an interpreter: "eager", "deterministic" and "lazy" are made without arguments, "autograd" around
+    one of these. The last registration of a name counts.
+    """
+    _INTERPRETERS[name] = make
+
+
+def _made(name: str, *inner: Interpreter) -> Interpreter:
+    if name not in _INTERPRETERS:
+        raise NotFoundError(
+            f"no interpreter {name!r} is registered; import oprack.functional.tensor, which registers those of the core"
+        )
+    return _INTERPRETERS[name](*inner)
 
 
 class Mode:
@@ -24,16 +43,19 @@ class Mode:
     __slots__ = ("deterministic", "grad", "interpreter", "static", "wrappers")
 
     def __init__(self, grad: bool, static: bool, wrappers: tuple[Wrapper, ...], deterministic: bool) -> None:
-        from oprack.interpreter.autograd import AutogradInterpreter
-        from oprack.interpreter.eager import DETERMINISTIC, EAGER
-        from oprack.interpreter.lazy import LazyInterpreter
-
         self.grad, self.static, self.wrappers, self.deterministic = grad, static, wrappers, deterministic
-        inner: Interpreter = LazyInterpreter() if static else DETERMINISTIC if deterministic else EAGER
-        found: Interpreter = AutogradInterpreter(inner) if grad else inner
-        for wrap in wrappers:
+
+    def __getattr__(self, name: str) -> Interpreter:
+        """The interpreter, put together when the first call asks for it."""
+        if name != "interpreter":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        found = _made("lazy" if self.static else "deterministic" if self.deterministic else "eager")
+        if self.grad:
+            found = _made("autograd", found)
+        for wrap in self.wrappers:
             found = wrap(found)
         self.interpreter = found
+        return found
 
     def but(self, **changes: Any) -> Mode:
         """The mode that differs in these properties."""

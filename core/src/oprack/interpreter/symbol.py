@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from oprack.errors import PreconditionNotMetError
-from oprack.interpreter.methods import SharedMethods
 from oprack.layers.variable import Variable
 
+if TYPE_CHECKING:
+    from oprack.functional.tensor_methods import SharedMethods
 
-class Symbol(SharedMethods, Variable):
-    """A Variable with the methods of tensors."""
+    class _Installed(SharedMethods, Variable): ...
+else:
+    _Installed = Variable
+
+
+class Symbol(_Installed):
+    """A Variable with the methods of tensors, which oprack.functional.tensor installs."""
 
     __slots__ = ()
 

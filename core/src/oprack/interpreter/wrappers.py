@@ -11,8 +11,8 @@ from oprack.errors import InvalidArgumentError, NanInfError
 from oprack.interpreter.base import Interpreter, Wrapped
 from oprack.interpreter.modes import Mode, wrapped
 from oprack.interpreter.op_expr import OpExpr
-from oprack.interpreter.tensor import Tensor
 from oprack.runtime.profiler import current_profiler, watch
+from oprack.tensor.eager_tensor import Tensor
 from oprack.types import HALF_FLOATS, dtype_name
 
 

@@ -180,7 +180,7 @@ def _binary(left: Any, right: Any, op_type: str, reverse: bool = False) -> Varia
         if done:
             return x  # type: ignore[no-any-return]
         right = _constant(x, right)
-    elif not isinstance(right, Operators):
+    elif not hasattr(right, "_apply"):
         raise InvalidArgumentError(
             f"op {op_type}: the other operand of {_named(left)} is {type(right).__name__}; expected a Variable "
             "or a number; make a Variable of an array with oprack.layers.assign(array)"
@@ -208,8 +208,8 @@ def _logical(x: Any, y: Any, op_type: str, sign: str) -> Variable:
 def _require_bool(sign: str, *operands: Any) -> None:
     """Raise InvalidArgumentError for anything but bool: there are no ops on the bits of integers."""
     for x in operands:
-        if not isinstance(x, Operators) or _variable(x).dtype != "bool":
-            what = _named(x) if isinstance(x, Operators) else f"{x!r} ({type(x).__name__})"
+        if not hasattr(x, "_apply") or _variable(x).dtype != "bool":
+            what = _named(x) if hasattr(x, "_apply") else f"{x!r} ({type(x).__name__})"
             raise InvalidArgumentError(
                 f"operator {sign}: an operand is {what}; expected bool tensors, such as x > 0 or x != 0"
             )

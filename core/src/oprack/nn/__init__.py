@@ -15,8 +15,15 @@ from typing import Any
 
 from oprack.layers.namespace import core_and_packs
 
-_OWN = ("Module", "ModuleList", "Parameter", "Sequential", "create_parameter")
-_getattr, _dir = core_and_packs("nn", dict.fromkeys(_OWN, "oprack.interpreter"))
+_HOMES = {
+    "Module": "oprack.nn.module",
+    "ModuleList": "oprack.nn.containers",
+    "Parameter": "oprack.nn.parameter",
+    "Sequential": "oprack.nn.containers",
+    "Updates": "oprack.nn.updates",
+    "create_parameter": "oprack.nn.parameter",
+}
+_getattr, _dir = core_and_packs("nn", _HOMES)
 
 
 def __getattr__(name: str) -> Any:

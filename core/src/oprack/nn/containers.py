@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from oprack.interpreter.module import Module
+from oprack.nn.module import Module
 
 
 class Sequential(Module):

@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 from oprack.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
-from oprack.interpreter.advice import shown
+from oprack.functional.advice import shown
+from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.devices import context, place_and_dtype
-from oprack.interpreter.kinds import kind
-from oprack.interpreter.parameter import Parameter, create_parameter
-from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.layers import unique_name
 from oprack.layers.initializer import Initializer
+from oprack.nn.parameter import Parameter, create_parameter
 from oprack.tensor import LoDTensor, numpy_dtype
+from oprack.tensor.meta import kind
 
 
 class Module:

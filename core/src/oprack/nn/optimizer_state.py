@@ -11,8 +11,8 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.interpreter.devices import context
-from oprack.interpreter.tensor import Tensor
 from oprack.tensor import LoDTensor
+from oprack.tensor.eager_tensor import Tensor
 
 SCHEDULE = "LR_Scheduler"
 NOT_UPDATED = "not_updated"

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
+from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.devices import executor
-from oprack.interpreter.kinds import CPU, kind
-from oprack.interpreter.tensor import Tensor, to_tensor
 from oprack.layers import unique_name
 from oprack.layers.initializer import Constant, Initializer, Xavier
 from oprack.layers.param_attr import ParamAttr
 from oprack.layers.variable import Variable
 from oprack.program import Program
 from oprack.tensor import LoDTensor, Place, Scope
+from oprack.tensor.meta import CPU, kind
 from oprack.types import dtype_name
 
 

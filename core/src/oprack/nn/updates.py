@@ -10,16 +10,16 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.devices import context, executor
-from oprack.interpreter.kinds import CPU
 from oprack.interpreter.modes import current_mode
-from oprack.interpreter.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
-from oprack.interpreter.tensor import Tensor
 from oprack.layers import unique_name
 from oprack.layers.variable import Parameter as ParameterVariable
 from oprack.layers.variable import Variable
+from oprack.nn.optimizer_state import NOT_UPDATED, SCHEDULE, StateNames
 from oprack.program import ParameterInfo, Program
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, Place, Scope, numpy_dtype
+from oprack.tensor.eager_tensor import Tensor
+from oprack.tensor.meta import CPU
 from oprack.types import GRAD_SUFFIX, VarType
 
 

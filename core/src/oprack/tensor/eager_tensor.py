@@ -1,19 +1,25 @@
-"""Tensor: a value that eager calls take and give, with what was recorded of where it came from."""
+"""Tensor: a value that eager calls take and give, as data: its memory, what it is, and what was recorded of it.
+
+Its methods are calls of ops, which this room knows nothing of: oprack.functional.tensor installs them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
-from oprack.interpreter.conversions import Conversions
-from oprack.interpreter.devices import context, required_place
-from oprack.interpreter.kinds import CPU, Kind, dense_array, kind, kind_of_value
-from oprack.interpreter.node import Leaf, split_edge
-from oprack.tensor import LoDTensor, LoDTensorArray, Place, SelectedRows, check_lod, numpy_dtype, plain_value
+from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
+from oprack.tensor.meta import Kind, kind, kind_of_value
+from oprack.tensor.node import Leaf, split_edge
+from oprack.tensor.place import Place
+from oprack.tensor.selected_rows import SelectedRows
+
+if TYPE_CHECKING:
+    from oprack.functional.tensor_conversions import Conversions as _Installed
+else:
+    _Installed = object
 
 
 class Memory:
@@ -25,7 +31,7 @@ class Memory:
         self.version, self.writer = 0, ""
 
 
-class Tensor(Conversions):
+class Tensor(_Installed):
     """An array, sparse rows or an array of tensors, at a place, with LoD and gradient. Made by `oprack.to_tensor`.
 
     Operators, indexing and methods are calls of ops, which are recorded when a tensor among their arguments has
@@ -133,16 +139,6 @@ class Tensor(Conversions):
         """Let go of `grad`."""
         self._grad = None
 
-    def backward(self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:
-        """Add the gradient of this tensor (of one element, or times `gradient`) to `grad` of the leaves it came from.
-
-        retain_graph: backward may be called again. create_graph: the gradients can themselves be differentiated.
-        Raises InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError.
-        """
-        from oprack.interpreter.autograd import backward
-
-        backward([self], [gradient], retain_graph, create_graph)
-
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
         """Call `hook(gradient)` when this tensor's gradient is complete; what it returns replaces it.
 
@@ -211,40 +207,10 @@ class Tensor(Conversions):
         tracked = new.with_tracking
         self._kind = tracked.with_grad if self._node is not None else tracked
 
-    def set_value(self, value: Any) -> None:
-        """Copy an array, or a tensor, of the same shape into this tensor; nothing is recorded.
-
-        Raises InvalidArgumentError for another shape.
-        """
-        source = to_tensor(value, dtype=self.dtype, place=self.place)._value
-        if tuple(source.shape) != self.shape:
-            raise InvalidArgumentError(
-                f"set_value: {self.describe()} can't hold an array of shape {list(source.shape)}; expected its own"
-            )
-        fresh = source
-        if self._kind.place != CPU or self._value.flags.writeable:
-            with context(self._kind.place).activate():
-                self._value[...] = source
-            fresh = self._value
-        self._overwrite(fresh, None, "set_value")
-
     def describe(self) -> str:
         """ "tensor 'w' float32[2, 3]"."""
         name = f" {self.name!r}" if self.name else ""
         return f"tensor{name} {'SelectedRows ' if self.is_sparse else ''}{self.dtype}{list(self.shape)}"
-
-    def __repr__(self) -> str:
-        marks = [f"shape={list(self.shape)}", f"dtype={self.dtype}", f"place={self.place!r}"]
-        if self._lod:
-            marks.append(f"lod={self.lod}")
-        if self.requires_grad:
-            marks.append("requires_grad=True")
-        body = (
-            repr(self._value)
-            if self._kind.container is not LoDTensor
-            else np.array2string(self._host(), separator=", ")
-        )
-        return f"Tensor({', '.join(marks)},\n{body})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         copied = memo[id(self)] = type(self).__new__(type(self))
@@ -266,17 +232,17 @@ class Tensor(Conversions):
         return {"value": self.value, "requires_grad": self.requires_grad, "own": own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        made = to_tensor(state["value"])  # a copy
-        self._value, self._kind, self._node = made._value, made._kind, None
-        if made._lod:
-            self._lod = made._lod
+        value = state["value"]
+        self._node = None
+        if isinstance(value, LoDTensor):
+            self._value = value.array.copy(order="C")
+            self._kind = kind(LoDTensor, value.array.dtype, value.place, len(value.lod))
+            if value.lod:
+                self._lod = value.lod
+        else:
+            self._value, self._kind = value, kind_of_value(value)
         self.__dict__.update(state["own"])
         self.requires_grad = state["requires_grad"]
-
-    @staticmethod
-    def like(value: Any, other: Tensor) -> Tensor:
-        """An array at the place of `other`, and of its dtype."""
-        return to_tensor(value, dtype=other.dtype, place=other.place)
 
 
 def new_tensor(value: Any, kind: Kind, lod: Any = (), of: type[Tensor] | None = None) -> Tensor:
@@ -296,54 +262,3 @@ def share_memory(a: Tensor, b: Tensor) -> None:
         b._kind = b._kind.with_tracking
     a._memory = memory
     a._kind = a._kind.with_tracking
-
-
-def to_tensor(
-    data: Any,
-    dtype: Any = None,
-    *,
-    lod: Sequence[Sequence[int]] | None = None,
-    place: Place | str | None = None,
-    requires_grad: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """A tensor of an array, a number or nested lists, a LoDTensor, SelectedRows or a LoDTensorArray; arrays are copied.
-
-    dtype: default the data's; Python floats become float32. lod: offsets of its sequences. place: a Place or its name
-    ("cpu", "cuda:1"), default the data's, or the CPU. Raises InvalidArgumentError, InvalidLoDError.
-    """
-    if place is not None:
-        place = required_place(place, "to_tensor")
-    if isinstance(data, Tensor):
-        data, place = data.value, place or data.place
-    data = plain_value(data)
-    found: Tensor
-    if isinstance(data, SelectedRows | LoDTensorArray):
-        found = new_tensor(data, kind_of_value(data))
-    else:
-        if isinstance(data, LoDTensor):
-            lod = data.lod if lod is None else lod
-            source, array = data.place, data.array
-        else:
-            array = data if hasattr(data, "__cuda_array_interface__") else dense_array(data)
-            source = CPU
-            if hasattr(array, "device") and hasattr(array, "get"):
-                from oprack.tensor import CUDAPlace
-
-                source = CUDAPlace(int(array.device.id))
-        if dtype is not None:
-            array = array.astype(numpy_dtype(dtype))
-        place = place or source
-        array = _moved(array, source, place)
-        offsets = check_lod(lod, array.shape[0] if array.ndim else 0) if lod else []
-        found = new_tensor(array, kind(LoDTensor, array.dtype, place, len(offsets)), offsets)
-    found.name = name
-    found.requires_grad = requires_grad
-    return found
-
-
-def _moved(array: Any, source: Place, place: Place) -> Any:
-    """The array at another place; a copy also when it is there already."""
-    if source == place:
-        return array.copy(order="C")
-    return context(place).from_host(context(source).to_host(array))

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Place, SelectedRows, plain_array
+from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
+from oprack.tensor.place import CPUPlace, Place
+from oprack.tensor.plain import plain_array
+from oprack.tensor.selected_rows import SelectedRows
 from oprack.types import dtype_name
 
 CPU = CPUPlace()

@@ -6,9 +6,9 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oprack.interpreter.custom import CustomPlan
-    from oprack.interpreter.gradients import GradPlan
-    from oprack.interpreter.tensor import Tensor
+    from oprack.autograd.backward_rule import GradPlan
+    from oprack.autograd.custom_rule import CustomPlan
+    from oprack.tensor.eager_tensor import Tensor
 
 
 class Node:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from oprack.autograd.walk import grad
+from oprack.capture.jit import JitFunction
+from oprack.capture.to_program import InputSpec
 from oprack.desc import OpDesc
-from oprack.interpreter.autograd import grad
-from oprack.interpreter.compiled import JitFunction
+from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.modes import current_mode
 from oprack.interpreter.op_expr import OpExpr
-from oprack.interpreter.tensor import Tensor, to_tensor
-from oprack.interpreter.traced import InputSpec
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.packs.manager import PackManager, default_manager
 from oprack.program import Program

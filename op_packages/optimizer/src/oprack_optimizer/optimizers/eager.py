@@ -18,7 +18,7 @@ class EagerSteps:
     _updates: Any = None
 
     def _eager(self) -> Any:
-        from oprack.interpreter import Updates
+        from oprack.nn import Updates
 
         if self._updates is None:
             if not self.parameter_list:
@@ -65,7 +65,7 @@ class EagerSteps:
         """The same as `set_state_dict`."""
         self.set_state_dict(state, strict)
 
-    # For oprack.interpreter ---------------------------------------------------------------------------------------
+    # For oprack.nn.Updates ----------------------------------------------------------------------------------------
     @property
     def schedule(self) -> Any:
         """The scheduler of the learning rate; None when it is a number."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from oprack.autograd.walk import grad
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.autograd import grad
+from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.modes import no_grad
-from oprack.interpreter.tensor import Tensor, to_tensor
 
 
 def gradcheck(

@@ -1,0 +1,8 @@
+"""Gradients of eager calls: what is recorded of a call, and the walk back over it."""
+
+from __future__ import annotations
+
+from oprack.autograd.interpreter import AutogradInterpreter
+from oprack.autograd.walk import backward, grad
+
+__all__ = ["AutogradInterpreter", "backward", "grad"]

@@ -1,0 +1,42 @@
+"""AutogradInterpreter: calls are recorded, with what their gradients will need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oprack.autograd.backward_rule import GradPlan
+from oprack.interpreter.base import Interpreter
+from oprack.interpreter.bound_expr import Trace
+from oprack.interpreter.eager import EagerInterpreter, Key
+from oprack.interpreter.modes import register_interpreter
+from oprack.interpreter.op_expr import OpExpr
+
+
+class AutogradInterpreter:
+    """Around another interpreter: eager calls are recorded, appended ones pass on which variables stop gradients."""
+
+    def __init__(self, inner: Interpreter) -> None:
+        self.inner = inner
+
+    def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
+        if isinstance(self.inner, EagerInterpreter):
+            return self.inner.apply(expr, args, _plan)
+        return self.inner.apply(expr, args)
+
+
+def _plan(trace: Trace, kinds: Key) -> GradPlan | None:
+    """How the gradients of the arguments that want them are computed; None when nothing is recorded."""
+    wrt = [i for i, k in enumerate(kinds) if k is not None and k.grad]
+    if not wrt:
+        return None
+    visible, k = [], 0
+    for slot, wanted in trace.expr.outputs:
+        if slot in trace.expr.returned:
+            visible += [k + i for i, w in enumerate(wanted) if w]
+        k += len(wanted)
+    plan = GradPlan(trace, wrt, visible)
+    return None if plan.empty else plan
+
+
+register_interpreter("autograd", AutogradInterpreter)

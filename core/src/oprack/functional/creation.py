@@ -1,0 +1,60 @@
+"""Tensors from values of users: `to_tensor`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oprack.interpreter.devices import context, required_place
+from oprack.tensor import CUDAPlace, LoDTensor, LoDTensorArray, Place, SelectedRows, check_lod, numpy_dtype, plain_value
+from oprack.tensor.eager_tensor import Tensor, new_tensor
+from oprack.tensor.meta import CPU, dense_array, kind, kind_of_value
+
+
+def to_tensor(
+    data: Any,
+    dtype: Any = None,
+    *,
+    lod: Sequence[Sequence[int]] | None = None,
+    place: Place | str | None = None,
+    requires_grad: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """A tensor of an array, a number or nested lists, a LoDTensor, SelectedRows or a LoDTensorArray; arrays are copied.
+
+    dtype: default the data's; Python floats become float32. lod: offsets of its sequences. place: a Place or its name
+    ("cpu", "cuda:1"), default the data's, or the CPU. Raises InvalidArgumentError, InvalidLoDError.
+    """
+    if place is not None:
+        place = required_place(place, "to_tensor")
+    if isinstance(data, Tensor):
+        data, place = data.value, place or data.place
+    data = plain_value(data)
+    found: Tensor
+    if isinstance(data, SelectedRows | LoDTensorArray):
+        found = new_tensor(data, kind_of_value(data))
+    else:
+        if isinstance(data, LoDTensor):
+            lod = data.lod if lod is None else lod
+            source, array = data.place, data.array
+        else:
+            array = data if hasattr(data, "__cuda_array_interface__") else dense_array(data)
+            source = CPU
+            if hasattr(array, "device") and hasattr(array, "get"):
+                source = CUDAPlace(int(array.device.id))
+        if dtype is not None:
+            array = array.astype(numpy_dtype(dtype))
+        place = place or source
+        array = _moved(array, source, place)
+        offsets = check_lod(lod, array.shape[0] if array.ndim else 0) if lod else []
+        found = new_tensor(array, kind(LoDTensor, array.dtype, place, len(offsets)), offsets)
+    found.name = name
+    found.requires_grad = requires_grad
+    return found
+
+
+def _moved(array: Any, source: Place, place: Place) -> Any:
+    """The array at another place; a copy also when it is there already."""
+    if source == place:
+        return array.copy(order="C")
+    return context(place).from_host(context(source).to_host(array))

@@ -1,0 +1,33 @@
+"""Tensor with all its methods, and what calls of ops need beside it: the interpreters that modes choose from.
+
+Whoever hands tensors to users imports them from here: oprack.tensor has the data alone, and its methods call ops.
+"""
+
+from __future__ import annotations
+
+import oprack.autograd.interpreter
+import oprack.interpreter.lazy  # noqa: F401  both register with the modes
+from oprack.functional.creation import to_tensor
+from oprack.functional.generated import function
+from oprack.functional.tensor_conversions import Conversions
+from oprack.functional.tensor_methods import SharedMethods
+from oprack.interpreter.symbol import Symbol
+from oprack.tensor.eager_tensor import Tensor
+
+__all__ = ["Tensor", "function", "to_tensor"]
+
+_OF_THE_CLASS = {"__module__", "__qualname__", "__doc__", "__slots__", "__dict__", "__weakref__", "__annotations__"}
+
+
+def install(methods: type, target: type) -> None:
+    """Give a class the methods of another one and of its bases, but for those that it defines itself."""
+    own = set(vars(target))
+    for base in reversed(methods.__mro__[:-1]):
+        for name, value in vars(base).items():
+            if name not in own and name not in _OF_THE_CLASS:
+                setattr(target, name, value)
+
+
+install(Conversions, Tensor)
+install(SharedMethods, Symbol)
+Tensor.__module__ = __name__  # pickles and documentation lead to the class with its methods
