@@ -11,7 +11,7 @@ import pytest
 from oprack import functional as F
 from oprack import no_grad, to_tensor
 from oprack.errors import InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError
-from oprack.interpreter.call_generator import Generator
+from oprack.interpreter.call_generator import CallGenerator
 
 A = np.random.default_rng(0).standard_normal((3, 4))
 
@@ -246,7 +246,9 @@ def test_lod_of_gradients() -> None:
 def test_generated_code_can_be_read() -> None:
     x = _leaf()
     F.relu(x)
-    trace = next(
-        t for f in [oprack.functional.op_function.op_function("relu")] for e in f._exprs.values() for t in e.traces.values()
+    bound = next(
+        bound
+        for expr in oprack.functional.op_function.op_function("relu")._exprs.values()
+        for bound in expr.bound.values()
     )
-    assert "def call(a0):" in Generator(trace, None).generate().source
+    assert "def call(a0):" in CallGenerator(bound, None).generate().source

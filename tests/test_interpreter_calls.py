@@ -20,7 +20,7 @@ from oprack.errors import (
     UnknownOpError,
 )
 from oprack.functional.op_function import op_function
-from oprack.interpreter import check_finite, recorded, static_mode
+from oprack.interpreter import check_finite, log_calls, static_mode
 from oprack.kernel import kernel
 from oprack.op import GradOp, op
 from oprack.packs.manager import default_manager
@@ -202,7 +202,7 @@ def test_checks_for_nan() -> None:
 
 def test_calls_are_recorded_and_timed() -> None:
     x = to_tensor(A, requires_grad=True)
-    with recorded() as calls, oprack.Profiler() as profiler:
+    with log_calls() as calls, oprack.Profiler() as profiler:
         x.relu().sum().backward()
     assert [c.op_type for c in calls] == ["relu", "reduce_sum", "reduce_sum_grad", "relu_grad"]
     assert calls[0].inputs == ("tensor float32[3, 4]",)

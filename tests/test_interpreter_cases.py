@@ -80,7 +80,7 @@ def _check_gradients(case: FileCase, inputs: dict[str, Any]) -> None:
     cotangents, cotangent = case.header["grad"]["cotangents"], case.inputs("gradient")
     names = {e.info["wrt"]: e for e in _fetched(case, "gradient")}
     for name in names:
-        if name in given and given[name]._kind.differentiable:
+        if name in given and given[name]._meta.differentiable:
             given[name].requires_grad = True
     wrt = [n for n in names if n in given and given[n].requires_grad]
     found = run_eagerly(case.program("forward"), given)

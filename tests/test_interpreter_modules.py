@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import oprack
 import pytest
+from oprack import InputSpec, inference, io, nn, no_grad, optimizer, to_program, to_tensor, unique_name
 from oprack import functional as F
-from oprack import inference, io, nn, no_grad, optimizer, to_tensor, unique_name
 from oprack.errors import (
     InvalidArgumentError,
     NotFoundError,
@@ -14,7 +14,6 @@ from oprack.errors import (
     UnimplementedError,
     UnknownLayerError,
 )
-from oprack.interpreter import InputSpec, to_program
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((4, 3)).astype(np.float32)

@@ -28,7 +28,7 @@ def test_tensors_are_copied_with_what_they_are(rack: PackManager, how: str) -> N
     oprack.functional.double(x).backward(oprack.to_tensor(X))
     found = COPIES[how](x)
     assert (found.numpy() == X).all() and found.lod == [[0, 1]] and found.name == "x"
-    assert found.requires_grad and found.is_leaf and found.grad is None and found._kind is x._kind
+    assert found.requires_grad and found.is_leaf and found.grad is None and found._meta is x._meta
     oprack.functional.double(found).backward(oprack.to_tensor(X))
     assert (found.grad.numpy() == 2 * X).all()
     found.set_value(3 * X)

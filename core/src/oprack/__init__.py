@@ -17,7 +17,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from oprack import amp, functional, inference, initializer, io, layers, metrics, nets, nn, optimizer, packs
     from oprack.autograd import grad
-    from oprack.capture import InputSpec, jit, to_program
+    from oprack.capture.jit import jit
+    from oprack.capture.to_program import InputSpec, to_program
     from oprack.functional.tensor import Tensor, to_tensor
     from oprack.interpreter import (
         deterministic,
@@ -73,7 +74,8 @@ _SUBMODULES = (
 )
 _HOMES = {
     "oprack.autograd": ("grad",),
-    "oprack.capture": ("InputSpec", "jit", "to_program"),
+    "oprack.capture.jit": ("jit",),
+    "oprack.capture.to_program": ("InputSpec", "to_program"),
     "oprack.functional.tensor": ("Tensor", "to_tensor"),
     "oprack.interpreter": (
         "deterministic",

@@ -11,41 +11,41 @@ from typing import TYPE_CHECKING, Any
 from oprack.interpreter.op_expr import OpExpr
 from oprack.packs.manager import default_manager
 from oprack.tensor.eager_tensor import Tensor
-from oprack.tensor.meta import kind
+from oprack.tensor.meta import tensor_meta
 from oprack.tensor.node import Edge
 
 if TYPE_CHECKING:
-    from oprack.autograd.backward_rule import GradPlan, Source, Step
+    from oprack.autograd.backward_rule import BackwardRule, Source, Step
 
 _number = count()
 
 
 class BackwardGenerator:
-    """Generates `back(node, gradients, apply, plain)`; see GradPlan.run.
+    """Generates `back(node, gradients, apply, plain)`; see BackwardRule.run.
 
     present: which of the outputs a gradient flows into. create_graph: saved outputs are given with their own record.
     In the code v is a saved tensor, g a gradient that flows in, t a temporary, d a gradient that is found.
     """
 
-    def __init__(self, plan: GradPlan, present: Sequence[bool], create_graph: bool) -> None:
-        self.plan, self.present, self.create_graph = plan, present, create_graph
-        self._names: dict[str, Any] = {"Tensor": Tensor, "Edge": Edge, "plan": plan, "__name__": __name__}
+    def __init__(self, rule: BackwardRule, present: Sequence[bool], create_graph: bool) -> None:
+        self.rule, self.present, self.create_graph = rule, present, create_graph
+        self._names: dict[str, Any] = {"Tensor": Tensor, "Edge": Edge, "rule": rule, "__name__": __name__}
         self._found: set[str] = set()
         self._ready: set[str] = set()
 
     def generate(self) -> Callable[..., Any]:
         """The function, with its code where tracebacks find it."""
         body: list[str] = []
-        for n, step in enumerate(self.plan.steps):
+        for n, step in enumerate(self.rule.steps):
             body += self._step(n, step)
         body += self._same()
-        results = [f"d{i}" if f"d{i}" in self._found else "None" for i in self.plan.wrt]
+        results = [f"d{i}" if f"d{i}" in self._found else "None" for i in self.rule.wrt]
         body.append(f"return ({', '.join(results)},)")
         lines = ["s = node.saved"]
-        if any(side == "out" and whole for side, _, whole in self.plan.saved):
-            lines.append("if node.overwritten: plan.check_outputs(node)")
+        if any(side == "out" and whole for side, _, whole in self.rule.saved):
+            lines.append("if node.overwritten: rule.check_outputs(node)")
         source = "def back(node, gradients, apply, plain):\n" + "".join(f"    {line}\n" for line in [*lines, *body])
-        filename = f"<gradient of {self.plan.trace.expr.type} {next(_number)}>"
+        filename = f"<gradient of {self.rule.bound.expr.type} {next(_number)}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         exec(compile(source, filename, "exec"), self._names)
         function = self._names.pop("back")
@@ -86,8 +86,8 @@ class BackwardGenerator:
                 targets.append(name)
                 self._found.add(name)
         given = f"{', '.join(args)}"
-        kinds = ", ".join("None" if a == "None" else f"{a}._kind" for a in args)
-        lines.append(f"call = calls{n}.get(({kinds},)) if plain else None")
+        metas = ", ".join("None" if a == "None" else f"{a}._meta" for a in args)
+        lines.append(f"call = calls{n}.get(({metas},)) if plain else None")
         result = f"call({given}) if call is not None else apply(E{n}, ({given},))"
         lines.append(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {result}")
         return lines
@@ -109,14 +109,14 @@ class BackwardGenerator:
         name = f"g{which}"
         if name not in self._ready:
             self._ready.add(name)
-            lines.append(f"{name} = gradients[{which}]" if here else f"{name} = plan.zeros(node, {which})")
+            lines.append(f"{name} = gradients[{which}]" if here else f"{name} = rule.zeros(node, {which})")
         return name
 
     def _saved(self, k: int, lines: list[str]) -> str:
         """Lines that make a tensor of what was saved; its name."""
-        plan, trace = self.plan, self.plan.trace
-        side, i, whole = plan.saved[k]
-        like = trace.kinds[i] if side == "in" else trace.outputs[i]
+        rule, bound = self.rule, self.rule.bound
+        side, i, whole = rule.saved[k]
+        like = bound.metas[i] if side == "in" else bound.outputs[i]
         if like is None:
             return "None"
         name = f"v{k}"
@@ -124,32 +124,32 @@ class BackwardGenerator:
             return name
         self._ready.add(name)
         if not whole:
-            lines.append(f"{name} = plan.hollow({k}, s[{k}])")
+            lines.append(f"{name} = rule.hollow({k}, s[{k}])")
             return name
         if side == "in":
             lines.append(f"{name} = s[{k}]")
-            lines.append(f"if {name}._memory is not None: plan.check_input(node, {i}, {name})")
+            lines.append(f"if {name}._memory is not None: rule.check_input(node, {i}, {name})")
             return name
-        recorded = self.create_graph and i in plan.outputs
-        plain = kind(like.container, like.dtype, like.place, like.lod_level)
+        recorded = self.create_graph and i in rule.outputs
+        plain = tensor_meta(like.container, like.dtype, like.place, like.lod_level)
         self._names[f"K{k}"] = plain.with_grad if recorded else plain
-        lines += [f"{name} = Tensor()", f"{name}._kind = K{k}"]
+        lines += [f"{name} = Tensor()", f"{name}._meta = K{k}"]
         if like.lod_level:
             lines.append(f"{name}._value, {name}._lod = s[{k}]")
         else:
             lines.append(f"{name}._value = s[{k}]")
-        node = "node" if len(plan.outputs) == 1 else f"Edge(node, {plan.outputs.index(i)})" if recorded else ""
+        node = "node" if len(rule.outputs) == 1 else f"Edge(node, {rule.outputs.index(i)})" if recorded else ""
         lines.append(f"{name}._node = {node if recorded else 'None'}")
         return name
 
     def _same(self) -> list[str]:
         """Inputs that have the gradient of an output without any op."""
-        plan = self.plan
+        rule = self.rule
         lines = []
-        for x, out in ((x, out) for step in plan.steps for x, out in step.grad.same.items()):
-            pairs = zip(plan.positions["in"].get(x, ()), plan.positions["out"].get(out, ()), strict=False)
+        for x, out in ((x, out) for step in rule.steps for x, out in step.grad.same.items()):
+            pairs = zip(rule.positions["in"].get(x, ()), rule.positions["out"].get(out, ()), strict=False)
             for i, j in pairs:
-                if i in plan.wrt and f"d{i}" not in self._found and j in plan.outputs:
-                    lines.append(f"d{i} = gradients[{plan.outputs.index(j)}]")
+                if i in rule.wrt and f"d{i}" not in self._found and j in rule.outputs:
+                    lines.append(f"d{i} = gradients[{rule.outputs.index(j)}]")
                     self._found.add(f"d{i}")
         return lines

@@ -16,11 +16,11 @@ from oprack.packs.index import gradient_info
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.tensor.eager_tensor import Tensor, new_tensor
-from oprack.tensor.meta import kind
+from oprack.tensor.meta import tensor_meta
 from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
-    from oprack.interpreter.bound_expr import Trace
+    from oprack.interpreter.bound_expr import BoundExpr
     from oprack.tensor.node import Node
 
 _SHAPES = 64
@@ -37,7 +37,7 @@ class Step:
     targets: dict[str, list[int | str | None]]
 
 
-class GradPlan:
+class BackwardRule:
     """How gradients of a call's inputs are computed from those of its outputs.
 
     wrt: arguments that want gradients. outputs: outputs that gradients flow into, by flat position. saved: what the
@@ -47,20 +47,20 @@ class GradPlan:
 
     quick: Callable[..., Any] | None = None
 
-    def __init__(self, trace: Trace, wrt: Sequence[int], visible: Sequence[int]) -> None:
-        self.trace = trace
-        self.wrt = [i for i in wrt if (k := trace.kinds[i]) is not None and k.differentiable]
-        info = trace.expr.info
+    def __init__(self, bound: BoundExpr, wrt: Sequence[int], visible: Sequence[int]) -> None:
+        self.bound = bound
+        self.wrt = [i for i in wrt if (k := bound.metas[i]) is not None and k.differentiable]
+        info = bound.expr.info
         self.differentiable = info.grad_op_maker is not None
-        kinds = trace.outputs
-        self.outputs = [j for j in visible if (k := kinds[j]) is not None and k.differentiable]
+        metas = bound.outputs
+        self.outputs = [j for j in visible if (k := metas[j]) is not None and k.differentiable]
         self.saved: list[tuple[str, int, bool]] = []
         self.steps: list[Step] = []
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._hollows: dict[Any, Tensor] = {}
         if self.differentiable:
-            made = [g for g in make_grad_ops(info, trace.desc) if not g.restores]
-            self.positions = {"in": _positions(trace.desc.inputs), "out": _positions(trace.desc.outputs)}
+            made = [g for g in make_grad_ops(info, bound.desc) if not g.restores]
+            self.positions = {"in": _positions(bound.desc.inputs), "out": _positions(bound.desc.outputs)}
             read = {ref.slot for g in made for ref in g.inputs.values() if ref.role == "output_grad"}
             read |= {out for g in made for out in g.same.values()}
             self.outputs = [
@@ -71,7 +71,7 @@ class GradPlan:
     @property
     def name(self) -> str:
         """Type of the op."""
-        return self.trace.expr.type
+        return self.bound.expr.type
 
     @property
     def empty(self) -> bool:
@@ -84,7 +84,7 @@ class GradPlan:
             targets = {slot: self._targets(ref) for slot, ref in grad.outputs.items()}
             named = {t for ts in targets.values() for t in ts if isinstance(t, str)}
             if any(isinstance(t, int) for ts in targets.values() for t in ts) or not read.isdisjoint(named):
-                info = gradient_info(default_manager(), grad.type, self.trace.expr.type)
+                info = gradient_info(default_manager(), grad.type, self.bound.expr.type)
                 sources = {
                     slot: found
                     for slot, ref in grad.inputs.items()
@@ -133,7 +133,7 @@ class GradPlan:
         function = self._compiled.get(key)
         if function is None:
             if not self.differentiable:
-                info = self.trace.expr.info
+                info = self.bound.expr.info
                 raise NotDifferentiableError(
                     f"op {info.type} (pack {info.pack}) has no gradient, but a gradient of its result is asked for; "
                     "give it a make_grad (`empty_grad` if nothing should flow back), or detach() its inputs"
@@ -151,20 +151,22 @@ class GradPlan:
 
     def zeros(self, node: Node, which: int) -> Tensor:
         """A gradient of zeros for an output that nothing flows into."""
-        k = self.trace.outputs[self.outputs[which]]
+        k = self.bound.outputs[self.outputs[which]]
         assert k is not None
-        return new_tensor(filled_array(node.shapes[which], k.dtype, k.place, 0), kind(LoDTensor, k.dtype, k.place))
+        return new_tensor(
+            filled_array(node.shapes[which], k.dtype, k.place, 0), tensor_meta(LoDTensor, k.dtype, k.place)
+        )
 
     def hollow(self, k: int, entry: Any) -> Tensor:
         """A saved tensor of which only shape and LoD are read."""
         side, i, _ = self.saved[k]
-        like = self.trace.kinds[i] if side == "in" else self.trace.outputs[i]
+        like = self.bound.metas[i] if side == "in" else self.bound.outputs[i]
         assert like is not None
         shape, lod = entry
         found = self._hollows.get((k, shape)) if not lod else None
         if found is None:
             value = ShapeOnly(SimpleNamespace(shape=shape, dtype=like.dtype), f"the gradient of op {self.name}")
-            found = new_tensor(value, kind(LoDTensor, like.dtype, like.place, like.lod_level), lod)
+            found = new_tensor(value, tensor_meta(LoDTensor, like.dtype, like.place, like.lod_level), lod)
             if not lod:
                 if len(self._hollows) >= _SHAPES:
                     self._hollows.clear()
@@ -175,17 +177,17 @@ class GradPlan:
         """Raise when a saved argument was written to since."""
         if tensor._version != node.versions.get(i, 0):
             name = f" ({tensor.name!r})" if tensor.name else ""
-            raise self._overwritten(f"input {self.trace.names_in[i]}{name}", tensor._written_by)
+            raise self._overwritten(f"input {self.bound.names_in[i]}{name}", tensor._written_by)
 
     def check_outputs(self, node: Node) -> None:
         """Raise when a saved output was written to since."""
         for side, j, whole in self.saved:
             if side == "out" and whole and j in node.overwritten:
-                raise self._overwritten(f"output {self.trace.names_out[j]}", node.overwritten[j])
+                raise self._overwritten(f"output {self.bound.names_out[j]}", node.overwritten[j])
 
     def _overwritten(self, what: str, by: str) -> PreconditionNotMetError:
         return PreconditionNotMetError(
-            f"the gradient of op {self.trace.expr.type} needs its {what}, which was changed in place since by {by}; "
+            f"the gradient of op {self.bound.expr.type} needs its {what}, which was changed in place since by {by}; "
             "use the operation that makes a new tensor, change it after backward(), or change a copy (x.clone())"
         )
 

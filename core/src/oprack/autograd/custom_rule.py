@@ -10,11 +10,11 @@ from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.node import Edge, Node
 
 
-class CustomPlan:
-    """As GradPlan, for calls that are no ops.
+class CustomRule:
+    """As BackwardRule, for calls that are no ops.
 
     name: in messages. function: called with what the node saved and the gradients of the outputs (None where nothing
-    flows in); returns those of the inputs. outputs: positions of the outputs. quick: see GradPlan; there is none.
+    flows in); returns those of the inputs. outputs: positions of the outputs. quick: see BackwardRule; there is none.
     """
 
     quick: Callable[..., Any] | None = None
@@ -47,11 +47,11 @@ class CustomPlan:
         return self._function(saved, gradients)
 
 
-def record(plan: CustomPlan, inputs: Sequence[Tensor], outputs: Sequence[Tensor], saved: Any) -> None:
-    """Let gradients flow from these outputs back to these inputs (whose kinds want them)."""
+def attach(rule: CustomRule, inputs: Sequence[Tensor], outputs: Sequence[Tensor], saved: Any) -> None:
+    """Let gradients flow from these outputs back to these inputs (which require them)."""
     node = Node()
-    node.plan, node.saved = plan, (saved, tuple(inputs), tuple([x._version for x in inputs]))
+    node.rule, node.saved = rule, (saved, tuple(inputs), tuple([x._version for x in inputs]))
     node.next = tuple([x._node for x in inputs])
     for i, y in enumerate(outputs):
-        y._kind = y._kind.with_grad
+        y._meta = y._meta.with_grad
         y._node = node if len(outputs) == 1 else Edge(node, i)

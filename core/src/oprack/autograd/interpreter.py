@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oprack.autograd.backward_rule import GradPlan
+from oprack.autograd.backward_rule import BackwardRule
 from oprack.interpreter.base import Interpreter
-from oprack.interpreter.bound_expr import Trace
+from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.eager import EagerInterpreter, Key
 from oprack.interpreter.modes import register_interpreter
 from oprack.interpreter.op_expr import OpExpr
@@ -25,18 +25,18 @@ class AutogradInterpreter:
         return self.inner.apply(expr, args)
 
 
-def _plan(trace: Trace, kinds: Key) -> GradPlan | None:
+def _plan(bound: BoundExpr, metas: Key) -> BackwardRule | None:
     """How the gradients of the arguments that want them are computed; None when nothing is recorded."""
-    wrt = [i for i, k in enumerate(kinds) if k is not None and k.grad]
+    wrt = [i for i, k in enumerate(metas) if k is not None and k.grad]
     if not wrt:
         return None
     visible, k = [], 0
-    for slot, wanted in trace.expr.outputs:
-        if slot in trace.expr.returned:
+    for slot, wanted in bound.expr.outputs:
+        if slot in bound.expr.returned:
             visible += [k + i for i, w in enumerate(wanted) if w]
         k += len(wanted)
-    plan = GradPlan(trace, wrt, visible)
-    return None if plan.empty else plan
+    rule = BackwardRule(bound, wrt, visible)
+    return None if rule.empty else rule
 
 
 register_interpreter("autograd", AutogradInterpreter)

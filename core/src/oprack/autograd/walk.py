@@ -51,13 +51,13 @@ class Walk:
                 continue
             found: Sequence[Any] = ()
             if arrived is not None:
-                short = node.plan.quick if quick and len(arrived) == 1 and len(arrived[0]) == 1 else None
+                short = node.rule.quick if quick and len(arrived) == 1 and len(arrived[0]) == 1 else None
                 if short is not None and node.saved is not None and node.hooks is None:
                     found = short(node, arrived[0], apply, plain)
                 else:
                     given = [self._total(node, i, gs) for i, gs in enumerate(arrived)]
                     if (needed is None or node in needed) and any([g is not None for g in given]):
-                        found = node.plan.run(node, given, apply, plain, self.create_graph)
+                        found = node.rule.run(node, given, apply, plain, self.create_graph)
                 if found and not self.retain_graph:
                     node.saved = None
             for i, edge in enumerate(node.next):
@@ -66,7 +66,7 @@ class Walk:
                 target = edge.node if type(edge) is Edge else edge
                 if found and (g := found[i]) is not None:
                     if target is edge and target not in waiting:
-                        count = 1 if type(target) is Leaf else len(target.plan.outputs)
+                        count = 1 if type(target) is Leaf else len(target.rule.outputs)
                         waiting[target] = [[g], *([] for _ in range(count - 1))]
                     else:
                         self._arrive(edge, g)
@@ -114,7 +114,7 @@ class Walk:
         node, index = split_edge(edge)
         waiting = self._waiting.get(node)
         if waiting is None:
-            count = 1 if type(node) is Leaf else len(node.plan.outputs)
+            count = 1 if type(node) is Leaf else len(node.rule.outputs)
             waiting = self._waiting[node] = [[] for _ in range(count)]
         waiting[index].append(gradient)
 
@@ -134,17 +134,17 @@ class Walk:
 
     def _sum(self, gradients: list[Tensor]) -> Tensor:
         first = gradients[0]
-        kind = first._kind
+        meta = first._meta
         if (
             not self.create_graph
-            and kind.container is LoDTensor
-            and kind.place == CPU
-            and all(g._kind is kind for g in gradients)
+            and meta.container is LoDTensor
+            and meta.place == CPU
+            and all(g._meta is meta for g in gradients)
         ):
             total = first._value + gradients[1]._value
             for g in gradients[2:]:
                 total += g._value
-            return new_tensor(total, kind, first._lod)
+            return new_tensor(total, meta, first._lod)
         found: Tensor = current_mode().interpreter.apply(_sum_expr(len(gradients)), gradients)
         return found
 
@@ -191,7 +191,7 @@ def _starting_gradients(outputs: Sequence[Tensor], given: Sequence[Any] | None, 
                 raise InvalidArgumentError(
                     f"{call}: output {k} has shape {list(y.shape)}; expected one element, or its gradient given"
                 )
-            like = y._kind.without_grad
+            like = y._meta.without_grad
             found.append(new_tensor(filled_array(y.shape, like.dtype, y.place, 1), like, y._lod))
             continue
         g = g if isinstance(g, Tensor) else Tensor.like(g, y)

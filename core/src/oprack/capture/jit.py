@@ -1,4 +1,4 @@
-"""jit: a function of tensors that runs as a program, written down at its first call and again for other kinds."""
+"""jit: a function of tensors that runs as a program, written down at its first call and again for other inputs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from oprack.autodiff import gradients
-from oprack.autograd.custom_rule import CustomPlan, record
-from oprack.capture.to_program import InputSpec, TracedProgram, filled, to_program
+from oprack.autograd.custom_rule import CustomRule, attach
+from oprack.capture.to_program import ExportedProgram, InputSpec, filled, to_program
 from oprack.desc import VarDesc
 from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
@@ -21,32 +21,32 @@ from oprack.program import Program
 from oprack.runtime.prepared import PreparedProgram
 from oprack.tensor import LoDTensor, Place, Scope, SelectedRows
 from oprack.tensor.eager_tensor import new_tensor
-from oprack.tensor.meta import CPU, kind_of_value
+from oprack.tensor.meta import CPU, meta_of_value
 from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, dtype_name
 
 _PROGRAMS = 32
 
 
-class Compiled:
-    """A traced function at a place, and the program of its gradients, which starts from values that the first kept.
+class JitProgram:
+    """An exported function at a place, and the program of its gradients, which starts from values that the first kept.
 
     wrt: names of inputs and captured tensors whose gradients are wanted.
     """
 
-    def __init__(self, traced: TracedProgram, place: Place, wrt: Sequence[str], name: str) -> None:
-        self.traced, self.place, self.wrt, self.name = traced, place, list(wrt), name
+    def __init__(self, exported: ExportedProgram, place: Place, wrt: Sequence[str], name: str) -> None:
+        self.exported, self.place, self.wrt, self.name = exported, place, list(wrt), name
         self._executor = executor(place, deterministic=current_mode().deterministic)
-        forward = traced.program
+        forward = exported.program
         block = forward.global_block()
         self.cotangents: list[str] = []
         self.kept: list[str] = []
-        self.outputs = list(traced.fetch_names)
+        self.outputs = list(exported.fetch_names)
         self._gradients: list[str | None] = []
         self._backward: PreparedProgram | None = None
         written = {n for op in block.ops for n in op.output_arg_names()}
-        self._changed = [n for n in traced.tensors if n in written]
+        self._changed = [n for n in exported.tensors if n in written]
         if self.wrt:
-            self._write_backward(forward, set(traced.feed_names) | written)
+            self._write_backward(forward, set(exported.feed_names) | written)
         self._forward = self._executor.prepare(forward.desc)
 
     def _write_backward(self, forward: Program, values: set[str]) -> None:
@@ -65,7 +65,7 @@ class Compiled:
         self.targets = targets
         self._gradients = gradients(targets, self.wrt, self.cotangents, block=block)
         read = {n for op in block.ops[count:] for n in op.input_arg_names()}
-        self.kept = sorted(n for n in read & values if n not in self.traced.tensors)
+        self.kept = sorted(n for n in read & values if n not in self.exported.tensors)
         block.ops = block.ops[count:]
         self._backward = self._executor.prepare(both.desc)
         self._program = both  # prepared programs are kept for as long as their program lives
@@ -73,8 +73,8 @@ class Compiled:
     # Running ----------------------------------------------------------------------------------------------------------
     def run(self, feeds: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """(outputs, values kept for the gradients), by name."""
-        self.traced.refresh()
-        local = self.traced.scope.new_scope()
+        self.exported.refresh()
+        local = self.exported.scope.new_scope()
         try:
             self._forward.block(0).create_variables(local)
             for name, value in feeds.items():
@@ -83,16 +83,16 @@ class Compiled:
             outputs = {n: _value(local, n) for n in self.outputs}
             kept = {n: _value(local, n) for n in self.kept}
         finally:
-            self.traced.scope.delete_scope(local)
+            self.exported.scope.delete_scope(local)
         for name in self._changed:
-            new = self.traced.scope.get_var(name).get()
-            self.traced.tensors[name]._overwrite(new.array, None, self.name)
+            new = self.exported.scope.get_var(name).get()
+            self.exported.tensors[name]._overwrite(new.array, None, self.name)
         return outputs, kept
 
     def run_backward(self, kept: dict[str, Any], given: Sequence[Any]) -> list[Any]:
         """Gradients of `wrt` from those of the targets, None where nothing flows."""
         assert self._backward is not None
-        local = self.traced.scope.new_scope()
+        local = self.exported.scope.new_scope()
         try:
             self._backward.block(0).create_variables(local)
             for name, value in (kept | dict(zip(self.cotangents, given, strict=True))).items():
@@ -101,7 +101,7 @@ class Compiled:
             self._executor.run_prepared(self._backward, local, keep=names)
             return [None if n is None else _value(local, n) for n in self._gradients]
         finally:
-            self.traced.scope.delete_scope(local)
+            self.exported.scope.delete_scope(local)
 
 
 def _has_slope(var: VarDesc) -> bool:
@@ -117,8 +117,8 @@ def _value(scope: Scope, name: str) -> Any:
 def _as_tensor(value: Any) -> Tensor:
     """A tensor on the memory that a program computed."""
     if isinstance(value, SelectedRows) or not isinstance(value, LoDTensor):
-        return new_tensor(value, kind_of_value(value))
-    return new_tensor(value.array, kind_of_value(value.array, value.place, len(value.lod)), value.lod)
+        return new_tensor(value, meta_of_value(value))
+    return new_tensor(value.array, meta_of_value(value.array, value.place, len(value.lod)), value.lod)
 
 
 class JitFunction:
@@ -127,7 +127,7 @@ class JitFunction:
     def __init__(self, function: Callable[..., Any], specs: Sequence[Any] | None) -> None:
         self._function = function
         self.specs = None if specs is None else [InputSpec.of(s) for s in specs]
-        self._compiled: OrderedDict[Any, tuple[Compiled, Any]] = OrderedDict()
+        self._compiled: OrderedDict[Any, tuple[JitProgram, Any]] = OrderedDict()
         functools.update_wrapper(self, function, updated=())
         self.__name__ = getattr(function, "__name__", type(function).__name__)
 
@@ -140,7 +140,7 @@ class JitFunction:
         grad = mode.grad
         training = self._function.training if isinstance(self._function, Module) else None
         shapes = None if self.specs is not None else tuple([x.shape for x in given])
-        key = (grad, mode.deterministic, training, tuple([x._kind for x in given]), shapes)
+        key = (grad, mode.deterministic, training, tuple([x._meta for x in given]), shapes)
         found = self._compiled.get(key)
         if found is None:
             found = self._compiled[key] = self._compile(given, grad)
@@ -148,30 +148,30 @@ class JitFunction:
                 self._compiled.popitem(last=False)
         return self._run(*found, given)
 
-    def _compile(self, given: Sequence[Tensor], grad: bool) -> tuple[Compiled, Any]:
+    def _compile(self, given: Sequence[Tensor], grad: bool) -> tuple[JitProgram, Any]:
         specs = self.specs or [InputSpec(x.shape, str(x.dtype), None, len(x._lod)) for x in given]
         if len(specs) != len(given):
             raise InvalidArgumentError(
                 f"{self.__name__}: got {len(given)} tensors; expected {len(specs)}, as its specs"
             )
         specs = [InputSpec(s.shape, s.dtype, f"x{i}", s.lod_level) for i, s in enumerate(specs)]
-        traced = to_program(_with_gradients(self._function, [x.requires_grad for x in given]), specs)
-        names = [n for n, x in zip(traced.feed_names, given, strict=True) if x.requires_grad]
-        names += [n for n, t in traced.tensors.items() if t.requires_grad]
-        place = next((t.place for t in (*given, *traced.tensors.values())), CPU)
-        compiled = Compiled(traced, place, names if grad else (), self.__name__)
-        plan = CustomPlan(self.__name__, len(compiled.targets), _backward_of(compiled)) if compiled.wrt else None
-        return compiled, plan
+        exported = to_program(_with_gradients(self._function, [x.requires_grad for x in given]), specs)
+        names = [n for n, x in zip(exported.feed_names, given, strict=True) if x.requires_grad]
+        names += [n for n, t in exported.tensors.items() if t.requires_grad]
+        place = next((t.place for t in (*given, *exported.tensors.values())), CPU)
+        compiled = JitProgram(exported, place, names if grad else (), self.__name__)
+        rule = CustomRule(self.__name__, len(compiled.targets), _backward_of(compiled)) if compiled.wrt else None
+        return compiled, rule
 
-    def _run(self, compiled: Compiled, plan: Any, given: Sequence[Tensor]) -> Any:
-        traced = compiled.traced
-        outputs, kept = compiled.run({n: x.value for n, x in zip(traced.feed_names, given, strict=True)})
+    def _run(self, compiled: JitProgram, rule: Any, given: Sequence[Tensor]) -> Any:
+        exported = compiled.exported
+        outputs, kept = compiled.run({n: x.value for n, x in zip(exported.feed_names, given, strict=True)})
         tensors = {n: _as_tensor(v) for n, v in outputs.items()}
-        if plan is not None and compiled.targets:
-            by_name = dict(zip(traced.feed_names, given, strict=True)) | traced.tensors
-            shapes = [(tensors[n].shape, tensors[n]._kind) for n in compiled.targets]
-            record(plan, [by_name[n] for n in compiled.wrt], [tensors[n] for n in compiled.targets], (kept, shapes))
-        return filled(traced.structure, tensors)
+        if rule is not None and compiled.targets:
+            by_name = dict(zip(exported.feed_names, given, strict=True)) | exported.tensors
+            shapes = [(tensors[n].shape, tensors[n]._meta) for n in compiled.targets]
+            attach(rule, [by_name[n] for n in compiled.wrt], [tensors[n] for n in compiled.targets], (kept, shapes))
+        return filled(exported.structure, tensors)
 
 
 def _with_gradients(function: Callable[..., Any], wanted: Sequence[bool]) -> Callable[..., Any]:
@@ -183,14 +183,14 @@ def _with_gradients(function: Callable[..., Any], wanted: Sequence[bool]) -> Cal
     return call
 
 
-def _backward_of(compiled: Compiled) -> Callable[[Any, Sequence[Any]], Sequence[Any]]:
+def _backward_of(compiled: JitProgram) -> Callable[[Any, Sequence[Any]], Sequence[Any]]:
     def backward(saved: Any, given: Sequence[Any]) -> Sequence[Any]:
         kept, shapes = saved
         values = []
-        for g, (shape, kind) in zip(given, shapes, strict=True):
+        for g, (shape, meta) in zip(given, shapes, strict=True):
             if g is None:
-                zeros = context(kind.place).xp.zeros(shape, kind.dtype)
-                values.append(LoDTensor(zeros, place=kind.place))
+                zeros = context(meta.place).xp.zeros(shape, meta.dtype)
+                values.append(LoDTensor(zeros, place=meta.place))
             else:
                 values.append(g.value)
         found = compiled.run_backward(kept, values)
@@ -202,9 +202,9 @@ def _backward_of(compiled: Compiled) -> Callable[[Any, Sequence[Any]], Sequence[
 def jit(function: Callable[..., Any] | None = None, *, specs: Sequence[Any] | None = None) -> Any:
     """`fast = oprack.jit(f)`, or a decorator: f runs as a program, whose plan is one generated function.
 
-    function: of tensors, or a Module; its Python runs at the first call with tensors of new kinds and shapes, and then
-    no more. specs: InputSpecs with dims that vary, for one program for all of them. Gradients flow through a call to
-    its arguments and to the tensors that the function refers to.
+    function: of tensors, or a Module; its Python runs at the first call with tensors of new dtypes, places and shapes,
+    and then no more. specs: InputSpecs with dims that vary, for one program for all of them. Gradients flow through a
+    call to its arguments and to the tensors that the function refers to.
     """
     if function is None:
         return lambda f: JitFunction(f, specs)

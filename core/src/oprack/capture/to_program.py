@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
-from oprack.interpreter.lazy import capture
+from oprack.interpreter.lazy import current_capture
 from oprack.interpreter.modes import static_mode
 from oprack.interpreter.symbol import symbol
 from oprack.layers import unique_name
@@ -39,7 +39,7 @@ class InputSpec:
         raise InvalidArgumentError(f"{value!r} is no spec of an input; expected an InputSpec or a tensor")
 
 
-class Captured:
+class TensorCapture:
     """Takes tensors that a function refers to into its program, each once: their values go into a scope."""
 
     def __init__(self, program: Program) -> None:
@@ -76,7 +76,7 @@ class Captured:
 
 
 @dataclass
-class TracedProgram:
+class ExportedProgram:
     """A function as a program. `oprack.io.save_inference_model(path, t.program, t.feed_names, t.fetch_names, t.scope)`
     saves it.
 
@@ -97,7 +97,7 @@ class TracedProgram:
             self.scope.var(name).set(tensor.value)
 
 
-def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> TracedProgram:
+def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> ExportedProgram:
     """Call `function` with one Variable per spec (InputSpec or tensor) and keep what it appends, as a program.
 
     The function, or Module, may use oprack.functional, operators and methods of tensors; its Python runs once, so
@@ -105,9 +105,9 @@ def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> TracedProg
     Raises InvalidArgumentError when it returns something else than tensors, in lists, tuples and dicts.
     """
     program, startup = Program(), Program()
-    captured = Captured(program)
+    captured = TensorCapture(program)
     given = [InputSpec.of(s) for s in specs]
-    token = capture.set(captured)
+    token = current_capture.set(captured)
     try:
         with unique_name.guard(), program_guard(program, startup), static_mode():
             inputs = []
@@ -119,11 +119,13 @@ def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> TracedProg
             fetches: dict[str, None] = {}
             structure = _names(result, captured, fetches)
     finally:
-        capture.reset(token)
-    return TracedProgram(program, [v.name for v in inputs], list(fetches), captured.scope, captured.tensors, structure)
+        current_capture.reset(token)
+    return ExportedProgram(
+        program, [v.name for v in inputs], list(fetches), captured.scope, captured.tensors, structure
+    )
 
 
-def _names(result: Any, captured: Captured, fetches: dict[str, None]) -> Any:
+def _names(result: Any, captured: TensorCapture, fetches: dict[str, None]) -> Any:
     """The result with names in place of Variables."""
     if isinstance(result, Tensor):
         result = captured.variable(result)

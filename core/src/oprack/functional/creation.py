@@ -8,7 +8,7 @@ from typing import Any
 from oprack.interpreter.devices import context, required_place
 from oprack.tensor import CUDAPlace, LoDTensor, LoDTensorArray, Place, SelectedRows, check_lod, numpy_dtype, plain_value
 from oprack.tensor.eager_tensor import Tensor, new_tensor
-from oprack.tensor.meta import CPU, dense_array, kind, kind_of_value
+from oprack.tensor.meta import CPU, dense_array, meta_of_value, tensor_meta
 
 
 def to_tensor(
@@ -32,7 +32,7 @@ def to_tensor(
     data = plain_value(data)
     found: Tensor
     if isinstance(data, SelectedRows | LoDTensorArray):
-        found = new_tensor(data, kind_of_value(data))
+        found = new_tensor(data, meta_of_value(data))
     else:
         if isinstance(data, LoDTensor):
             lod = data.lod if lod is None else lod
@@ -47,7 +47,7 @@ def to_tensor(
         place = place or source
         array = _moved(array, source, place)
         offsets = check_lod(lod, array.shape[0] if array.ndim else 0) if lod else []
-        found = new_tensor(array, kind(LoDTensor, array.dtype, place, len(offsets)), offsets)
+        found = new_tensor(array, tensor_meta(LoDTensor, array.dtype, place, len(offsets)), offsets)
     found.name = name
     found.requires_grad = requires_grad
     return found

@@ -45,7 +45,7 @@ on_change(_forget)
 
 
 def _make(op: OpFunction) -> Callable[..., Any]:
-    """Python code for one op: it looks for the generated function of its arguments' kinds, and only then for more."""
+    """Python code for one op: it looks for the generated function of its arguments' metas, and only then for more."""
     params = [s.param for s in op.slots]
     needed = [s for s in op.slots if not s.dispensable]
     many = [s for s in needed if s.duplicable]
@@ -78,25 +78,25 @@ def _make(op: OpFunction) -> Callable[..., Any]:
 
 
 def _lookup(op: OpFunction, optional: Sequence[SlotProto]) -> list[str]:
-    """Lines that find the generated function by mode, kinds and attributes, and call it.
+    """Lines that find the generated function by mode, metas and attributes, and call it.
 
     A duplicable input that may be absent, when it is given, goes the long way.
     """
     absent = " and ".join(f"{s.param} is None" for s in optional)
-    kinds, given, filled, present = [], [], [], []
+    metas, given, filled, present = [], [], [], []
     for s in op.slots:
         name = s.param
         if s.duplicable:
-            kinds.append(f"*[a._kind for a in {name}]") if s not in optional else None
+            metas.append(f"*[a._meta for a in {name}]") if s not in optional else None
             given.append(f"*{name}") if s not in optional else None
         elif s not in optional:
-            kinds.append(f"{name}._kind")
+            metas.append(f"{name}._meta")
             given.append(name)
         if not (s.duplicable and s in optional):
-            maybe = f"None if {name} is None else {name}._kind"
-            filled.append(kinds[-1] if s not in optional else maybe)
+            maybe = f"None if {name} is None else {name}._meta"
+            filled.append(metas[-1] if s not in optional else maybe)
             present.append(given[-1] if s not in optional else name)
-    key, full = f"mode(), {', '.join(kinds)}", f"mode(), {', '.join(filled)}"
+    key, full = f"mode(), {', '.join(metas)}", f"mode(), {', '.join(filled)}"
     lists = " and ".join(f"{s.param} is None" for s in optional if s.duplicable)
     lines = ["    try:"]
     if absent:

@@ -11,7 +11,7 @@ import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.functional.advice import no_tensor, too_many
 from oprack.functional.creation import to_tensor
-from oprack.interpreter.eager import kinds_of
+from oprack.interpreter.eager import metas_of
 from oprack.interpreter.modes import Mode, current_mode
 from oprack.interpreter.op_expr import Arity, OpExpr, attr_key, default_outputs, require_no_block
 from oprack.layers.variable import Variable
@@ -28,7 +28,7 @@ Table = dict[Any, Any]
 
 
 class OpFunction:
-    """What all calls of one op share: its expressions, and generated functions by mode and kinds of the arguments.
+    """What all calls of one op share: its expressions, and generated functions by mode and metas of the arguments.
 
     table: what the function in oprack.functional looks up first; keys are made there.
     """
@@ -72,7 +72,7 @@ class OpFunction:
             expr = expr.deterministic_twin
         result = mode.interpreter.apply(expr, args)
         if fast_key is not None and not mode.wrappers and not (self._many and self._by_shape(arity, plain, numbers)):
-            call = (expr.recorded if mode.grad else expr.calls).get(kinds_of(args))
+            call = (expr.grad_calls if mode.grad else expr.calls).get(metas_of(args))
             if call is not None and all(a is not None for a in args):
                 if len(self.table) >= _EXPRS:
                     self.table.clear()
@@ -215,7 +215,7 @@ class OpFunction:
         return given.get(name, None if known is None else known.default)
 
     def _by_shape(self, arity: Arity, given: Mapping[str, Any], asked: Mapping[str, int]) -> bool:
-        """Whether the number of outputs follows from a shape, so that calls of these kinds differ."""
+        """Whether the number of outputs follows from a shape, so that calls of these metas differ."""
         return not all(s in asked for s in self._many) and self._told(arity, given) is None
 
     # Programs ---------------------------------------------------------------------------------------------------------

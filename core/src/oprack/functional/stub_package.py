@@ -21,8 +21,9 @@ _HEAD = '"""{} Written by `oprack stubs`; write it again when packs change."""\n
 
 
 def stub_package() -> dict[str, str]:
-    """Contents of the files of `oprack-stubs` by their paths: functional.pyi, and one for each namespace of packs."""
-    files = {"py.typed": "partial\n", "functional.pyi": stubs()}
+    """Contents of the files of `oprack-stubs` by their paths: functional/__init__.pyi, and one for each namespace
+    of packs."""
+    files = {"py.typed": "partial\n", "functional/__init__.pyi": stubs()}
     for namespace in NAMESPACES:
         if namespace == "fuzz":
             continue  # blocks of generated nets, which nobody calls by name

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oprack.autograd.custom_rule import CustomPlan, record
+from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.autograd.walk import backward
 from oprack.errors import InvalidArgumentError
 from oprack.functional.creation import to_tensor
@@ -16,15 +16,14 @@ from oprack.interpreter.devices import context, place_and_dtype
 from oprack.interpreter.modes import is_grad_enabled
 from oprack.tensor import CUDAPlace, LoDTensor, Place
 from oprack.tensor.eager_tensor import Tensor, new_tensor
-from oprack.tensor.meta import CPU, Kind, kind
+from oprack.tensor.meta import CPU, TensorMeta, tensor_meta
 
 
 class Conversions(TensorMethods):
     """All methods that are installed on Tensor."""
 
-    __slots__ = ()
     _value: Any
-    _kind: Kind
+    _meta: TensorMeta
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -41,13 +40,13 @@ class Conversions(TensorMethods):
         raise NotImplementedError(f"{type(self).__name__} must define describe")
 
     def _host(self) -> np.ndarray:
-        if self._kind.container is not LoDTensor:
+        if self._meta.container is not LoDTensor:
             if self.is_sparse:
                 return np.asarray(self._value.to_dense())
             raise InvalidArgumentError(f"{self.describe()} is no array; use its elements")
-        if self._kind.place == CPU:
+        if self._meta.place == CPU:
             return self._value  # type: ignore[no-any-return]
-        return context(self._kind.place).to_host(self._value)
+        return context(self._meta.place).to_host(self._value)
 
     def __repr__(self) -> str:
         marks = [f"shape={list(self.shape)}", f"dtype={self.dtype}", f"place={self.place!r}"]
@@ -57,7 +56,7 @@ class Conversions(TensorMethods):
             marks.append("requires_grad=True")
         body = (
             repr(self._value)
-            if self._kind.container is not LoDTensor
+            if self._meta.container is not LoDTensor
             else np.array2string(self._host(), separator=", ")
         )
         return f"Tensor({', '.join(marks)},\n{body})"
@@ -76,7 +75,7 @@ class Conversions(TensorMethods):
         return self._host().tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if copy or (dtype is not None and np.dtype(dtype) != self._kind.dtype):
+        if copy or (dtype is not None and np.dtype(dtype) != self._meta.dtype):
             return np.array(self._host(), dtype=dtype)
         view = self._host().view()
         view.flags.writeable = False  # a write would pass by what was recorded
@@ -114,7 +113,7 @@ class Conversions(TensorMethods):
         return format(self.item(), spec) if spec else str(self)
 
     def __index__(self) -> int:
-        if self._kind.dtype.kind not in "iu":
+        if self._meta.dtype.kind not in "iu":
             raise TypeError(f"{self.describe()} is no integer")
         return int(self.item())
 
@@ -145,8 +144,8 @@ class Conversions(TensorMethods):
                 f"set_value: {self.describe()} can't hold an array of shape {list(source.shape)}; expected its own"
             )
         fresh = source
-        if self._kind.place != CPU or self._value.flags.writeable:
-            with context(self._kind.place).activate():
+        if self._meta.place != CPU or self._value.flags.writeable:
+            with context(self._meta.place).activate():
                 self._value[...] = source
             fresh = self._value
         self._overwrite(fresh, None, "set_value")
@@ -157,7 +156,8 @@ class Conversions(TensorMethods):
         retain_graph: backward may be called again. create_graph: the gradients can themselves be differentiated.
         Raises InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError.
         """
-        backward([self], [gradient], retain_graph, create_graph)
+        x: Any = self
+        backward([x], [gradient], retain_graph, create_graph)
 
     # Places -----------------------------------------------------------------------------------------------------------
     def to(self, place: Any = None, dtype: object = None) -> Tensor:
@@ -174,8 +174,8 @@ class Conversions(TensorMethods):
             return x  # type: ignore[no-any-return]
         found = _moved(x, place)
         if x.requires_grad and is_grad_enabled():
-            plan = CustomPlan("Tensor.to", 1, lambda home, gradients: [_moved(gradients[0], home)])
-            record(plan, [x], [found], x.place)
+            rule = CustomRule("Tensor.to", 1, lambda home, gradients: [_moved(gradients[0], home)])
+            attach(rule, [x], [found], x.place)
         return found
 
     def cpu(self) -> Tensor:
@@ -196,7 +196,7 @@ def _as_arrays(given: Any) -> Any:
 
 
 def _moved(x: Any, place: Place) -> Tensor:
-    if x._kind.container is not LoDTensor:
+    if x._meta.container is not LoDTensor:
         raise InvalidArgumentError(f"{x.describe()} can't be moved to {place!r}; expected a dense tensor")
     array = context(place).from_host(context(x.place).to_host(x._value))
-    return new_tensor(array, kind(LoDTensor, x._kind.dtype, place, x._kind.lod_level), x._lod)
+    return new_tensor(array, tensor_meta(LoDTensor, x._meta.dtype, place, x._meta.lod_level), x._lod)

@@ -33,7 +33,7 @@ def get_item(x: Any, index: Any) -> Any:
             _plans.clear()
         steps = _plans[key] = _Probe(x).steps_of(basic)
     for op_type, attrs, frozen in steps:
-        call = op_function(op_type).table.get((current_or_none(), x._kind, *frozen))
+        call = op_function(op_type).table.get((current_or_none(), x._meta, *frozen))
         x = call(x) if call is not None else function(op_type)(x, **attrs)
     return x
 
@@ -58,7 +58,7 @@ class _Probe:
 def set_item(x: Any, index: Any, value: Any) -> None:
     """Replace part of x: the elements at these places become those of `value`, by scatter on the flat tensor."""
     where = _places(x, index if isinstance(index, tuple) else (index,))
-    new = value if hasattr(value, "_kind") else to_tensor(np.asarray(value, x._kind.dtype), place=x.place)
+    new = value if hasattr(value, "_meta") else to_tensor(np.asarray(value, x._meta.dtype), place=x.place)
     if new.dtype != x.dtype:
         new = new.astype(x.dtype)
     try:
@@ -80,7 +80,7 @@ def _advanced(item: Any) -> bool:
         return False
     if isinstance(item, list | np.ndarray):
         return not (isinstance(item, np.ndarray) and item.ndim == 0)
-    return hasattr(item, "_kind") and (item.ndim > 0 or item.dtype == "bool")
+    return hasattr(item, "_meta") and (item.ndim > 0 or item.dtype == "bool")
 
 
 def _basic(item: Any) -> Any:
@@ -98,7 +98,7 @@ def _basic(item: Any) -> Any:
 
 def _places(x: Any, items: tuple[Any, ...]) -> np.ndarray:
     """Numbers of the chosen elements in the flat tensor, by NumPy's own rules of indexing."""
-    host = tuple(np.asarray(i) if hasattr(i, "_kind") else i for i in items)
+    host = tuple(np.asarray(i) if hasattr(i, "_meta") else i for i in items)
     numbers = np.arange(math.prod(x.shape), dtype=np.int64).reshape(x.shape)
     try:
         return np.ascontiguousarray(numbers[host])

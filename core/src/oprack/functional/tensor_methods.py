@@ -25,8 +25,6 @@ class SharedMethods(Operators):
     Every op whose first input is a tensor is a method, too: `x.relu()`, `x.softmax(axis=0)`.
     """
 
-    __slots__ = ()
-
     def _apply(
         self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
     ) -> Any:
@@ -202,8 +200,6 @@ class SharedMethods(Operators):
 class TensorMethods(SharedMethods):
     """Methods of tensors alone."""
 
-    __slots__ = ()
-
     __add__, __radd__ = operator("elementwise_add", "add")
     __sub__, __rsub__ = operator("elementwise_sub", "sub")
     __mul__, __rmul__ = operator("elementwise_mul", "mul")
@@ -250,7 +246,7 @@ class TensorMethods(SharedMethods):
 
     def zero_(self) -> Tensor:
         """Zeros, in this tensor's memory."""
-        self.set_value(np.zeros(self.shape, self._kind.dtype))
+        self.set_value(np.zeros(self.shape, self._meta.dtype))
         return self  # type: ignore[return-value]
 
 

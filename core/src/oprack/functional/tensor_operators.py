@@ -22,12 +22,12 @@ _NUMBERS = (int, float, bool, complex, np.generic, numbers.Number)
 
 
 scales: dict[Any, Callable[..., Any]] = {}
-"""Generated functions of op scale by mode, kind and numbers."""
+"""Generated functions of op scale by mode, meta and numbers."""
 on_change(scales.clear)
 
 
 def _scaled(x: Any, scale: float, bias: float) -> Any:
-    key = (current_or_none(), x._kind, scale, bias)
+    key = (current_or_none(), x._meta, scale, bias)
     call = scales.get(key)
     if call is not None:
         return call(x)
@@ -57,12 +57,12 @@ _constants: dict[Any, Any] = {}
 
 def _constant_of(x: Any, number: float) -> Any:
     """A tensor of one element, kept for the next time."""
-    key = (x._kind.dtype, x._kind.place, x.ndim > 0, repr(number))
+    key = (x._meta.dtype, x._meta.place, x.ndim > 0, repr(number))
     found = _constants.get(key)
     if found is None:
         if len(_constants) >= 256:
             _constants.clear()
-        array = np.full((1,) if x.ndim else (), number, x._kind.dtype)
+        array = np.full((1,) if x.ndim else (), number, x._meta.dtype)
         found = _constants[key] = to_tensor(array, place=x.place)
     return found
 
@@ -75,26 +75,26 @@ def operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[...,
     any_dtype = name not in ("truediv", "pow")  # integers need a conversion, or a look at their values
 
     def forward(self: Any, other: Any) -> Any:
-        kind = getattr(other, "_kind", None)
-        if (type(other) is float or type(other) is int) and by_number is not None and self._kind.differentiable:
+        meta = getattr(other, "_meta", None)
+        if (type(other) is float or type(other) is int) and by_number is not None and self._meta.differentiable:
             found = by_number(self, float(other))
             return general(self, other) if found is NotImplemented else found
-        if type(other) is int and by_number is not None and any_dtype and _fits(self._kind.name, other):
+        if type(other) is int and by_number is not None and any_dtype and _fits(self._meta.name, other):
             return by_number(self, float(other))
-        if kind is not None and kind.dtype is self._kind.dtype and (any_dtype or kind.differentiable):
+        if meta is not None and meta.dtype is self._meta.dtype and (any_dtype or meta.differentiable):
             return (made.get(op_type) or function(op_type))(self, other)
-        if kind is None and type(other) in (float, int) and self._kind.differentiable and name in _COMPARED:
+        if meta is None and type(other) in (float, int) and self._meta.differentiable and name in _COMPARED:
             return (made.get(op_type) or function(op_type))(self, _constant_of(self, float(other)))
-        if kind is None and (not isinstance(other, _NUMBERS) or isinstance(other, complex | np.complexfloating)):
+        if meta is None and (not isinstance(other, _NUMBERS) or isinstance(other, complex | np.complexfloating)):
             other = array_operand(self, other)
             if other is NotImplemented:
                 return other
-        if name == "pow" and hasattr(other, "_kind"):
+        if name == "pow" and hasattr(other, "_meta"):
             _require_whole_power(self, other)
         return general(self, other)
 
     def backward(self: Any, other: Any) -> Any:
-        if type(other) in (float, int) and number_by is not None and self._kind.differentiable:
+        if type(other) in (float, int) and number_by is not None and self._meta.differentiable:
             return number_by(self, float(other))
         if not isinstance(other, _NUMBERS) or isinstance(other, complex | np.complexfloating):
             other = array_operand(self, other)
@@ -116,8 +116,8 @@ def _fits(dtype: Any, number: int) -> bool:
 
 def _require_whole_power(base: Any, exponent: Any) -> None:
     """Raise InvalidArgumentError for integers to the power of negative ones; on a GPU the look would wait for it."""
-    whole = base._kind.dtype.kind in "iub" if hasattr(base, "_kind") else isinstance(base, numbers.Integral)
-    if whole and exponent._kind.dtype.kind == "i" and exponent.place.kind == "cpu" and (exponent._value < 0).any():
+    whole = base._meta.dtype.kind in "iub" if hasattr(base, "_meta") else isinstance(base, numbers.Integral)
+    if whole and exponent._meta.dtype.kind == "i" and exponent.place.kind == "cpu" and (exponent._value < 0).any():
         raise InvalidArgumentError(
             f"op elementwise_pow: the exponent {exponent.describe()} holds negative numbers and the base is an "
             "integer, whose power would have fractions; cast the exponent first: n.astype('float32')"
@@ -125,7 +125,7 @@ def _require_whole_power(base: Any, exponent: Any) -> None:
 
 
 def array_operand(self: Any, other: Any) -> Any:
-    if hasattr(other, "_kind"):
+    if hasattr(other, "_meta"):
         return other
     if isinstance(other, complex | np.complexfloating):
         dtype = dtype_beside_number(self.dtype, other, "")

@@ -18,7 +18,7 @@ from oprack.interpreter.modes import (
     wrapped,
 )
 from oprack.interpreter.op_expr import OpExpr
-from oprack.interpreter.wrappers import autocast, check_finite, recorded
+from oprack.interpreter.wrappers import autocast, check_finite, log_calls
 
 __all__ = [
     "EagerInterpreter",
@@ -31,32 +31,33 @@ __all__ = [
     "deterministic",
     "enable_grad",
     "is_grad_enabled",
+    "log_calls",
     "no_grad",
-    "recorded",
     "register_interpreter",
     "seed",
     "static_mode",
     "wrapped",
 ]
 
-# Names that were here before the room was divided, and where they are now; for one release.
+# Names that were here before, and what they are now; for one release.
 _MOVED = {
-    "AutogradInterpreter": "oprack.autograd",
-    "InputSpec": "oprack",
-    "Module": "oprack.nn",
-    "ModuleList": "oprack.nn",
-    "Parameter": "oprack",
-    "Sequential": "oprack.nn",
-    "Tensor": "oprack",
-    "TracedProgram": "oprack.capture",
-    "Updates": "oprack.nn",
-    "backward": "oprack.autograd",
-    "create_parameter": "oprack.nn",
-    "grad": "oprack",
-    "gradcheck": "oprack",
-    "jit": "oprack",
-    "to_program": "oprack",
-    "to_tensor": "oprack",
+    "AutogradInterpreter": "oprack.autograd.AutogradInterpreter",
+    "InputSpec": "oprack.InputSpec",
+    "Module": "oprack.nn.Module",
+    "ModuleList": "oprack.nn.ModuleList",
+    "Parameter": "oprack.Parameter",
+    "Sequential": "oprack.nn.Sequential",
+    "Tensor": "oprack.Tensor",
+    "TracedProgram": "oprack.capture.to_program.ExportedProgram",
+    "Updates": "oprack.nn.Updates",
+    "backward": "oprack.autograd.backward",
+    "create_parameter": "oprack.nn.create_parameter",
+    "grad": "oprack.grad",
+    "gradcheck": "oprack.gradcheck",
+    "jit": "oprack.jit",
+    "recorded": "oprack.interpreter.log_calls",
+    "to_program": "oprack.to_program",
+    "to_tensor": "oprack.to_tensor",
 }
 
 
@@ -66,10 +67,11 @@ def __getattr__(name: str) -> Any:
     import importlib
     import warnings
 
-    home = _MOVED[name]
+    now = _MOVED[name]
     warnings.warn(
-        f"oprack.interpreter.{name} is deprecated and goes with the next release; write {home}.{name}",
+        f"oprack.interpreter.{name} is deprecated and goes with the next release; write {now}",
         DeprecationWarning,
         stacklevel=2,
     )
-    return getattr(importlib.import_module(home), name)
+    home, _, attribute = now.rpartition(".")
+    return getattr(importlib.import_module(home), attribute)

@@ -1,4 +1,4 @@
-"""A first call with tensors of new kinds goes over the reference path, which says what every later one has to do."""
+"""A first call with tensors of new metas goes over the reference path, which says what every later one has to do."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from oprack.runtime.plan.shape_check import Promised
 from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
-from oprack.tensor.meta import CPU, Kind, kind_of_value
+from oprack.tensor.meta import CPU, TensorMeta, meta_of_value
 from oprack.types import EMPTY_VAR, VarType, dtype_enum
 
 if TYPE_CHECKING:
     from oprack.tensor.eager_tensor import Tensor
 
 
-_KINDS = {
+_VAR_TYPES = {
     LoDTensor: VarType.LOD_TENSOR,
     SelectedRows: VarType.SELECTED_ROWS,
     LoDTensorArray: VarType.LOD_TENSOR_ARRAY,
@@ -44,38 +44,38 @@ def held(tensor: Tensor | None) -> Any:
     if tensor is None:
         return None
     value = tensor._value
-    if tensor._kind.container is LoDTensor:
-        return LoDTensor(value, tensor._lod, place=tensor._kind.place, check=False, shared=True)
+    if tensor._meta.container is LoDTensor:
+        return LoDTensor(value, tensor._lod, place=tensor._meta.place, check=False, shared=True)
     return value
 
 
-class Trace:
-    """An op expression for arguments of some kinds: its operator, and what the first call decided.
+class BoundExpr:
+    """An op expression for arguments of some metas: its operator, and what the first call decided.
 
-    record: None of an op that runs itself. outputs: kinds of the outputs, flat; None of those not computed. seen:
+    record: None of an op that runs itself. outputs: metas of the outputs, flat; None of those not computed. seen:
     shapes that the op's shape rule has accepted.
     """
 
-    def __init__(self, expr: OpExpr, kinds: Sequence[Kind | None], args: Sequence[Tensor | None]) -> None:
-        self.expr, self.kinds = expr, tuple(kinds)
-        self.place: Place = next((k.place for k in kinds if k is not None), CPU)
-        if any(k is not None and k.place != self.place for k in kinds):
-            places = ", ".join(str(k.place) for k in kinds if k is not None)
+    def __init__(self, expr: OpExpr, metas: Sequence[TensorMeta | None], args: Sequence[Tensor | None]) -> None:
+        self.expr, self.metas = expr, tuple(metas)
+        self.place: Place = next((k.place for k in metas if k is not None), CPU)
+        if any(k is not None and k.place != self.place for k in metas):
+            places = ", ".join(str(k.place) for k in metas if k is not None)
             raise InvalidArgumentError(
                 f"op {expr.type}: its inputs are at {places}; expected one place; move them with x.to(place)"
             )
         manager = default_manager()
-        self.desc = expr.desc([k is not None for k in kinds])
+        self.desc = expr.desc([k is not None for k in metas])
         program = ProgramDesc()
         block = program.blocks[0]
         self.names_in = [n for names in self.desc.inputs.values() for n in names]
         self.names_out = [n for names in self.desc.outputs.values() for n in names]
         require_no_block(expr.proto)
-        for name, k, arg in zip(self.names_in, kinds, args, strict=True):
+        for name, k, arg in zip(self.names_in, metas, args, strict=True):
             if k is not None and arg is not None and not block.has_var(name):
                 dtype = None if k.name is None else dtype_enum(k.name)
-                kind = _KINDS.get(k.container, VarType.RAW)
-                block.create_var(name, type=kind, dtype=dtype, shape=arg.shape, lod_level=k.lod_level)
+                var_type = _VAR_TYPES.get(k.container, VarType.RAW)
+                block.create_var(name, type=var_type, dtype=dtype, shape=arg.shape, lod_level=k.lod_level)
         for name in self.names_out:
             if name != EMPTY_VAR and not block.has_var(name):
                 block.create_var(name)
@@ -93,7 +93,7 @@ class Trace:
         )
         self.seen: set[Any] = set()
         self.record: OpRecord | None = None
-        self.outputs: list[Kind | None] = []
+        self.outputs: list[TensorMeta | None] = []
 
     def first(self, args: Sequence[Tensor | None]) -> Outputs:
         """Run the first call, which decides `record` and `outputs`."""
@@ -104,12 +104,12 @@ class Trace:
         finally:
             self.run.recorder = None
         self.record = records[0] if records else None
-        self.outputs = [None if v is None else kind_of_value(v, self.place, len(lod)) for v, lod in map(_bare, found)]
+        self.outputs = [None if v is None else meta_of_value(v, self.place, len(lod)) for v, lod in map(_bare, found)]
         return found
 
     @property
     def complete(self) -> bool:
-        """Whether later calls of these kinds make outputs of the same kinds, as far as the first one tells."""
+        """Whether later calls of these metas make outputs of the same metas, as far as the first one tells."""
         return all(k is None or k.dtype is not None for k in self.outputs)
 
     @property

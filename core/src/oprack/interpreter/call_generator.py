@@ -1,4 +1,4 @@
-"""Generates the function that serves all calls of one op expression with arguments of the same kinds."""
+"""Generates the function that serves all calls of one op expression with arguments of the same TensorMetas."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.interpreter.bound_expr import Trace
+from oprack.interpreter.bound_expr import BoundExpr
 from oprack.interpreter.op_expr import OpExpr, result_class
 from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.kernel_code import KernelCode, Value
 from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly
 from oprack.tensor.eager_tensor import Tensor, share_memory
-from oprack.tensor.meta import Kind
+from oprack.tensor.meta import TensorMeta
 from oprack.tensor.node import Edge, Node
 
 if TYPE_CHECKING:
-    from oprack.autograd.backward_rule import GradPlan
+    from oprack.autograd.backward_rule import BackwardRule
 
 # Infinities and NaN are values like others, here as in programs; `check_finite` finds the op that makes them. To set
 # NumPy's error state for every call would take longer than many a call.
@@ -42,15 +42,15 @@ def buffer_of(array: Any) -> Any:
     return array if flags.c_contiguous and flags.owndata and getattr(flags, "writeable", True) else None
 
 
-class Generator:
+class CallGenerator:
     """Generates `call(a0, a1, ...)` and `finish(values, a0, a1, ...)`, which wraps what the reference path computed.
 
     In the code a is an argument, x its value, l its LoD; r is the value of an output, m its LoD, o its tensor.
     """
 
-    def __init__(self, trace: Trace, plan: GradPlan | None) -> None:
-        self.trace, self.plan, self.expr = trace, plan, trace.expr
-        self.args = [f"a{i}" for i in range(len(trace.kinds))]
+    def __init__(self, bound: BoundExpr, rule: BackwardRule | None) -> None:
+        self.bound, self.rule, self.expr = bound, rule, bound.expr
+        self.args = [f"a{i}" for i in range(len(bound.metas))]
         self.places: dict[str, list[int]] = {}
         k = 0
         for slot, n in self.expr.inputs:
@@ -73,14 +73,14 @@ class Generator:
             "bare": bare,
             "buffer_of": buffer_of,
             "share_memory": share_memory,
-            "reference": trace.reference,
-            "accept": trace.accept,
-            "compare": trace.compare,
-            "seen": trace.seen,
-            "place": trace.place,
-            "run": trace.run,
-            "xp": trace.run.device.xp,
-            "activate": trace.run.device.activate,
+            "reference": bound.reference,
+            "accept": bound.accept,
+            "compare": bound.compare,
+            "seen": bound.seen,
+            "place": bound.place,
+            "run": bound.run,
+            "xp": bound.run.device.xp,
+            "activate": bound.run.device.activate,
             "quiet": lambda: np.errstate(all="ignore"),
         }
 
@@ -107,22 +107,22 @@ class Generator:
 
     # Inputs -----------------------------------------------------------------------------------------------------------
     def _unpack(self) -> Iterator[str]:
-        for i, kind in enumerate(self.trace.kinds):
-            if kind is not None:
+        for i, meta in enumerate(self.bound.metas):
+            if meta is not None:
                 yield f"x{i} = a{i}._value"
-                if kind.lod_level:
+                if meta.lod_level:
                     yield f"l{i} = a{i}._lod"
 
     def _check_shapes(self) -> Iterator[str]:
         parts = []
-        if any(kind is not None and kind.container is LoDTensorArray for kind in self.trace.kinds):
+        if any(meta is not None and meta.container is LoDTensorArray for meta in self.bound.metas):
             # it grows in place: its elements are looked at every time
             yield f"dims = accept(None, ({', '.join(self.args)},))"
             return
-        for i, kind in enumerate(self.trace.kinds):
-            if kind is not None:
+        for i, meta in enumerate(self.bound.metas):
+            if meta is not None:
                 parts.append(f"x{i}.shape")
-                if kind.lod_level:
+                if meta.lod_level:
                     parts.append(f"(*map(len, l{i}),)")
         if parts:
             yield f"shapes = {parts[0] if len(parts) == 1 else '(' + ', '.join(parts) + ')'}"
@@ -130,11 +130,11 @@ class Generator:
 
     # The kernel -------------------------------------------------------------------------------------------------------
     def _call(self) -> Iterator[str]:
-        if not self.trace.generated:
+        if not self.bound.generated:
             yield f"values = reference(({', '.join(self.args)}{',' if self.args else ''}))"
             yield from self._finish()
             return
-        for x in self.expr.in_place if self.plan is not None else ():
+        for x in self.expr.in_place if self.rule is not None else ():
             yield from (f"a{i}.require_writable({self.expr.type!r})" for i in self.places.get(x, ()))
         checks = list(self._check_shapes())
         yield from checks
@@ -145,7 +145,7 @@ class Generator:
         call = code.call(buffer, buffer)
         target, after = code.targets()
         args = f"({', '.join(self.args)}{',' if self.args else ''})"
-        guard = "" if self.trace.place.kind == "cpu" else "with activate(): "
+        guard = "" if self.bound.place.kind == "cpu" else "with activate(): "
         yield "try:"
         yield f"    {guard}{target} = {call}"
         yield "except (RuntimeWarning, FloatingPointError):"  # what the user's settings make of infinities
@@ -155,27 +155,27 @@ class Generator:
         yield "    raise"
         yield from after
         if checks:
-            made = "".join(f"r{j}, " if kind is not None else "None, " for j, kind in enumerate(self.trace.outputs))
+            made = "".join(f"r{j}, " if meta is not None else "None, " for j, meta in enumerate(self.bound.outputs))
             yield f"if dims: compare(dims, ({made}), {args})"
 
-    def _code(self) -> _Code:
+    def _code(self) -> _EagerKernelCode:
         """The call among the arguments and results of this function."""
-        trace = self.trace
-        assert trace.record is not None
+        bound = self.bound
+        assert bound.record is not None
 
-        def values(slots: dict[str, list[int]], kinds: Sequence[Kind | None], name: str, lod: str) -> Values:
+        def values(slots: dict[str, list[int]], metas: Sequence[TensorMeta | None], name: str, lod: str) -> Values:
             return {
                 slot: [
                     None
-                    if (k := kinds[i]) is None
+                    if (k := metas[i]) is None
                     else Value(f"{name}{i}", f"{lod}{i}" if k.lod_level else "", k.container is LoDTensor, k.dtype)
                     for i in places
                 ]
                 for slot, places in slots.items()
             }
 
-        ins, outs = values(self.places, trace.kinds, "x", "l"), values(self.outs, trace.outputs, "r", "m")
-        return _Code(trace.record, ins, outs, trace.run.device.xp, self._named, trace.run)
+        ins, outs = values(self.places, bound.metas, "x", "l"), values(self.outs, bound.outputs, "r", "m")
+        return _EagerKernelCode(bound.record, ins, outs, bound.run.device.xp, self._named, bound.run)
 
     def _named(self, hint: str, value: Any) -> str:
         name = f"{hint}_{len(self.names)}"
@@ -184,8 +184,8 @@ class Generator:
 
     # Results ----------------------------------------------------------------------------------------------------------
     def _finish(self) -> Iterator[str]:
-        for j, kind in enumerate(self.trace.outputs):
-            if kind is not None:
+        for j, meta in enumerate(self.bound.outputs):
+            if meta is not None:
                 yield f"r{j}, m{j} = bare(values[{j}])"
 
     # Tensors ----------------------------------------------------------------------------------------------------------
@@ -196,70 +196,70 @@ class Generator:
 
     def _wrap(self) -> Iterator[str]:
         yield from self._node()
-        record = self.trace.record
+        record = self.bound.record
         viewed = record.chosen.signature.inputs[0][0] if record is not None and record.chosen.spec.view else ""
         for slot in self.expr.returned:
             tied = self._tied(slot)
             for j in self.outs[slot]:
-                kind = self.trace.outputs[j]
-                if kind is None:
+                meta = self.bound.outputs[j]
+                if meta is None:
                     continue
                 if tied is not None:
                     yield f"o{j} = a{tied}"
                     yield f"o{j}._overwrite(r{j}, {self._node_of(j)}, {self.expr.type!r})"
                     continue
-                wants = self.plan is not None and j in self.plan.outputs
-                self.names[f"K{j}"] = kind.with_grad if wants else kind
+                wants = self.rule is not None and j in self.rule.outputs
+                self.names[f"K{j}"] = meta.with_grad if wants else meta
                 yield f"o{j} = Tensor()"
                 yield f"o{j}._value = r{j}"
-                yield f"o{j}._kind = K{j}"
+                yield f"o{j}._meta = K{j}"
                 yield f"o{j}._node = {self._node_of(j)}"
-                if kind.lod_level:
+                if meta.lod_level:
                     yield f"o{j}._lod = m{j}"
                 if viewed:
                     yield f"share_memory(o{j}, a{self.places[viewed][0]})"
         yield f"return {self._result()}"
 
     def _node_of(self, j: int) -> str:
-        if self.plan is None or j not in self.plan.outputs:
+        if self.rule is None or j not in self.rule.outputs:
             return "None"
-        if len(self.plan.outputs) == 1:
+        if len(self.rule.outputs) == 1:
             return "n"
-        return f"Edge(n, {self.plan.outputs.index(j)})"
+        return f"Edge(n, {self.rule.outputs.index(j)})"
 
     def _node(self) -> Iterator[str]:
-        plan = self.plan
-        if plan is None:
+        rule = self.rule
+        if rule is None:
             return
-        self.names["plan"] = plan
+        self.names["rule"] = rule
         yield "n = Node()"
-        yield "n.plan = plan"
-        yield f"n.next = ({', '.join(f'a{i}._node' for i in plan.wrt)},)"
-        saved = [self._saved(*s) for s in plan.saved]
+        yield "n.rule = rule"
+        yield f"n.next = ({', '.join(f'a{i}._node' for i in rule.wrt)},)"
+        saved = [self._saved(*s) for s in rule.saved]
         yield f"n.saved = ({', '.join(saved)}{',' if saved else ''})"
-        if len(plan.outputs) > 1 or self.trace.outputs[plan.outputs[0]] is None:
-            yield f"n.shapes = ({', '.join(f'r{j}.shape' for j in plan.outputs)},)"
+        if len(rule.outputs) > 1 or self.bound.outputs[rule.outputs[0]] is None:
+            yield f"n.shapes = ({', '.join(f'r{j}.shape' for j in rule.outputs)},)"
         tracked = [
-            i for side, i, whole in plan.saved if side == "in" and whole and (k := self.trace.kinds[i]) and k.tracked
+            i for side, i, whole in rule.saved if side == "in" and whole and (k := self.bound.metas[i]) and k.tracked
         ]
         if tracked:
             yield f"n.versions = {{{', '.join(f'{i}: a{i}._version' for i in tracked)}}}"
 
     def _saved(self, side: str, i: int, whole: bool) -> str:
         """What a node keeps: an argument itself, the value of an output, or a shape; with LoD where there is one."""
-        kind = self.trace.kinds[i] if side == "in" else self.trace.outputs[i]
-        if kind is None:
+        meta = self.bound.metas[i] if side == "in" else self.bound.outputs[i]
+        if meta is None:
             return "None"
         value, lod = (f"x{i}", f"l{i}") if side == "in" else (f"r{i}", f"m{i}")
         if not whole:
-            return f"({value}.shape, {lod if kind.lod_level else '()'})"
+            return f"({value}.shape, {lod if meta.lod_level else '()'})"
         if side == "in":
             return f"a{i}"
-        return f"({value}, {lod})" if kind.lod_level else value
+        return f"({value}, {lod})" if meta.lod_level else value
 
     def _result(self) -> str:
         def texts(slot: str) -> list[str]:
-            return [f"o{j}" if self.trace.outputs[j] is not None else "None" for j in self.outs[slot]]
+            return [f"o{j}" if self.bound.outputs[j] is not None else "None" for j in self.outs[slot]]
 
         expr: OpExpr = self.expr
         if expr.flat:
@@ -274,7 +274,7 @@ class Generator:
         return f"Result({', '.join(fields)})"
 
 
-class _Code(KernelCode):
+class _EagerKernelCode(KernelCode):
     """A call among the arguments of an eager function."""
 
     def __init__(self, *args: Any) -> None:

@@ -1,53 +1,53 @@
-"""EagerInterpreter: runs a call now, through a function generated for the kinds of its arguments."""
+"""EagerInterpreter: runs a call now, through a function generated for the metas of its arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oprack.interpreter.bound_expr import Trace
-from oprack.interpreter.call_generator import Generator
+from oprack.interpreter.bound_expr import BoundExpr
+from oprack.interpreter.call_generator import CallGenerator
 from oprack.interpreter.modes import register_interpreter
 from oprack.interpreter.op_expr import OpExpr
 from oprack.layers.append import errors_at_user_line
 
 if TYPE_CHECKING:
-    from oprack.autograd.backward_rule import GradPlan
+    from oprack.autograd.backward_rule import BackwardRule
     from oprack.tensor.eager_tensor import Tensor
 
 Key = tuple[Any, ...]
-Planner = Callable[[Trace, Key], "GradPlan | None"]
+Planner = Callable[[BoundExpr, Key], "BackwardRule | None"]
 """How the gradients of the arguments that want them are computed; None when nothing is to be recorded."""
 
 
-def kinds_of(args: Sequence[Tensor | None]) -> Key:
+def metas_of(args: Sequence[Tensor | None]) -> Key:
     """Kinds of arguments, None for an absent one."""
-    return tuple([None if a is None else a._kind for a in args])
+    return tuple([None if a is None else a._meta for a in args])
 
 
 class EagerInterpreter:
     """Runs calls. planner: what says how gradients are computed, where calls are recorded for backward."""
 
     def apply(self, expr: OpExpr, args: Sequence[Tensor | None], planner: Planner | None = None) -> Any:
-        kinds = tuple([None if a is None else a._kind for a in args])
-        found = (expr.calls if planner is None else expr.recorded).get(kinds)
+        metas = tuple([None if a is None else a._meta for a in args])
+        found = (expr.calls if planner is None else expr.grad_calls).get(metas)
         if found is not None:
             return found(*args)
-        return self._first(expr, kinds, args, planner)
+        return self._first(expr, metas, args, planner)
 
-    def _first(self, expr: OpExpr, kinds: Key, args: Sequence[Tensor | None], planner: Planner | None) -> Any:
-        """The first call of these kinds: on the reference path, unless one that recorded differently was before."""
-        plain = tuple([None if k is None else k.without_grad for k in kinds])
-        trace, values = expr.traces.get(plain), None
-        if trace is None:
+    def _first(self, expr: OpExpr, metas: Key, args: Sequence[Tensor | None], planner: Planner | None) -> Any:
+        """The first call of these metas: on the reference path, unless one that recorded differently was before."""
+        plain = tuple([None if k is None else k.without_grad for k in metas])
+        bound, values = expr.bound.get(plain), None
+        if bound is None:
             with errors_at_user_line():
-                trace = Trace(expr, plain, args)
-                values = trace.first(args)
-            if trace.complete:
-                expr.traces[plain] = trace
-        call: Callable[..., Any] = Generator(trace, None if planner is None else planner(trace, kinds)).generate()
-        if trace.complete:
-            (expr.calls if planner is None else expr.recorded)[kinds] = call
+                bound = BoundExpr(expr, plain, args)
+                values = bound.first(args)
+            if bound.complete:
+                expr.bound[plain] = bound
+        call: Callable[..., Any] = CallGenerator(bound, None if planner is None else planner(bound, metas)).generate()
+        if bound.complete:
+            (expr.calls if planner is None else expr.grad_calls)[metas] = call
         return call(*args) if values is None else call.finish(values, *args)  # type: ignore[attr-defined]
 
 

@@ -21,7 +21,7 @@ class Capture(Protocol):
     def variable(self, tensor: Tensor) -> Variable: ...
 
 
-capture: ContextVar[Capture | None] = ContextVar("oprack_capture", default=None)
+current_capture: ContextVar[Capture | None] = ContextVar("oprack_capture", default=None)
 
 
 class LazyInterpreter:
@@ -45,7 +45,7 @@ class LazyInterpreter:
             if slot not in written
         }
         op = helper.append_op(expr.type, inputs, outputs, expr.attrs)
-        if capture.get() is not None:
+        if current_capture.get() is not None:
             op.origin = 0  # random ops draw by their type, in the order of the calls, as eager ones do
         for slot, made in outputs.items():
             for v in made if slot not in written else ():
@@ -59,7 +59,7 @@ class LazyInterpreter:
     def _variable(self, expr: OpExpr, value: Any) -> Any:
         if value is None or isinstance(value, Variable):
             return value
-        taken = capture.get()
+        taken = current_capture.get()
         if isinstance(value, Tensor) and taken is not None:
             return taken.variable(value)
         raise InvalidArgumentError(

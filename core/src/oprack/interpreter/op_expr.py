@@ -24,21 +24,22 @@ class OpExpr:
     tensors whether it is wanted). attrs: checked, defaults filled in. in_place: input slot -> output slot that is
     written to it. flat: the result is a list of all outputs, None for those not computed; otherwise it is what a caller
     of the op expects: one tensor, or a tuple with a field per slot, without intermediate outputs.
-    calls, recorded: kinds of the arguments -> generated function, of calls that are not recorded and of those that are.
+    calls, grad_calls: TensorMetas of the arguments -> generated function, of calls that autograd does not record and of
+    those that it does. bound: TensorMetas of the arguments -> BoundExpr.
     """
 
     __slots__ = (
         "_twin",
         "attrs",
+        "bound",
         "calls",
         "deterministic",
         "flat",
+        "grad_calls",
         "in_place",
         "info",
         "inputs",
         "outputs",
-        "recorded",
-        "traces",
         "type",
     )
 
@@ -56,8 +57,8 @@ class OpExpr:
         self.inputs, self.outputs = inputs, outputs
         self.in_place, self.flat = dict(in_place or {}), flat
         self.calls: dict[Any, Any] = {}
-        self.recorded: dict[Any, Any] = {}
-        self.traces: dict[Any, Any] = {}
+        self.grad_calls: dict[Any, Any] = {}
+        self.bound: dict[Any, Any] = {}
         self.deterministic = False
         self._twin: OpExpr | None = None
 
@@ -72,7 +73,7 @@ class OpExpr:
             return self
         if self._twin is None:
             twin = copy.copy(self)
-            twin.calls, twin.recorded, twin.traces, twin.deterministic = {}, {}, {}, True
+            twin.calls, twin.grad_calls, twin.bound, twin.deterministic = {}, {}, {}, True
             self._twin = twin
         return self._twin
 

@@ -66,7 +66,7 @@ class FiniteCheck(Wrapped):
         result = self.inner.apply(expr, args)
         for y in tensors_in(result):
             value = y._value.value if y.is_sparse else y._value
-            if y._kind.differentiable and hasattr(value, "dtype"):
+            if y._meta.differentiable and hasattr(value, "dtype"):
                 bad = ~_finite(value)
                 if bool(bad.any()):
                     given = ", ".join(a.describe() for a in args if isinstance(a, Tensor))
@@ -100,19 +100,19 @@ class Call:
     attrs: dict[str, Any]
 
 
-class recorded(wrapped):
-    """`with recorded() as calls:` fills a list with the calls that run inside, backward's included."""
+class log_calls(wrapped):
+    """`with log_calls() as calls:` fills a list with the calls that run inside, backward's included."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        super().__init__(lambda inner: _Recording(inner, self.calls))
+        super().__init__(lambda inner: _CallLog(inner, self.calls))
 
     def __enter__(self) -> list[Call]:  # type: ignore[override]
         super().__enter__()
         return self.calls
 
 
-class _Recording(Wrapped):
+class _CallLog(Wrapped):
     def __init__(self, inner: Interpreter, calls: list[Call]) -> None:
         super().__init__(inner)
         self.calls = calls

@@ -15,7 +15,7 @@ from oprack.layers import unique_name
 from oprack.layers.initializer import Initializer
 from oprack.nn.parameter import Parameter, create_parameter
 from oprack.tensor import LoDTensor, numpy_dtype
-from oprack.tensor.meta import kind
+from oprack.tensor.meta import tensor_meta
 
 
 class Module:
@@ -250,10 +250,10 @@ class Module:
             array = tensor._value
             if place is not None and place != tensor.place:
                 array = context(place).from_host(context(tensor.place).to_host(array))
-            if dtype is not None and tensor._kind.differentiable:
+            if dtype is not None and tensor._meta.differentiable:
                 array = array.astype(numpy_dtype(dtype))
             if array is not tensor._value:
-                tensor._replace(array, kind(LoDTensor, array.dtype, place or tensor.place), "Module.to")
+                tensor._replace(array, tensor_meta(LoDTensor, array.dtype, place or tensor.place), "Module.to")
                 tensor._grad = None
         return self
 

@@ -15,7 +15,7 @@ from oprack.layers.param_attr import ParamAttr
 from oprack.layers.variable import Variable
 from oprack.program import Program
 from oprack.tensor import LoDTensor, Place, Scope
-from oprack.tensor.meta import CPU, kind
+from oprack.tensor.meta import CPU, tensor_meta
 from oprack.types import dtype_name
 
 
@@ -31,12 +31,16 @@ class Parameter(Tensor):
 
     def __init__(self, data: Any, name: str | None = None, trainable: bool = True) -> None:
         source = to_tensor(data)
-        if source._kind.container is not LoDTensor or not source._kind.differentiable:
+        if source._meta.container is not LoDTensor or not source._meta.differentiable:
             raise InvalidArgumentError(
                 f"Parameter: got {source.describe()}; expected a dense tensor of a floating dtype; cast it first: "
                 "oprack.to_tensor(data, 'float32')"
             )
-        self._value, self._kind, self._node = source._value, kind(LoDTensor, source._value.dtype, source.place), None
+        self._value, self._meta, self._node = (
+            source._value,
+            tensor_meta(LoDTensor, source._value.dtype, source.place),
+            None,
+        )
         self.name = name or unique_name.generate("parameter.w")
         self.requires_grad = trainable
 
@@ -88,7 +92,7 @@ def create_parameter(
     initializer = made.initializer or default_initializer or (Constant(0.0) if is_bias else Xavier())
     array = filled(initializer, shape, dtype_name(dtype), full, place)
     found = Parameter.__new__(Parameter)
-    found._value, found._kind, found._node = array, kind(LoDTensor, array.dtype, place), None
+    found._value, found._meta, found._node = array, tensor_meta(LoDTensor, array.dtype, place), None
     found.name, found.attr = full, made
     found.requires_grad = made.trainable
     return found

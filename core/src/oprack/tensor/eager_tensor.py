@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
-from oprack.tensor.meta import Kind, kind, kind_of_value
+from oprack.tensor.meta import TensorMeta, meta_of_value, tensor_meta
 from oprack.tensor.node import Leaf, split_edge
 from oprack.tensor.place import Place
 from oprack.tensor.selected_rows import SelectedRows
@@ -38,9 +38,9 @@ class Tensor(_Installed):
     requires_grad; `backward()` then fills `grad` of the tensors that they started from. name: shows in messages.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_kind", "_node", "_value")
+    __slots__ = ("__dict__", "__weakref__", "_meta", "_node", "_value")
     _value: Any
-    _kind: Kind
+    _meta: TensorMeta
     _node: Any
     # these go into the instance only where they differ
     _lod: Any = []
@@ -52,7 +52,7 @@ class Tensor(_Installed):
     @property
     def shape(self) -> tuple[int, ...]:
         """Dims; of sparse rows those of the dense matrix."""
-        if self._kind.container is LoDTensorArray:
+        if self._meta.container is LoDTensorArray:
             return (len(self._value),)
         return tuple(getattr(self._value, "shape", ()))
 
@@ -68,11 +68,11 @@ class Tensor(_Installed):
     @property
     def dtype(self) -> str | None:
         """Name of the dtype, for example "float32"."""
-        return self._kind.name
+        return self._meta.name
 
     @property
     def place(self) -> Place:
-        return self._kind.place
+        return self._meta.place
 
     @property
     def lod(self) -> list[list[int]]:
@@ -82,38 +82,38 @@ class Tensor(_Installed):
     @property
     def is_sparse(self) -> bool:
         """Whether it holds SelectedRows, as gradients of sparse embeddings do."""
-        return self._kind.container is SelectedRows
+        return self._meta.container is SelectedRows
 
     @property
     def value(self) -> Any:
         """The LoDTensor, SelectedRows or LoDTensorArray, on the same memory."""
-        if self._kind.container is LoDTensor:
-            return LoDTensor(self._value, self._lod, place=self._kind.place, check=False, shared=True)
+        if self._meta.container is LoDTensor:
+            return LoDTensor(self._value, self._lod, place=self._meta.place, check=False, shared=True)
         return self._value
 
     # Gradients --------------------------------------------------------------------------------------------------------
     @property
     def requires_grad(self) -> bool:
         """Whether calls with this tensor are recorded. May be set on tensors that no recorded call made."""
-        return self._kind.grad
+        return self._meta.grad
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
-        if bool(wanted) == self._kind.grad:
+        if bool(wanted) == self._meta.grad:
             return
         if not wanted and not self.is_leaf:
             raise InvalidArgumentError(
                 f"{self.describe()}: requires_grad can't be taken from the result of a recorded call; use detach()"
             )
-        if wanted and not self._kind.differentiable:
+        if wanted and not self._meta.differentiable:
             raise InvalidArgumentError(f"{self.describe()}: only floating tensors have gradients; cast it first")
-        self._kind = self._kind.with_grad if wanted else self._kind.without_grad
+        self._meta = self._meta.with_grad if wanted else self._meta.without_grad
         self._node = Leaf(self) if wanted else None
 
     @property
     def stop_gradient(self) -> bool:
         """Not requires_grad, as Paddle has it."""
-        return not self._kind.grad
+        return not self._meta.grad
 
     @stop_gradient.setter
     def stop_gradient(self, value: bool) -> None:
@@ -160,7 +160,7 @@ class Tensor(_Installed):
 
     def detach(self) -> Tensor:  # type: ignore[override]
         """The same memory, of which nothing is recorded."""
-        found = new_tensor(self._value, self._kind.without_grad, self._lod)
+        found = new_tensor(self._value, self._meta.without_grad, self._lod)
         share_memory(found, self)
         return found
 
@@ -190,22 +190,22 @@ class Tensor(_Installed):
         """Hold `value` from now on, what an op in place computed; what was saved before knows that it is gone."""
         if node is not None:
             self.require_writable(writer)
-        self._replace(value, kind_of_value(value, self._kind.place, self._kind.lod_level), writer, node)
+        self._replace(value, meta_of_value(value, self._meta.place, self._meta.lod_level), writer, node)
 
-    def _replace(self, value: Any, new: Kind, writer: str, node: Any = None) -> None:
-        """Hold a value of kind `new`; counts as a write to the memory."""
+    def _replace(self, value: Any, new: TensorMeta, writer: str, node: Any = None) -> None:
+        """Hold a value of meta `new`; counts as a write to the memory."""
         if self._memory is None:
             self._memory = Memory()
         self._memory.version += 1
         self._memory.writer = writer
         if self._node is not None and not self.is_leaf:
             made, index = split_edge(self._node)
-            made.overwritten = made.overwritten | {made.plan.outputs[index]: writer}
+            made.overwritten = made.overwritten | {made.rule.outputs[index]: writer}
         self._value = value
         if node is not None:
             self._node = node
         tracked = new.with_tracking
-        self._kind = tracked.with_grad if self._node is not None else tracked
+        self._meta = tracked.with_grad if self._node is not None else tracked
 
     def describe(self) -> str:
         """ "tensor 'w' float32[2, 3]"."""
@@ -220,7 +220,7 @@ class Tensor(_Installed):
     def __copy__(self) -> Tensor:
         """Another object on the same memory, with the same record."""
         twin = type(self).__new__(type(self))
-        twin._value, twin._kind, twin._node = self._value, self._kind, self._node
+        twin._value, twin._meta, twin._node = self._value, self._meta, self._node
         twin.__dict__.update(self.__dict__)
         return twin
 
@@ -236,20 +236,20 @@ class Tensor(_Installed):
         self._node = None
         if isinstance(value, LoDTensor):
             self._value = value.array.copy(order="C")
-            self._kind = kind(LoDTensor, value.array.dtype, value.place, len(value.lod))
+            self._meta = tensor_meta(LoDTensor, value.array.dtype, value.place, len(value.lod))
             if value.lod:
                 self._lod = value.lod
         else:
-            self._value, self._kind = value, kind_of_value(value)
+            self._value, self._meta = value, meta_of_value(value)
         self.__dict__.update(state["own"])
         self.requires_grad = state["requires_grad"]
 
 
-def new_tensor(value: Any, kind: Kind, lod: Any = (), of: type[Tensor] | None = None) -> Tensor:
-    """A tensor of a value whose kind is known; nothing is recorded of it."""
+def new_tensor(value: Any, meta: TensorMeta, lod: Any = (), of: type[Tensor] | None = None) -> Tensor:
+    """A tensor of a value whose meta is known; nothing is recorded of it."""
     found = Tensor() if of is None else of.__new__(of)
-    found._value, found._kind, found._node = value, kind, None
-    if kind.lod_level:
+    found._value, found._meta, found._node = value, meta, None
+    if meta.lod_level:
         found._lod = lod
     return found
 
@@ -259,6 +259,6 @@ def share_memory(a: Tensor, b: Tensor) -> None:
     memory = b._memory
     if memory is None:
         memory = b._memory = Memory()
-        b._kind = b._kind.with_tracking
+        b._meta = b._meta.with_tracking
     a._memory = memory
-    a._kind = a._kind.with_tracking
+    a._meta = a._meta.with_tracking

@@ -1,4 +1,4 @@
-"""Kind: what the choice of kernels and of generated code depends on, one object per kind, so that it hashes at once."""
+"""TensorMeta: what the choice of kernels and of generated code depends on; one object for all equal ones."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from oprack.types import dtype_name
 CPU = CPUPlace()
 
 
-class Kind:
+class TensorMeta:
     """What all tensors have in common that one generated function serves.
 
     container: LoDTensor, SelectedRows, LoDTensorArray or what else ops hand on (a rank table). dtype: NumPy's; None of
     an array without elements. grad: whether gradients are wanted. tracked: the memory was written in place, or is
     shared with another tensor, so that what is saved for a gradient has to remember its version. with_grad,
-    without_grad, with_tracking: kinds that differ in that alone.
+    without_grad, with_tracking: metas that differ in that alone.
     """
 
     __slots__ = (
@@ -37,9 +37,9 @@ class Kind:
         "with_tracking",
         "without_grad",
     )
-    with_grad: Kind
-    without_grad: Kind
-    with_tracking: Kind
+    with_grad: TensorMeta
+    without_grad: TensorMeta
+    with_tracking: TensorMeta
 
     def __init__(self, container: type, dtype: Any, place: Place, lod_level: int, grad: bool, tracked: bool) -> None:
         self.container, self.dtype, self.place, self.lod_level = container, dtype, place, lod_level
@@ -52,33 +52,33 @@ class Kind:
         return f"<{self.container.__name__} {self.name} lod_level={self.lod_level} {self.place}{marks}>"
 
 
-_KINDS: dict[tuple[Any, ...], Kind] = {}
+_METAS: dict[tuple[Any, ...], TensorMeta] = {}
 
 
-def kind(
+def tensor_meta(
     container: type, dtype: Any, place: Place = CPU, lod_level: int = 0, grad: bool = False, tracked: bool = False
-) -> Kind:
-    """The kind with these properties, always the same object."""
+) -> TensorMeta:
+    """The meta with these properties, always the same object."""
     key = (container, dtype, place, lod_level, grad, tracked)
-    found = _KINDS.get(key)
+    found = _METAS.get(key)
     if found is None:
-        found = _KINDS[key] = Kind(*key)
-        found.with_grad = found if grad else kind(container, dtype, place, lod_level, True, tracked)
-        found.without_grad = kind(container, dtype, place, lod_level, False, tracked) if grad else found
-        found.with_tracking = found if tracked else kind(container, dtype, place, lod_level, grad, True)
+        found = _METAS[key] = TensorMeta(*key)
+        found.with_grad = found if grad else tensor_meta(container, dtype, place, lod_level, True, tracked)
+        found.without_grad = tensor_meta(container, dtype, place, lod_level, False, tracked) if grad else found
+        found.with_tracking = found if tracked else tensor_meta(container, dtype, place, lod_level, grad, True)
     return found
 
 
-def kind_of_value(value: Any, place: Place = CPU, lod_level: int = 0) -> Kind:
-    """Kind of a bare array, of SelectedRows, a LoDTensorArray or what else ops hand on, without gradient."""
+def meta_of_value(value: Any, place: Place = CPU, lod_level: int = 0) -> TensorMeta:
+    """TensorMeta of a bare array, of SelectedRows, a LoDTensorArray or what else ops hand on, without gradient."""
     if isinstance(value, SelectedRows):
-        return kind(SelectedRows, value.value.dtype, value.place)
+        return tensor_meta(SelectedRows, value.value.dtype, value.place)
     if isinstance(value, LoDTensorArray):
         first = next((t for t in value if t is not None), None)
-        return kind(LoDTensorArray, None if first is None else first.array.dtype, place)
+        return tensor_meta(LoDTensorArray, None if first is None else first.array.dtype, place)
     if not hasattr(value, "dtype"):
-        return kind(type(value), None, place)
-    return kind(LoDTensor, value.dtype, place, lod_level)
+        return tensor_meta(type(value), None, place)
+    return tensor_meta(LoDTensor, value.dtype, place, lod_level)
 
 
 def dense_array(value: Any, dtype: Any = None) -> Any:

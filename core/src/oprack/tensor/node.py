@@ -6,22 +6,22 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oprack.autograd.backward_rule import GradPlan
-    from oprack.autograd.custom_rule import CustomPlan
+    from oprack.autograd.backward_rule import BackwardRule
+    from oprack.autograd.custom_rule import CustomRule
     from oprack.tensor.eager_tensor import Tensor
 
 
 class Node:
     """One recorded call.
 
-    plan: its gradient ops. next: where the gradients of its inputs go, in order of plan.wrt. saved: what the gradient
+    rule: its gradient ops. next: where the gradients of its inputs go, in order of rule.wrt. saved: what the gradient
     ops read; None once it was let go of. shapes: of its outputs, when it has several. versions: of saved inputs whose
     memory is shared or was written to. overwritten: outputs that were written to since, and by which op. hooks:
     functions of a gradient, by output.
     """
 
-    __slots__ = ("__dict__", "next", "plan", "saved")
-    plan: GradPlan | CustomPlan
+    __slots__ = ("__dict__", "next", "rule", "saved")
+    rule: BackwardRule | CustomRule
     next: tuple[Any, ...]
     saved: Any
     hooks: dict[int, dict[int, Any]] | None = None
@@ -32,7 +32,7 @@ class Node:
     @property
     def name(self) -> str:
         """Type of the op that was called."""
-        return self.plan.name
+        return self.rule.name
 
     def __repr__(self) -> str:
         return f"<gradient of {self.name}>"
