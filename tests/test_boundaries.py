@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[1]
 CORE = ROOT / "core" / "src" / "oprack"
 PACKS = sorted(path.parent for path in (ROOT / "op_packages").glob("*/pyproject.toml"))
 DISTRIBUTIONS = [*PACKS, *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
+# A class and its own parser and writer: `ProgramDesc.parse` is a method of what it returns.
+ALLOWED_CIRCLES = [["oprack.desc.program_desc", "oprack.desc.wire_reader", "oprack.desc.wire_writer"]]
 ARRAY_LIBRARIES = ("numpy", "cupy", "scipy", "ml_dtypes")
 
 
@@ -43,6 +45,53 @@ def modules_after(code: str, *paths: Path) -> set[str]:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def run_time_imports(name: str, files: dict[str, Path]) -> set[str]:
+    """Modules of core that a module imports when it runs, at its top or in a function; not those for types alone."""
+    found = set()
+    pending: list[ast.AST] = [ast.parse(files[name].read_text("utf-8"))]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            pending += node.orelse
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            children = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= children & set(files)
+            found |= {node.module} if children - set(files) else set()
+        else:
+            pending += ast.iter_child_nodes(node)
+    return found & set(files) - {name}
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """Strongly connected components of more than one module: for each module, what it reaches and is reached from."""
+    reached = {}
+    for start in graph:
+        seen, pending = set(), [start]
+        while pending:
+            for name in graph[pending.pop()] - seen:
+                seen.add(name)
+                pending.append(name)
+        reached[start] = seen
+    found = {frozenset({b for b in reached[a] if a in reached[b]}) for a in graph if a in reached[a]}
+    return [set(circle) for circle in found]
+
+
+def test_no_circle_of_modules_at_run_time():
+    files = {
+        ".".join(("oprack", *f.relative_to(CORE).with_suffix("").parts)).removesuffix(".__init__"): f
+        for f in CORE.rglob("*.py")
+    }
+    found = circles({name: run_time_imports(name, files) for name in files})
+    assert sorted(map(sorted, found)) == sorted(ALLOWED_CIRCLES)
+
+
+def test_circles_are_found():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}, "g": set()}
+    assert sorted(map(sorted, circles(graph))) == [["a", "b", "c"], ["d", "e"]]
 
 
 def test_core_imports_no_pack():

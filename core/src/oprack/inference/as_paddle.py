@@ -7,6 +7,30 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 
 from oprack.errors import PreconditionNotMetError
+from oprack.inference.config import Config
+from oprack.inference.enums import DataType, PlaceType, PrecisionType, get_num_bytes_of_data_type
+from oprack.inference.predictor import Predictor, PredictorPool, create_predictor
+from oprack.inference.tensor_handle import Tensor
+from oprack.inference.version import PADDLE_VERSION, get_trt_compile_version, get_trt_runtime_version, get_version
+
+_INFERENCE = {
+    found.__name__: found
+    for found in (
+        Config,
+        DataType,
+        PlaceType,
+        PrecisionType,
+        Predictor,
+        PredictorPool,
+        Tensor,
+        create_predictor,
+        get_num_bytes_of_data_type,
+        get_trt_compile_version,
+        get_trt_runtime_version,
+        get_version,
+    )
+}
+"""What paddle.inference has, too, under the same name."""
 
 _NAMES = ("paddle", "paddle.inference", "paddle.device", "paddle.version")
 
@@ -56,23 +80,21 @@ class as_paddle:
 
 
 def _stand_ins() -> dict[str, ModuleType]:
-    from oprack import inference
-
     modules: dict[str, ModuleType] = {name: _Module(name, f"Stand-in for {name}, served by oprack.") for name in _NAMES}
     for module in modules.values():
         module.__file__ = __file__  # "cannot import name 'nn' from 'paddle' (...)" then says who stands there
     paddle = modules["paddle"]
     paddle.__path__ = []
-    vars(modules["paddle.inference"]).update({n: getattr(inference, n) for n in inference.PADDLE_NAMES})
+    vars(modules["paddle.inference"]).update(_INFERENCE)
     vars(modules["paddle.device"]).update(
         is_compiled_with_cuda=lambda: False,
         is_compiled_with_rocm=lambda: False,
         is_compiled_with_xpu=lambda: False,
         get_device=lambda: "cpu",
     )
-    vars(modules["paddle.version"]).update(full_version=inference.PADDLE_VERSION)
+    vars(modules["paddle.version"]).update(full_version=PADDLE_VERSION)
     vars(paddle).update(
-        __version__=inference.PADDLE_VERSION,
+        __version__=PADDLE_VERSION,
         inference=modules["paddle.inference"],
         device=modules["paddle.device"],
         version=modules["paddle.version"],

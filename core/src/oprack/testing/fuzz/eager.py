@@ -18,7 +18,7 @@ from oprack.program import Program
 from oprack.runtime.feed_fetch import as_fed_value
 from oprack.tensor import LoDTensor, LoDTensorArray
 from oprack.testing.fuzz.example import Example
-from oprack.testing.fuzz.outcome import Outcome
+from oprack.testing.fuzz.outcome import Outcome, attempt
 from oprack.testing.runner import copied
 from oprack.types import EMPTY_VAR, AttrType
 
@@ -173,8 +173,6 @@ def _dims(var: Any, value: LoDTensor) -> list[int | None]:
 
 
 def _outcomes(example: Example, once: Callable[[Mapping[str, Any]], dict[str, Any]]) -> list[Outcome]:
-    from oprack.testing.fuzz.paths import attempt
-
     found = []
     for run in range(len(example.runs)):
         feed = example.feed(run)

@@ -18,12 +18,13 @@ flush them. dtypes, shapes, LoD and errors have no tolerance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from oprack.errors import OprackError
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 
 ULPS, AMPLIFIED, NEAR_OVERFLOW = 4, 16.0, 1024.0
@@ -201,3 +202,13 @@ def _largest(array: np.ndarray) -> float:
 def _shown(want: np.ndarray, got: np.ndarray, bad: np.ndarray) -> str:
     at = tuple(np.argwhere(bad)[0].tolist())
     return f"{int(bad.sum())} of {want.size} elements differ; at {list(at)} {got[at]!s}, expected {want[at]!s}"
+
+
+def attempt(run: Callable[[], dict[str, Any]]) -> Outcome:
+    """What a run gives, or its error."""
+    try:
+        return Outcome(run())
+    except OprackError as error:
+        return Outcome(refused=type(error).__name__, text=str(error).partition("\n")[0][:300])
+    except Exception as error:
+        return Outcome(raised=type(error).__name__, text=str(error).partition("\n")[0][:300])

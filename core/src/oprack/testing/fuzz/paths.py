@@ -22,7 +22,7 @@ from oprack.runtime import Executor, NaiveExecutor
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
 from oprack.testing.fuzz.eager import run_eager, run_jit
 from oprack.testing.fuzz.example import Example
-from oprack.testing.fuzz.outcome import REORDERED, ROUNDED, SAME, Outcome, Tolerance
+from oprack.testing.fuzz.outcome import REORDERED, ROUNDED, SAME, Outcome, Tolerance, attempt
 from oprack.testing.runner import _identical, copied
 from oprack.types import VarType
 
@@ -82,16 +82,6 @@ def without_size_limits(manager: PackManager) -> Iterator[None]:
             if hasattr(library, "without_size_limits"):
                 stack.enter_context(library.without_size_limits())
         yield
-
-
-def attempt(run: Callable[[], dict[str, Any]]) -> Outcome:
-    """What a run gives, or its error."""
-    try:
-        return Outcome(run())
-    except OprackError as error:
-        return Outcome(refused=type(error).__name__, text=str(error).partition("\n")[0][:300])
-    except Exception as error:
-        return Outcome(raised=type(error).__name__, text=str(error).partition("\n")[0][:300])
 
 
 def filled_scope(params: dict[str, Any]) -> Scope:
