@@ -11,7 +11,7 @@ from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import InvalidArgumentError, OprackError
 from oprack.layers.call_site import call_site, user_line
 from oprack.layers.framework import current_name_scope, current_op_role, default_main_program
-from oprack.layers.variable import Variable
+from oprack.layers.handle import VariableHandle
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.desc_infer import infer_op
 from oprack.op.info import OpInfo
@@ -94,7 +94,7 @@ def _names(
 def _name(op_type: str, role: str, value: Any, block: BlockDesc) -> str:
     if isinstance(value, str):
         return value
-    if not isinstance(value, Variable):
+    if not isinstance(value, VariableHandle):
         eager = hasattr(value, "__oprack_value__")
         raise InvalidArgumentError(
             f"op {op_type}: {role} is {value.describe() if eager else repr(value)} ({type(value).__name__}); expected "
@@ -120,7 +120,7 @@ def _set_attrs(op: OpDesc, info: OpInfo, given: Mapping[str, Any]) -> None:
             near = difflib.get_close_matches(name, protos, 1) or list(protos)
             raise InvalidArgumentError(f"op {op.type} has no attribute {name!r}; expected {', '.join(near)}")
         many = isinstance(value, list | tuple)
-        if isinstance(value, Variable) or (many and any(isinstance(v, Variable) for v in value)):
+        if isinstance(value, VariableHandle) or (many and any(isinstance(v, VariableHandle) for v in value)):
             tensors.append(name)
             op.set_attr(name, [v.name for v in value] if many else value.name, AttrType.VARS if many else AttrType.VAR)
             value = op.attrs[name]
