@@ -6,6 +6,7 @@ and from NumPy dtypes is `oprack.tensor.dtype`.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from enum import IntEnum
 
 from oprack.errors import InvalidArgumentError
@@ -107,6 +108,10 @@ BOOL = frozenset({"bool"})
 ALL_DTYPES = FLOATS | HALF_FLOATS | INTEGERS | COMPLEX | BOOL
 
 
+# NumPy makes the name of a dtype anew each time that it is asked
+_names: dict[object, str] = {}
+
+
 def dtype_name(dtype: object) -> str:
     """Name of a dtype given as a name, a `VarType` (or its number) or anything whose str() is a dtype's name.
 
@@ -122,8 +127,14 @@ def dtype_name(dtype: object) -> str:
                 f"{dtype!r} is not the number of a dtype; expected one of "
                 + ", ".join(f"{int(k)} ({v})" for k, v in DTYPE_NAMES.items())
             ) from None
+    try:
+        return _names[dtype]
+    except (KeyError, TypeError):  # not met before, or not hashable
+        pass
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     if name in _BY_NAME:
+        if isinstance(dtype, Hashable):
+            _names[dtype] = name
         return name
     raise InvalidArgumentError(f"{dtype!r} is not a dtype; expected one of {', '.join(_BY_NAME)}")
 
