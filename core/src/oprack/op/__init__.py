@@ -2,7 +2,7 @@
 
 from oprack.op.attrs import REQUIRED, Attr, OpAttrChecker
 from oprack.op.builder import OpBuilder, op
-from oprack.op.definition import GradOpDef, OpDef
+from oprack.op.definition import OpDef
 from oprack.op.facets import (
     CreatorFacet,
     ExpectedKernelTypeFacet,
@@ -17,6 +17,7 @@ from oprack.op.facets import (
     SbpFacet,
 )
 from oprack.op.grad import DefaultGradOpMaker, ForwardOp, GradBlock, GradOp, SlotRef, empty_grad
+from oprack.op.grad_definition import GradOpDef
 from oprack.op.infer import InferShapeContext, InferVarTypeContext, dtype_of, dtype_of_attr, normal_axis
 from oprack.op.info import OpInfo, build_op_info
 from oprack.op.proto import AttrProto, Input, OpProto, Output, SlotProto, param_name, slot_name

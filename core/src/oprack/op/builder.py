@@ -8,9 +8,10 @@ from typing import Any, Self
 
 from oprack.errors import AlreadyExistsError, DefinitionError
 from oprack.op.attrs import Attr
-from oprack.op.definition import GradOpDef, OpDef
+from oprack.op.definition import OpDef
 from oprack.op.facets import GradOpMaker
 from oprack.op.grad import FunctionGradOpMaker
+from oprack.op.grad_definition import GradOpDef
 from oprack.op.proto import Input, Output
 from oprack.types import AttrType
 

@@ -92,9 +92,3 @@ class OpDef:
         if isinstance(maker, type) and issubclass(maker, GradOpMaker):
             return maker()
         return FunctionGradOpMaker(maker)
-
-
-class GradOpDef(OpDef):
-    """Base of gradient ops: members spelled `Out_grad` are the slot `Out@GRAD`."""
-
-    grads = True

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.op.attrs import Attr
-from oprack.op.definition import GradOpDef, OpDef
+from oprack.op.definition import OpDef
 from oprack.op.grad import GradOp
+from oprack.op.grad_definition import GradOpDef
 from oprack.op.proto import Input, Output
 
 # Attributes by which Paddle chooses a kernel library; programs carry them, oprack chooses by kernels' priorities.
@@ -72,7 +73,7 @@ class GradFromOut(GradOpDef):
         like(ctx, [("X@GRAD", "Out")])
 
 
-class DoubleGradFromX(GradOpDef):
+class DoubleGradFromX(GradOpDef, names={"Out@GRAD": "grad_out", "X@GRAD": "grad_x"}):
     """Gradient of a GradFromX that depends on X and on Out@GRAD."""
 
     X = Input("Input of the forward op.")
