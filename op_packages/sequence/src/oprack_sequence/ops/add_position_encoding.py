@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 
 from oprack_sequence.ops._infer import same_as
 
@@ -26,22 +26,6 @@ class AddPositionEncoding(OpDef, type="add_position_encoding"):
         ctx.require(dim[-1] < 0 or dim[-1] % 2 == 0, f"X has {dim[-1]} columns; expected an even number")
         same_as(ctx, "X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "add_position_encoding_grad",
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class AddPositionEncodingGrad(GradOpDef, type="add_position_encoding_grad"):
+class AddPositionEncodingGrad(GradOpDef, of=AddPositionEncoding, like="Out@GRAD"):
     """alpha times the gradient."""
-
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of Out@GRAD.")
-    alpha = Attr(1.0, "As in add_position_encoding.")
-    beta = Attr(1.0, "As in add_position_encoding.")
-
-    def infer_shape(ctx):
-        same_as(ctx, "Out@GRAD", "X@GRAD")

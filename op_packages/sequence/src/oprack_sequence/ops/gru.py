@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 
-from oprack_sequence.ops._infer import ACTIVATIONS, same_dim
+from oprack_sequence.ops._infer import ACTIVATIONS
 
 
 class Gru(OpDef, type="gru"):
@@ -46,42 +46,12 @@ class Gru(OpDef, type="gru"):
             ctx.set_dim(slot, (rows, size))
         ctx.share_lod("Input", "Hidden")
 
-    def make_grad(fwd):
-        return GradOp(
-            "gru_grad",
-            **{slot: fwd.input(slot) for slot in ("Input", "H0", "Weight", "Bias")},
-            **{slot: fwd.output(slot) for slot in ("BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden")},
-            **{slot + "_grad": fwd.input_grad(slot) for slot in ("Input", "H0", "Weight", "Bias")},
-            Hidden_grad=fwd.output_grad("Hidden"),
-            attrs=fwd.attrs,
-        )
 
-
-class GruGrad(GradOpDef, type="gru_grad"):
+class GruGrad(
+    GradOpDef,
+    of=Gru,
+    reads="H0 Weight BatchGate BatchResetHiddenPrev BatchHidden Hidden",
+    shape_of="Input Bias",
+    lod=False,
+):
     """Gradient of gru: one walk back through time, then one product for each weight."""
-
-    Input_ = Input("Only its LoD and shape are read.")
-    H0 = Input("As in gru.", dispensable=True)
-    Weight = Input("As in gru.")
-    Bias = Input("Only its shape is read.", dispensable=True)
-    BatchGate = Input("From gru.")
-    BatchResetHiddenPrev = Input("From gru.")
-    BatchHidden = Input("From gru.")
-    Hidden = Input("From gru.")
-    Hidden_grad = Input("Gradient of Hidden.")
-    Input_grad = Output("Shape of Input, without LoD.")
-    H0_grad = Output("Shape of H0; zero for an empty sequence.")
-    Weight_grad = Output("Shape of Weight.")
-    Bias_grad = Output("Shape of Bias.")
-    activation = Attr("tanh", "As in gru.")
-    gate_activation = Attr("sigmoid", "As in gru.")
-    is_reverse = Attr(False, "As in gru.")
-    origin_mode = Attr(False, "As in gru.")
-    is_test = Attr(False, "As in gru.", extra=True)
-    no_need_buffer_vars = ("Input", "Bias")
-    expected_kernel_type = dtype_of("Hidden@GRAD")
-
-    def infer_shape(ctx):
-        same_dim(ctx, "Input", "Input@GRAD")
-        for slot in ("H0", "Weight", "Bias"):
-            same_dim(ctx, slot, slot + "@GRAD")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
-
-from oprack_sequence.ops._infer import same_as
-
-_INPUTS = ("Input", "HiddenPrev", "Weight", "Bias")
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 
 
 class GruUnit(OpDef, type="gru_unit"):
@@ -36,38 +32,6 @@ class GruUnit(OpDef, type="gru_unit"):
         ctx.set_dim("ResetHiddenPrev", (batch, size))
         ctx.set_dim("Hidden", (batch, size))
 
-    def make_grad(fwd):
-        return GradOp(
-            "gru_unit_grad",
-            **{slot: fwd.input(slot) for slot in _INPUTS},
-            Gate=fwd.output("Gate"),
-            ResetHiddenPrev=fwd.output("ResetHiddenPrev"),
-            Hidden_grad=fwd.output_grad("Hidden"),
-            **{slot + "_grad": fwd.input_grad(slot) for slot in _INPUTS},
-            attrs=fwd.attrs,
-        )
 
-
-class GruUnitGrad(GradOpDef, type="gru_unit_grad"):
+class GruUnitGrad(GradOpDef, of=GruUnit, reads="Input HiddenPrev Weight Gate ResetHiddenPrev", shape_of="Bias"):
     """Gradient of gru_unit."""
-
-    Input_ = Input("As in gru_unit.")
-    HiddenPrev = Input("As in gru_unit.")
-    Weight = Input("As in gru_unit.")
-    Bias = Input("Only its shape is read.", dispensable=True)
-    Gate = Input("From gru_unit.")
-    ResetHiddenPrev = Input("From gru_unit.")
-    Hidden_grad = Input("Gradient of Hidden.")
-    Input_grad = Output("Shape of Input.")
-    HiddenPrev_grad = Output("Shape of HiddenPrev.")
-    Weight_grad = Output("Shape of Weight.")
-    Bias_grad = Output("Shape of Bias.")
-    activation = Attr(2, "As in gru_unit.")
-    gate_activation = Attr(1, "As in gru_unit.")
-    origin_mode = Attr(False, "As in gru_unit.")
-    no_need_buffer_vars = ("Bias",)
-    expected_kernel_type = dtype_of("Hidden@GRAD")
-
-    def infer_shape(ctx):
-        for slot in _INPUTS:
-            same_as(ctx, slot, slot + "@GRAD")

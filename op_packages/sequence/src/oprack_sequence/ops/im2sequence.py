@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 from oprack_sequence.ops._infer import same_as
@@ -11,12 +11,6 @@ from oprack_sequence.ops._infer import same_as
 def _window_count(size, kernel, before, after, stride):
     """Windows along one axis."""
     return (before + after + size - kernel) // stride + 1
-
-
-_KERNELS = Attr(REQUIRED, "Height and width of a window.", type=AttrType.INTS).size(2).each(lambda v: v > 0, "positive")
-_STRIDES = Attr([1, 1], "Vertical and horizontal step.").size(2).each(lambda v: v > 0, "positive")
-_PADDINGS = Attr([0, 0, 0, 0], "Zeros around the image: up, left, down, right.").size(4)
-_OUT_STRIDE = Attr([1, 1], "Pixels of the original image per pixel of X.").size(2)
 
 
 def _output_dims(ctx, has_sizes):
@@ -43,36 +37,21 @@ class Im2Sequence(OpDef, type="im2sequence"):
     X = Input("Images [B, C, H, W].")
     Y = Input("Real sizes [B, 2], in pixels of the image that X was computed from.", dispensable=True)
     Out = Output("[windows of all images, C kh kw] with LoD.")
-    kernels = _KERNELS
-    strides = _STRIDES
-    paddings = _PADDINGS
-    out_stride = _OUT_STRIDE
+    kernels = (
+        Attr(REQUIRED, "Height and width of a window.", type=AttrType.INTS).size(2).each(lambda v: v > 0, "positive")
+    )
+    strides = Attr([1, 1], "Vertical and horizontal step.").size(2).each(lambda v: v > 0, "positive")
+    paddings = Attr([0, 0, 0, 0], "Zeros around the image: up, left, down, right.").size(4)
+    out_stride = Attr([1, 1], "Pixels of the original image per pixel of X.").size(2)
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
         ctx.set_dim("Out", _output_dims(ctx, ctx.has_input("Y")))
         ctx.set_lod_level("Out", 1)
 
-    def make_grad(fwd):
-        return GradOp(
-            "im2sequence_grad",
-            X=fwd.input("X"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class Im2SequenceGrad(GradOpDef, type="im2sequence_grad"):
+class Im2SequenceGrad(GradOpDef, of=Im2Sequence, reads="X", grads_of="X"):
     """Adds every window's gradient up at the pixels that it came from; defined without Y only, as in Paddle."""
-
-    X = Input("Its shape is read.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape of X.")
-    kernels = _KERNELS
-    strides = _STRIDES
-    paddings = _PADDINGS
-    out_stride = _OUT_STRIDE
 
     def infer_shape(ctx):
         ctx.require_dims("Out@GRAD", _output_dims(ctx, False), why="what the forward op gives")

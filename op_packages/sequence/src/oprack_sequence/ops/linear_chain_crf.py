@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, GradOpDef, Input, OpDef, Output, dtype_of
-
-from oprack_sequence.ops._infer import same_as, same_dim
+from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
 
 
 class LinearChainCrf(OpDef, type="linear_chain_crf"):
@@ -37,33 +35,12 @@ class LinearChainCrf(OpDef, type="linear_chain_crf"):
         ctx.set_dim("TransitionExps", ctx.dim("Transition"))
         ctx.set_dim("LogLikelihood", (emission[0] if ctx.has_input("Length") else -1, 1))
 
-    def make_grad(fwd):
-        return GradOp(
-            "linear_chain_crf_grad",
-            **{slot: fwd.input(slot) for slot in ("Emission", "Transition", "Label", "Length")},
-            **{slot: fwd.output(slot) for slot in ("Alpha", "EmissionExps", "TransitionExps")},
-            LogLikelihood_grad=fwd.output_grad("LogLikelihood"),
-            Emission_grad=fwd.input_grad("Emission"),
-            Transition_grad=fwd.input_grad("Transition"),
-        )
 
-
-class LinearChainCrfGrad(GradOpDef, type="linear_chain_crf_grad"):
+class LinearChainCrfGrad(
+    GradOpDef,
+    of=LinearChainCrf,
+    reads="Label Length Alpha EmissionExps TransitionExps",
+    shape_of="Emission Transition",
+    grads_of="Emission Transition",
+):
     """Marginal probabilities of labels and of pairs of labels, minus what Label has."""
-
-    Emission = Input("Only its LoD and shape are read.")
-    Transition = Input("Only its shape is read.")
-    Label = Input("As in linear_chain_crf.")
-    Length = Input("As in linear_chain_crf.", dispensable=True)
-    Alpha = Input("From linear_chain_crf.")
-    EmissionExps = Input("From linear_chain_crf.")
-    TransitionExps = Input("From linear_chain_crf.")
-    LogLikelihood_grad = Input("Gradient of LogLikelihood.")
-    Emission_grad = Output("Shape and LoD of Emission.")
-    Transition_grad = Output("Shape of Transition.")
-    no_need_buffer_vars = ("Emission", "Transition")
-    expected_kernel_type = dtype_of("LogLikelihood@GRAD")
-
-    def infer_shape(ctx):
-        same_as(ctx, "Emission", "Emission@GRAD")
-        same_dim(ctx, "Transition", "Transition@GRAD")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
-
-from oprack_sequence.ops._infer import same_as
 
 
 class LodReset(OpDef, type="lod_reset"):
@@ -24,26 +22,6 @@ class LodReset(OpDef, type="lod_reset"):
         level = max(ctx.lod_level("Y"), 1) if ctx.has_input("Y") else 1
         ctx.set_lod_level("Out", level + (ctx.lod_level("X") if ctx.attr("append") else 0))
 
-    def make_grad(fwd):
-        return GradOp(
-            "lod_reset_grad",
-            X=fwd.input("X"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class LodResetGrad(GradOpDef, type="lod_reset_grad"):
+class LodResetGrad(GradOpDef, of=LodReset, shape_of="X", grads_of="X"):
     """The gradient with the LoD of X."""
-
-    X = Input("Only its LoD and shape are read.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    target_lod = Attr([], "As in lod_reset.", type=AttrType.INTS)
-    append = Attr(False, "As in lod_reset.")
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        same_as(ctx, "X", "X@GRAD")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
-from oprack_sequence.ops._infer import ACTIVATIONS, same_dim
+from oprack_sequence.ops._infer import ACTIVATIONS
 
 _INPUTS = ("Input", "H0", "C0", "Weight", "Bias")
 
@@ -54,44 +54,10 @@ class Lstm(OpDef, type="lstm"):
         ctx.share_lod("Input", "Hidden")
         ctx.share_lod("Input", "Cell")
 
-    def make_grad(fwd):
-        return GradOp(
-            "lstm_grad",
-            **{slot: fwd.input(slot) for slot in _INPUTS},
-            **{slot: fwd.output(slot) for slot in ("Hidden", "Cell", "BatchGate", "BatchCellPreAct")},
-            **{slot + "_grad": fwd.input_grad(slot) for slot in _INPUTS},
-            Hidden_grad=fwd.output_grad("Hidden"),
-            attrs=fwd.attrs,
-        )
 
-
-class LstmGrad(GradOpDef, type="lstm_grad"):
+class LstmGrad(
+    GradOpDef, of=Lstm, reads="Input H0 C0 Weight Bias Hidden Cell BatchGate BatchCellPreAct Hidden@GRAD", lod=False
+):
     """Gradient of lstm through Hidden; Paddle's op has no path for a gradient of Cell."""
 
-    Input_ = Input("As in lstm.")
-    H0 = Input("As in lstm.", dispensable=True)
-    C0 = Input("As in lstm.", dispensable=True)
-    Weight = Input("As in lstm.")
-    Bias = Input("As in lstm.")
-    Hidden = Input("From lstm.")
-    Cell = Input("From lstm.")
-    BatchGate = Input("From lstm.")
-    BatchCellPreAct = Input("From lstm.")
-    Hidden_grad = Input("Gradient of Hidden.")
-    Input_grad = Output("Shape of Input, without LoD.")
-    H0_grad = Output("Shape of H0; zero for an empty sequence.")
-    C0_grad = Output("Shape of C0; zero for an empty sequence.")
-    Weight_grad = Output("Shape of Weight.")
-    Bias_grad = Output("Shape of Bias.")
-    use_peepholes = Attr(True, "As in lstm.")
-    is_reverse = Attr(False, "As in lstm.")
-    is_test = Attr(False, "As in lstm.")
-    gate_activation = Attr("sigmoid", "As in lstm.")
-    cell_activation = Attr("tanh", "As in lstm.")
-    candidate_activation = Attr("tanh", "As in lstm.")
     expected_kernel_type = dtype_of("Hidden@GRAD")
-
-    def infer_shape(ctx):
-        same_dim(ctx, "Input", "Input@GRAD")
-        for slot in ("H0", "C0", "Weight", "Bias"):
-            same_dim(ctx, slot, slot + "@GRAD")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
-
-from oprack_sequence.ops._infer import same_dim
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 
 
 class LstmUnit(OpDef, type="lstm_unit"):
@@ -30,32 +28,6 @@ class LstmUnit(OpDef, type="lstm_unit"):
         ctx.set_dim("C", (batch, size))
         ctx.set_dim("H", (batch, size))
 
-    def make_grad(fwd):
-        return GradOp(
-            "lstm_unit_grad",
-            X=fwd.input("X"),
-            C_prev=fwd.input("C_prev"),
-            C=fwd.output("C"),
-            C_grad=fwd.output_grad("C"),
-            H_grad=fwd.output_grad("H"),
-            X_grad=fwd.input_grad("X"),
-            C_prev_grad=fwd.input_grad("C_prev"),
-            attrs=fwd.attrs,
-        )
 
-
-class LstmUnitGrad(GradOpDef, type="lstm_unit_grad"):
+class LstmUnitGrad(GradOpDef, of=LstmUnit, reads="X C_prev C", lod=False):
     """Gradient of lstm_unit."""
-
-    X = Input("As in lstm_unit.")
-    C_prev = Input("As in lstm_unit.")
-    C = Input("From lstm_unit.")
-    C_grad = Input("Gradient of C.")
-    H_grad = Input("Gradient of H.")
-    X_grad = Output("Shape of X.")
-    C_prev_grad = Output("Shape of C_prev.")
-    forget_bias = Attr(0.0, "As in lstm_unit.")
-
-    def infer_shape(ctx):
-        same_dim(ctx, "X", "X@GRAD")
-        same_dim(ctx, "C_prev", "C_prev@GRAD")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
-from oprack_sequence.ops._infer import ACTIVATIONS, same_dim
+from oprack_sequence.ops._infer import ACTIVATIONS
 
 _INPUTS = ("Input", "H0", "C0", "Weight", "ProjWeight", "Bias")
 
@@ -56,49 +56,14 @@ class Lstmp(OpDef, type="lstmp"):
         ctx.share_lod("Input", "Projection")
         ctx.share_lod("Input", "Cell")
 
-    def make_grad(fwd):
-        outputs = ("Projection", "Cell", "BatchGate", "BatchCellPreAct", "BatchHidden")
-        return GradOp(
-            "lstmp_grad",
-            **{slot: fwd.input(slot) for slot in _INPUTS[1:]},
-            **{slot: fwd.output(slot) for slot in outputs},
-            **{slot + "_grad": fwd.input_grad(slot) for slot in _INPUTS},
-            Projection_grad=fwd.output_grad("Projection"),
-            attrs=fwd.attrs,
-        )
 
-
-class LstmpGrad(GradOpDef, type="lstmp_grad"):
+class LstmpGrad(
+    GradOpDef,
+    of=Lstmp,
+    reads="H0 C0 Weight ProjWeight Bias Projection Cell BatchGate BatchCellPreAct BatchHidden Projection@GRAD",
+    like="BatchGate",
+    lod=False,
+):
     """Gradient of lstmp through Projection; nothing flows back through elements that were clipped."""
 
-    H0 = Input("As in lstmp.", dispensable=True)
-    C0 = Input("As in lstmp.", dispensable=True)
-    Weight = Input("As in lstmp.")
-    ProjWeight = Input("As in lstmp.")
-    Bias = Input("As in lstmp.")
-    Projection = Input("From lstmp, with its LoD.")
-    Cell = Input("From lstmp.")
-    BatchGate = Input("From lstmp.")
-    BatchCellPreAct = Input("From lstmp.")
-    BatchHidden = Input("From lstmp.")
-    Projection_grad = Input("Gradient of Projection.")
-    Input_grad = Output("Shape of Input, without LoD.")
-    H0_grad = Output("Shape of H0; zero for an empty sequence.")
-    C0_grad = Output("Shape of C0; zero for an empty sequence.")
-    Weight_grad = Output("Shape of Weight.")
-    ProjWeight_grad = Output("Shape of ProjWeight.")
-    Bias_grad = Output("Shape of Bias.")
-    use_peepholes = Attr(True, "As in lstmp.")
-    is_reverse = Attr(False, "As in lstmp.")
-    cell_clip = Attr(0.0, "As in lstmp.")
-    proj_clip = Attr(0.0, "As in lstmp.")
-    gate_activation = Attr("sigmoid", "As in lstmp.")
-    cell_activation = Attr("tanh", "As in lstmp.")
-    candidate_activation = Attr("tanh", "As in lstmp.")
-    proj_activation = Attr("tanh", "As in lstmp.")
     expected_kernel_type = dtype_of("Projection@GRAD")
-
-    def infer_shape(ctx):
-        same_dim(ctx, "BatchGate", "Input@GRAD")
-        for slot in ("H0", "C0", "Weight", "ProjWeight", "Bias"):
-            same_dim(ctx, slot, slot + "@GRAD")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import VarType
-
-from oprack_sequence.ops._infer import same_as
 
 MODES = ("RNN_TANH", "RNN_RELU", "LSTM", "GRU")
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
@@ -74,52 +72,13 @@ class Rnn(OpDef, type="rnn"):
         if ctx.has_output("DropoutState"):
             ctx.set_dtype("DropoutState", VarType.UINT8)
 
-    def make_grad(fwd):
-        return GradOp(
-            "rnn_grad",
-            Input=fwd.input("Input"),
-            PreState=fwd.input("PreState"),
-            WeightList=fwd.input("WeightList"),
-            SequenceLength=fwd.input("SequenceLength"),
-            DropoutState=fwd.output("DropoutState"),
-            Reserve=fwd.output("Reserve"),
-            Out=fwd.output("Out"),
-            Out_grad=fwd.output_grad("Out"),
-            State_grad=fwd.output_grad("State"),
-            Input_grad=fwd.input_grad("Input"),
-            PreState_grad=fwd.input_grad("PreState"),
-            WeightList_grad=fwd.input_grad("WeightList"),
-            attrs=fwd.attrs,
-        )
 
-
-class RnnGrad(GradOpDef, type="rnn_grad"):
+class RnnGrad(
+    GradOpDef,
+    of=Rnn,
+    reads="Input PreState WeightList SequenceLength DropoutState Reserve Out Out@GRAD State@GRAD?",
+    grads_of="Input PreState WeightList",
+):
     """Gradient of rnn: the layers from the last to the first, each walked against its direction."""
 
-    Input_ = Input("As in rnn.")
-    PreState = Input("As in rnn.", duplicable=True)
-    WeightList = Input("As in rnn.", duplicable=True)
-    SequenceLength = Input("As in rnn.", dispensable=True)
-    DropoutState = Input("From rnn.", dispensable=True)
-    Reserve = Input("From rnn.")
-    Out = Input("From rnn.")
-    Out_grad = Input("Gradient of Out.")
-    State_grad = Input("Gradients of State.", duplicable=True, dispensable=True)
-    Input_grad = Output("Shape of Input.")
-    PreState_grad = Output("Shapes of PreState.", duplicable=True)
-    WeightList_grad = Output("Shapes of WeightList.", duplicable=True)
-    dropout_prob = Attr(0.0, "As in rnn.")
-    is_bidirec = Attr(False, "As in rnn.")
-    input_size = Attr(10, "As in rnn.")
-    hidden_size = Attr(100, "As in rnn.")
-    num_layers = Attr(1, "As in rnn.")
-    mode = Attr("RNN_TANH", "As in rnn.")
-    seed = Attr(0, "As in rnn.")
-    is_test = Attr(False, "As in rnn.")
     expected_kernel_type = dtype_of("Input")
-
-    def infer_shape(ctx):
-        same_as(ctx, "Input", "Input@GRAD")
-        for slot in ("PreState", "WeightList"):
-            for i in range(min(ctx.input_count(slot), ctx.output_count(slot + "@GRAD"))):
-                ctx.set_dim(slot + "@GRAD", ctx.dim(slot, i), i)

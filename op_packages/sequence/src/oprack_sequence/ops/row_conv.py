@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, Input, OpDef, Output
 
-from oprack_sequence.ops._infer import same_as, same_dim
+from oprack_sequence.ops._infer import same_as
 
 
 class RowConv(OpDef, type="row_conv"):
@@ -23,26 +23,6 @@ class RowConv(OpDef, type="row_conv"):
         ctx.require_rank("Filter", 2)
         same_as(ctx, "X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "row_conv_grad",
-            X=fwd.input("X"),
-            Filter=fwd.input("Filter"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            Filter_grad=fwd.input_grad("Filter"),
-        )
 
-
-class RowConvGrad(GradOpDef, type="row_conv_grad"):
+class RowConvGrad(GradOpDef, of=RowConv, reads="X Filter", lod=False):
     """Gradient of row_conv."""
-
-    X = Input("As in row_conv.")
-    Filter = Input("As in row_conv.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape of X, without LoD.")
-    Filter_grad = Output("Shape of Filter.")
-
-    def infer_shape(ctx):
-        same_dim(ctx, "X", "X@GRAD")
-        same_dim(ctx, "Filter", "Filter@GRAD")

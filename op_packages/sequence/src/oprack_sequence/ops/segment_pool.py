@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
 from oprack_sequence.ops._infer import same_as
 
@@ -24,29 +24,10 @@ class SegmentPool(OpDef, type="segment_pool"):
         ctx.set_dim("Out", (segments, *ctx.dim("X")[1:]))
         ctx.set_dim("SummedIds", (segments, 1))
 
-    def make_grad(fwd):
-        return GradOp(
-            "segment_pool_grad",
-            X=fwd.input("X"),
-            SegmentIds=fwd.input("SegmentIds"),
-            Out=fwd.output("Out"),
-            SummedIds=fwd.output("SummedIds"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class SegmentPoolGrad(GradOpDef, type="segment_pool_grad"):
+class SegmentPoolGrad(GradOpDef, of=SegmentPool, reads="X SegmentIds Out SummedIds?", grads_of="X"):
     """Spreads each row of the gradient over its segment; for MAX and MIN to every element equal to the result."""
 
-    X = Input("As in segment_pool.")
-    SegmentIds = Input("As in segment_pool.")
-    Out = Input("From segment_pool.")
-    SummedIds = Input("From segment_pool.", dispensable=True)
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape of X.")
-    pooltype = Attr("SUM", "As in segment_pool.")
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
-
-from oprack_sequence.ops._infer import same_as, same_dim
 
 
 class SequenceConv(OpDef, type="sequence_conv"):
@@ -37,38 +35,18 @@ class SequenceConv(OpDef, type="sequence_conv"):
         ctx.set_dim("Out", (rows, channels))
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        trainable = fwd.attrs["paddingTrainable"] and fwd.has_input("PaddingData")
-        return GradOp(
-            "sequence_conv_grad",
-            X=fwd.input("X"),
-            Filter=fwd.input("Filter"),
-            PaddingData=fwd.input("PaddingData") if trainable else None,
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            Filter_grad=fwd.input_grad("Filter"),
-            PaddingData_grad=fwd.input_grad("PaddingData") if trainable else None,
-            attrs=fwd.attrs,
-        )
+
+def _trains_padding(fwd):
+    return fwd.attrs["paddingTrainable"]
 
 
-class SequenceConvGrad(GradOpDef, type="sequence_conv_grad"):
+class SequenceConvGrad(
+    GradOpDef,
+    of=SequenceConv,
+    reads="X Filter PaddingData Out@GRAD",
+    grads_of="X Filter PaddingData",
+    when={"PaddingData": _trains_padding, "PaddingData@GRAD": _trains_padding},
+):
     """Gradient of sequence_conv."""
 
-    X = Input("As in sequence_conv.")
-    Filter = Input("As in sequence_conv.")
-    PaddingData = Input("As in sequence_conv.", dispensable=True)
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    Filter_grad = Output("Shape of Filter.")
-    PaddingData_grad = Output("Shape of PaddingData.")
-    paddingTrainable = Attr(False, "As in sequence_conv.")
-    contextLength = Attr(REQUIRED, "As in sequence_conv.", type=AttrType.INT)
-    contextStart = Attr(0, "As in sequence_conv.")
-    contextStride = Attr(1, "Only 1 is defined.")
     expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        same_as(ctx, "X", "X@GRAD")
-        same_dim(ctx, "Filter", "Filter@GRAD")
-        same_dim(ctx, "PaddingData", "PaddingData@GRAD")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
-
-from oprack_sequence.ops._infer import same_as
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
 
 class SequenceExpand(OpDef, type="sequence_expand"):
@@ -25,27 +23,6 @@ class SequenceExpand(OpDef, type="sequence_expand"):
         ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
         ctx.set_lod_level("Out", ctx.lod_level("X"))
 
-    def make_grad(fwd):
-        return GradOp(
-            "sequence_expand_grad",
-            X=fwd.input("X"),
-            Y=fwd.input("Y"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class SequenceExpandGrad(GradOpDef, type="sequence_expand_grad"):
+class SequenceExpandGrad(GradOpDef, of=SequenceExpand, shape_of="X Y", grads_of="X"):
     """Sums the gradients of all repeats of a row."""
-
-    X = Input("Only its LoD and shape are read.")
-    Y = Input("Only its LoD is read.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    ref_level = Attr(-1, "As in sequence_expand.")
-    no_need_buffer_vars = ("X", "Y")
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        same_as(ctx, "X", "X@GRAD")

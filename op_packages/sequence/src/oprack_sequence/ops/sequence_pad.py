@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 from oprack.types import VarType
-
-from oprack_sequence.ops._infer import same_as
 
 
 class SequencePad(OpDef, type="sequence_pad"):
@@ -40,25 +38,6 @@ class SequencePad(OpDef, type="sequence_pad"):
         ctx.set_dtype("Out", ctx.dtype("X"))
         ctx.set_dtype("Length", VarType.INT64)
 
-    def make_grad(fwd):
-        return GradOp(
-            "sequence_pad_grad",
-            X=fwd.input("X"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class SequencePadGrad(GradOpDef, type="sequence_pad_grad"):
+class SequencePadGrad(GradOpDef, of=SequencePad, reads="X Out@GRAD", shape_of="X", grads_of="X"):
     """Takes the rows out of the padded gradient."""
-
-    X = Input("Only its LoD and shape are read.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    padded_length = Attr(-1, "As in sequence_pad.")
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        same_as(ctx, "X", "X@GRAD")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 from oprack.types import VarType
-
-from oprack_sequence.ops._infer import same_as
 
 
 class SequencePool(OpDef, type="sequence_pool"):
@@ -35,29 +33,12 @@ class SequencePool(OpDef, type="sequence_pool"):
         if ctx.has_output("MaxIndex"):
             ctx.set_dtype("MaxIndex", VarType.INT32)
 
-    def make_grad(fwd):
-        return GradOp(
-            "sequence_pool_grad",
-            X=fwd.input("X"),
-            MaxIndex=fwd.output("MaxIndex") if fwd.attrs["pooltype"] == "MAX" else None,
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class SequencePoolGrad(GradOpDef, type="sequence_pool_grad"):
+class SequencePoolGrad(
+    GradOpDef,
+    of=SequencePool,
+    reads="MaxIndex?",
+    shape_of="X",
+    when={"MaxIndex": lambda fwd: fwd.attrs["pooltype"] == "MAX"},
+):
     """Gradient of sequence_pool; an empty sequence passes nothing back."""
-
-    X = Input("Only its LoD and shape are read.")
-    MaxIndex = Input("From the forward op, for MAX.", dispensable=True)
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    is_test = Attr(False, "As in sequence_pool.", extra=True)
-    pooltype = Attr("AVERAGE", "As in sequence_pool.")
-    pad_value = Attr(0.0, "As in sequence_pool.")
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        same_as(ctx, "X", "X@GRAD")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output
 from oprack.types import AttrType
-
-from oprack_sequence.ops._infer import same_as
 
 
 class SequenceReshape(OpDef, type="sequence_reshape"):
@@ -22,23 +20,6 @@ class SequenceReshape(OpDef, type="sequence_reshape"):
         ctx.set_dim("Out", (-1 if rows < 0 or width < 0 else rows * width // new_dim, new_dim))
         ctx.set_lod_level("Out", max(ctx.lod_level("X"), 1))
 
-    def make_grad(fwd):
-        return GradOp(
-            "sequence_reshape_grad",
-            X=fwd.input("X"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class SequenceReshapeGrad(GradOpDef, type="sequence_reshape_grad"):
+class SequenceReshapeGrad(GradOpDef, of=SequenceReshape, reads="X"):
     """The gradient in the shape of X."""
-
-    X = Input("Its shape and LoD are read.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    new_dim = Attr(REQUIRED, "As in sequence_reshape.", type=AttrType.INT)
-
-    def infer_shape(ctx):
-        same_as(ctx, "X", "X@GRAD")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 
 from oprack_sequence.ops._infer import same_as
 
@@ -19,28 +19,6 @@ class SequenceSoftmax(OpDef, type="sequence_softmax"):
         ctx.require_lod("X")
         same_as(ctx, "X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "sequence_softmax_grad",
-            X=fwd.input("X"),
-            Out=fwd.output("Out"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class SequenceSoftmaxGrad(GradOpDef, type="sequence_softmax_grad"):
+class SequenceSoftmaxGrad(GradOpDef, of=SequenceSoftmax, reads="Out", shape_of="X"):
     r"""$$\bar X_i = Out_i (\bar{Out}_i - \sum_{j \in seq(i)} Out_j \bar{Out}_j)$$"""
-
-    X = Input("Only its LoD and shape are read.")
-    Out = Input("Result of the forward op.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    use_cudnn = Attr(False, "As in sequence_softmax.", extra=True)
-    data_format = Attr("AnyLayout", "Has no effect.", extra=True)
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        same_as(ctx, "X", "X@GRAD")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, GradOpDef, Input, OpDef, Output, dtype_of
-
-from oprack_sequence.ops._infer import same_as
+from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
 
 
 class SequenceUnpad(OpDef, type="sequence_unpad"):
@@ -21,23 +19,6 @@ class SequenceUnpad(OpDef, type="sequence_unpad"):
         ctx.set_dim("Out", (-1, *(dim[2:] or (1,))))
         ctx.set_lod_level("Out", 1)
 
-    def make_grad(fwd):
-        return GradOp(
-            "sequence_unpad_grad",
-            X=fwd.input("X"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-        )
 
-
-class SequenceUnpadGrad(GradOpDef, type="sequence_unpad_grad"):
+class SequenceUnpadGrad(GradOpDef, of=SequenceUnpad, shape_of="X", grads_of="X"):
     """Puts the rows back at their places; the padding gets zero."""
-
-    X = Input("Only its shape is read.")
-    Out_grad = Input("Gradient of Out, with the LoD of Out.")
-    X_grad = Output("Shape of X.")
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        same_as(ctx, "X", "X@GRAD")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
-
-from oprack_sequence.ops._infer import same_as
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
 
 class WarpCtc(OpDef, type="warpctc"):
@@ -41,30 +39,6 @@ class WarpCtc(OpDef, type="warpctc"):
         ctx.set_dim("Loss", (dim[1] if padded else -1, 1))
         ctx.set_dim("WarpCTCGrad", dim if padded else (-1, -1, dim[-1]))
 
-    def make_grad(fwd):
-        return GradOp(
-            "warpctc_grad",
-            Logits=fwd.input("Logits"),
-            LogitsLength=fwd.input("LogitsLength"),
-            WarpCTCGrad=fwd.output("WarpCTCGrad"),
-            Loss_grad=fwd.output_grad("Loss"),
-            Logits_grad=fwd.input_grad("Logits"),
-            attrs=fwd.attrs,
-        )
 
-
-class WarpCtcGrad(GradOpDef, type="warpctc_grad"):
+class WarpCtcGrad(GradOpDef, of=WarpCtc, reads="LogitsLength WarpCTCGrad", shape_of="Logits", grads_of="Logits"):
     """Loss@GRAD times WarpCTCGrad, in the layout of Logits."""
-
-    Logits = Input("Only its LoD and shape are read.")
-    LogitsLength = Input("As in warpctc.", dispensable=True)
-    WarpCTCGrad = Input("From warpctc.")
-    Loss_grad = Input("Gradient of Loss.")
-    Logits_grad = Output("Shape and LoD of Logits.")
-    blank = Attr(0, "As in warpctc.")
-    norm_by_times = Attr(False, "As in warpctc.")
-    no_need_buffer_vars = ("Logits",)
-    expected_kernel_type = dtype_of("Loss@GRAD")
-
-    def infer_shape(ctx):
-        same_as(ctx, "Logits", "Logits@GRAD")
