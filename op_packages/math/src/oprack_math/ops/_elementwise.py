@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
 
 from oprack_math.ops._attrs import SCALE_OUT, SCALE_X, SCALE_Y
@@ -73,37 +73,9 @@ class Elementwise(Binary):
     use_quantizer = USE_QUANTIZER
 
 
-def binary_grad(fwd, **more):
-    """`<type>_grad` of X, Y and Out@GRAD, with more slots where given."""
-    return GradOp(
-        fwd.type + "_grad",
-        X=fwd.input("X"),
-        Y=fwd.input("Y"),
-        Out_grad=fwd.output_grad("Out"),
-        X_grad=fwd.input_grad("X"),
-        Y_grad=fwd.input_grad("Y"),
-        attrs=fwd.attrs,
-        **more,
-    )
-
-
-class BinaryGrad(GradOpDef):
-    """Gradients of both inputs, each summed over the dims that were broadcast."""
-
-    Out_grad = Input("Gradient of Out.")
-    X = Input("Input of the forward op.")
-    Y = Input("Input of the forward op.")
-    X_grad = Output("Gradient of X, shape of X.")
-    Y_grad = Output("Gradient of Y, shape of Y.")
-    axis = Attr(-1, "As in the forward op.")
-    Scale_out = SCALE_OUT
-    Scale_x = SCALE_X
-    Scale_y = SCALE_Y
-    mkldnn_data_type = MKLDNN_DATA_TYPE
-    use_mkldnn = USE_MKLDNN
-    use_quantizer = USE_QUANTIZER
-
-    def infer_shape(ctx):
-        for slot in ("X", "Y"):
-            ctx.set_dim(slot + "@GRAD", ctx.dim(slot))
-            ctx.share_lod(slot, slot + "@GRAD")
+class DoubleGrad(
+    GradOpDef,
+    names={"Out@GRAD": "DOut"},
+    grad_names={"X@GRAD": "DDX", "Y@GRAD": "DDY", "Out@GRAD": "DDOut"},
+):
+    """Gradient of the gradient of a binary op, as Fluid calls its slots; an absent DDX or DDY counts as zero."""

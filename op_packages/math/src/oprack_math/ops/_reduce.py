@@ -70,41 +70,10 @@ class ReduceExtremum(Reduce):
         ctx.set_dim("Out", reduced_dims(ctx, ctx.dim("X"), *attrs, elements=True))
 
 
-def grad_with_out(fwd):
-    """`<type>_grad` of X, Out and Out@GRAD."""
-    return GradOp(
-        fwd.type + "_grad",
-        X=fwd.input("X"),
-        Out=fwd.output("Out"),
-        Out_grad=fwd.output_grad("Out"),
-        X_grad=fwd.input_grad("X"),
-        attrs=fwd.attrs,
-    )
+class ReduceGradWithOut(GradOpDef, reads="X Out@GRAD Out"):
+    """Gradient of a reduction that reads its output, whose dtype may be another than that of X."""
 
-
-class ReduceGrad(GradOpDef):
-    """Gradient of a reduction."""
-
-    X = Input("Input of the forward op.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X, dtype and shape of X.")
-    dim = DIM
-    keep_dim = KEEP_DIM
-    reduce_all = REDUCE_ALL
-    in_dtype = IN_DTYPE
-    out_dtype = OUT_DTYPE
-    use_mkldnn = USE_MKLDNN
     expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")
-
-
-class ReduceGradWithOut(ReduceGrad):
-    """Gradient of a reduction that reads its output."""
-
-    Out = Input("Output of the forward op.")
 
 
 def linear_double_grad(type):

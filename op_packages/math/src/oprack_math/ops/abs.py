@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, GradOpDef, Input, OpDef, Output
-from oprack.op.families import USE_MKLDNN, GradFromX, grad_from_x, like
+from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op.families import USE_MKLDNN, GradFromX
 
 
 class Abs(OpDef, type="abs"):
@@ -13,7 +13,6 @@ class Abs(OpDef, type="abs"):
     Out = Output("Shape of X; it has no LoD.")
     use_mkldnn = USE_MKLDNN
     inplace = {"X": "Out"}
-    make_grad = grad_from_x
 
     def infer_shape(ctx):
         ctx.set_dim("Out", ctx.dim("X"))
@@ -31,31 +30,22 @@ def _dtype_of_x(slot):
     return expected_kernel_type
 
 
-class AbsGrad(GradFromX, type="abs_grad"):
+class AbsGrad(GradFromX, of=Abs):
     r"""$$X@GRAD = Out@GRAD \cdot \operatorname{sign}(X)$$ for complex numbers $X/|X|$."""
 
-    use_mkldnn = USE_MKLDNN
     inplace = {}  # Out@GRAD of a complex X is real
     expected_kernel_type = _dtype_of_x("X")
 
-    def make_grad(fwd):
-        return GradOp(
-            "abs_double_grad",
-            x=fwd.input("X"),
-            grad_x_grad=fwd.output_grad("X@GRAD"),
-            grad_out_grad=fwd.input_grad("Out@GRAD"),
-            attrs=fwd.attrs,
-        )
 
-
-class AbsDoubleGrad(GradOpDef, type="abs_double_grad"):
+class AbsDoubleGrad(
+    GradOpDef,
+    of=AbsGrad,
+    type="abs_double_grad",
+    reads="X",
+    grads_of="Out@GRAD",
+    like="X@GRAD@GRAD",
+    names={"X": "x", "X@GRAD": "grad_x", "Out@GRAD": "grad_out"},
+):
     r"""$$grad\_out@GRAD = grad\_x@GRAD \cdot \operatorname{sign}(x)$$"""
 
-    x = Input("Input of the forward op.")
-    grad_x_grad = Input("Gradient of X@GRAD.")
-    grad_out_grad = Output("Gradient of Out@GRAD.")
-    use_mkldnn = USE_MKLDNN
     expected_kernel_type = _dtype_of_x("x")
-
-    def infer_shape(ctx):
-        like(ctx, [("grad_out@GRAD", "grad_x@GRAD")])

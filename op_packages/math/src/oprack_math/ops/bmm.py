@@ -3,23 +3,8 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, Input, OpDef, Output
-from oprack.op.families import like
 
-from oprack_math.ops._elementwise import binary_grad
 from oprack_math.ops._matmul import product_dims
-
-
-class _ProductGrad(GradOpDef):
-    """Gradients of both factors."""
-
-    X = Input("Input of the forward op.")
-    Y = Input("Input of the forward op.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X.")
-    Y_grad = Output("Gradient of Y.")
-
-    def infer_shape(ctx):
-        like(ctx, [("X@GRAD", "X"), ("Y@GRAD", "Y")])
 
 
 class Bmm(OpDef, type="bmm"):
@@ -28,7 +13,6 @@ class Bmm(OpDef, type="bmm"):
     X = Input("[B, M, K].")
     Y = Input("[B, K, N].")
     Out = Output("[B, M, N], LoD of X.")
-    make_grad = binary_grad
 
     def infer_shape(ctx):
         x, y = ctx.require_rank("X", 3), ctx.require_rank("Y", 3)
@@ -40,7 +24,7 @@ class Bmm(OpDef, type="bmm"):
         ctx.share_lod("X", "Out")
 
 
-class BmmGrad(_ProductGrad, type="bmm_grad"):
+class BmmGrad(GradOpDef, of=Bmm, reads="X Y"):
     r"""$$X@GRAD_b = Out@GRAD_b\, Y_b^T,\quad Y@GRAD_b = X_b^T Out@GRAD_b$$"""
 
 
@@ -50,7 +34,6 @@ class Dot(OpDef, type="dot"):
     X = Input("[K] or [B, K].")
     Y = Input("Shape of X.")
     Out = Output("Shape [] or [B]; no LoD.")
-    make_grad = binary_grad
 
     def infer_shape(ctx):
         dims = ctx.require_rank("X", 1, 2)
@@ -58,5 +41,5 @@ class Dot(OpDef, type="dot"):
         ctx.set_dim("Out", dims[:-1])
 
 
-class DotGrad(_ProductGrad, type="dot_grad"):
+class DotGrad(GradOpDef, of=Dot, reads="X Y"):
     r"""$$X@GRAD = Out@GRAD \cdot Y,\quad Y@GRAD = Out@GRAD \cdot X$$"""

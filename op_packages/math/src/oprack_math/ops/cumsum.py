@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, OpVersion, Output
-
-_AXIS = Attr(-1, "Dim along which to add up.", support_tensor=True)
-_FLATTEN = Attr(False, "Add up over all elements, as one dim.")
-_EXCLUSIVE = Attr(False, "Leave out the element itself, so that the first sum is 0.")
-_REVERSE = Attr(False, "Add up from the end.")
+from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output
 
 
 class Cumsum(OpDef, type="cumsum"):
@@ -15,10 +10,10 @@ class Cumsum(OpDef, type="cumsum"):
 
     X = Input("Tensor of any shape.")
     Out = Output("Shape and LoD of X; with flatten one dim.")
-    axis = _AXIS
-    flatten = _FLATTEN
-    exclusive = _EXCLUSIVE
-    reverse = _REVERSE
+    axis = Attr(-1, "Dim along which to add up.", support_tensor=True)
+    flatten = Attr(False, "Add up over all elements, as one dim.")
+    exclusive = Attr(False, "Leave out the element itself, so that the first sum is 0.")
+    reverse = Attr(False, "Add up from the end.")
     inplace = {"X": "Out"}
     versions = OpVersion("cumsum").checkpoint("Sums over all elements.", ("new_attr", "flatten", False))
 
@@ -38,27 +33,6 @@ class Cumsum(OpDef, type="cumsum"):
             ctx.set_dim("Out", dims)
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "cumsum_grad",
-            X=fwd.input("X"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class CumsumGrad(GradOpDef, type="cumsum_grad"):
+class CumsumGrad(GradOpDef, of=Cumsum, reads="X"):
     r"""$$X@GRAD_j = \sum_{i \ge j} Out@GRAD_i$$ the sum in the other direction."""
-
-    X = Input("Input of the forward op.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X.")
-    axis = _AXIS
-    flatten = _FLATTEN
-    exclusive = _EXCLUSIVE
-    reverse = _REVERSE
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

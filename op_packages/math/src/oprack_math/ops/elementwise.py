@@ -1,86 +1,126 @@
-"""Element-wise arithmetic of two tensors, and the first gradients."""
+"""Element-wise arithmetic of two tensors, with gradients to third order. An absent DDX or DDY counts as zero."""
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, Input, OpVersion, dtype_of, empty_grad
+from oprack.op import Attr, GradOpDef, OpVersion, dtype_of, empty_grad
 
-from oprack_math.ops._elementwise import BinaryGrad, Elementwise, binary_grad
+from oprack_math.ops._elementwise import DoubleGrad, Elementwise
 
 
 def _scale_y(op_type, attr="Scale_y"):
     return OpVersion(op_type).checkpoint("Y of a quantised model has a scale.", ("new_attr", attr, 1.0))
 
 
-def _linear_double_grad(fwd):
-    """`<type>_grad` (here elementwise_add_grad, elementwise_sub_grad) depends on X and Y by their shapes only."""
-    return GradOp(
-        fwd.type + "_grad",
-        Y=fwd.input("Y"),
-        DOut=fwd.input("Out@GRAD"),
-        DDX=fwd.output_grad("X@GRAD") if fwd.has_output("X@GRAD") else None,
-        DDY=fwd.output_grad("Y@GRAD") if fwd.has_output("Y@GRAD") else None,
-        DDOut=fwd.input_grad("Out@GRAD"),
-        attrs=fwd.attrs,
-    )
-
-
 class ElementwiseAdd(Elementwise, type="elementwise_add"):
     r"""$$Out = X + Y$$"""
 
     inplace = {"X": "Out"}
-    make_grad = binary_grad
     versions = _scale_y("elementwise_add")
 
 
-class ElementwiseAddGrad(BinaryGrad, type="elementwise_add_grad"):
+class ElementwiseAddGrad(GradOpDef, of=ElementwiseAdd, reads="Out@GRAD", shape_of="X Y"):
     r"""$$X@GRAD = Out@GRAD,\quad Y@GRAD = Out@GRAD$$"""
 
     inplace = {"Out@GRAD": "X@GRAD"}
-    no_need_buffer_vars = ("X", "Y")
-    expected_kernel_type = dtype_of("Out@GRAD")
-    make_grad = _linear_double_grad
+
+
+class ElementwiseAddGradGrad(
+    DoubleGrad,
+    of=ElementwiseAddGrad,
+    reads="Y Out@GRAD X@GRAD@GRAD? Y@GRAD@GRAD?",
+    shape_of="Y Out@GRAD",
+    grads_of="Out@GRAD",
+):
+    r"""$$DDOut = DDX + DDY$$"""
+
+    inplace = {"DDX": "DDOut"}
+    expected_kernel_type = dtype_of("DOut")
+
+
+class ElementwiseAddTripleGrad(
+    GradOpDef,
+    of=ElementwiseAddGradGrad,
+    type="elementwise_add_triple_grad",
+    shape_of="DDX DDY",
+    grads_of="DDX DDY",
+    grad_names={"DDOut": "D_DDOut", "DDX": "D_DDX", "DDY": "D_DDY"},
+):
+    r"""$$D\_DDX = D\_DDOut,\quad D\_DDY = D\_DDOut$$"""
+
+    inplace = {"D_DDOut": "D_DDX"}
 
 
 class ElementwiseSub(Elementwise, type="elementwise_sub"):
     r"""$$Out = X - Y$$"""
 
     inplace = {"X": "Out"}
-    make_grad = binary_grad
     versions = _scale_y("elementwise_sub", "scale_y")
 
 
-class ElementwiseSubGrad(BinaryGrad, type="elementwise_sub_grad"):
+class ElementwiseSubGrad(GradOpDef, of=ElementwiseSub, reads="Out@GRAD", shape_of="X Y"):
     r"""$$X@GRAD = Out@GRAD,\quad Y@GRAD = -Out@GRAD$$"""
 
     inplace = {"Out@GRAD": "X@GRAD"}
-    no_need_buffer_vars = ("X", "Y")
-    expected_kernel_type = dtype_of("Out@GRAD")
-    make_grad = _linear_double_grad
+
+
+class ElementwiseSubGradGrad(
+    DoubleGrad,
+    of=ElementwiseSubGrad,
+    reads="Y Out@GRAD X@GRAD@GRAD? Y@GRAD@GRAD?",
+    shape_of="Y Out@GRAD",
+    grads_of="Out@GRAD",
+    attrs="axis",
+):
+    r"""$$DDOut = DDX - DDY$$"""
+
+    inplace = {"DDX": "DDOut"}
+    expected_kernel_type = dtype_of("DOut")
 
 
 class ElementwiseMul(Elementwise, type="elementwise_mul"):
     r"""$$Out = X \cdot Y$$ X may be SelectedRows; then Y holds one element."""
 
-    make_grad = binary_grad
     versions = _scale_y("elementwise_mul")
 
 
-class ElementwiseMulGrad(BinaryGrad, type="elementwise_mul_grad"):
+class ElementwiseMulGrad(GradOpDef, of=ElementwiseMul, reads="Out@GRAD X Y"):
     r"""$$X@GRAD = Out@GRAD \cdot Y,\quad Y@GRAD = Out@GRAD \cdot X$$"""
 
-    def make_grad(fwd):
-        return GradOp(
-            "elementwise_mul_grad_grad",
-            X=fwd.input("X"),
-            Y=fwd.input("Y"),
-            DOut=fwd.input("Out@GRAD"),
-            DDX=fwd.output_grad("X@GRAD") if fwd.has_output("X@GRAD") else None,
-            DDY=fwd.output_grad("Y@GRAD") if fwd.has_output("Y@GRAD") else None,
-            X_grad=fwd.input_grad("X"),
-            Y_grad=fwd.input_grad("Y"),
-            DDOut=fwd.input_grad("Out@GRAD"),
-            attrs=fwd.attrs,
-        )
+
+class ElementwiseMulGradGrad(
+    DoubleGrad,
+    of=ElementwiseMulGrad,
+    reads="X Y Out@GRAD X@GRAD@GRAD? Y@GRAD@GRAD?",
+    grads_of="X Y Out@GRAD",
+    attrs="axis",
+):
+    r"""$$DDOut = DDX \cdot Y + X \cdot DDY,\quad X@GRAD = DOut \cdot DDY,\quad Y@GRAD = DOut \cdot DDX$$"""
+
+    inplace = {"DDX": "DDOut"}
+
+
+class ElementwiseMulTripleGrad(
+    GradOpDef,
+    of=ElementwiseMulGradGrad,
+    type="elementwise_mul_triple_grad",
+    like={"DDX": "X", "DDY": "Y"},
+    reads="X Y DOut DDX DDY X@GRAD@GRAD? Y@GRAD@GRAD? DDOut@GRAD?",
+    grad_names={
+        "DDOut": "D_DDOut",
+        "X@GRAD": "D_DX",
+        "Y@GRAD": "D_DY",
+        "DDX": "D_DDX",
+        "DDY": "D_DDY",
+        "DOut": "D_DOut",
+        "X": "D_X",
+        "Y": "D_Y",
+    },
+):
+    r"""Gradient of elementwise_mul_grad_grad.
+
+    $$D\_X = D\_DDOut \cdot DDY,\quad D\_Y = D\_DDOut \cdot DDX,\quad D\_DOut = D\_DX \cdot DDY + D\_DY \cdot DDX$$
+    $$D\_DDX = D\_DY \cdot DOut + D\_DDOut \cdot Y,\quad D\_DDY = D\_DX \cdot DOut + D\_DDOut \cdot X$$
+    """
 
 
 class ElementwiseDiv(Elementwise, type="elementwise_div"):
@@ -88,37 +128,34 @@ class ElementwiseDiv(Elementwise, type="elementwise_div"):
 
     versions = _scale_y("elementwise_div")
 
-    def make_grad(fwd):
-        return binary_grad(fwd, Out=fwd.output("Out"))
 
-
-class ElementwiseDivGrad(BinaryGrad, type="elementwise_div_grad"):
+class ElementwiseDivGrad(GradOpDef, of=ElementwiseDiv, reads="Out@GRAD X Y Out"):
     r"""$$X@GRAD = Out@GRAD / Y,\quad Y@GRAD = -Out@GRAD \cdot Out / Y$$"""
 
-    Out = Input("Output of the forward op.")
 
-    def make_grad(fwd):
-        return GradOp(
-            "elementwise_div_grad_grad",
-            Y=fwd.input("Y"),
-            Out=fwd.input("Out"),
-            DX=fwd.output("X@GRAD") if fwd.has_output("X@GRAD") else None,
-            DDX=fwd.output_grad("X@GRAD") if fwd.has_output("X@GRAD") else None,
-            DDY=fwd.output_grad("Y@GRAD") if fwd.has_output("Y@GRAD") else None,
-            Y_grad=fwd.input_grad("Y"),
-            DOut=fwd.input_grad("Out"),
-            DDOut=fwd.input_grad("Out@GRAD"),
-            attrs=fwd.attrs,
-        )
+class ElementwiseDivGradGrad(
+    DoubleGrad,
+    of=ElementwiseDivGrad,
+    reads="Y Out X@GRAD? X@GRAD@GRAD? Y@GRAD@GRAD?",
+    grads_of="Y Out Out@GRAD",
+    like="Out",
+    names={"X@GRAD": "DX"},
+    grad_names={"Out": "DOut"},
+    attrs="axis",
+):
+    r"""Gradient of elementwise_div_grad, whose input Out counts as independent of X and Y.
+
+    $$DDOut = (DDX - Out \cdot DDY) / Y,\quad Y@GRAD = DX (Out \cdot DDY - DDX) / Y,\quad DOut = -DX \cdot DDY$$
+    """
+
+    inplace = {"DDX": "DDOut"}
 
 
 class ElementwiseMax(Elementwise, type="elementwise_max"):
     r"""$$Out = X \text{ where } X > Y, \text{ else } Y$$ so that a NaN in X loses and one in Y wins."""
 
-    make_grad = binary_grad
 
-
-class ElementwiseMaxGrad(BinaryGrad, type="elementwise_max_grad"):
+class ElementwiseMaxGrad(GradOpDef, of=ElementwiseMax, reads="Out@GRAD X Y"):
     r"""$$X@GRAD = Out@GRAD \cdot [X > Y],\quad Y@GRAD = Out@GRAD \cdot [X \le Y]$$"""
 
 
@@ -127,24 +164,19 @@ class ElementwiseMin(Elementwise, type="elementwise_min"):
 
     x_data_format = Attr("", "Layout of X for oneDNN.", extra=True)
     y_data_format = Attr("", "Layout of Y for oneDNN.", extra=True)
-    make_grad = binary_grad
 
 
-class ElementwiseMinGrad(BinaryGrad, type="elementwise_min_grad"):
+class ElementwiseMinGrad(GradOpDef, of=ElementwiseMin, reads="Out@GRAD X Y"):
     r"""$$X@GRAD = Out@GRAD \cdot [X < Y],\quad Y@GRAD = Out@GRAD \cdot [X \ge Y]$$"""
-
-    x_data_format = Attr("", "Layout of X for oneDNN.", extra=True)
-    y_data_format = Attr("", "Layout of Y for oneDNN.", extra=True)
 
 
 class ElementwisePow(Elementwise, type="elementwise_pow"):
     r"""$$Out = X^Y$$ Integers go through float64 and are cut towards zero."""
 
-    make_grad = binary_grad
     versions = _scale_y("elementwise_pow")
 
 
-class ElementwisePowGrad(BinaryGrad, type="elementwise_pow_grad"):
+class ElementwisePowGrad(GradOpDef, of=ElementwisePow, reads="Out@GRAD X Y"):
     r"""$$X@GRAD = Out@GRAD \cdot Y X^{Y-1},\quad Y@GRAD = Out@GRAD \cdot X^Y \ln X$$"""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, Input, OpDef, Output
-from oprack.op.families import grad_from_x, like
 
 
 class Mean(OpDef, type="mean"):
@@ -11,19 +10,10 @@ class Mean(OpDef, type="mean"):
 
     X = Input("Tensor of any shape.")
     Out = Output("0-D; no LoD.")
-    make_grad = grad_from_x
 
     def infer_shape(ctx):
         ctx.set_dim("Out", ())
 
 
-class MeanGrad(GradOpDef, type="mean_grad"):
+class MeanGrad(GradOpDef, of=Mean, shape_of="X"):
     r"""$$X@GRAD = Out@GRAD / n$$"""
-
-    X = Input("Input of the forward op; only its shape is read.")
-    Out_grad = Input("Gradient of Out, one element.")
-    X_grad = Output("Gradient of X.")
-    no_need_buffer_vars = ("X",)
-
-    def infer_shape(ctx):
-        like(ctx, [("X@GRAD", "X")])

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, Input, OpDef, Output
-from oprack.op.families import USE_MKLDNN, like
+from oprack.op.families import USE_MKLDNN
 
 from oprack_math.ops._attrs import FORCE_FP32_OUTPUT
-from oprack_math.ops._elementwise import binary_grad
-from oprack_math.ops.matmul import MatrixDoubleGrad, matrix_double_grad
-
-_X_COLS = Attr(1, "Dims of X that are the rows of its matrix; the others are the columns.").at_least(1)
-_Y_COLS = Attr(1, "Dims of Y that are the rows of its matrix; the others are the columns.").at_least(1)
-_SCALE_X = Attr(1.0, "Scale of X in a quantised model.", extra=True)
-_SCALE_Y = Attr([1.0], "Scales of Y in a quantised model.", extra=True)
-_SCALE_OUT = Attr(1.0, "Scale of Out in a quantised model.", extra=True)
+from oprack_math.ops._elementwise import DoubleGrad
 
 
 def _size(dims):
@@ -31,14 +24,13 @@ class Mul(OpDef, type="mul"):
     X = Input("Tensor of rank above x_num_col_dims.")
     Y = Input("Tensor of rank above y_num_col_dims.")
     Out = Output("The rows' dims of X, then the columns' dims of Y; LoD of X.")
-    x_num_col_dims = _X_COLS
-    y_num_col_dims = _Y_COLS
+    x_num_col_dims = Attr(1, "Dims of X that are the rows of its matrix; the others are the columns.").at_least(1)
+    y_num_col_dims = Attr(1, "Dims of Y that are the rows of its matrix; the others are the columns.").at_least(1)
     force_fp32_output = FORCE_FP32_OUTPUT
-    scale_out = _SCALE_OUT
-    scale_x = _SCALE_X
-    scale_y = _SCALE_Y
+    scale_out = Attr(1.0, "Scale of Out in a quantised model.", extra=True)
+    scale_x = Attr(1.0, "Scale of X in a quantised model.", extra=True)
+    scale_y = Attr([1.0], "Scales of Y in a quantised model.", extra=True)
     use_mkldnn = USE_MKLDNN
-    make_grad = binary_grad
 
     def infer_shape(ctx):
         x, y = ctx.dim("X"), ctx.dim("Y")
@@ -58,29 +50,15 @@ class Mul(OpDef, type="mul"):
         ctx.share_lod("X", "Out")
 
 
-class MulGrad(GradOpDef, type="mul_grad"):
+class MulGrad(GradOpDef, of=Mul, reads="X Y"):
     r"""$$X@GRAD = Out@GRAD\, Y^T,\quad Y@GRAD = X^T Out@GRAD$$ on the flattened matrices."""
 
-    X = Input("Input of the forward op.")
-    Y = Input("Input of the forward op.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X.")
-    Y_grad = Output("Gradient of Y.")
-    x_num_col_dims = _X_COLS
-    y_num_col_dims = _Y_COLS
-    force_fp32_output = FORCE_FP32_OUTPUT
-    scale_out = _SCALE_OUT
-    scale_x = _SCALE_X
-    scale_y = _SCALE_Y
-    use_mkldnn = USE_MKLDNN
-    make_grad = matrix_double_grad
 
-    def infer_shape(ctx):
-        like(ctx, [("X@GRAD", "X"), ("Y@GRAD", "Y")])
-
-
-class MulGradGrad(MatrixDoubleGrad, type="mul_grad_grad"):
+class MulGradGrad(
+    DoubleGrad,
+    of=MulGrad,
+    reads="X Y Out@GRAD X@GRAD@GRAD? Y@GRAD@GRAD?",
+    grad_names={"X": "DX", "Y": "DY"},
+    attrs="x_num_col_dims y_num_col_dims",
+):
     r"""$$DDOut = DDX\,Y + X\,DDY,\quad DX = DOut\,DDY^T,\quad DY = DDX^T DOut$$ on the flattened matrices."""
-
-    x_num_col_dims = _X_COLS
-    y_num_col_dims = _Y_COLS

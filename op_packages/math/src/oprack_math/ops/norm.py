@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output
-from oprack.op.families import grad_from_x, like
 
-from oprack_math.ops._reduce import Reduce, ReduceGradWithOut, grad_with_out, reduced_dims
+from oprack_math.ops._reduce import Reduce, ReduceGradWithOut, reduced_dims
 
-_AXES = Attr([0], "Dims to reduce; none means all.")
-_AXIS = Attr(-1, "Dim to reduce.")
 _KEEPDIM = Attr(False, "Keep reduced dims, with size 1.")
-_ALL = Attr(False, "Reduce all dims, whatever `axis` says.")
-_PORDER = Attr(2.0, "The order p; 0, infinity and minus infinity are allowed.")
-_EPSILON = Attr(1e-12, "Added to the norm where the gradient divides by it.")
-_ASVECTOR = Attr(False, "Norm of all elements as one vector.")
 
 
 class Logsumexp(OpDef, type="logsumexp"):
@@ -21,34 +14,17 @@ class Logsumexp(OpDef, type="logsumexp"):
 
     X = Input("Tensor of any shape.")
     Out = Output("X's shape without the reduced dims; no LoD.")
-    axis = _AXES
+    axis = Attr([0], "Dims to reduce; none means all.")
     keepdim = _KEEPDIM
-    reduce_all = _ALL
-    make_grad = grad_with_out
+    reduce_all = Attr(False, "Reduce all dims, whatever `axis` says.")
 
     def infer_shape(ctx):
         attrs = (ctx.attr(a) for a in ("axis", "keepdim", "reduce_all"))
         ctx.set_dim("Out", reduced_dims(ctx, ctx.dim("X"), *attrs))
 
 
-class _NormGrad(GradOpDef):
-    """Gradient of a norm."""
-
-    X = Input("Input of the forward op.")
-    Out = Input("Output of the forward op.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X.")
-
-    def infer_shape(ctx):
-        like(ctx, [("X@GRAD", "X")])
-
-
-class LogsumexpGrad(_NormGrad, type="logsumexp_grad"):
+class LogsumexpGrad(GradOpDef, of=Logsumexp, reads="X Out"):
     r"""$$X@GRAD = Out@GRAD \cdot e^{X - Out}$$"""
-
-    axis = _AXES
-    keepdim = _KEEPDIM
-    reduce_all = _ALL
 
 
 class PNorm(OpDef, type="p_norm"):
@@ -59,12 +35,11 @@ class PNorm(OpDef, type="p_norm"):
 
     X = Input("Tensor of any shape.")
     Out = Output("X's shape without dim `axis`; no LoD.")
-    porder = _PORDER
-    axis = _AXIS
-    epsilon = _EPSILON
+    porder = Attr(2.0, "The order p; 0, infinity and minus infinity are allowed.")
+    axis = Attr(-1, "Dim to reduce.")
+    epsilon = Attr(1e-12, "Added to the norm where the gradient divides by it.")
     keepdim = _KEEPDIM
-    asvector = _ASVECTOR
-    make_grad = grad_with_out
+    asvector = Attr(False, "Norm of all elements as one vector.")
     versions = OpVersion("p_norm").checkpoint("Norm of a matrix as one vector.", ("new_attr", "asvector", False))
 
     def infer_shape(ctx):
@@ -72,26 +47,18 @@ class PNorm(OpDef, type="p_norm"):
         ctx.set_dim("Out", reduced_dims(ctx, ctx.dim("X"), axes, ctx.attr("keepdim"), ctx.attr("asvector")))
 
 
-class PNormGrad(_NormGrad, type="p_norm_grad"):
+class PNormGrad(GradOpDef, of=PNorm, reads="X Out"):
     r"""$$X@GRAD = Out@GRAD \cdot \operatorname{sign}(X) |X|^{p-1} / (Out^{p-1} + \epsilon)$$
 
     For p = 0 it is 0; for infinite p Out@GRAD sign(X) where |X| = Out.
     """
 
-    porder = _PORDER
-    axis = _AXIS
-    epsilon = _EPSILON
-    keepdim = _KEEPDIM
-    asvector = _ASVECTOR
-
 
 class FrobeniusNorm(Reduce, type="frobenius_norm"):
     r"""$$Out = \sqrt{\sum_{dim} X^2}$$"""
 
-    make_grad = grad_with_out
 
-
-class FrobeniusNormGrad(ReduceGradWithOut, type="frobenius_norm_grad"):
+class FrobeniusNormGrad(ReduceGradWithOut, of=FrobeniusNorm):
     r"""$$X@GRAD = Out@GRAD \cdot X / (Out + 10^{-12})$$"""
 
 
@@ -100,18 +67,10 @@ class SquaredL2Norm(OpDef, type="squared_l2_norm"):
 
     X = Input("Tensor of any shape.")
     Out = Output("Shape [1]; no LoD.")
-    make_grad = grad_from_x
 
     def infer_shape(ctx):
         ctx.set_dim("Out", (1,))
 
 
-class SquaredL2NormGrad(GradOpDef, type="squared_l2_norm_grad"):
+class SquaredL2NormGrad(GradOpDef, of=SquaredL2Norm, reads="X"):
     r"""$$X@GRAD = 2\,Out@GRAD \cdot X$$"""
-
-    X = Input("Input of the forward op.")
-    Out_grad = Input("Gradient of Out, one element.")
-    X_grad = Output("Gradient of X.")
-
-    def infer_shape(ctx):
-        like(ctx, [("X@GRAD", "X")])

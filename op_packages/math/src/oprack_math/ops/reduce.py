@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
-from oprack.op.families import USE_MKLDNN, grad_from_x
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op.families import USE_MKLDNN
 from oprack.types import AttrType
 
 from oprack_math.ops._reduce import (
@@ -13,9 +13,7 @@ from oprack_math.ops._reduce import (
     REDUCE_ALL,
     Reduce,
     ReduceExtremum,
-    ReduceGrad,
     ReduceGradWithOut,
-    grad_with_out,
     linear_double_grad,
     reduced_dims,
 )
@@ -23,8 +21,6 @@ from oprack_math.ops._reduce import (
 
 class ReduceSum(Reduce, type="reduce_sum"):
     r"""$$Out = \sum_{dim} X$$ bool and int32 give int64, unless out_dtype says otherwise."""
-
-    make_grad = grad_from_x
 
     def infer_var_type(ctx):
         dtype = ctx.dtype("X")
@@ -34,53 +30,43 @@ class ReduceSum(Reduce, type="reduce_sum"):
             ctx.set_dtype("Out", "int64" if dtype in ("bool", "int32") else dtype)
 
 
-class ReduceSumGrad(ReduceGrad, type="reduce_sum_grad"):
+class ReduceSumGrad(GradOpDef, of=ReduceSum, shape_of="X"):
     r"""$$X@GRAD = Out@GRAD$$ for every element that was added."""
 
-    no_need_buffer_vars = ("X",)
     make_grad = linear_double_grad("reduce_sum")
 
 
 class ReduceMean(Reduce, type="reduce_mean"):
     r"""$$Out = \frac1n \sum_{dim} X$$ Integers are cut towards zero; the mean of booleans is whether any is true."""
 
-    make_grad = grad_from_x
 
-
-class ReduceMeanGrad(ReduceGrad, type="reduce_mean_grad"):
+class ReduceMeanGrad(GradOpDef, of=ReduceMean, shape_of="X"):
     r"""$$X@GRAD = Out@GRAD / n$$"""
 
-    no_need_buffer_vars = ("X",)
     make_grad = linear_double_grad("reduce_mean")
 
 
 class ReduceProd(Reduce, type="reduce_prod"):
     r"""$$Out = \prod_{dim} X$$"""
 
-    make_grad = grad_with_out
 
-
-class ReduceProdGrad(ReduceGradWithOut, type="reduce_prod_grad"):
+class ReduceProdGrad(ReduceGradWithOut, of=ReduceProd):
     r"""$$X@GRAD = Out@GRAD \cdot Out / X$$ so an X of 0 gives NaN or infinity, as in Paddle."""
 
 
 class ReduceMax(ReduceExtremum, type="reduce_max"):
     r"""$$Out = \max_{dim} X$$"""
 
-    make_grad = grad_with_out
 
-
-class ReduceMaxGrad(ReduceGradWithOut, type="reduce_max_grad"):
+class ReduceMaxGrad(ReduceGradWithOut, of=ReduceMax):
     r"""$$X@GRAD = Out@GRAD \cdot [X = Out]$$ every one of several maxima gets all of it."""
 
 
 class ReduceMin(ReduceExtremum, type="reduce_min"):
     r"""$$Out = \min_{dim} X$$"""
 
-    make_grad = grad_with_out
 
-
-class ReduceMinGrad(ReduceGradWithOut, type="reduce_min_grad"):
+class ReduceMinGrad(ReduceGradWithOut, of=ReduceMin):
     r"""$$X@GRAD = Out@GRAD \cdot [X = Out]$$ every one of several minima gets all of it."""
 
 

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp
+from oprack.op import GradOp, GradOpDef
 from oprack.op.families import (
     USE_CUDNN,
     USE_MKLDNN,
     DoubleGradFromX,
+    GradFromOut,
     GradFromX,
     Unary,
-    double_grad_from_x,
-    grad_from_out,
-    grad_from_x,
 )
 
 from oprack_math.ops._unary import (
     Activation,
-    ActivationGradFromOut,
-    ActivationGradFromX,
-    ConstantGrad,
     DoubleGradFromOut,
-    double_grad_from_out,
     float_of_integers,
-    grad_of_constant,
 )
 
 
@@ -30,10 +23,9 @@ class Exp(Activation, type="exp"):
     r"""$$Out = e^X$$ Integers give float32."""
 
     infer_var_type = float_of_integers
-    make_grad = grad_from_out
 
 
-class ExpGrad(ActivationGradFromOut, type="exp_grad"):
+class ExpGrad(GradFromOut, of=Exp):
     r"""$$X@GRAD = Out@GRAD \cdot Out$$"""
 
 
@@ -41,51 +33,37 @@ class Log(Activation, type="log"):
     r"""$$Out = \ln X$$ Integers give float32."""
 
     infer_var_type = float_of_integers
-    make_grad = grad_from_x
 
 
-class LogGrad(ActivationGradFromX, type="log_grad"):
+class LogGrad(GradFromX, of=Log):
     r"""$$X@GRAD = Out@GRAD / X$$"""
 
-    make_grad = double_grad_from_x("log_grad_grad")
 
-
-class LogGradGrad(DoubleGradFromX, type="log_grad_grad"):
+class LogGradGrad(DoubleGradFromX, of=LogGrad):
     r"""$$grad\_out@GRAD = grad\_x@GRAD / X,\quad X@GRAD = -grad\_out \cdot grad\_x@GRAD / X^2$$"""
-
-    use_cudnn = USE_CUDNN
-    use_mkldnn = USE_MKLDNN
 
 
 class Sqrt(Activation, type="sqrt"):
     r"""$$Out = \sqrt{X}$$ X may be SelectedRows."""
 
-    make_grad = grad_from_out
 
-
-class SqrtGrad(ActivationGradFromOut, type="sqrt_grad"):
+class SqrtGrad(GradFromOut, of=Sqrt):
     r"""$$X@GRAD = Out@GRAD / (2\,Out)$$"""
 
-    make_grad = double_grad_from_out
 
-
-class SqrtGradGrad(DoubleGradFromOut, type="sqrt_grad_grad"):
+class SqrtGradGrad(DoubleGradFromOut, of=SqrtGrad):
     r"""$$grad\_out@GRAD = grad\_x@GRAD / (2\,Out),\quad Out@GRAD = -grad\_x \cdot grad\_x@GRAD / Out$$"""
 
 
 class Rsqrt(Activation, type="rsqrt"):
     r"""$$Out = 1/\sqrt{X}$$"""
 
-    make_grad = grad_from_out
 
-
-class RsqrtGrad(ActivationGradFromOut, type="rsqrt_grad"):
+class RsqrtGrad(GradFromOut, of=Rsqrt):
     r"""$$X@GRAD = -\tfrac12 Out@GRAD \cdot Out^3$$"""
 
-    make_grad = double_grad_from_out
 
-
-class RsqrtGradGrad(DoubleGradFromOut, type="rsqrt_grad_grad"):
+class RsqrtGradGrad(DoubleGradFromOut, of=RsqrtGrad):
     r"""$$grad\_out@GRAD = -\tfrac12 grad\_x@GRAD \cdot Out^3,\quad Out@GRAD = 3\,grad\_x \cdot grad\_x@GRAD / Out$$"""
 
 
@@ -94,70 +72,61 @@ class Square(Unary, type="square"):
 
     use_cudnn = USE_CUDNN
     use_mkldnn = USE_MKLDNN
-    make_grad = grad_from_x
 
 
-class SquareGrad(ActivationGradFromX, type="square_grad"):
+class SquareGrad(GradFromX, of=Square):
     r"""$$X@GRAD = 2\,X \cdot Out@GRAD$$"""
 
-    make_grad = double_grad_from_x("square_grad_grad")
 
-
-class SquareGradGrad(DoubleGradFromX, type="square_grad_grad"):
+class SquareGradGrad(DoubleGradFromX, of=SquareGrad):
     r"""$$grad\_out@GRAD = 2\,X \cdot grad\_x@GRAD,\quad X@GRAD = 2\,grad\_out \cdot grad\_x@GRAD$$"""
-
-    use_cudnn = USE_CUDNN
-    use_mkldnn = USE_MKLDNN
 
 
 class Reciprocal(Activation, type="reciprocal"):
     r"""$$Out = 1/X$$"""
 
-    make_grad = grad_from_out
 
-
-class ReciprocalGrad(ActivationGradFromOut, type="reciprocal_grad"):
+class ReciprocalGrad(GradFromOut, of=Reciprocal):
     r"""$$X@GRAD = -Out@GRAD \cdot Out^2$$"""
 
 
 class Floor(Activation, type="floor"):
     r"""$$Out = \lfloor X \rfloor$$"""
 
-    make_grad = grad_of_constant
 
-
-class FloorGrad(ConstantGrad, type="floor_grad"):
+class FloorGrad(GradOpDef, of=Floor, like="Out@GRAD"):
     r"""$$X@GRAD = 0$$"""
+
+    inplace = {"Out@GRAD": "X@GRAD"}
 
 
 class Ceil(Activation, type="ceil"):
     r"""$$Out = \lceil X \rceil$$"""
 
-    make_grad = grad_of_constant
 
-
-class CeilGrad(ConstantGrad, type="ceil_grad"):
+class CeilGrad(GradOpDef, of=Ceil, like="Out@GRAD"):
     r"""$$X@GRAD = 0$$"""
+
+    inplace = {"Out@GRAD": "X@GRAD"}
 
 
 class Round(Activation, type="round"):
     r"""The nearest integer; halves go away from zero: 2.5 gives 3, -2.5 gives -3."""
 
-    make_grad = grad_of_constant
 
-
-class RoundGrad(ConstantGrad, type="round_grad"):
+class RoundGrad(GradOpDef, of=Round, like="Out@GRAD"):
     r"""$$X@GRAD = 0$$"""
+
+    inplace = {"Out@GRAD": "X@GRAD"}
 
 
 class Erf(Unary, type="erf"):
     r"""$$Out = \frac{2}{\sqrt\pi} \int_0^X e^{-t^2} dt$$"""
 
     inplace = {"X": "Out"}
-    make_grad = grad_from_x
 
 
-class ErfGrad(GradFromX, type="erf_grad"):
+class ErfGrad(GradFromX, of=Erf):
     r"""$$X@GRAD = Out@GRAD \cdot \frac{2}{\sqrt\pi} e^{-X^2}$$"""
 
     inplace = {}
