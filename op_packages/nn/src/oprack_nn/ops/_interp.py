@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oprack import op
-from oprack.op import Attr, GradOp, GradOpDef, OpDef, dtype_of
+from oprack.op import Attr, GradOpDef, OpDef, dtype_of
 from oprack.types import AttrType
 
 from oprack_nn.ops._conv import join_dims, layout_attr, split_dims
@@ -90,33 +90,19 @@ def _infer_shape(ctx):
 _RANKS = {"linear": (3,), "nearest": (4, 5), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,)}
 
 
-def _make_grad(fwd):
-    return GradOp(
-        fwd.type + "_grad",
-        X=fwd.input("X"),
-        OutSize=fwd.input("OutSize"),
-        SizeTensor=fwd.input("SizeTensor"),
-        Scale=fwd.input("Scale"),
-        Out_grad=fwd.output_grad("Out"),
-        X_grad=fwd.input_grad("X"),
-        attrs=fwd.attrs,
-    )
-
-
-def _infer_grad_shape(ctx):
-    ctx.require_dims("Out@GRAD", _output_dims(ctx), why="what the forward op gives")
-    ctx.set_dim("X@GRAD", ctx.dim("X"))
-    ctx.share_lod("X", "X@GRAD")
-
-
 _METHOD = "linear (bilinear, trilinear), nearest or bicubic."
 _CORNERS = "Corner samples of input and output coincide."
 _MODE = "Without align_corners: 0 aligns the edges, src = (dst + 0.5) ratio - 0.5; 1 takes src = dst ratio."
 
 
-class V2Attrs(OpDef):
-    """Attributes of the *_interp_v2 ops."""
+class InterpV2(OpDef):
+    """Slots and rules of the *_interp_v2 ops."""
 
+    X = op.Input("[N, C, *spatial], or [N, *spatial, C] with data_layout NHWC.")
+    OutSize = op.Input("[number of spatial dims], int32: the output's size.", dispensable=True)
+    SizeTensor = op.Input("The same as one-element tensors.", duplicable=True, dispensable=True)
+    Scale = op.Input("One factor, or one per spatial dim.", dispensable=True)
+    Out = op.Output("X at the output's size.")
     data_layout = layout_attr("NCHW")
     out_d = Attr(0, "Depth of the output.")
     out_h = Attr(0, "Height of the output.")
@@ -126,11 +112,18 @@ class V2Attrs(OpDef):
     align_corners = Attr(True, _CORNERS)
     align_mode = Attr(1, _MODE)
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
+    expected_kernel_type = dtype_of("X")
+    infer_shape = _infer_shape
 
 
-class V1Attrs(OpDef):
-    """Attributes of the ops without _v2."""
+class InterpV1(OpDef):
+    """Slots and rules of the ops without _v2."""
 
+    X = op.Input("[N, C, *spatial], or [N, *spatial, C] with data_layout NHWC.")
+    OutSize = op.Input("[number of spatial dims], int32: the output's size.", dispensable=True)
+    SizeTensor = op.Input("The same as one-element tensors.", duplicable=True, dispensable=True)
+    Scale = op.Input("One factor for all spatial dims.", dispensable=True)
+    Out = op.Output("X at the output's size.")
     data_layout = layout_attr("NCHW")
     out_d = Attr(0, "Depth of the output.")
     out_h = Attr(0, "Height of the output.")
@@ -140,57 +133,14 @@ class V1Attrs(OpDef):
     align_corners = Attr(True, _CORNERS)
     align_mode = Attr(1, _MODE)
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
-
-
-class InterpV2(V2Attrs):
-    """Slots and rules of the *_interp_v2 ops."""
-
-    X = op.Input("[N, C, *spatial], or [N, *spatial, C] with data_layout NHWC.")
-    OutSize = op.Input("[number of spatial dims], int32: the output's size.", dispensable=True)
-    SizeTensor = op.Input("The same as one-element tensors.", duplicable=True, dispensable=True)
-    Scale = op.Input("One factor, or one per spatial dim.", dispensable=True)
-    Out = op.Output("X at the output's size.")
     expected_kernel_type = dtype_of("X")
     infer_shape = _infer_shape
-    make_grad = _make_grad
 
 
-class InterpV1(V1Attrs):
-    """Slots and rules of the ops without _v2."""
+class InterpGrad(GradOpDef, reads="OutSize SizeTensor Scale", shape_of="X", grads_of="X"):
+    """The adjoint of the linear map from X to Out."""
 
-    X = op.Input("[N, C, *spatial], or [N, *spatial, C] with data_layout NHWC.")
-    OutSize = op.Input("[number of spatial dims], int32: the output's size.", dispensable=True)
-    SizeTensor = op.Input("The same as one-element tensors.", duplicable=True, dispensable=True)
-    Scale = op.Input("One factor for all spatial dims.", dispensable=True)
-    Out = op.Output("X at the output's size.")
-    expected_kernel_type = dtype_of("X")
-    infer_shape = _infer_shape
-    make_grad = _make_grad
-
-
-class InterpV2Grad(V2Attrs, GradOpDef):
-    """Slots and rules of the *_interp_v2_grad ops: the adjoint of the linear map from X to Out."""
-
-    X = op.Input("X of the forward op; its values are not read.")
-    OutSize = op.Input("As in the forward op.", dispensable=True)
-    SizeTensor = op.Input("As in the forward op.", duplicable=True, dispensable=True)
-    Scale = op.Input("As in the forward op.", dispensable=True)
-    Out_grad = op.Input("Shape of Out.")
-    X_grad = op.Output("Shape of X.")
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-    infer_shape = _infer_grad_shape
-
-
-class InterpV1Grad(V1Attrs, GradOpDef):
-    """Slots and rules of the gradient ops without _v2: the adjoint of the linear map from X to Out."""
-
-    X = op.Input("X of the forward op; its values are not read.")
-    OutSize = op.Input("As in the forward op.", dispensable=True)
-    SizeTensor = op.Input("As in the forward op.", duplicable=True, dispensable=True)
-    Scale = op.Input("As in the forward op.", dispensable=True)
-    Out_grad = op.Input("Shape of Out.")
-    X_grad = op.Output("Shape of X.")
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-    infer_shape = _infer_grad_shape
+    def infer_shape(ctx):
+        ctx.require_dims("Out@GRAD", _output_dims(ctx), why="what the forward op gives")
+        ctx.set_dim("X@GRAD", ctx.dim("X"))
+        ctx.share_lod("X", "X@GRAD")

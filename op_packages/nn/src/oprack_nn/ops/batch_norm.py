@@ -9,18 +9,7 @@ from oprack_nn.ops._conv import is_channel_last, layout_attr
 from oprack_nn.ops._norm import norm_types
 
 
-class _Attrs(OpDef):
-    is_test = Attr(False, "Normalise by Mean and Variance and leave them as they are.")
-    momentum = Attr(0.9, "Weight of the old running statistics.")
-    epsilon = Attr(1e-5, "Added to the variance.").between(0.0, 0.001)
-    data_layout = layout_attr("NCHW")
-    use_global_stats = Attr(False, "Normalise by Mean and Variance in training, too.")
-    trainable_statistics = Attr(False, "Use the batch's statistics even with is_test.")
-    fuse_with_relu = Attr(False, "Paddle: ReLU fused by oneDNN passes.", extra=True)
-    use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
-
-
-class BatchNorm(_Attrs, type="batch_norm"):
+class BatchNorm(OpDef, type="batch_norm"):
     r"""$$Y = Scale \frac{X - \mu}{\sqrt{\sigma^2 + epsilon}} + Bias$$ per channel
 
     mu and sigma^2 are the batch's mean and biased variance, or Mean and Variance with is_test or use_global_stats. In
@@ -39,6 +28,14 @@ class BatchNorm(_Attrs, type="batch_norm"):
     SavedMean = op.Output("[C], the batch's mean.", intermediate=True)
     SavedVariance = op.Output("[C], 1 / sqrt(variance + epsilon) of the batch.", intermediate=True)
     ReserveSpace = op.Output("Paddle: scratch of cuDNN; not written.", dispensable=True, extra=True)
+    is_test = Attr(False, "Normalise by Mean and Variance and leave them as they are.")
+    momentum = Attr(0.9, "Weight of the old running statistics.")
+    epsilon = Attr(1e-5, "Added to the variance.").between(0.0, 0.001)
+    data_layout = layout_attr("NCHW")
+    use_global_stats = Attr(False, "Normalise by Mean and Variance in training, too.")
+    trainable_statistics = Attr(False, "Use the batch's statistics even with is_test.")
+    fuse_with_relu = Attr(False, "Paddle: ReLU fused by oneDNN passes.", extra=True)
+    use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({"MeanOut": "Mean", "VarianceOut": "Variance"}, "SavedMean", "SavedVariance")
 
@@ -81,30 +78,20 @@ class BatchNorm(_Attrs, type="batch_norm"):
         )
 
 
-class BatchNormGrad(_Attrs, GradOpDef, type="batch_norm_grad"):
+class BatchNormGrad(
+    GradOpDef,
+    of=BatchNorm,
+    reads="X Scale Bias Mean? Variance? MeanOut? VarianceOut? SavedMean SavedVariance ReserveSpace Y@GRAD",
+    shape_of="Bias MeanOut VarianceOut ReserveSpace",
+    grads_of="X? Scale? Bias?",
+):
     r"""With xhat the normalised X: Bias@GRAD = sum Y@GRAD, Scale@GRAD = sum xhat Y@GRAD, and
 
     $$X@GRAD = \frac{Scale}{\sigma} (Y@GRAD - mean(Y@GRAD) - xhat \cdot mean(xhat Y@GRAD))$$, without the means where
     the forward op used Mean and Variance.
     """
 
-    X = op.Input("X of the forward op.")
-    Scale = op.Input("Scale of the forward op.", dispensable=True)
-    Bias = op.Input("Bias of the forward op.", dispensable=True)
-    Mean = op.Input("Running mean, with is_test or use_global_stats.", dispensable=True)
-    Variance = op.Input("Running variance, with is_test or use_global_stats.", dispensable=True)
-    MeanOut = op.Input("Running mean; not read.", dispensable=True)
-    VarianceOut = op.Input("Running variance; not read.", dispensable=True)
-    SavedMean = op.Input("The batch's mean.")
-    SavedVariance = op.Input("1 / sqrt(variance + epsilon) of the batch.")
-    ReserveSpace = op.Input("Not read.", dispensable=True)
-    Y_grad = op.Input("Shape of X.")
-    X_grad = op.Output("Shape of X.", dispensable=True)
-    Scale_grad = op.Output("[C].", dispensable=True)
-    Bias_grad = op.Output("[C].", dispensable=True)
-    no_need_buffer_vars = ("Bias", "MeanOut", "VarianceOut", "ReserveSpace")
     expected_kernel_type = dtype_of("X")
-    infer_var_type = norm_types({"Scale@GRAD": "Scale", "Bias@GRAD": "Scale"})
 
     def infer_shape(ctx):
         dims = ctx.require_rank("X", 2, 3, 4, 5)
@@ -119,42 +106,24 @@ class BatchNormGrad(_Attrs, GradOpDef, type="batch_norm_grad"):
         ctx.set_dim("Scale@GRAD", (c,))
         ctx.set_dim("Bias@GRAD", (c,))
 
-    def make_grad(fwd):
-        return GradOp(
-            "batch_norm_grad_grad",
-            X=fwd.input("X"),
-            Scale=fwd.input("Scale"),
-            Mean=fwd.input("Mean") if fwd.has_input("Mean") else None,
-            Variance=fwd.input("Variance") if fwd.has_input("Variance") else None,
-            SavedMean=fwd.input("SavedMean"),
-            SavedVariance=fwd.input("SavedVariance"),
-            DY=fwd.input("Y@GRAD"),
-            DDX=fwd.output_grad("X@GRAD"),
-            DDScale=fwd.output_grad("Scale@GRAD") if fwd.has_output("Scale@GRAD") else None,
-            DDBias=fwd.output_grad("Bias@GRAD") if fwd.has_output("Bias@GRAD") else None,
-            DX=fwd.input_grad("X"),
-            DScale=fwd.input_grad("Scale"),
-            DDY=fwd.input_grad("Y@GRAD"),
-            attrs=fwd.attrs,
-        )
 
-
-class BatchNormGradGrad(_Attrs, GradOpDef, type="batch_norm_grad_grad"):
+class BatchNormGradGrad(
+    GradOpDef,
+    of=BatchNormGrad,
+    reads="X Scale Mean Variance SavedMean? SavedVariance? Y@GRAD X@GRAD@GRAD? Scale@GRAD@GRAD? Bias@GRAD@GRAD?",
+    grads_of="X? Scale? Y@GRAD?",
+    names={"Y@GRAD": "DY"},
+    grad_names={
+        "Bias@GRAD": "DDBias",
+        "Scale@GRAD": "DDScale",
+        "X@GRAD": "DDX",
+        "Y@GRAD": "DDY",
+        "Scale": "DScale",
+        "X": "DX",
+    },
+):
     """Gradient of batch_norm_grad by X, Scale and Y@GRAD."""
 
-    X = op.Input("X of the forward op.")
-    Scale = op.Input("Scale of the forward op.", dispensable=True)
-    Mean = op.Input("Running mean, where it was used.", dispensable=True)
-    Variance = op.Input("Running variance, where it was used.", dispensable=True)
-    SavedMean = op.Input("The batch's mean.", dispensable=True)
-    SavedVariance = op.Input("1 / sqrt(variance + epsilon) of the batch.", dispensable=True)
-    DY = op.Input("Y@GRAD of batch_norm_grad.")
-    DDX = op.Input("Gradient of X@GRAD.", dispensable=True)
-    DDScale = op.Input("Gradient of Scale@GRAD.", dispensable=True)
-    DDBias = op.Input("Gradient of Bias@GRAD.", dispensable=True)
-    DX = op.Output("Shape of X.", dispensable=True)
-    DScale = op.Output("[C].", dispensable=True)
-    DDY = op.Output("Shape of X.", dispensable=True)
     inplace = {"DY": "DDY"}
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({"DScale": "Scale"})

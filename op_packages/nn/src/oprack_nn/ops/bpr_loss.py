@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
 
 from oprack_nn.ops._loss import require_labels
 
@@ -22,26 +22,8 @@ class BprLoss(OpDef, type="bpr_loss"):
         ctx.set_dim("Y", (*x[:-1], 1))
         ctx.share_lod("X", "Y")
 
-    def make_grad(fwd):
-        return GradOp(
-            "bpr_loss_grad",
-            X=fwd.input("X"),
-            Label=fwd.input("Label"),
-            Y_grad=fwd.output_grad("Y"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class BprLossGrad(GradOpDef, type="bpr_loss_grad"):
+class BprLossGrad(GradOpDef, of=BprLoss, reads="X Label", grads_of="X"):
     r"""$$X@GRAD_j = Y@GRAD \cdot \sigma(X_j - X_{Label}) / (C - 1)$$, and minus their sum at the label"""
 
-    X = Input("Scores.")
-    Label = Input("Positive item.")
-    Y_grad = Input("Gradient of Y.")
-    X_grad = Output("Gradient of X, shape of X.")
     expected_kernel_type = dtype_of("X")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOp, GradOpDef, OpVersion
+from oprack.op import Attr, GradOpDef, OpVersion
 from oprack.types import AttrType
 
 from oprack_nn.ops._conv import (
@@ -69,20 +69,6 @@ def _check_length(ctx, name, value, rank):
     ctx.require(len(value) == rank, f"{name} is {list(value)}; expected {rank} numbers, one per spatial dim")
 
 
-def _make_grad(fwd):
-    has_bias = "Bias" in fwd.proto.inputs and fwd.has_input("Bias")
-    return GradOp(
-        fwd.type + "_grad",
-        Input=fwd.input("Input"),
-        Filter=fwd.input("Filter"),
-        Bias=fwd.input("Bias") if has_bias else None,
-        Output_grad=fwd.output_grad("Output"),
-        Input_grad=fwd.input_grad("Input"),
-        Filter_grad=fwd.input_grad("Filter"),
-        attrs=fwd.attrs,
-    )
-
-
 def _infer_grad_shape(ctx):
     ctx.require_dims("Output@GRAD", _output_dims(ctx), why="what the forward op gives")
     _infer_input_grads(ctx)
@@ -102,21 +88,6 @@ class _Attrs2D(MkldnnFuseExtras):
     padding_algorithm = algorithm_attr()
     groups = Attr(1, "Groups of channels that see each other.").at_least(1)
     dilations = positive([1, 1], "Distance of kernel taps along H and W.")
-    data_format = layout_attr("NCHW")
-
-
-class _DepthwiseAttrs2D(_Attrs2D):
-    use_cudnn = Attr(False, "Paddle: prefer the cuDNN kernel.", extra=True)
-
-
-class _Attrs3D(CudnnExtras):
-    strides = positive([1, 1, 1], "Distance of the inputs along D, H and W of the output.")
-    paddings = paddings_attr(3)
-    output_padding = Attr([], "Extra planes, rows and columns at the end; empty for none.", type=AttrType.INTS)
-    output_size = Attr([], "D, H and W of the output; empty for the smallest.", type=AttrType.INTS)
-    padding_algorithm = algorithm_attr()
-    groups = Attr(1, "Groups of channels that see each other.").at_least(1)
-    dilations = positive([1, 1, 1], "Distance of kernel taps along D, H and W.")
     data_format = layout_attr("NCHW")
 
 
@@ -141,92 +112,68 @@ class Conv2DTranspose(_Attrs2D, type="conv2d_transpose"):
         )
     )
     infer_shape = _infer_shape
-    make_grad = _make_grad
 
 
-class DepthwiseConv2DTranspose(_DepthwiseAttrs2D, type="depthwise_conv2d_transpose"):
+class DepthwiseConv2DTranspose(_Attrs2D, type="depthwise_conv2d_transpose"):
     """conv2d_transpose with one group per input channel."""
 
     Input = op.Input("[N, C, H, W], or [N, H, W, C] with data_format NHWC.")
     Filter = op.Input("[C, K / groups, kh, kw] in either layout.")
     Bias = op.Input("[K].", dispensable=True, extra=True)
     Output = op.Output("[N, K, H', W'] in the layout of Input.")
+    use_cudnn = Attr(False, "Paddle: prefer the cuDNN kernel.", extra=True)
     versions = OpVersion("depthwise_conv2d_transpose").checkpoint(_PADDING_NOTE, ("new_attr", "output_padding", []))
     infer_shape = _infer_shape
-    make_grad = _make_grad
 
 
-class Conv3DTranspose(_Attrs3D, type="conv3d_transpose"):
+class Conv3DTranspose(CudnnExtras, type="conv3d_transpose"):
     """conv2d_transpose with a third spatial dim, D."""
 
     Input = op.Input("[N, C, D, H, W], or [N, D, H, W, C] with data_format NDHWC.")
     Filter = op.Input("[C, K / groups, kd, kh, kw] in either layout.")
     Output = op.Output("[N, K, D', H', W'] in the layout of Input.")
+    strides = positive([1, 1, 1], "Distance of the inputs along D, H and W of the output.")
+    paddings = paddings_attr(3)
+    output_padding = Attr([], "Extra planes, rows and columns at the end; empty for none.", type=AttrType.INTS)
+    output_size = Attr([], "D, H and W of the output; empty for the smallest.", type=AttrType.INTS)
+    padding_algorithm = algorithm_attr()
+    groups = Attr(1, "Groups of channels that see each other.").at_least(1)
+    dilations = positive([1, 1, 1], "Distance of kernel taps along D, H and W.")
+    data_format = layout_attr("NCHW")
     versions = OpVersion("conv3d_transpose").checkpoint(_PADDING_NOTE, ("new_attr", "output_padding", []))
     infer_shape = _infer_shape
-    make_grad = _make_grad
 
 
-class Conv2DTransposeGrad(_Attrs2D, GradOpDef, type="conv2d_transpose_grad"):
+class Conv2DTransposeGrad(GradOpDef, of=Conv2DTranspose, reads="Input Filter Bias", grads_of="Input? Filter?"):
     """Input@GRAD is the convolution of Output@GRAD with Filter; Filter@GRAD correlates Output@GRAD with Input."""
 
-    Input = op.Input("Input of the forward op.")
-    Filter = op.Input("Filter of the forward op.")
     Bias = op.Input("Bias of the forward op; gets no gradient.", dispensable=True)
-    Output_grad = op.Input("Shape of Output.")
-    Input_grad = op.Output("Shape of Input.", dispensable=True)
-    Filter_grad = op.Output("Shape of Filter.", dispensable=True)
     infer_shape = _infer_grad_shape
 
-    def make_grad(fwd):
-        return GradOp(
-            "conv2d_transpose_grad_grad",
-            Input=fwd.input("Input"),
-            Filter=fwd.input("Filter"),
-            grad_out=fwd.input("Output@GRAD"),
-            grad_x_grad=fwd.output_grad("Input@GRAD") if fwd.has_output("Input@GRAD") else None,
-            grad_filter_grad=fwd.output_grad("Filter@GRAD") if fwd.has_output("Filter@GRAD") else None,
-            grad_out_grad=fwd.input_grad("Output@GRAD"),
-            Input_grad=fwd.input_grad("Input"),
-            Filter_grad=fwd.input_grad("Filter"),
-            attrs=fwd.attrs,
-        )
 
-
-class DepthwiseConv2DTransposeGrad(_DepthwiseAttrs2D, GradOpDef, type="depthwise_conv2d_transpose_grad"):
+class DepthwiseConv2DTransposeGrad(
+    GradOpDef, of=DepthwiseConv2DTranspose, reads="Input Filter Bias", grads_of="Input? Filter?"
+):
     """As conv2d_transpose_grad, per channel."""
 
-    Input = op.Input("Input of the forward op.")
-    Filter = op.Input("Filter of the forward op.")
     Bias = op.Input("Bias of the forward op; gets no gradient.", dispensable=True)
-    Output_grad = op.Input("Shape of Output.")
-    Input_grad = op.Output("Shape of Input.", dispensable=True)
-    Filter_grad = op.Output("Shape of Filter.", dispensable=True)
     infer_shape = _infer_grad_shape
 
 
-class Conv3DTransposeGrad(_Attrs3D, GradOpDef, type="conv3d_transpose_grad"):
+class Conv3DTransposeGrad(GradOpDef, of=Conv3DTranspose, reads="Input Filter", grads_of="Input? Filter?"):
     """As conv2d_transpose_grad, with a third spatial dim."""
 
-    Input = op.Input("Input of the forward op.")
-    Filter = op.Input("Filter of the forward op.")
-    Output_grad = op.Input("Shape of Output.")
-    Input_grad = op.Output("Shape of Input.", dispensable=True)
-    Filter_grad = op.Output("Shape of Filter.", dispensable=True)
     infer_shape = _infer_grad_shape
 
 
-class Conv2DTransposeGradGrad(_Attrs2D, GradOpDef, type="conv2d_transpose_grad_grad"):
+class Conv2DTransposeGradGrad(
+    GradOpDef,
+    of=Conv2DTransposeGrad,
+    reads="Input Filter Output@GRAD Input@GRAD@GRAD? Filter@GRAD@GRAD?",
+    grads_of="Input? Filter? Output@GRAD?",
+    names={"Output@GRAD": "grad_out", "Filter@GRAD": "grad_filter", "Input@GRAD": "grad_x"},
+):
     """Gradient of conv2d_transpose_grad, which is linear in each of Input, Filter and Output@GRAD."""
-
-    Input = op.Input("Input of the forward op.")
-    Filter = op.Input("Filter of the forward op.")
-    grad_out = op.Input("Output@GRAD of conv2d_transpose_grad.")
-    grad_x_grad = op.Input("Gradient of Input@GRAD.", dispensable=True)
-    grad_filter_grad = op.Input("Gradient of Filter@GRAD.", dispensable=True)
-    Input_grad = op.Output("Shape of Input.", dispensable=True)
-    Filter_grad = op.Output("Shape of Filter.", dispensable=True)
-    grad_out_grad = op.Output("Shape of Output.", dispensable=True)
 
     def infer_shape(ctx):
         ctx.require_dims("grad_out", _output_dims(ctx), why="what the forward op gives")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, Input, OpDef, Output
 
 
 class CosSim(OpDef, type="cos_sim"):
@@ -24,34 +24,6 @@ class CosSim(OpDef, type="cos_sim"):
         ctx.set_dim("YNorm", (y[0], 1))
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "cos_sim_grad",
-            X=fwd.input("X"),
-            Y=fwd.input("Y"),
-            XNorm=fwd.output("XNorm"),
-            YNorm=fwd.output("YNorm"),
-            Out=fwd.output("Out"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            Y_grad=fwd.input_grad("Y"),
-            attrs=fwd.attrs,
-        )
 
-
-class CosSimGrad(GradOpDef, type="cos_sim_grad"):
+class CosSimGrad(GradOpDef, of=CosSim, reads="X Y XNorm YNorm Out Out@GRAD"):
     r"""$$X@GRAD = Out@GRAD (\frac{Y}{\|X\| \|Y\|} - Out \frac{X}{\|X\|^2})$$, and the same for Y"""
-
-    X = Input("Rows.")
-    Y = Input("Rows, or one for all.")
-    XNorm = Input("Norms of X.")
-    YNorm = Input("Norms of Y.")
-    Out = Input("Cosines.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X, shape of X.")
-    Y_grad = Output("Gradient of Y, shape of Y.")
-
-    def infer_shape(ctx):
-        for slot in ("X", "Y"):
-            ctx.set_dim(slot + "@GRAD", ctx.dim(slot))
-            ctx.share_lod(slot, slot + "@GRAD")

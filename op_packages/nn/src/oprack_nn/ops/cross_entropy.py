@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
 from oprack_nn.ops._loss import loss_dims, require_labels
 
 _IGNORE = Attr(-100, "Rows with this hard label have loss 0.")
-_SOFT = Attr(False, "Label holds a distribution instead of an index.")
 
 
 class CrossEntropy(OpDef, type="cross_entropy"):
@@ -20,7 +19,7 @@ class CrossEntropy(OpDef, type="cross_entropy"):
     X = Input("Probabilities [..., classes], not logits.")
     Label = Input("Indices [..., 1] or [...]; with soft_label distributions of the shape of X.")
     Y = Output("Losses [..., 1] or [...], LoD of X.")
-    soft_label = _SOFT
+    soft_label = Attr(False, "Label holds a distribution instead of an index.")
     ignore_index = _IGNORE
     expected_kernel_type = dtype_of("X")
 
@@ -33,31 +32,11 @@ class CrossEntropy(OpDef, type="cross_entropy"):
         ctx.set_dim("Y", loss_dims(x, label))
         ctx.share_lod("X", "Y")
 
-    def make_grad(fwd):
-        return GradOp(
-            "cross_entropy_grad",
-            X=fwd.input("X"),
-            Label=fwd.input("Label"),
-            Y_grad=fwd.output_grad("Y"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class CrossEntropyGrad(GradOpDef, type="cross_entropy_grad"):
+class CrossEntropyGrad(GradOpDef, of=CrossEntropy, reads="X Label", grads_of="X"):
     r"""$$X@GRAD_j = -Y@GRAD \cdot Label_j / X_j$$, hard labels taken as one-hot"""
 
-    X = Input("Probabilities.")
-    Label = Input("Labels.")
-    Y_grad = Input("Gradient of Y.")
-    X_grad = Output("Gradient of X, shape of X.")
-    soft_label = _SOFT
-    ignore_index = _IGNORE
     expected_kernel_type = dtype_of("X")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")
 
 
 class CrossEntropy2(OpDef, type="cross_entropy2"):
@@ -80,29 +59,16 @@ class CrossEntropy2(OpDef, type="cross_entropy2"):
         ctx.set_dim("XShape", (*x, 0))
         ctx.share_lod("X", "XShape")
 
-    def make_grad(fwd):
-        return GradOp(
-            "cross_entropy_grad2",
-            Label=fwd.input("Label"),
-            MatchX=fwd.output("MatchX"),
-            XShape=fwd.output("XShape"),
-            Y_grad=fwd.output_grad("Y"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class CrossEntropyGrad2(GradOpDef, type="cross_entropy_grad2"):
+class CrossEntropyGrad2(
+    GradOpDef,
+    of=CrossEntropy2,
+    type="cross_entropy_grad2",
+    reads="Y@GRAD MatchX Label",
+    shape_of="XShape",
+    grads_of="X",
+):
     r"""$$X@GRAD_{Label} = -Y@GRAD / MatchX$$, 0 elsewhere"""
-
-    Y_grad = Input("Gradient of Y.")
-    MatchX = Input("Probabilities picked.")
-    Label = Input("Indices.")
-    XShape = Input("Its dims but the last are the shape of X.")
-    X_grad = Output("Gradient of X, shape of X.")
-    ignore_index = _IGNORE
-    expected_kernel_type = dtype_of("Y@GRAD")
-    no_need_buffer_vars = ("XShape",)
 
     def infer_shape(ctx):
         ctx.set_dim("X@GRAD", ctx.dim("XShape")[:-1])

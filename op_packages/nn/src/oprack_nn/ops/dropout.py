@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 _PROBABILITY = "Probability that an element is dropped; may come from a tensor."
@@ -12,7 +12,6 @@ _IMPLEMENTATION = (
 )
 _FIX_SEED = Attr(False, "Draw with `seed` on every run.", extra=True)
 _SEED = Attr(0, "Seed when fix_seed is true.", extra=True)
-_AXES = Attr([], "Dims along which elements are dropped on their own; along the others together.", type=AttrType.INTS)
 
 
 def _infer_mask_type(ctx):
@@ -24,21 +23,6 @@ def _probability(**kwargs):
     return Attr(0.5, _PROBABILITY, support_tensor=True, **kwargs).check(
         lambda p: isinstance(p, str) or 0.0 <= p <= 1.0, "a value between 0.0 and 1.0"
     )
-
-
-def _make_grad(fwd):
-    return GradOp(
-        fwd.type + "_grad",
-        Mask=fwd.output("Mask"),
-        Out_grad=fwd.output_grad("Out"),
-        X_grad=fwd.input_grad("X"),
-        attrs=fwd.attrs,
-    )
-
-
-def _infer_grad_shape(ctx):
-    ctx.set_dim("X@GRAD", ctx.dim("Out@GRAD"))
-    ctx.share_lod("Out@GRAD", "X@GRAD")
 
 
 def _identity(ctx):
@@ -66,7 +50,6 @@ class Dropout(OpDef, type="dropout"):
     expected_kernel_type = dtype_of("X")
     infer_var_type = _infer_mask_type
     identity = _identity
-    make_grad = _make_grad
 
     def infer_shape(ctx):
         ctx.set_dim("Out", ctx.dim("X"))
@@ -75,19 +58,8 @@ class Dropout(OpDef, type="dropout"):
             ctx.set_dim("Mask", ctx.dim("X"))
 
 
-class DropoutGrad(GradOpDef, type="dropout_grad"):
+class DropoutGrad(GradOpDef, of=Dropout, reads="Out@GRAD Mask?", grads_of="X", like="Out@GRAD"):
     r"""$$X@GRAD = Out@GRAD \cdot Mask$$, scaled as in the forward op"""
-
-    Out_grad = Input("Gradient of Out.")
-    Mask = Input("1 where an element was kept; not read with is_test.", dispensable=True)
-    X_grad = Output("Gradient of X, shape of Out@GRAD.")
-    dropout_prob = _probability()
-    is_test = Attr(False, "Nothing was dropped.")
-    dropout_implementation = Attr("downgrade_in_infer", _IMPLEMENTATION)
-    fix_seed = _FIX_SEED
-    seed = _SEED
-    expected_kernel_type = dtype_of("Out@GRAD")
-    infer_shape = _infer_grad_shape
 
 
 class DropoutNd(OpDef, type="dropout_nd"):
@@ -100,13 +72,14 @@ class DropoutNd(OpDef, type="dropout_nd"):
     dropout_prob = _probability()
     is_test = Attr(False, "Drop nothing.")
     dropout_implementation = Attr("downgrade_in_infer", _IMPLEMENTATION).in_set(_WAYS)
-    axis = _AXES
+    axis = Attr(
+        [], "Dims along which elements are dropped on their own; along the others together.", type=AttrType.INTS
+    )
     fix_seed = _FIX_SEED
     seed = _SEED
     expected_kernel_type = dtype_of("X")
     infer_var_type = _infer_mask_type
     identity = _identity
-    make_grad = _make_grad
 
     def infer_shape(ctx):
         dims = ctx.dim("X")
@@ -119,17 +92,5 @@ class DropoutNd(OpDef, type="dropout_nd"):
             ctx.set_dim("Mask", [n if i in axes else 1 for i, n in enumerate(dims)])
 
 
-class DropoutNdGrad(GradOpDef, type="dropout_nd_grad"):
+class DropoutNdGrad(GradOpDef, of=DropoutNd, reads="Out@GRAD Mask?", grads_of="X", like="Out@GRAD"):
     r"""$$X@GRAD = Out@GRAD \cdot Mask$$, scaled as in the forward op"""
-
-    Out_grad = Input("Gradient of Out.")
-    Mask = Input("1 where kept; not read with is_test.", dispensable=True)
-    X_grad = Output("Gradient of X, shape of Out@GRAD.")
-    dropout_prob = _probability()
-    is_test = Attr(False, "Nothing was dropped.")
-    dropout_implementation = Attr("downgrade_in_infer", _IMPLEMENTATION)
-    axis = _AXES
-    fix_seed = _FIX_SEED
-    seed = _SEED
-    expected_kernel_type = dtype_of("Out@GRAD")
-    infer_shape = _infer_grad_shape

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOp, GradOpDef, OpDef, dtype_of
+from oprack.op import Attr, GradOpDef, OpDef, dtype_of
 
 from oprack_nn.ops._conv import is_channel_last, layout_attr
 from oprack_nn.ops._norm import norm_types
 
 
-class _Attrs(OpDef):
-    epsilon = Attr(1e-5, "Added to the variance.").between(0.0, 1.0)
-    groups = Attr(-1, "Number of groups of channels; has to divide C.").greater_than(0)
-    data_layout = layout_attr("NCHW")
-
-
-class GroupNorm(_Attrs, type="group_norm"):
+class GroupNorm(OpDef, type="group_norm"):
     r"""$$Y = Scale \frac{X - \mu}{\sqrt{\sigma^2 + epsilon}} + Bias$$
 
     mu and sigma^2 are the mean and biased variance over the channels of a group and all positions of one sample.
@@ -27,6 +21,9 @@ class GroupNorm(_Attrs, type="group_norm"):
     Y = op.Output("Shape of X.")
     Mean = op.Output("[N, groups].", intermediate=True)
     Variance = op.Output("[N, groups].", intermediate=True)
+    epsilon = Attr(1e-5, "Added to the variance.").between(0.0, 1.0)
+    groups = Attr(-1, "Number of groups of channels; has to divide C.").greater_than(0)
+    data_layout = layout_attr("NCHW")
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({}, "Mean", "Variance")
 
@@ -50,44 +47,11 @@ class GroupNorm(_Attrs, type="group_norm"):
         ctx.set_dim("Variance", (dims[0], groups))
         ctx.share_lod("X", "Y")
 
-    def make_grad(fwd):
-        return GradOp(
-            "group_norm_grad",
-            X=fwd.input("X"),
-            Scale=fwd.input("Scale"),
-            Bias=fwd.input("Bias"),
-            Y=fwd.output("Y"),
-            Mean=fwd.output("Mean"),
-            Variance=fwd.output("Variance"),
-            Y_grad=fwd.output_grad("Y"),
-            X_grad=fwd.input_grad("X"),
-            Scale_grad=fwd.input_grad("Scale"),
-            Bias_grad=fwd.input_grad("Bias"),
-            attrs=fwd.attrs,
-        )
 
-
-class GroupNormGrad(_Attrs, GradOpDef, type="group_norm_grad"):
+class GroupNormGrad(
+    GradOpDef, of=GroupNorm, reads="X Scale Mean Variance", shape_of="Bias Y?", grads_of="X? Scale? Bias?"
+):
     """As batch_norm_grad, the means over a group of one sample; Scale@GRAD and Bias@GRAD are sums per channel."""
 
-    X = op.Input("X of the forward op.")
-    Scale = op.Input("Scale of the forward op.", dispensable=True)
-    Bias = op.Input("Bias of the forward op.", dispensable=True)
-    Y = op.Input("Y of the forward op.", dispensable=True)
-    Mean = op.Input("Mean of the forward op.")
-    Variance = op.Input("Variance of the forward op.")
-    Y_grad = op.Input("Shape of X.")
-    X_grad = op.Output("Shape of X.", dispensable=True)
-    Scale_grad = op.Output("[C].", dispensable=True)
-    Bias_grad = op.Output("[C].", dispensable=True)
     inplace = {"Y@GRAD": "X@GRAD"}
-    no_need_buffer_vars = ("Bias", "Y")
     expected_kernel_type = dtype_of("X")
-    infer_var_type = norm_types({"Scale@GRAD": "Scale", "Bias@GRAD": "Scale"})
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")
-        for slot in ("Scale", "Bias"):
-            if ctx.has_input(slot):
-                ctx.set_dim(f"{slot}@GRAD", ctx.dim(slot))

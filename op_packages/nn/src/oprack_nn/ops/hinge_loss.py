@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, Input, OpDef, Output
 
 
 class HingeLoss(OpDef, type="hinge_loss"):
@@ -17,25 +17,6 @@ class HingeLoss(OpDef, type="hinge_loss"):
         ctx.set_dim("Loss", ctx.dim("Logits"))
         ctx.share_lod("Logits", "Loss")
 
-    def make_grad(fwd):
-        return GradOp(
-            "hinge_loss_grad",
-            Logits=fwd.input("Logits"),
-            Labels=fwd.input("Labels"),
-            Loss_grad=fwd.output_grad("Loss"),
-            Logits_grad=fwd.input_grad("Logits"),
-            attrs=fwd.attrs,
-        )
 
-
-class HingeLossGrad(GradOpDef, type="hinge_loss_grad"):
+class HingeLossGrad(GradOpDef, of=HingeLoss, reads="Logits Labels", grads_of="Logits"):
     r"""$$Logits@GRAD = -Loss@GRAD (2 Labels - 1)$$ where the loss is positive, else 0"""
-
-    Logits = Input("Scores.")
-    Labels = Input("0 or 1.")
-    Loss_grad = Input("Gradient of Loss.")
-    Logits_grad = Output("Gradient of Logits, its shape.")
-
-    def infer_shape(ctx):
-        ctx.set_dim("Logits@GRAD", ctx.dim("Logits"))
-        ctx.share_lod("Logits", "Logits@GRAD")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOp, GradOpDef, OpDef, OpVersion, dtype_of
+from oprack.op import Attr, GradOpDef, OpDef, OpVersion, dtype_of
 
 from oprack_nn.ops._norm import norm_types
 
 
-class _Attrs(OpDef):
-    epsilon = Attr(1e-5, "Added to the variance.").between(0.0, 0.001)
-
-
-class InstanceNorm(_Attrs, type="instance_norm"):
+class InstanceNorm(OpDef, type="instance_norm"):
     r"""$$Y = Scale \frac{X - \mu}{\sqrt{\sigma^2 + epsilon}} + Bias$$
 
     mu and sigma^2 are the mean and biased variance over the positions of one channel of one sample.
@@ -24,6 +20,7 @@ class InstanceNorm(_Attrs, type="instance_norm"):
     Y = op.Output("Shape of X.")
     SavedMean = op.Output("[N C].", intermediate=True, extra=True)
     SavedVariance = op.Output("[N C], 1 / sqrt(variance + epsilon).", intermediate=True, extra=True)
+    epsilon = Attr(1e-5, "Added to the variance.").between(0.0, 0.001)
     expected_kernel_type = dtype_of("X")
     versions = OpVersion("instance_norm").checkpoint(
         "Scale and Bias may be absent.", ("modify_attr", "Bias", True), ("modify_attr", "Scale", True)
@@ -45,32 +42,10 @@ class InstanceNorm(_Attrs, type="instance_norm"):
         ctx.set_dim("SavedVariance", (rows,))
         ctx.share_lod("X", "Y")
 
-    def make_grad(fwd):
-        return GradOp(
-            "instance_norm_grad",
-            X=fwd.input("X"),
-            Scale=fwd.input("Scale"),
-            SavedMean=fwd.output("SavedMean"),
-            SavedVariance=fwd.output("SavedVariance"),
-            Y_grad=fwd.output_grad("Y"),
-            X_grad=fwd.input_grad("X"),
-            Scale_grad=fwd.input_grad("Scale"),
-            Bias_grad=fwd.input_grad("Bias"),
-            attrs=fwd.attrs,
-        )
 
-
-class InstanceNormGrad(_Attrs, GradOpDef, type="instance_norm_grad"):
+class InstanceNormGrad(GradOpDef, of=InstanceNorm, reads="X Scale SavedMean SavedVariance", grads_of="X? Scale? Bias?"):
     """As batch_norm_grad, the means over one channel of one sample; Scale@GRAD and Bias@GRAD are sums per channel."""
 
-    X = op.Input("X of the forward op.")
-    Scale = op.Input("Scale of the forward op.", dispensable=True)
-    SavedMean = op.Input("[N C].")
-    SavedVariance = op.Input("[N C], 1 / sqrt(variance + epsilon).")
-    Y_grad = op.Input("Shape of X.")
-    X_grad = op.Output("Shape of X.", dispensable=True)
-    Scale_grad = op.Output("[C].", dispensable=True)
-    Bias_grad = op.Output("[C].", dispensable=True)
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({"Scale@GRAD": "Scale", "Bias@GRAD": "Scale"})
 
@@ -81,38 +56,26 @@ class InstanceNormGrad(_Attrs, GradOpDef, type="instance_norm_grad"):
         ctx.set_dim("Scale@GRAD", dims[1:2])
         ctx.set_dim("Bias@GRAD", dims[1:2])
 
-    def make_grad(fwd):
-        return GradOp(
-            "instance_norm_double_grad",
-            x=fwd.input("X"),
-            fwd_scale=fwd.input("Scale"),
-            saved_mean=fwd.input("SavedMean"),
-            saved_variance=fwd.input("SavedVariance"),
-            grad_y=fwd.input("Y@GRAD"),
-            grad_x_grad=fwd.output_grad("X@GRAD"),
-            grad_scale_grad=fwd.output_grad("Scale@GRAD") if fwd.has_output("Scale@GRAD") else None,
-            grad_bias_grad=fwd.output_grad("Bias@GRAD") if fwd.has_output("Bias@GRAD") else None,
-            x_grad=fwd.input_grad("X"),
-            fwd_scale_grad=fwd.input_grad("Scale"),
-            grad_y_grad=fwd.input_grad("Y@GRAD"),
-            attrs=fwd.attrs,
-        )
 
-
-class InstanceNormDoubleGrad(_Attrs, GradOpDef, type="instance_norm_double_grad"):
+class InstanceNormDoubleGrad(
+    GradOpDef,
+    of=InstanceNormGrad,
+    type="instance_norm_double_grad",
+    reads="X Scale SavedMean SavedVariance Y@GRAD X@GRAD@GRAD? Scale@GRAD@GRAD? Bias@GRAD@GRAD?",
+    grads_of="X? Scale? Y@GRAD?",
+    names={
+        "Scale": "fwd_scale",
+        "Y@GRAD": "grad_y",
+        "SavedMean": "saved_mean",
+        "SavedVariance": "saved_variance",
+        "X": "x",
+        "Bias@GRAD": "grad_bias",
+        "Scale@GRAD": "grad_scale",
+        "X@GRAD": "grad_x",
+    },
+):
     """Gradient of instance_norm_grad by X, Scale and Y@GRAD."""
 
-    x = op.Input("X of the forward op.")
-    fwd_scale = op.Input("Scale of the forward op.", dispensable=True)
-    saved_mean = op.Input("[N C].")
-    saved_variance = op.Input("[N C], 1 / sqrt(variance + epsilon).")
-    grad_y = op.Input("Y@GRAD of instance_norm_grad.")
-    grad_x_grad = op.Input("Gradient of X@GRAD.", dispensable=True)
-    grad_scale_grad = op.Input("Gradient of Scale@GRAD.", dispensable=True)
-    grad_bias_grad = op.Input("Gradient of Bias@GRAD.", dispensable=True)
-    x_grad = op.Output("Shape of X.", dispensable=True)
-    fwd_scale_grad = op.Output("[C].", dispensable=True)
-    grad_y_grad = op.Output("Shape of X.", dispensable=True)
     expected_kernel_type = dtype_of("x")
     infer_var_type = norm_types({"fwd_scale_grad": "fwd_scale"}, first="x")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack_nn.ops._interp import InterpV1, InterpV1Grad
+from oprack_nn.ops._interp import InterpGrad, InterpV1
 
 
 class LinearInterp(InterpV1, type="linear_interp"):
@@ -40,21 +40,21 @@ class TrilinearInterp(InterpV1, type="trilinear_interp"):
     """
 
 
-class LinearInterpGrad(InterpV1Grad, type="linear_interp_grad"):
+class LinearInterpGrad(InterpGrad, of=LinearInterp):
     """Out@GRAD goes back to the elements of X with their weights in linear_interp."""
 
 
-class NearestInterpGrad(InterpV1Grad, type="nearest_interp_grad"):
+class NearestInterpGrad(InterpGrad, of=NearestInterp):
     """Out@GRAD goes back to the elements of X with their weights in nearest_interp."""
 
 
-class BilinearInterpGrad(InterpV1Grad, type="bilinear_interp_grad"):
+class BilinearInterpGrad(InterpGrad, of=BilinearInterp):
     """Out@GRAD goes back to the elements of X with their weights in bilinear_interp."""
 
 
-class BicubicInterpGrad(InterpV1Grad, type="bicubic_interp_grad"):
+class BicubicInterpGrad(InterpGrad, of=BicubicInterp):
     """Out@GRAD goes back to the elements of X with their weights in bicubic_interp."""
 
 
-class TrilinearInterpGrad(InterpV1Grad, type="trilinear_interp_grad"):
+class TrilinearInterpGrad(InterpGrad, of=TrilinearInterp):
     """Out@GRAD goes back to the elements of X with their weights in trilinear_interp."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack_nn.ops._interp import InterpV2, InterpV2Grad
+from oprack_nn.ops._interp import InterpGrad, InterpV2
 
 
 class LinearInterpV2(InterpV2, type="linear_interp_v2"):
@@ -40,21 +40,21 @@ class TrilinearInterpV2(InterpV2, type="trilinear_interp_v2"):
     """
 
 
-class LinearInterpV2Grad(InterpV2Grad, type="linear_interp_v2_grad"):
+class LinearInterpV2Grad(InterpGrad, of=LinearInterpV2):
     """Out@GRAD goes back to the elements of X with their weights in linear_interp_v2."""
 
 
-class NearestInterpV2Grad(InterpV2Grad, type="nearest_interp_v2_grad"):
+class NearestInterpV2Grad(InterpGrad, of=NearestInterpV2):
     """Out@GRAD goes back to the elements of X with their weights in nearest_interp_v2."""
 
 
-class BilinearInterpV2Grad(InterpV2Grad, type="bilinear_interp_v2_grad"):
+class BilinearInterpV2Grad(InterpGrad, of=BilinearInterpV2):
     """Out@GRAD goes back to the elements of X with their weights in bilinear_interp_v2."""
 
 
-class BicubicInterpV2Grad(InterpV2Grad, type="bicubic_interp_v2_grad"):
+class BicubicInterpV2Grad(InterpGrad, of=BicubicInterpV2):
     """Out@GRAD goes back to the elements of X with their weights in bicubic_interp_v2."""
 
 
-class TrilinearInterpV2Grad(InterpV2Grad, type="trilinear_interp_v2_grad"):
+class TrilinearInterpV2Grad(InterpGrad, of=TrilinearInterpV2):
     """Out@GRAD goes back to the elements of X with their weights in trilinear_interp_v2."""

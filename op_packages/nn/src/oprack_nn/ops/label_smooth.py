@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 
 
 class LabelSmooth(OpDef, type="label_smooth"):
@@ -17,17 +17,6 @@ class LabelSmooth(OpDef, type="label_smooth"):
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp("label_smooth_grad", Out_grad=fwd.output_grad("Out"), X_grad=fwd.input_grad("X"), attrs=fwd.attrs)
 
-
-class LabelSmoothGrad(GradOpDef, type="label_smooth_grad"):
+class LabelSmoothGrad(GradOpDef, of=LabelSmooth, grads_of="X", like="Out@GRAD"):
     r"""$$X@GRAD = (1 - epsilon) Out@GRAD$$"""
-
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X, shape of Out@GRAD.")
-    epsilon = Attr(0.0, "Weight of the prior.")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("Out@GRAD"))
-        ctx.share_lod("Out@GRAD", "X@GRAD")

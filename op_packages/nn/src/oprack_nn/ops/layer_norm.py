@@ -5,20 +5,12 @@ from __future__ import annotations
 import math
 
 from oprack import op
-from oprack.op import Attr, GradOp, GradOpDef, OpDef, dtype_of
+from oprack.op import Attr, GradOpDef, OpDef, dtype_of
 
 from oprack_nn.ops._norm import norm_types
 
 
-class _Attrs(OpDef):
-    epsilon = Attr(1e-5, "Added to the variance.").between(0.0, 0.001)
-    begin_norm_axis = Attr(1, "First of the dims that are normalised together.").greater_than(0)
-    is_test = Attr(False, "Inference.", extra=True)
-    mkldnn_data_type = Attr("float32", "Paddle: dtype of the oneDNN kernel.", extra=True)
-    use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
-
-
-class LayerNorm(_Attrs, type="layer_norm"):
+class LayerNorm(OpDef, type="layer_norm"):
     r"""$$Y = Scale \frac{X - \mu}{\sqrt{\sigma^2 + epsilon}} + Bias$$
 
     mu and sigma^2 are the mean and biased variance over the dims from begin_norm_axis on.
@@ -30,6 +22,11 @@ class LayerNorm(_Attrs, type="layer_norm"):
     Y = op.Output("Shape of X.")
     Mean = op.Output("The dims in front of begin_norm_axis.", intermediate=True)
     Variance = op.Output("The dims in front of begin_norm_axis.", intermediate=True)
+    epsilon = Attr(1e-5, "Added to the variance.").between(0.0, 0.001)
+    begin_norm_axis = Attr(1, "First of the dims that are normalised together.").greater_than(0)
+    is_test = Attr(False, "Inference.", extra=True)
+    mkldnn_data_type = Attr("float32", "Paddle: dtype of the oneDNN kernel.", extra=True)
+    use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({}, "Mean", "Variance")
 
@@ -52,37 +49,13 @@ class LayerNorm(_Attrs, type="layer_norm"):
         ctx.set_dim("Variance", dims[:axis])
         ctx.share_lod("X", "Y")
 
-    def make_grad(fwd):
-        return GradOp(
-            "layer_norm_grad",
-            X=fwd.input("X"),
-            Scale=fwd.input("Scale"),
-            Bias=fwd.input("Bias"),
-            Mean=fwd.output("Mean"),
-            Variance=fwd.output("Variance"),
-            Y_grad=fwd.output_grad("Y"),
-            X_grad=fwd.input_grad("X"),
-            Scale_grad=fwd.input_grad("Scale"),
-            Bias_grad=fwd.input_grad("Bias"),
-            attrs=fwd.attrs,
-        )
 
-
-class LayerNormGrad(_Attrs, GradOpDef, type="layer_norm_grad"):
+class LayerNormGrad(
+    GradOpDef, of=LayerNorm, reads="X Scale Mean Variance", shape_of="Bias", grads_of="X? Scale? Bias?"
+):
     """As batch_norm_grad, the means over the normalised dims; Scale@GRAD and Bias@GRAD are sums over the others."""
 
-    X = op.Input("X of the forward op.")
-    Scale = op.Input("Scale of the forward op.", dispensable=True)
-    Bias = op.Input("Bias of the forward op; its values are not read.", dispensable=True)
-    Mean = op.Input("Mean of the forward op.")
-    Variance = op.Input("Variance of the forward op.")
-    Y_grad = op.Input("Shape of X.")
-    X_grad = op.Output("Shape of X.", dispensable=True)
-    Scale_grad = op.Output("Shape of Scale.", dispensable=True)
-    Bias_grad = op.Output("Shape of Bias.", dispensable=True)
-    no_need_buffer_vars = ("Bias",)
     expected_kernel_type = dtype_of("X")
-    infer_var_type = norm_types({"Scale@GRAD": "Scale", "Bias@GRAD": "Scale"})
 
     def infer_shape(ctx):
         dims, axis = ctx.dim("X"), ctx.attr("begin_norm_axis")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOp, GradOpDef, OpDef, OpVersion, dtype_of
+from oprack.op import Attr, GradOpDef, OpDef, OpVersion, dtype_of
 from oprack.types import AttrType, VarType
 
 
@@ -18,21 +18,6 @@ def _infer_var_type(ctx):
     ctx.set_dtype("Out", ctx.dtype("W"))
 
 
-def _make_grad(fwd):
-    return GradOp(
-        fwd.type + "_grad",
-        W=fwd.input("W"),
-        Ids=fwd.input("Ids"),
-        Out_grad=fwd.output_grad("Out"),
-        W_grad=fwd.input_grad("W"),
-        attrs=fwd.attrs,
-    )
-
-
-def _infer_grad_shape(ctx):
-    ctx.set_dim("W@GRAD", ctx.dim("W"))
-
-
 def _infer_grad_var_type(ctx):
     sparse = ctx.attrs.get("is_sparse", False)
     ctx.set_kind("W@GRAD", VarType.SELECTED_ROWS if sparse else VarType.LOD_TENSOR)
@@ -43,7 +28,12 @@ _SPARSE = "The gradient of W is SelectedRows: the rows that were read, duplicate
 _PADDING = "Rows of Out for this id are zero; -1 for none."
 
 
-class _Attrs(OpDef):
+class LookupTable(OpDef, type="lookup_table"):
+    r"""$$Out_i = W_{Ids_i}$$, zero where Ids is padding_idx."""
+
+    W = op.Input("[rows, width], or SelectedRows that hold some of the rows.")
+    Ids = op.Input("[..., 1], int64.")
+    Out = op.Output("[..., width], LoD of Ids.")
     is_sparse = Attr(False, _SPARSE)
     is_distributed = Attr(False, "Paddle: the table lives on parameter servers.")
     padding_idx = Attr(-1, _PADDING, type=AttrType.LONG)
@@ -58,29 +48,8 @@ class _Attrs(OpDef):
     grad_inplace = Attr(False, "Paddle: write the gradient into its variable.")
     epmap = Attr([], "Paddle: parameter servers.", type=AttrType.STRINGS)
     height_sections = Attr([], "Paddle: rows per parameter server.", type=AttrType.LONGS)
-
-
-class _AttrsV2(OpDef):
-    padding_idx = Attr(-1, _PADDING, type=AttrType.LONG)
-    is_sparse = Attr(False, _SPARSE, extra=True)
-    is_distributed = Attr(False, "Paddle: the table lives on parameter servers.", extra=True)
-    remote_prefetch = Attr(False, "Paddle: fetch rows from parameter servers.", extra=True)
-    slot = Attr(0, "Paddle: slot of the feature.", extra=True)
-    table_names = Attr([], "Paddle: tables on parameter servers.", type=AttrType.STRINGS, extra=True)
-    trainer_id = Attr(0, "Paddle: number of this trainer.", extra=True)
-    epmap = Attr([], "Paddle: parameter servers.", type=AttrType.STRINGS, extra=True)
-    height_sections = Attr([], "Paddle: rows per parameter server.", type=AttrType.LONGS, extra=True)
-
-
-class LookupTable(_Attrs, type="lookup_table"):
-    r"""$$Out_i = W_{Ids_i}$$, zero where Ids is padding_idx."""
-
-    W = op.Input("[rows, width], or SelectedRows that hold some of the rows.")
-    Ids = op.Input("[..., 1], int64.")
-    Out = op.Output("[..., width], LoD of Ids.")
     expected_kernel_type = dtype_of("W")
     infer_var_type = _infer_var_type
-    make_grad = _make_grad
     versions = OpVersion("lookup_table").checkpoint("New attribute entry_config.", ("new_attr", "entry_config", ""))
 
     def infer_shape(ctx):
@@ -93,15 +62,23 @@ class LookupTable(_Attrs, type="lookup_table"):
         ctx.share_lod("Ids", "Out")
 
 
-class LookupTableV2(_AttrsV2, type="lookup_table_v2"):
+class LookupTableV2(OpDef, type="lookup_table_v2"):
     r"""$$Out_i = W_{Ids_i}$$, zero where Ids is padding_idx."""
 
     Ids = op.Input("Any shape, int32 or int64.")
     W = op.Input("[rows, width], or SelectedRows that hold some of the rows.")
     Out = op.Output("Shape of Ids and then width; LoD of Ids.")
+    padding_idx = Attr(-1, _PADDING, type=AttrType.LONG)
+    is_sparse = Attr(False, _SPARSE, extra=True)
+    is_distributed = Attr(False, "Paddle: the table lives on parameter servers.", extra=True)
+    remote_prefetch = Attr(False, "Paddle: fetch rows from parameter servers.", extra=True)
+    slot = Attr(0, "Paddle: slot of the feature.", extra=True)
+    table_names = Attr([], "Paddle: tables on parameter servers.", type=AttrType.STRINGS, extra=True)
+    trainer_id = Attr(0, "Paddle: number of this trainer.", extra=True)
+    epmap = Attr([], "Paddle: parameter servers.", type=AttrType.STRINGS, extra=True)
+    height_sections = Attr([], "Paddle: rows per parameter server.", type=AttrType.LONGS, extra=True)
     expected_kernel_type = dtype_of("W")
     infer_var_type = _infer_var_type
-    make_grad = _make_grad
     versions = OpVersion("lookup_table_v2").checkpoint(
         "Ids may be int32.", ("bugfix", "Ids may be int32 as well as int64", None)
     )
@@ -111,27 +88,13 @@ class LookupTableV2(_AttrsV2, type="lookup_table_v2"):
         ctx.share_lod("Ids", "Out")
 
 
-class LookupTableGrad(_Attrs, GradOpDef, type="lookup_table_grad"):
+class LookupTableGrad(GradOpDef, of=LookupTable, reads="Ids", shape_of="W", grads_of="W", lod=False):
     """W@GRAD sums Out@GRAD by id; dense without the row padding_idx, or SelectedRows with is_sparse."""
 
-    W = op.Input("W of the forward op; its values are not read.")
-    Ids = op.Input("Ids of the forward op.")
-    Out_grad = op.Input("Shape of Out.")
-    W_grad = op.Output("Shape of W.")
-    no_need_buffer_vars = ("W",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-    infer_shape = _infer_grad_shape
     infer_var_type = _infer_grad_var_type
 
 
-class LookupTableV2Grad(_AttrsV2, GradOpDef, type="lookup_table_v2_grad"):
+class LookupTableV2Grad(GradOpDef, of=LookupTableV2, reads="W Ids Out@GRAD", shape_of="W", grads_of="W", lod=False):
     """W@GRAD sums Out@GRAD by id; dense without the row padding_idx, or SelectedRows with is_sparse."""
 
-    W = op.Input("W of the forward op; its values are not read.")
-    Ids = op.Input("Ids of the forward op.")
-    Out_grad = op.Input("Shape of Out.")
-    W_grad = op.Output("Shape of W.")
-    no_need_buffer_vars = ("W",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-    infer_shape = _infer_grad_shape
     infer_var_type = _infer_grad_var_type

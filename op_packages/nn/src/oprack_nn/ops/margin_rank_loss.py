@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
-
-_MARGIN = Attr(0.0, "Gap between the scores below which there is a loss.")
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 
 
 class MarginRankLoss(OpDef, type="margin_rank_loss"):
@@ -15,7 +13,7 @@ class MarginRankLoss(OpDef, type="margin_rank_loss"):
     Label = Input("1 when X1 should rank above X2, else -1 [N, 1].")
     Activated = Output("1 where the loss is positive, else 0.", intermediate=True)
     Out = Output("Losses [N, 1].")
-    margin = _MARGIN
+    margin = Attr(0.0, "Gap between the scores below which there is a loss.")
 
     def infer_shape(ctx):
         ctx.same_dims("X1", "X2")
@@ -23,28 +21,8 @@ class MarginRankLoss(OpDef, type="margin_rank_loss"):
         for slot in ("Activated", "Out"):
             ctx.set_dim(slot, ctx.dim("Label"))
 
-    def make_grad(fwd):
-        return GradOp(
-            "margin_rank_loss_grad",
-            Label=fwd.input("Label"),
-            Activated=fwd.output("Activated"),
-            Out_grad=fwd.output_grad("Out"),
-            X1_grad=fwd.input_grad("X1"),
-            X2_grad=fwd.input_grad("X2"),
-            attrs=fwd.attrs,
-        )
 
-
-class MarginRankLossGrad(GradOpDef, type="margin_rank_loss_grad"):
+class MarginRankLossGrad(
+    GradOpDef, of=MarginRankLoss, reads="Activated Label Out@GRAD", grads_of="X1 X2", like="Label", lod=False
+):
     r"""$$X2@GRAD = Out@GRAD \cdot Activated \cdot Label$$ and $$X1@GRAD = -X2@GRAD$$"""
-
-    Activated = Input("1 where the loss is positive.")
-    Label = Input("1 or -1.")
-    Out_grad = Input("Gradient of Out.")
-    X1_grad = Output("Gradient of X1, shape of Label.")
-    X2_grad = Output("Gradient of X2, shape of Label.")
-    margin = _MARGIN
-
-    def infer_shape(ctx):
-        for slot in ("X1@GRAD", "X2@GRAD"):
-            ctx.set_dim(slot, ctx.dim("Label"))

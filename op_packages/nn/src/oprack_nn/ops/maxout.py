@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output
 from oprack.types import AttrType
 
 
@@ -24,27 +24,6 @@ class Maxout(OpDef, type="maxout"):
             dims[axis] = channels // groups
         ctx.set_dim("Out", dims)
 
-    def make_grad(fwd):
-        return GradOp(
-            "maxout_grad",
-            X=fwd.input("X"),
-            Out=fwd.output("Out"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class MaxoutGrad(GradOpDef, type="maxout_grad"):
+class MaxoutGrad(GradOpDef, of=Maxout, reads="X Out"):
     """The gradient goes to the first channel of the group that holds the maximum."""
-
-    X = Input("Feature maps.")
-    Out = Input("Output of maxout.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X, shape of X.")
-    groups = Attr(REQUIRED, "Channels that make one output channel.", type=AttrType.INT)
-    axis = Attr(1, "Dim of the channels.")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

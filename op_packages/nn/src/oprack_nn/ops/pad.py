@@ -7,18 +7,15 @@ from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, OpDef
 from oprack.types import AttrType
 
 
-class _Attrs(OpDef):
-    paddings = Attr(REQUIRED, "Numbers before and after each dim: [b0, a0, b1, a1, ...].", type=AttrType.INTS).each(
-        lambda p: p >= 0, "0 or more"
-    )
-    pad_value = Attr(0.0, "Value of the new elements.", support_tensor=True)
-
-
-class Pad(_Attrs, type="pad"):
+class Pad(OpDef, type="pad"):
     r"""Out is X with paddings[2i] elements before and paddings[2i + 1] after dim i, all equal to pad_value."""
 
     X = op.Input("Any shape.")
     Out = op.Output("Shape of X plus the paddings.")
+    paddings = Attr(REQUIRED, "Numbers before and after each dim: [b0, a0, b1, a1, ...].", type=AttrType.INTS).each(
+        lambda p: p >= 0, "0 or more"
+    )
+    pad_value = Attr(0.0, "Value of the new elements.", support_tensor=True)
 
     def infer_shape(ctx):
         dims, p = ctx.dim("X"), ctx.attr("paddings")
@@ -31,15 +28,9 @@ class Pad(_Attrs, type="pad"):
         if out[:1] == dims[:1]:
             ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp("pad_grad", Out_grad=fwd.output_grad("Out"), X_grad=fwd.input_grad("X"), attrs=fwd.attrs)
 
-
-class PadGrad(_Attrs, GradOpDef, type="pad_grad"):
+class PadGrad(GradOpDef, of=Pad):
     """X@GRAD is the part of Out@GRAD that X was copied to."""
-
-    Out_grad = op.Input("Shape of Out.")
-    X_grad = op.Output("Shape of X.")
 
     def infer_shape(ctx):
         p = ctx.attr("paddings")

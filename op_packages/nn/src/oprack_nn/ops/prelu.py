@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 
-_IS_TEST = Attr(False, "Run for inference only.", extra=True)
-_LAYOUT = Attr("NCHW", "NCHW or NHWC: where the channels are.")
 _MODE = Attr("all", "all: one slope. channel: one per channel. element: one per element of a sample.")
 
 
@@ -18,9 +16,9 @@ class PRelu(OpDef, type="prelu"):
     X = Input("Tensor [N, C, ...] or [N, ..., C].")
     Alpha = Input("Slopes: 1, C, or as many as a sample has elements.")
     Out = Output("Shape and LoD of X.")
-    data_format = _LAYOUT
+    data_format = Attr("NCHW", "NCHW or NHWC: where the channels are.")
     mode = Attr("all", _MODE.doc).in_set(("all", "channel", "element"))
-    is_test = _IS_TEST
+    is_test = Attr(False, "Run for inference only.", extra=True)
     mkldnn_data_type = MKLDNN_DATA_TYPE
     use_mkldnn = USE_MKLDNN
 
@@ -43,34 +41,7 @@ class PRelu(OpDef, type="prelu"):
         ctx.set_dim("Out", x)
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "prelu_grad",
-            X=fwd.input("X"),
-            Alpha=fwd.input("Alpha"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            Alpha_grad=fwd.input_grad("Alpha"),
-            attrs=fwd.attrs,
-        )
 
-
-class PReluGrad(GradOpDef, type="prelu_grad"):
+class PReluGrad(GradOpDef, of=PRelu, reads="X Alpha"):
     r"""$$X@GRAD = Out@GRAD$$ where $$X > 0$$, else $$Alpha \cdot Out@GRAD$$;
     $$Alpha@GRAD = \sum X \cdot Out@GRAD$$ over the elements with $$X \le 0$$ that share a slope"""
-
-    X = Input("Input of prelu.")
-    Alpha = Input("Slopes.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X, shape of X.")
-    Alpha_grad = Output("Gradient of Alpha, shape of Alpha.")
-    data_format = _LAYOUT
-    mode = _MODE
-    is_test = _IS_TEST
-    mkldnn_data_type = MKLDNN_DATA_TYPE
-    use_mkldnn = USE_MKLDNN
-
-    def infer_shape(ctx):
-        for slot in ("X", "Alpha"):
-            ctx.set_dim(slot + "@GRAD", ctx.dim(slot))
-            ctx.share_lod(slot, slot + "@GRAD")

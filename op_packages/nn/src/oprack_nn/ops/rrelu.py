@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 
 
 class RRelu(OpDef, type="rrelu"):
@@ -25,29 +25,6 @@ class RRelu(OpDef, type="rrelu"):
             ctx.set_dim(slot, ctx.dim("X"))
             ctx.share_lod("X", slot)
 
-    def make_grad(fwd):
-        return GradOp(
-            "rrelu_grad",
-            X=fwd.input("X"),
-            Noise=fwd.output("Noise"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class RReluGrad(GradOpDef, type="rrelu_grad"):
+class RReluGrad(GradOpDef, of=RRelu, reads="Noise", shape_of="X"):
     r"""$$X@GRAD = Noise \cdot Out@GRAD$$"""
-
-    X = Input("Input of rrelu.")
-    Noise = Input("Slopes in effect.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X, shape of X.")
-    is_test = Attr(False, "Use the mean slope.")
-    lower = Attr(0.125, "Smallest slope.")
-    upper = Attr(1.0 / 3.0, "Largest slope.")
-    no_need_buffer_vars = ("X",)
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

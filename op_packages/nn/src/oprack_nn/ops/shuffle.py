@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, OpDef, OpVersion
+from oprack.op import REQUIRED, Attr, GradOpDef, OpDef, OpVersion
 from oprack.types import AttrType
 
 from oprack_nn.ops._conv import join_dims, layout_attr, split_dims
-
-
-def _make_grad(fwd):
-    return GradOp(fwd.type + "_grad", Out_grad=fwd.output_grad("Out"), X_grad=fwd.input_grad("X"), attrs=fwd.attrs)
 
 
 def _upscaled(ctx, source, target, r):
@@ -47,80 +43,59 @@ def _regrouped(ctx, source, target, channel, groups):
     ctx.set_dim(target, dims)
 
 
-class _UpAttrs(OpDef):
-    upscale_factor = Attr(1, "Growth r of H and W.").at_least(1)
-    data_format = layout_attr("NCHW")
-
-
-class _DownAttrs(OpDef):
-    downscale_factor = Attr(1, "Factor r that H and W shrink by.").at_least(1)
-    data_format = layout_attr("NCHW")
-
-
-class _GroupsAttrs(OpDef):
-    groups = Attr(REQUIRED, "Number of groups.", type=AttrType.INT).at_least(1)
-    data_format = layout_attr("NCHW")
-
-
-class PixelShuffle(_UpAttrs, type="pixel_shuffle"):
+class PixelShuffle(OpDef, type="pixel_shuffle"):
     r"""$$Out_{n,c,yr+i,xr+j} = X_{n,c r^2 + i r + j,y,x}$$"""
 
     X = op.Input("[N, C r r, H, W], or [N, H, W, C r r] with data_format NHWC.")
     Out = op.Output("[N, C, H r, W r] in the layout of X.")
-    make_grad = _make_grad
+    upscale_factor = Attr(1, "Growth r of H and W.").at_least(1)
+    data_format = layout_attr("NCHW")
     versions = OpVersion("pixel_shuffle").checkpoint("New attribute data_format.", ("new_attr", "data_format", "NCHW"))
 
     def infer_shape(ctx):
         _upscaled(ctx, "X", "Out", ctx.attr("upscale_factor"))
 
 
-class PixelShuffleGrad(_UpAttrs, GradOpDef, type="pixel_shuffle_grad"):
+class PixelShuffleGrad(GradOpDef, of=PixelShuffle):
     """The inverse rearrangement."""
-
-    Out_grad = op.Input("Shape of Out.")
-    X_grad = op.Output("Shape of X.")
 
     def infer_shape(ctx):
         _downscaled(ctx, "Out@GRAD", "X@GRAD", ctx.attr("upscale_factor"))
 
 
-class PixelUnshuffle(_DownAttrs, type="pixel_unshuffle"):
+class PixelUnshuffle(OpDef, type="pixel_unshuffle"):
     r"""The inverse of pixel_shuffle: $$Out_{n,c r^2 + i r + j,y,x} = X_{n,c,yr+i,xr+j}$$"""
 
     X = op.Input("[N, C, H r, W r], or [N, H r, W r, C] with data_format NHWC.")
     Out = op.Output("[N, C r r, H, W] in the layout of X.")
-    make_grad = _make_grad
+    downscale_factor = Attr(1, "Factor r that H and W shrink by.").at_least(1)
+    data_format = layout_attr("NCHW")
 
     def infer_shape(ctx):
         _downscaled(ctx, "X", "Out", ctx.attr("downscale_factor"))
 
 
-class PixelUnshuffleGrad(_DownAttrs, GradOpDef, type="pixel_unshuffle_grad"):
+class PixelUnshuffleGrad(GradOpDef, of=PixelUnshuffle):
     """The inverse rearrangement."""
-
-    Out_grad = op.Input("Shape of Out.")
-    X_grad = op.Output("Shape of X.")
 
     def infer_shape(ctx):
         _upscaled(ctx, "Out@GRAD", "X@GRAD", ctx.attr("downscale_factor"))
 
 
-class ChannelShuffle(_GroupsAttrs, type="channel_shuffle"):
+class ChannelShuffle(OpDef, type="channel_shuffle"):
     """Channels seen as [groups, C / groups] become [C / groups, groups]."""
 
     X = op.Input("[N, C, H, W], or [N, H, W, C] with data_format NHWC.")
     Out = op.Output("Shape of X.")
-    make_grad = _make_grad
+    groups = Attr(REQUIRED, "Number of groups.", type=AttrType.INT).at_least(1)
+    data_format = layout_attr("NCHW")
 
     def infer_shape(ctx):
         _regrouped(ctx, "X", "Out", 3 if ctx.attr("data_format") == "NHWC" else 1, ctx.attr("groups"))
 
 
-class ChannelShuffleGrad(_GroupsAttrs, GradOpDef, type="channel_shuffle_grad"):
+class ChannelShuffleGrad(GradOpDef, of=ChannelShuffle):
     """The inverse rearrangement."""
-
-    Out_grad = op.Input("Shape of Out.")
-    X_grad = op.Output("Shape of X.")
 
     def infer_shape(ctx):
         _regrouped(ctx, "Out@GRAD", "X@GRAD", 3 if ctx.attr("data_format") == "NHWC" else 1, ctx.attr("groups"))
@@ -133,19 +108,10 @@ class ShuffleChannel(OpDef, type="shuffle_channel"):
     Out = op.Output("Shape of X.")
     group = Attr(1, "Number of groups.").at_least(1)
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
-    make_grad = _make_grad
 
     def infer_shape(ctx):
         _regrouped(ctx, "X", "Out", 1, ctx.attr("group"))
 
 
-class ShuffleChannelGrad(GradOpDef, type="shuffle_channel_grad"):
+class ShuffleChannelGrad(GradOpDef, of=ShuffleChannel, like="Out@GRAD", lod=False):
     """The inverse rearrangement."""
-
-    Out_grad = op.Input("Shape of Out.")
-    X_grad = op.Output("Shape of X.")
-    group = Attr(1, "Number of groups.").at_least(1)
-    use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
-
-    def infer_shape(ctx):
-        _regrouped(ctx, "Out@GRAD", "X@GRAD", 1, ctx.attr("group"))

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from oprack.op import Attr
-from oprack.op.families import MKLDNN_DATA_TYPE, USE_CUDNN, USE_MKLDNN, GradFromOut, grad_from_out, like
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_CUDNN, USE_MKLDNN, GradFromOut, like
 
 from oprack_nn.ops._activation import Activation
 
 _AXIS = "Dim whose elements compete; may be negative."
-_DATA_FORMAT = Attr("AnyLayout", "Layout of X for oneDNN's kernel.", extra=True)
-_IS_TEST = Attr(False, "Run for inference only.", extra=True)
-_USE_CUDNN = Attr(True, USE_CUDNN.doc, extra=True)
 
 
 class Softmax(Activation, type="softmax"):
     r"""$$Out_i = e^{X_i} / \sum_j e^{X_j}$$ along `axis`"""
 
     axis = Attr(-1, _AXIS)
-    data_format = _DATA_FORMAT
-    is_test = _IS_TEST
+    data_format = Attr("AnyLayout", "Layout of X for oneDNN's kernel.", extra=True)
+    is_test = Attr(False, "Run for inference only.", extra=True)
     mkldnn_data_type = MKLDNN_DATA_TYPE
-    use_cudnn = _USE_CUDNN
+    use_cudnn = Attr(True, USE_CUDNN.doc, extra=True)
     use_mkldnn = USE_MKLDNN
-    make_grad = grad_from_out
 
     def infer_shape(ctx):
         ctx.axis("X")
@@ -30,15 +26,8 @@ class Softmax(Activation, type="softmax"):
         ctx.share_lod("X", "Out")
 
 
-class SoftmaxGrad(GradFromOut, type="softmax_grad"):
+class SoftmaxGrad(GradFromOut, of=Softmax):
     r"""$$X@GRAD_i = Out_i (Out@GRAD_i - \sum_j Out@GRAD_j Out_j)$$"""
-
-    axis = Attr(-1, _AXIS)
-    data_format = _DATA_FORMAT
-    is_test = _IS_TEST
-    mkldnn_data_type = MKLDNN_DATA_TYPE
-    use_cudnn = _USE_CUDNN
-    use_mkldnn = USE_MKLDNN
 
     def infer_shape(ctx):
         ctx.axis("Out")
@@ -50,7 +39,6 @@ class LogSoftmax(Activation, type="log_softmax"):
 
     axis = Attr(-1, _AXIS)
     use_mkldnn = USE_MKLDNN
-    make_grad = grad_from_out
 
     def infer_shape(ctx):
         ctx.axis("X")
@@ -58,11 +46,8 @@ class LogSoftmax(Activation, type="log_softmax"):
         ctx.share_lod("X", "Out")
 
 
-class LogSoftmaxGrad(GradFromOut, type="log_softmax_grad"):
+class LogSoftmaxGrad(GradFromOut, of=LogSoftmax):
     r"""$$X@GRAD_i = Out@GRAD_i - e^{Out_i} \sum_j Out@GRAD_j$$"""
-
-    axis = Attr(-1, _AXIS)
-    use_mkldnn = USE_MKLDNN
 
     def infer_shape(ctx):
         ctx.axis("Out")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from oprack.op import GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, Input, OpDef, Output
 
 
 class SquaredL2Distance(OpDef, type="squared_l2_distance"):
@@ -27,31 +27,6 @@ class SquaredL2Distance(OpDef, type="squared_l2_distance"):
         ctx.set_dim("Out", (x[0], 1))
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "squared_l2_distance_grad",
-            X=fwd.input("X"),
-            Y=fwd.input("Y"),
-            sub_result=fwd.output("sub_result"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            Y_grad=fwd.input_grad("Y"),
-            attrs=fwd.attrs,
-        )
 
-
-class SquaredL2DistanceGrad(GradOpDef, type="squared_l2_distance_grad"):
+class SquaredL2DistanceGrad(GradOpDef, of=SquaredL2Distance, reads="sub_result", shape_of="X Y"):
     r"""$$X@GRAD = 2 Out@GRAD \cdot sub\_result$$ and $$Y@GRAD = -X@GRAD$$, summed when Y is one row"""
-
-    X = Input("Only its shape is read.")
-    Y = Input("Only its shape is read.")
-    sub_result = Input("X - Y.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X, shape of X.")
-    Y_grad = Output("Gradient of Y, shape of Y.")
-    no_need_buffer_vars = ("X", "Y")
-
-    def infer_shape(ctx):
-        for slot in ("X", "Y"):
-            ctx.set_dim(slot + "@GRAD", ctx.dim(slot))
-            ctx.share_lod(slot, slot + "@GRAD")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from oprack import op
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, OpDef
+from oprack.op import REQUIRED, Attr, GradOpDef, OpDef
 from oprack.types import AttrType
 
 from oprack_nn.ops._conv import conv_out
@@ -13,13 +13,6 @@ from oprack_nn.ops._conv import conv_out
 
 def _pair(doc, low):
     return Attr(REQUIRED, doc, type=AttrType.INTS).each(lambda v: v >= low, f"{low} or more")
-
-
-class _Attrs(OpDef):
-    kernel_sizes = _pair("Height and width of the patches.", 1)
-    strides = _pair("Step of the patches along H and W.", 1)
-    paddings = Attr(REQUIRED, "[top, left, bottom, right].", type=AttrType.INTS).each(lambda v: v >= 0, "0 or more")
-    dilations = _pair("Distance of a patch's elements along H and W.", 1)
 
 
 def unfold_pads(paddings):
@@ -53,32 +46,22 @@ def _output_dims(ctx):
     return n, -1 if c < 0 else c * math.prod(ksize), count
 
 
-class Unfold(_Attrs, type="unfold"):
+class Unfold(OpDef, type="unfold"):
     """Every patch of X as a column: Y[n, (c kh + i) kw + j, l] is element (c, i, j) of patch l (im2col)."""
 
     X = op.Input("[N, C, H, W].")
     Y = op.Output("[N, C kh kw, number of patches].")
+    kernel_sizes = _pair("Height and width of the patches.", 1)
+    strides = _pair("Step of the patches along H and W.", 1)
+    paddings = Attr(REQUIRED, "[top, left, bottom, right].", type=AttrType.INTS).each(lambda v: v >= 0, "0 or more")
+    dilations = _pair("Distance of a patch's elements along H and W.", 1)
 
     def infer_shape(ctx):
         ctx.set_dim("Y", _output_dims(ctx))
 
-    def make_grad(fwd):
-        return GradOp(
-            "unfold_grad",
-            X=fwd.input("X"),
-            Y_grad=fwd.output_grad("Y"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class UnfoldGrad(_Attrs, GradOpDef, type="unfold_grad"):
+class UnfoldGrad(GradOpDef, of=Unfold, shape_of="X"):
     """X@GRAD sums Y@GRAD over the patches that hold each element (col2im)."""
-
-    X = op.Input("X of the forward op; its values are not read.")
-    Y_grad = op.Input("Shape of Y.")
-    X_grad = op.Output("Shape of X.")
-    no_need_buffer_vars = ("X",)
 
     def infer_shape(ctx):
         ctx.require_dims("Y@GRAD", _output_dims(ctx), why="what the forward op gives")
