@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 
 
 class Argsort(OpDef, type="argsort"):
@@ -24,28 +24,9 @@ class Argsort(OpDef, type="argsort"):
         ctx.set_dtype("Out", ctx.dtype("X"))
         ctx.set_dtype("Indices", "int64")
 
-    def make_grad(fwd):
-        return GradOp(
-            "argsort_grad",
-            X=fwd.input("X"),
-            Indices=fwd.output("Indices"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class ArgsortGrad(GradOpDef, type="argsort_grad"):
+class ArgsortGrad(GradOpDef, of=Argsort, reads="X Indices Out@GRAD", shape_of="X"):
     """X@GRAD holds Out@GRAD at the places Indices."""
-
-    X = Input("Only its shape is read.")
-    Indices = Input("Output of argsort.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    axis = Attr(-1, "As in argsort.")
-    descending = Attr(False, "As in argsort.")
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
 
     def infer_shape(ctx):
         ctx.axis("X")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
 
 
@@ -56,41 +56,6 @@ class Concat(OpDef, type="concat"):
     def identity(ctx):
         return ctx.input_count("X") == 1
 
-    def make_grad(fwd):
-        return GradOp(
-            "concat_grad",
-            X=fwd.input("X"),
-            AxisTensor=fwd.input("AxisTensor"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class ConcatGrad(GradOpDef, type="concat_grad"):
+class ConcatGrad(GradOpDef, of=Concat, reads="Out@GRAD X AxisTensor", shape_of="X", grads_of="X", linear=True):
     """X@GRAD[i] is the part of Out@GRAD that came from X[i]."""
-
-    Out_grad = Input("Gradient of Out.")
-    X = Input("The joined tensors; only their shapes are read.", duplicable=True)
-    AxisTensor = Input("As in concat.", dispensable=True)
-    X_grad = Output("Shapes and LoDs of X.", duplicable=True)
-    axis = Attr(0, "As in concat.")
-    use_mkldnn = USE_MKLDNN
-    use_quantizer = USE_QUANTIZER
-    mkldnn_data_type = MKLDNN_DATA_TYPE
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        for i in range(ctx.output_count("X@GRAD")):
-            ctx.set_dim("X@GRAD", ctx.dim("X", i), i)
-            ctx.share_lod("X", "X@GRAD", i, i)
-
-    def make_grad(fwd):
-        return GradOp(
-            "concat",
-            X=fwd.output_grad("X@GRAD"),
-            AxisTensor=fwd.input("AxisTensor"),
-            Out=fwd.input_grad("Out@GRAD"),
-            attrs=fwd.attrs,
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 from oprack_tensor.dims import broadcast_dims
@@ -23,26 +23,6 @@ class ExpandAsV2(OpDef, type="expand_as_v2"):
         target = [None if d < 0 else d for d in ctx.dim("Y")] if ctx.has_input("Y") else ctx.attr("target_shape")
         ctx.set_dim("Out", broadcast_dims(ctx.op_type, dims, target))
 
-    def make_grad(fwd):
-        return GradOp(
-            "expand_as_v2_grad",
-            X=fwd.input("X"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class ExpandAsV2Grad(GradOpDef, type="expand_as_v2_grad"):
+class ExpandAsV2Grad(GradOpDef, of=ExpandAsV2, shape_of="X", grads_of="X"):
     """X@GRAD sums Out@GRAD over the dims that were broadcast."""
-
-    X = Input("Only its shape is read.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    target_shape = Attr([], "As in expand_as_v2.", type=AttrType.INTS)
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

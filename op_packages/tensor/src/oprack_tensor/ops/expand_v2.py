@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType
 
@@ -29,42 +29,6 @@ class ExpandV2(OpDef, type="expand_v2"):
         if dims and out and dims[0] == out[0]:
             ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "expand_v2_grad",
-            X=fwd.input("X"),
-            Shape=fwd.input("Shape"),
-            expand_shapes_tensor=fwd.input("expand_shapes_tensor"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class ExpandV2Grad(GradOpDef, type="expand_v2_grad"):
+class ExpandV2Grad(GradOpDef, of=ExpandV2, shape_of="X Shape expand_shapes_tensor", grads_of="X", linear=True):
     """X@GRAD sums Out@GRAD over the dims that were broadcast."""
-
-    X = Input("Only its shape is read.")
-    Shape = Input("As in expand_v2; kept for the second gradient.", dispensable=True)
-    expand_shapes_tensor = Input("As in expand_v2; kept for the second gradient.", dispensable=True, duplicable=True)
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    shape = Attr([], "As in expand_v2.", type=AttrType.INTS)
-    use_mkldnn = USE_MKLDNN
-    mkldnn_data_type = MKLDNN_DATA_TYPE
-    no_need_buffer_vars = ("X", "Shape", "expand_shapes_tensor")
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")
-
-    def make_grad(fwd):
-        return GradOp(
-            "expand_v2",
-            X=fwd.output_grad("X@GRAD"),
-            Shape=fwd.input("Shape"),
-            expand_shapes_tensor=fwd.input("expand_shapes_tensor"),
-            Out=fwd.input_grad("Out@GRAD"),
-            attrs=fwd.attrs,
-        )

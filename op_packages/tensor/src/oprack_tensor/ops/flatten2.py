@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import Attr, Input, OpDef, Output, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 
 from oprack_tensor.dims import product
+from oprack_tensor.ops._xshape import XShapeGrad
 
 
 class Flatten2(OpDef, type="flatten2"):
@@ -30,29 +31,6 @@ class Flatten2(OpDef, type="flatten2"):
         if dims and out[0] == dims[0]:
             ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "flatten2_grad",
-            XShape=fwd.output("XShape"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class Flatten2Grad(GradOpDef, type="flatten2_grad"):
+class Flatten2Grad(XShapeGrad, of=Flatten2):
     """X@GRAD is Out@GRAD in the shape of X."""
-
-    Out_grad = Input("Gradient of Out.")
-    XShape = Input("Carries the shape of X.")
-    X_grad = Output("Shape and LoD of X.")
-    axis = Attr(1, "As in flatten2.")
-    use_mkldnn = USE_MKLDNN
-    mkldnn_data_type = MKLDNN_DATA_TYPE
-    inplace = {"Out@GRAD": "X@GRAD"}
-    no_need_buffer_vars = ("XShape",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
-        ctx.share_lod("XShape", "X@GRAD")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import Attr, Input, OpDef, Output, normal_axis
 
 from oprack_tensor.dims import product
+from oprack_tensor.ops._xshape import XShapeGrad
 
 
 class FlattenContiguousRange(OpDef, type="flatten_contiguous_range"):
@@ -32,28 +33,6 @@ class FlattenContiguousRange(OpDef, type="flatten_contiguous_range"):
         if out[0] == dims[0]:
             ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "flatten_contiguous_range_grad",
-            XShape=fwd.output("XShape"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class FlattenContiguousRangeGrad(GradOpDef, type="flatten_contiguous_range_grad"):
+class FlattenContiguousRangeGrad(XShapeGrad, of=FlattenContiguousRange):
     """X@GRAD is Out@GRAD in the shape of X."""
-
-    Out_grad = Input("Gradient of Out.")
-    XShape = Input("Carries the shape of X.")
-    X_grad = Output("Shape and LoD of X.")
-    start_axis = Attr(1, "As in flatten_contiguous_range.")
-    stop_axis = Attr(1, "As in flatten_contiguous_range.")
-    inplace = {"Out@GRAD": "X@GRAD"}
-    no_need_buffer_vars = ("XShape",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
-        ctx.share_lod("XShape", "X@GRAD")

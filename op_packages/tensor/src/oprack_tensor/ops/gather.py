@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of, normal_axis
+from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of, normal_axis
 
 
 class Gather(OpDef, type="gather"):
@@ -32,30 +32,6 @@ class Gather(OpDef, type="gather"):
         axis = normal_axis(ctx.op_type, axis, len(dims))
         ctx.set_dim("Out", (*dims[:axis], *index[:1], *dims[axis + 1 :]))
 
-    def make_grad(fwd):
-        return GradOp(
-            "gather_grad",
-            X=fwd.input("X"),
-            Index=fwd.input("Index"),
-            Axis=fwd.input("Axis"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class GatherGrad(GradOpDef, type="gather_grad"):
+class GatherGrad(GradOpDef, of=Gather, reads="Index Axis", shape_of="X", grads_of="X"):
     """Adds each part of Out@GRAD to the place of X@GRAD that it came from."""
-
-    X = Input("Only its shape is read.")
-    Index = Input("As in gather.")
-    Axis = Input("As in gather.", dispensable=True)
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    axis = Attr(0, "As in gather.")
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

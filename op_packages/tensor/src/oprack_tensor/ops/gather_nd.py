@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
 
 
 class GatherNd(OpDef, type="gather_nd"):
@@ -22,26 +22,6 @@ class GatherNd(OpDef, type="gather_nd"):
         ctx.set_dim("Out", (*index[:-1], *dims[index[-1] :]))
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "gather_nd_grad",
-            X=fwd.input("X"),
-            Index=fwd.input("Index"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-        )
 
-
-class GatherNdGrad(GradOpDef, type="gather_nd_grad"):
+class GatherNdGrad(GradOpDef, of=GatherNd, reads="Index", shape_of="X", grads_of="X"):
     """Adds each part of Out@GRAD to the place of X@GRAD that it came from."""
-
-    X = Input("Only its shape is read.")
-    Index = Input("As in gather_nd.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

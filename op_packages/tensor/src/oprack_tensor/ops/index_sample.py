@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
 
 
 class IndexSample(OpDef, type="index_sample"):
@@ -19,26 +19,6 @@ class IndexSample(OpDef, type="index_sample"):
         ctx.set_dim("Out", index)
         ctx.share_lod("Index", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "index_sample_grad",
-            X=fwd.input("X"),
-            Index=fwd.input("Index"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-        )
 
-
-class IndexSampleGrad(GradOpDef, type="index_sample_grad"):
+class IndexSampleGrad(GradOpDef, of=IndexSample, reads="Index", shape_of="X", grads_of="X"):
     """Adds each element of Out@GRAD to the place of X@GRAD that it came from."""
-
-    X = Input("Only its shape is read.")
-    Index = Input("As in index_sample.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

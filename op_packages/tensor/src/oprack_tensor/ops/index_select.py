@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
 
 
 class IndexSelect(OpDef, type="index_select"):
@@ -20,28 +20,6 @@ class IndexSelect(OpDef, type="index_select"):
         ctx.set_dim("Out", (*dims[:axis], n, *dims[axis + 1 :]))
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "index_select_grad",
-            X=fwd.input("X"),
-            Index=fwd.input("Index"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class IndexSelectGrad(GradOpDef, type="index_select_grad"):
+class IndexSelectGrad(GradOpDef, of=IndexSelect, reads="Index", shape_of="X", grads_of="X"):
     """Adds each part of Out@GRAD to the place of X@GRAD that it came from."""
-
-    X = Input("Only its shape is read.")
-    Index = Input("As in index_select.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    dim = Attr(0, "As in index_select.")
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 _REDUCTIONS = ("assign", "add", "mul", "multiply", "mean", "amin", "amax")
@@ -27,34 +27,9 @@ class PutAlongAxis(OpDef, type="put_along_axis"):
         ctx.set_dim("Result", ctx.dim("Input"))
         ctx.share_lod("Input", "Result")
 
-    def make_grad(fwd):
-        return GradOp(
-            "put_along_axis_grad",
-            Input=fwd.input("Input"),
-            Index=fwd.input("Index"),
-            Value=fwd.input("Value"),
-            Result=fwd.output("Result"),
-            Result_grad=fwd.output_grad("Result"),
-            Input_grad=fwd.input_grad("Input"),
-            Value_grad=fwd.input_grad("Value"),
-            attrs=fwd.attrs,
-        )
 
-
-class PutAlongAxisGrad(GradOpDef, type="put_along_axis_grad"):
+class PutAlongAxisGrad(GradOpDef, of=PutAlongAxis, reads="Input Index Value Result", grads_of="Input Value"):
     """Input@GRAD is Result@GRAD where Input's value still counts; Value@GRAD takes what went to each value."""
-
-    Input_ = Input("As in put_along_axis.")
-    Index = Input("As in put_along_axis.")
-    Value = Input("As in put_along_axis.")
-    Result = Input("Output of put_along_axis.")
-    Result_grad = Input("Gradient of Result.")
-    Input_grad = Output("Shape and LoD of Input.")
-    Value_grad = Output("Shape of Value.")
-    Axis = Attr(REQUIRED, "As in put_along_axis.", type=AttrType.INT)
-    Reduce = Attr("assign", "As in put_along_axis.").in_set(_REDUCTIONS)
-    Include_self = Attr(True, "As in put_along_axis.")
-    expected_kernel_type = dtype_of("Result@GRAD")
 
     def infer_shape(ctx):
         ctx.axis("Input", "Axis")

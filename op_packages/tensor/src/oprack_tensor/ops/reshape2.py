@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, reshape_dims
+from oprack_tensor.ops._xshape import XShapeGrad
 
 
 def _infer_shape(ctx):
@@ -40,37 +41,13 @@ class Reshape(OpDef, type="reshape"):
     def infer_shape(ctx):
         _infer_shape(ctx)
 
-    def make_grad(fwd):
-        return GradOp(
-            "reshape_grad",
-            X=fwd.input("X"),
-            Shape=fwd.input("Shape"),
-            ShapeTensor=fwd.input("ShapeTensor"),
-            Out=fwd.output("Out"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            Shape_grad=fwd.input_grad("Shape"),
-            ShapeTensor_grad=fwd.input_grad("ShapeTensor"),
-            attrs=fwd.attrs,
-        )
 
-
-class ReshapeGrad(GradOpDef, type="reshape_grad"):
+class ReshapeGrad(
+    GradOpDef, of=Reshape, reads="Out@GRAD", shape_of="X Shape ShapeTensor Out?", grads_of="X? Shape? ShapeTensor?"
+):
     """X@GRAD is Out@GRAD in the shape of X."""
 
-    Out_grad = Input("Gradient of Out.")
-    X = Input("The reshaped tensor; only its shape is read.")
-    Shape = Input("As in reshape.", dispensable=True)
-    ShapeTensor = Input("As in reshape.", dispensable=True, duplicable=True)
-    Out = Input("Output of reshape; not read.", dispensable=True)
-    X_grad = Output("Shape and LoD of X.", dispensable=True)
-    Shape_grad = Output("Never computed.", dispensable=True)
-    ShapeTensor_grad = Output("Never computed.", dispensable=True, duplicable=True)
-    shape = Attr([], "As in reshape.", type=AttrType.INTS)
-    use_mkldnn = USE_MKLDNN
     inplace = {"Out@GRAD": "X@GRAD"}
-    no_need_buffer_vars = ("X", "Shape", "ShapeTensor", "Out")
-    expected_kernel_type = dtype_of("Out@GRAD")
 
     def infer_shape(ctx):
         ctx.set_dim("X@GRAD", ctx.dim("X"))
@@ -98,54 +75,24 @@ class Reshape2(OpDef, type="reshape2"):
         ctx.set_dim("XShape", (0, *dims))
         ctx.share_lod("X", "XShape")
 
-    def make_grad(fwd):
-        return GradOp(
-            "reshape2_grad",
-            XShape=fwd.output("XShape"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class Reshape2Grad(GradOpDef, type="reshape2_grad"):
+class Reshape2Grad(XShapeGrad, of=Reshape2):
     """X@GRAD is Out@GRAD in the shape of X."""
 
-    Out_grad = Input("Gradient of Out.")
-    XShape = Input("Carries the shape of X.")
-    X_grad = Output("Shape and LoD of X.")
-    shape = Attr([], "As in reshape2.", type=AttrType.INTS)
-    use_mkldnn = USE_MKLDNN
     use_quantizer = Attr(False, "Set by quantisation tools.", extra=True)
-    mkldnn_data_type = MKLDNN_DATA_TYPE
-    inplace = {"Out@GRAD": "X@GRAD"}
-    no_need_buffer_vars = ("XShape",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
-        ctx.share_lod("XShape", "X@GRAD")
-
-    def make_grad(fwd):
-        return GradOp(
-            "reshape2_grad_grad",
-            DOut=fwd.input("Out@GRAD"),
-            DDX=fwd.output_grad("X@GRAD"),
-            DDOut=fwd.input_grad("Out@GRAD"),
-            attrs=fwd.attrs,
-        )
 
 
-class Reshape2GradGrad(GradOpDef, type="reshape2_grad_grad"):
+class Reshape2GradGrad(
+    GradOpDef,
+    of=Reshape2Grad,
+    reads="X@GRAD@GRAD",
+    shape_of="Out@GRAD",
+    grads_of="Out@GRAD",
+    lod=False,
+    names={"Out@GRAD": "DOut"},
+    grad_names={"X@GRAD": "DDX", "Out@GRAD": "DDOut"},
+    attrs="shape",
+):
     """DDOut is DDX in the shape of DOut."""
 
-    DDX = Input("Gradient of X@GRAD.")
-    DOut = Input("Out@GRAD of reshape2_grad; only its shape is read.")
-    DDOut = Output("Shape of DOut; no LoD.")
-    shape = Attr([], "As in reshape2.", type=AttrType.INTS)
     inplace = {"DDX": "DDOut"}
-    no_need_buffer_vars = ("DOut",)
-    expected_kernel_type = dtype_of("DDX")
-
-    def infer_shape(ctx):
-        ctx.set_dim("DDOut", ctx.dim("DOut"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, normal_axis
@@ -36,30 +36,6 @@ class Roll(OpDef, type="roll"):
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "roll_grad",
-            X=fwd.input("X"),
-            ShiftsTensor=fwd.input("ShiftsTensor"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class RollGrad(GradOpDef, type="roll_grad"):
+class RollGrad(GradOpDef, of=Roll, reads="ShiftsTensor", shape_of="X", grads_of="X"):
     """X@GRAD shifts Out@GRAD back."""
-
-    X = Input("Only its shape is read.")
-    ShiftsTensor = Input("As in roll.", dispensable=True)
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    shifts = Attr([], "As in roll.", type=AttrType.LONGS)
-    axis = Attr([], "As in roll.", type=AttrType.LONGS)
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        _check_axes(ctx)
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

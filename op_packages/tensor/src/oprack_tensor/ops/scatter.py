@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
 
 class Scatter(OpDef, type="scatter"):
@@ -29,37 +29,6 @@ class Scatter(OpDef, type="scatter"):
         ctx.set_dim("Out", dims)
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "scatter_grad",
-            Ids=fwd.input("Ids"),
-            Updates=fwd.input("Updates"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            Updates_grad=fwd.input_grad("Updates"),
-            attrs=fwd.attrs,
-        )
 
-
-class ScatterGrad(GradOpDef, type="scatter_grad"):
+class ScatterGrad(GradOpDef, of=Scatter, reads="Ids", shape_of="Updates", grads_of="X? Updates?", like="Out@GRAD"):
     """X@GRAD is Out@GRAD with the rows Ids zeroed; Updates@GRAD holds those rows."""
-
-    Ids = Input("As in scatter.")
-    Updates = Input("Only its shape is read.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.", dispensable=True)
-    Updates_grad = Output("Shape of Updates.", dispensable=True)
-    overwrite = Attr(True, "As in scatter.")
-    no_need_buffer_vars = ("Updates",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("Out@GRAD"))
-        ctx.set_dim("Updates@GRAD", ctx.dim("Updates"))
-        ctx.share_lod("Out@GRAD", "X@GRAD")
-        ctx.share_lod("Updates", "Updates@GRAD")
-
-    def infer_var_type(ctx):
-        for slot in ("X@GRAD", "Updates@GRAD"):
-            if ctx.has_output(slot):
-                ctx.set_dtype(slot, ctx.dtype("Out@GRAD"))

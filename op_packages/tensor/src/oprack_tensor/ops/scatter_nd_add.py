@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
 
 
 class ScatterNdAdd(OpDef, type="scatter_nd_add"):
@@ -26,35 +26,8 @@ class ScatterNdAdd(OpDef, type="scatter_nd_add"):
         ctx.set_dim("Out", dims)
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "scatter_nd_add_grad",
-            Index=fwd.input("Index"),
-            Updates=fwd.input("Updates"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            Updates_grad=fwd.input_grad("Updates"),
-        )
 
-
-class ScatterNdAddGrad(GradOpDef, type="scatter_nd_add_grad"):
+class ScatterNdAddGrad(
+    GradOpDef, of=ScatterNdAdd, reads="Index", shape_of="Updates", grads_of="X? Updates?", like="Out@GRAD"
+):
     """X@GRAD is Out@GRAD; Updates@GRAD holds its parts at Index."""
-
-    Index = Input("As in scatter_nd_add.")
-    Updates = Input("Only its shape is read.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.", dispensable=True)
-    Updates_grad = Output("Shape of Updates.", dispensable=True)
-    no_need_buffer_vars = ("Updates",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("Out@GRAD"))
-        ctx.set_dim("Updates@GRAD", ctx.dim("Updates"))
-        ctx.share_lod("Out@GRAD", "X@GRAD")
-        ctx.share_lod("Updates", "Updates@GRAD")
-
-    def infer_var_type(ctx):
-        for slot in ("X@GRAD", "Updates@GRAD"):
-            if ctx.has_output(slot):
-                ctx.set_dtype(slot, ctx.dtype("Out@GRAD"))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
+from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
 from oprack.types import AttrType
-
-_BOUNDS = ("StartsTensorList", "EndsTensorList", "StepsTensorList")
 
 
 class SetValue(OpDef, type="set_value"):
@@ -51,40 +49,15 @@ class SetValue(OpDef, type="set_value"):
     def infer_shape(ctx):
         ctx.set_dim("Out", ctx.dim("Input"))
 
-    def make_grad(fwd):
-        return GradOp(
-            "set_value_grad",
-            ValueTensor=fwd.input("ValueTensor"),
-            Out_grad=fwd.output_grad("Out"),
-            Input_grad=fwd.input_grad("Input"),
-            ValueTensor_grad=fwd.input_grad("ValueTensor"),
-            slots={s: fwd.input(s) for s in _BOUNDS},
-            attrs=fwd.attrs,
-        )
 
-
-class SetValueGrad(GradOpDef, type="set_value_grad"):
+class SetValueGrad(
+    GradOpDef,
+    of=SetValue,
+    reads="Out@GRAD ValueTensor StartsTensorList EndsTensorList StepsTensorList",
+    shape_of="ValueTensor",
+    grads_of="Input? ValueTensor?",
+    like="Out@GRAD",
+    lod=False,
+    attrs="dtype axes starts ends steps decrease_axes none_axes shape",
+):
     """Input@GRAD is Out@GRAD with the replaced part set to 0; ValueTensor@GRAD sums that part to the value's shape."""
-
-    Out_grad = Input("Gradient of Out.")
-    ValueTensor = Input("Only its shape is read.", dispensable=True)
-    StartsTensorList = Input("As in set_value.", dispensable=True, duplicable=True)
-    EndsTensorList = Input("As in set_value.", dispensable=True, duplicable=True)
-    StepsTensorList = Input("As in set_value.", dispensable=True, duplicable=True)
-    Input_grad = Output("Shape of Input.", dispensable=True)
-    ValueTensor_grad = Output("Shape of ValueTensor.", dispensable=True)
-    dtype = Attr(5, "As in set_value.")
-    axes = Attr(REQUIRED, "As in set_value.", type=AttrType.LONGS)
-    starts = Attr([], "As in set_value.", type=AttrType.LONGS)
-    ends = Attr([], "As in set_value.", type=AttrType.LONGS)
-    steps = Attr([], "As in set_value.", type=AttrType.LONGS)
-    decrease_axes = Attr([], "As in set_value.", type=AttrType.LONGS)
-    none_axes = Attr([], "As in set_value.", type=AttrType.LONGS)
-    shape = Attr([], "As in set_value.", type=AttrType.LONGS)
-    no_need_buffer_vars = ("ValueTensor",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("Input@GRAD", ctx.dim("Out@GRAD"))
-        if ctx.has_input("ValueTensor"):
-            ctx.set_dim("ValueTensor@GRAD", ctx.dim("ValueTensor"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType, VarType
 
@@ -66,53 +66,13 @@ class Slice(OpDef, type="slice"):
         ctx.set_kind("Out", VarType.LOD_TENSOR_ARRAY if whole else VarType.LOD_TENSOR)
         ctx.set_dtype("Out", ctx.dtype("Input"))
 
-    def make_grad(fwd):
-        return GradOp(
-            "slice_grad",
-            Input=fwd.input("Input"),
-            StartsTensor=fwd.input("StartsTensor"),
-            EndsTensor=fwd.input("EndsTensor"),
-            StartsTensorList=fwd.input("StartsTensorList"),
-            EndsTensorList=fwd.input("EndsTensorList"),
-            Out_grad=fwd.output_grad("Out"),
-            Input_grad=fwd.input_grad("Input"),
-            attrs=fwd.attrs,
-        )
 
-
-class SliceGrad(GradOpDef, type="slice_grad"):
+class SliceGrad(
+    GradOpDef,
+    of=Slice,
+    reads="StartsTensor EndsTensor StartsTensorList EndsTensorList",
+    shape_of="Input",
+    grads_of="Input",
+    linear=True,
+):
     """Input@GRAD holds Out@GRAD where it was cut out, 0 elsewhere."""
-
-    Input_ = Input("Only its shape is read.")
-    StartsTensor = Input("As in slice.", dispensable=True)
-    EndsTensor = Input("As in slice.", dispensable=True)
-    StartsTensorList = Input("As in slice.", dispensable=True, duplicable=True)
-    EndsTensorList = Input("As in slice.", dispensable=True, duplicable=True)
-    Out_grad = Input("Gradient of Out.")
-    Input_grad = Output("Shape, kind and LoD of Input.")
-    axes = Attr(REQUIRED, "As in slice.", type=AttrType.INTS)
-    starts = Attr([], "As in slice.", type=AttrType.INTS)
-    ends = Attr([], "As in slice.", type=AttrType.INTS)
-    infer_flags = Attr([], "As in slice.", type=AttrType.INTS)
-    decrease_axis = Attr([], "As in slice.", type=AttrType.INTS)
-    use_mkldnn = USE_MKLDNN
-    mkldnn_data_type = MKLDNN_DATA_TYPE
-    no_need_buffer_vars = ("Input",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        if ctx.kind("Input") != VarType.LOD_TENSOR_ARRAY:
-            ctx.set_dim("Input@GRAD", ctx.dim("Input"))
-            ctx.share_lod("Input", "Input@GRAD")
-
-    def make_grad(fwd):
-        return GradOp(
-            "slice",
-            Input=fwd.output_grad("Input@GRAD"),
-            StartsTensor=fwd.input("StartsTensor"),
-            EndsTensor=fwd.input("EndsTensor"),
-            StartsTensorList=fwd.input("StartsTensorList"),
-            EndsTensorList=fwd.input("EndsTensorList"),
-            Out=fwd.input_grad("Out@GRAD"),
-            attrs=fwd.attrs,
-        )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, squeeze_axes
+from oprack_tensor.ops._xshape import XShapeGrad
 
 
 def _infer_shape(ctx):
@@ -35,30 +36,11 @@ class Squeeze(OpDef, type="squeeze"):
     def infer_shape(ctx):
         _infer_shape(ctx)
 
-    def make_grad(fwd):
-        return GradOp(
-            "squeeze_grad",
-            X=fwd.input("X"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class SqueezeGrad(GradOpDef, type="squeeze_grad"):
+class SqueezeGrad(GradOpDef, of=Squeeze, reads="Out@GRAD", shape_of="X"):
     """X@GRAD is Out@GRAD in the shape of X."""
 
-    Out_grad = Input("Gradient of Out.")
-    X = Input("The squeezed tensor; only its shape is read.")
-    X_grad = Output("Shape and LoD of X.")
-    axes = Attr([], "As in squeeze.", type=AttrType.INTS)
     inplace = {"Out@GRAD": "X@GRAD"}
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")
 
 
 class Squeeze2(OpDef, type="squeeze2"):
@@ -77,32 +59,6 @@ class Squeeze2(OpDef, type="squeeze2"):
         ctx.set_dim("XShape", (0, *dims))
         ctx.share_lod("X", "XShape")
 
-    def make_grad(fwd):
-        return GradOp(
-            "squeeze2_grad",
-            XShape=fwd.output("XShape"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class Squeeze2Grad(GradOpDef, type="squeeze2_grad"):
+class Squeeze2Grad(XShapeGrad, of=Squeeze2, linear=True):
     """X@GRAD is Out@GRAD in the shape of X."""
-
-    Out_grad = Input("Gradient of Out.")
-    XShape = Input("Carries the shape of X.")
-    X_grad = Output("Shape and LoD of X.")
-    axes = Attr([], "As in squeeze2.", type=AttrType.INTS, support_tensor=True)
-    use_mkldnn = USE_MKLDNN
-    mkldnn_data_type = MKLDNN_DATA_TYPE
-    inplace = {"Out@GRAD": "X@GRAD"}
-    no_need_buffer_vars = ("XShape",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
-        ctx.share_lod("XShape", "X@GRAD")
-
-    def make_grad(fwd):
-        return GradOp("squeeze2", X=fwd.output_grad("X@GRAD"), Out=fwd.input_grad("Out@GRAD"), attrs=fwd.attrs)

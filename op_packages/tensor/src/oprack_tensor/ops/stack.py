@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, normal_axis
 from oprack.op.families import USE_MKLDNN
 
 
@@ -26,26 +26,9 @@ class Stack(OpDef, type="stack"):
         if axis:
             ctx.share_lod("X", "Y")
 
-    def make_grad(fwd):
-        return GradOp(
-            "stack_grad",
-            X=fwd.input("X"),
-            Y_grad=fwd.output_grad("Y"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class StackGrad(GradOpDef, type="stack_grad"):
+class StackGrad(GradOpDef, of=Stack, reads="Y@GRAD", shape_of="X?", linear=True):
     """X@GRAD[i] is place i of Y@GRAD along `axis`."""
-
-    Y_grad = Input("Gradient of Y.")
-    X = Input("The stacked tensors; only their number and LoD are read.", duplicable=True, dispensable=True)
-    X_grad = Output("Shape of each X.", duplicable=True)
-    axis = Attr(0, "As in stack.")
-    use_mkldnn = USE_MKLDNN
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Y@GRAD")
 
     def infer_shape(ctx):
         dims = ctx.dim("Y@GRAD")
@@ -54,6 +37,3 @@ class StackGrad(GradOpDef, type="stack_grad"):
             ctx.set_dim("X@GRAD", (*dims[:axis], *dims[axis + 1 :]), i)
             if i < ctx.input_count("X"):
                 ctx.share_lod("X", "X@GRAD", i, i)
-
-    def make_grad(fwd):
-        return GradOp("stack", X=fwd.output_grad("X@GRAD"), Y=fwd.input_grad("Y@GRAD"), attrs=fwd.attrs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, length_of, strided_slice_of
@@ -50,39 +50,12 @@ class StridedSlice(OpDef, type="strided_slice"):
         ctx.set_dim("Out", [d for i, d in enumerate(dims) if i not in gone])
         ctx.share_lod("Input", "Out")
 
-    def make_grad(fwd):
-        tensors = [what + kind for what in ("Starts", "Ends", "Strides") for kind in ("Tensor", "TensorList")]
-        return GradOp(
-            "strided_slice_grad",
-            Input=fwd.input("Input"),
-            Out_grad=fwd.output_grad("Out"),
-            Input_grad=fwd.input_grad("Input"),
-            slots={s: fwd.input(s) for s in tensors},
-            attrs=fwd.attrs,
-        )
 
-
-class StridedSliceGrad(GradOpDef, type="strided_slice_grad"):
+class StridedSliceGrad(
+    GradOpDef,
+    of=StridedSlice,
+    reads="StartsTensor StartsTensorList EndsTensor EndsTensorList StridesTensor StridesTensorList",
+    shape_of="Input",
+    grads_of="Input",
+):
     """Input@GRAD holds Out@GRAD where it was cut out, 0 elsewhere."""
-
-    Input_ = Input("Only its shape is read.")
-    StartsTensor = Input("As in strided_slice.", dispensable=True)
-    StartsTensorList = Input("As in strided_slice.", dispensable=True, duplicable=True)
-    EndsTensor = Input("As in strided_slice.", dispensable=True)
-    EndsTensorList = Input("As in strided_slice.", dispensable=True, duplicable=True)
-    StridesTensor = Input("As in strided_slice.", dispensable=True)
-    StridesTensorList = Input("As in strided_slice.", dispensable=True, duplicable=True)
-    Out_grad = Input("Gradient of Out.")
-    Input_grad = Output("Shape and LoD of Input.")
-    axes = Attr(REQUIRED, "As in strided_slice.", type=AttrType.INTS)
-    starts = Attr([], "As in strided_slice.", type=AttrType.INTS)
-    ends = Attr([], "As in strided_slice.", type=AttrType.INTS)
-    strides = Attr([], "As in strided_slice.", type=AttrType.INTS)
-    infer_flags = Attr([], "As in strided_slice.", type=AttrType.INTS)
-    decrease_axis = Attr([], "As in strided_slice.", type=AttrType.INTS)
-    no_need_buffer_vars = ("Input",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("Input@GRAD", ctx.dim("Input"))
-        ctx.share_lod("Input", "Input@GRAD")

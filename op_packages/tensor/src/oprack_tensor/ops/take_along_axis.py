@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 
@@ -20,27 +20,9 @@ class TakeAlongAxis(OpDef, type="take_along_axis"):
         ctx.axis("Input", "Axis")
         ctx.set_dim("Result", ctx.dim("Index"))
 
-    def make_grad(fwd):
-        return GradOp(
-            "take_along_axis_grad",
-            Input=fwd.input("Input"),
-            Index=fwd.input("Index"),
-            Result_grad=fwd.output_grad("Result"),
-            Input_grad=fwd.input_grad("Input"),
-            attrs=fwd.attrs,
-        )
 
-
-class TakeAlongAxisGrad(GradOpDef, type="take_along_axis_grad"):
+class TakeAlongAxisGrad(GradOpDef, of=TakeAlongAxis, reads="Index", shape_of="Input", grads_of="Input"):
     """Adds each element of Result@GRAD to the place of Input@GRAD that it came from."""
-
-    Input_ = Input("Only its shape is read.")
-    Index = Input("As in take_along_axis.")
-    Result_grad = Input("Gradient of Result.")
-    Input_grad = Output("Shape and LoD of Input.")
-    Axis = Attr(REQUIRED, "As in take_along_axis.", type=AttrType.INT)
-    no_need_buffer_vars = ("Input",)
-    expected_kernel_type = dtype_of("Result@GRAD")
 
     def infer_shape(ctx):
         ctx.axis("Input", "Axis")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints
@@ -29,40 +29,6 @@ class Tile(OpDef, type="tile"):
         if dims and out[0] == dims[0]:
             ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "tile_grad",
-            X=fwd.input("X"),
-            RepeatTimes=fwd.input("RepeatTimes"),
-            repeat_times_tensor=fwd.input("repeat_times_tensor"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class TileGrad(GradOpDef, type="tile_grad"):
+class TileGrad(GradOpDef, of=Tile, shape_of="X RepeatTimes repeat_times_tensor", grads_of="X", linear=True):
     """X@GRAD sums Out@GRAD over the repetitions."""
-
-    X = Input("Only its shape is read.")
-    RepeatTimes = Input("As in tile.", dispensable=True)
-    repeat_times_tensor = Input("As in tile.", dispensable=True, duplicable=True)
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    repeat_times = Attr([], "As in tile.", type=AttrType.INTS, support_tensor=True)
-    no_need_buffer_vars = ("X", "RepeatTimes", "repeat_times_tensor")
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")
-
-    def make_grad(fwd):
-        return GradOp(
-            "tile",
-            X=fwd.output_grad("X@GRAD"),
-            RepeatTimes=fwd.input("RepeatTimes"),
-            repeat_times_tensor=fwd.input("repeat_times_tensor"),
-            Out=fwd.input_grad("Out@GRAD"),
-            attrs=fwd.attrs,
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
 
 
 def _infer_shape(ctx, axis):
@@ -44,39 +44,9 @@ class TopKV2(OpDef, type="top_k_v2"):
     def infer_shape(ctx):
         _infer_shape(ctx, ctx.attr("axis"))
 
-    def make_grad(fwd):
-        return GradOp(
-            "top_k_v2_grad",
-            X=fwd.input("X"),
-            K=fwd.input("K"),
-            Indices=fwd.output("Indices"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class TopKV2Grad(GradOpDef, type="top_k_v2_grad"):
+class TopKV2Grad(GradOpDef, of=TopKV2, reads="X K Indices Out@GRAD", shape_of="X K", grads_of="X"):
     """X@GRAD holds Out@GRAD at the places Indices, 0 elsewhere."""
-
-    X = Input("Only its shape is read.")
-    K = Input("As in top_k_v2; not read.", dispensable=True)
-    Indices = Input("Output of top_k_v2.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    k = Attr(1, "As in top_k_v2.")
-    axis = Attr(-1, "As in top_k_v2.")
-    largest = Attr(True, "As in top_k_v2.")
-    sorted = Attr(True, "As in top_k_v2.")
-    no_need_buffer_vars = ("X", "K")
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")
-
-    def infer_var_type(ctx):
-        ctx.set_dtype("X@GRAD", ctx.dtype("Out@GRAD"))
 
 
 class TopK(OpDef, type="top_k"):
@@ -93,31 +63,6 @@ class TopK(OpDef, type="top_k"):
     def infer_shape(ctx):
         _infer_shape(ctx, -1)
 
-    def make_grad(fwd):
-        return GradOp(
-            "top_k_grad",
-            X=fwd.input("X"),
-            Indices=fwd.output("Indices"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class TopKGrad(GradOpDef, type="top_k_grad"):
+class TopKGrad(GradOpDef, of=TopK, reads="X Indices Out@GRAD", shape_of="X", grads_of="X"):
     """X@GRAD holds Out@GRAD at the places Indices, 0 elsewhere."""
-
-    X = Input("Only its shape is read.")
-    Indices = Input("Output of top_k.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of X.")
-    k = Attr(1, "As in top_k.")
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")
-
-    def infer_var_type(ctx):
-        ctx.set_dtype("X@GRAD", ctx.dtype("Out@GRAD"))

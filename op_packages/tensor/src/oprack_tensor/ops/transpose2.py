@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType
 
@@ -42,30 +42,9 @@ class Transpose(OpDef, type="transpose"):
     def infer_shape(ctx):
         _infer_shape(ctx)
 
-    def make_grad(fwd):
-        return GradOp(
-            "transpose_grad",
-            X=fwd.input("X"),
-            Out=fwd.output("Out"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class TransposeGrad(GradOpDef, type="transpose_grad"):
+class TransposeGrad(GradOpDef, of=Transpose, reads="Out@GRAD", shape_of="X? Out?"):
     """X@GRAD is Out@GRAD with the dims permuted back."""
-
-    Out_grad = Input("Gradient of Out.")
-    X = Input("Input of transpose; only its shape is read.", dispensable=True)
-    Out = Input("Output of transpose; not read.", dispensable=True)
-    X_grad = Output("Shape of X; no LoD.")
-    axis = Attr(REQUIRED, "As in transpose.", type=AttrType.INTS)
-    use_mkldnn = USE_MKLDNN
-    data_format = DATA_FORMAT
-    mkldnn_data_type = MKLDNN_DATA_TYPE
-    no_need_buffer_vars = ("X", "Out")
-    expected_kernel_type = dtype_of("Out@GRAD")
 
     def infer_shape(ctx):
         dims = ctx.dim("Out@GRAD")
@@ -88,31 +67,9 @@ class Transpose2(OpDef, type="transpose2"):
     def infer_shape(ctx):
         ctx.set_dim("XShape", (0, *_infer_shape(ctx)))
 
-    def make_grad(fwd):
-        return GradOp(
-            "transpose2_grad",
-            XShape=fwd.output("XShape"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class Transpose2Grad(GradOpDef, type="transpose2_grad"):
+class Transpose2Grad(GradOpDef, of=Transpose2, reads="Out@GRAD", shape_of="XShape", linear=True, grads_of="X"):
     """X@GRAD is Out@GRAD with the dims permuted back."""
-
-    Out_grad = Input("Gradient of Out.")
-    XShape = Input("Carries the shape of X.")
-    X_grad = Output("Shape of X; no LoD.")
-    axis = Attr(REQUIRED, "As in transpose2.", type=AttrType.INTS)
-    use_mkldnn = USE_MKLDNN
-    data_format = DATA_FORMAT
-    mkldnn_data_type = MKLDNN_DATA_TYPE
-    no_need_buffer_vars = ("XShape",)
-    expected_kernel_type = dtype_of("Out@GRAD")
 
     def infer_shape(ctx):
         ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
-
-    def make_grad(fwd):
-        return GradOp("transpose2", X=fwd.output_grad("X@GRAD"), Out=fwd.input_grad("Out@GRAD"), attrs=fwd.attrs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
 
 
 class TrilTriu(OpDef, type="tril_triu"):
@@ -19,18 +19,6 @@ class TrilTriu(OpDef, type="tril_triu"):
         ctx.set_dim("Out", dims)
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp("tril_triu_grad", Out_grad=fwd.output_grad("Out"), X_grad=fwd.input_grad("X"), attrs=fwd.attrs)
 
-
-class TrilTriuGrad(GradOpDef, type="tril_triu_grad"):
+class TrilTriuGrad(GradOpDef, of=TrilTriu, like="Out@GRAD"):
     """X@GRAD is Out@GRAD with the same part set to 0."""
-
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Shape and LoD of Out@GRAD.")
-    diagonal = Attr(0, "As in tril_triu.")
-    lower = Attr(False, "As in tril_triu.")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("Out@GRAD"))
-        ctx.share_lod("Out@GRAD", "X@GRAD")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, unsqueeze_dims
+from oprack_tensor.ops._xshape import XShapeGrad
 
 _AXES = "Places of the new dims in the shape made so far; negative ones count from the end."
 
@@ -30,30 +31,11 @@ class Unsqueeze(OpDef, type="unsqueeze"):
     def infer_shape(ctx):
         _infer_shape(ctx)
 
-    def make_grad(fwd):
-        return GradOp(
-            "unsqueeze_grad",
-            X=fwd.input("X"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class UnsqueezeGrad(GradOpDef, type="unsqueeze_grad"):
+class UnsqueezeGrad(GradOpDef, of=Unsqueeze, reads="Out@GRAD", shape_of="X"):
     """X@GRAD is Out@GRAD in the shape of X."""
 
-    Out_grad = Input("Gradient of Out.")
-    X = Input("Input of unsqueeze; only its shape is read.")
-    X_grad = Output("Shape and LoD of X.")
-    axes = Attr([], "As in unsqueeze.", type=AttrType.INTS)
     inplace = {"Out@GRAD": "X@GRAD"}
-    no_need_buffer_vars = ("X",)
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")
 
 
 class Unsqueeze2(OpDef, type="unsqueeze2"):
@@ -73,41 +55,6 @@ class Unsqueeze2(OpDef, type="unsqueeze2"):
         ctx.set_dim("XShape", (0, *dims))
         ctx.share_lod("X", "XShape")
 
-    def make_grad(fwd):
-        return GradOp(
-            "unsqueeze2_grad",
-            XShape=fwd.output("XShape"),
-            AxesTensor=fwd.input("AxesTensor"),
-            AxesTensorList=fwd.input("AxesTensorList"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class Unsqueeze2Grad(GradOpDef, type="unsqueeze2_grad"):
+class Unsqueeze2Grad(XShapeGrad, of=Unsqueeze2, shape_of="XShape AxesTensor AxesTensorList", linear=True):
     """X@GRAD is Out@GRAD in the shape of X."""
-
-    Out_grad = Input("Gradient of Out.")
-    XShape = Input("Carries the shape of X.")
-    AxesTensor = Input("As in unsqueeze2; kept for the second gradient.", dispensable=True)
-    AxesTensorList = Input("As in unsqueeze2; kept for the second gradient.", dispensable=True, duplicable=True)
-    X_grad = Output("Shape and LoD of X.")
-    axes = Attr([], "As in unsqueeze2.", type=AttrType.INTS)
-    inplace = {"Out@GRAD": "X@GRAD"}
-    no_need_buffer_vars = ("XShape", "AxesTensor", "AxesTensorList")
-    expected_kernel_type = dtype_of("Out@GRAD")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
-        ctx.share_lod("XShape", "X@GRAD")
-
-    def make_grad(fwd):
-        return GradOp(
-            "unsqueeze2",
-            X=fwd.output_grad("X@GRAD"),
-            AxesTensor=fwd.input("AxesTensor"),
-            AxesTensorList=fwd.input("AxesTensorList"),
-            Out=fwd.input_grad("Out@GRAD"),
-            attrs=fwd.attrs,
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, normal_axis
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, normal_axis
 
 
 class Unstack(OpDef, type="unstack"):
@@ -22,17 +22,9 @@ class Unstack(OpDef, type="unstack"):
         )
         ctx.set_dims("Y", [(*dims[:axis], *dims[axis + 1 :])] * num)
 
-    def make_grad(fwd):
-        return GradOp("unstack_grad", Y_grad=fwd.output_grad("Y"), X_grad=fwd.input_grad("X"), attrs=fwd.attrs)
 
-
-class UnstackGrad(GradOpDef, type="unstack_grad"):
+class UnstackGrad(GradOpDef, of=Unstack):
     """X@GRAD stacks the gradients of Y along `axis`."""
-
-    Y_grad = Input("Gradients of Y.", duplicable=True)
-    X_grad = Output("Shape of X.")
-    axis = Attr(0, "As in unstack.")
-    num = Attr(0, "As in unstack.")
 
     def infer_shape(ctx):
         dims = ctx.dim("Y@GRAD")
