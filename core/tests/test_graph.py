@@ -223,7 +223,11 @@ def test_the_graph_of_a_sub_block_keeps_what_belongs_outside() -> None:
 
 def test_a_name_in_an_attribute_is_read() -> None:
     program, scope = PassCase({"x": X}, {}, [op("double", "x", "y"), op("double", "x", "z")]).build()
-    program.desc.blocks[0].ops[1].set_attr("note", "y")
+    last = program.desc.blocks[0].ops[1]
+    last.set_attr("note", "y")  # text is text
+    (y,) = Graph(program.desc, scope=scope).versions("y")
+    assert not y.pinned and not y.consumers
+    last.set_attr("note", "y", AttrType.VAR)
     graph = Graph(program.desc, scope=scope)
     (y,) = graph.versions("y")
     assert y.pinned and graph.ops[1] in y.consumers

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from oprack.autodiff.path import differentiable, influenced, path_to
 from oprack.desc import BlockDesc, OpDesc
+from oprack.desc.reach import reads
 from oprack.errors import InvalidArgumentError, NotDifferentiableError
 from oprack.op import GradBlock, GradOp
 from oprack.op.grad_desc import grad_name
@@ -151,7 +152,13 @@ class _BlockGradient:
         """The gradient block reads outer variables when the outer backward pass has come to this op."""
         kept = walk.versions.from_start
         own = {*self.inner.vars, *grad_block.vars}
-        for name in sorted({n for op in walk.ops for n in self._read_outside(op, grad_block)} - own - kept):
+        program, manager = grad_block.program, self.outer.manager
+
+        def unread(op: OpDesc) -> Collection[str]:
+            return manager.op_info(op.type).no_need_buffer_vars
+
+        found = {n for op in walk.ops for n in reads(op, program, unread)}
+        for name in sorted(found - own - kept):
             written = name in walk.versions.writers
             why = f"{desc.type} reads variable {name!r}"
             self.outer.versions.require(self.index, name, written, why)
@@ -164,15 +171,6 @@ class _BlockGradient:
                     "all of which a gradient op can undo; use a variable for each"
                 )
             self.outer.versions.restored(name, self.index)
-
-    def _read_outside(self, op: OpDesc, block: BlockDesc) -> set[str]:
-        """Variables of `block` or outer ones whose values an op reads, by its sub-blocks as well."""
-        unread = self.outer.manager.op_info(op.type).no_need_buffer_vars
-        names = {n for slot, given in op.inputs.items() if slot not in unread for n in given if n != EMPTY_VAR}
-        for index in op.sub_blocks():
-            inner = block.program.blocks[index]
-            names |= {n for o in inner.ops for n in self._read_outside(o, inner)} - inner.vars.keys()
-        return names
 
 
 def differentiate_block(

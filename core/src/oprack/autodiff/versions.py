@@ -6,20 +6,11 @@ from collections.abc import Collection
 
 from oprack.autodiff.path import inputs_of, outputs_of
 from oprack.desc import BlockDesc, OpDesc
+from oprack.desc.reach import named_by_attributes, writes
 from oprack.errors import InvalidArgumentError
 from oprack.op import GradOp
 from oprack.op.grad_desc import grad_op_desc, make_grad_ops
 from oprack.packs.manager import PackManager
-
-
-def written_by(op: OpDesc, block: BlockDesc) -> set[str]:
-    """Variables of `block` or outer ones that an op writes, by its sub-blocks as well."""
-    names = set(outputs_of(op))
-    for index in op.sub_blocks():
-        inner = block.program.blocks[index]
-        for o in inner.ops:
-            names |= written_by(o, inner) - inner.vars.keys()
-    return names
 
 
 class Versions:
@@ -34,7 +25,7 @@ class Versions:
         self.ops = list(block.ops)
         self.writers: dict[str, list[int]] = {}
         for i, op in enumerate(self.ops):
-            for name in written_by(op, block):
+            for name in writes(op, block.program):
                 self.writers.setdefault(name, []).append(i)
         self._left = {n: list(writers) for n, writers in self.writers.items()}
         self.from_start: set[str] = set()
@@ -56,6 +47,8 @@ class Versions:
             if ref.role in ("input", "output") and slot not in unread:
                 for name in desc.inputs.get(slot, ()):
                     self.require(index, name, ref.role == "output", f"{desc.type} needs {slot}, variable {name!r}")
+        for name in named_by_attributes(desc):
+            self.require(index, name, False, f"{desc.type} takes an attribute from variable {name!r}")
 
     def require(self, index: int, name: str, after: bool, why: str) -> None:
         """Undo what later ops did to a variable, so that a gradient op of op `index` finds the value that it had then.

@@ -121,6 +121,16 @@ class OpDesc:
                 found[name] = self.attrs[name]
         return found
 
+    def var_attrs(self) -> dict[str, list[str]]:
+        """Attributes of type VAR and VARS: name -> names of the variables that hold the value."""
+        found: dict[str, list[str]] = {}
+        for name, kind in self.attr_types.items():
+            if kind is AttrType.VAR:
+                found[name] = [self.attrs[name]]
+            elif kind is AttrType.VARS:
+                found[name] = self.attrs[name]
+        return found
+
     def sub_blocks(self) -> Iterator[int]:
         """Indices of all blocks that the op's attributes name."""
         for indices in self.block_attrs().values():

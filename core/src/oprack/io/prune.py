@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from oprack.desc import BlockDesc, OpDesc, ProgramDesc
+from oprack.desc import OpDesc, ProgramDesc
+from oprack.desc.reach import inner_blocks, named_by_attributes, reads, writes
 from oprack.types import AttrType
 
 # Values of the attribute op_role, which are bits
@@ -23,17 +24,16 @@ def prune(program: ProgramDesc, feeds: Collection[str], targets: Collection[str]
     for op in reversed(block.ops):
         if op.type in ("feed", "fetch") or _is_training(op):
             continue
-        reads, writes = _effects(program, op)
-        if op.is_target or not needed.isdisjoint(writes):
+        if op.is_target or not needed.isdisjoint(writes(op, program)):
             kept.append(op)
             # A name that is written stays needed: another op may write it before, in place
-            needed.update(reads.difference(feeds))
+            needed.update(set(reads(op, program)).difference(feeds))
     block.ops = kept[::-1]
     _drop_blocks(program)
     used = set(feeds) | set(targets)
     for other in program.blocks:
         for op in other.ops:
-            used.update(op.input_arg_names(), op.output_arg_names(), _named_vars(op))
+            used.update(op.input_arg_names(), op.output_arg_names(), named_by_attributes(op))
     block.vars = {name: var for name, var in block.vars.items() if name in used}
 
 
@@ -42,42 +42,9 @@ def _is_training(op: OpDesc) -> bool:
     return isinstance(role, int) and role != _NOT_SPECIFIED and bool(role & (_BACKWARD | _OPTIMIZE))
 
 
-def _named_vars(op: OpDesc) -> set[str]:
-    """Variables that attributes name."""
-    names: set[str] = set()
-    for name, kind in op.attr_types.items():
-        if kind is AttrType.VAR:
-            names.add(op.attrs[name])
-        elif kind is AttrType.VARS:
-            names.update(op.attrs[name])
-    return names
-
-
-def _effects(program: ProgramDesc, op: OpDesc) -> tuple[set[str], set[str]]:
-    """Names that an op and the ops in its sub-blocks read and write."""
-    reads: set[str] = set()
-    writes: set[str] = set()
-    for one in [op, *(inner for block in _blocks_inside(program, op) for inner in block.ops)]:
-        reads.update(one.input_arg_names(), _named_vars(one))
-        writes.update(one.output_arg_names())
-    return reads, writes
-
-
-def _blocks_inside(program: ProgramDesc, op: OpDesc) -> list[BlockDesc]:
-    """Sub-blocks of an op and theirs, each once."""
-    found: dict[int, None] = {}
-    waiting = list(op.sub_blocks())
-    while waiting:
-        index = waiting.pop()
-        if index not in found:
-            found[index] = None
-            waiting += [i for inner in program.blocks[index].ops for i in inner.sub_blocks()]
-    return [program.blocks[i] for i in found]
-
-
 def _drop_blocks(program: ProgramDesc) -> None:
     """Remove the blocks that no op reaches, and number the others anew."""
-    reached = {0} | {block.idx for op in program.blocks[0].ops for block in _blocks_inside(program, op)}
+    reached = {0} | {block.idx for op in program.blocks[0].ops for block in inner_blocks(op, program)}
     for index in list(reached):
         reached.update(block.idx for block in program.blocks[index].ancestors())
     program.blocks = [program.blocks[i] for i in sorted(reached)]

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from oprack.desc.reach import inner_blocks, named_by_attributes
 from oprack.device import host_array
 from oprack.errors import AttributeValueError, GraphError
 from oprack.ir.facts import ProgramFacts, infer, is_identity, meet
-from oprack.ir.names import blocks_inside, named_by_attributes, names_of, used_by_blocks
+from oprack.ir.names import names_of, used_by_blocks
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.ir.order import runnable_order
 from oprack.op.attrs import COMMON_ATTRS
@@ -70,7 +71,7 @@ class Graph:
         op = OpNode(desc, self.manager.operator_class(desc.type) is not None)
         op.malformed = self.misfit(desc, desc.inputs, desc.outputs, check_attrs=place not in self._facts.accepted)
         op.opaque = op.opaque or place in self._facts.refused or bool(op.malformed)
-        inner = blocks_inside(self.program, desc)
+        inner = inner_blocks(desc, self.program)
         read, written = used_by_blocks(inner)
         named = {n for n in (*named_by_attributes(desc), *read) if self._outer(n, inner)}
         written = {n for n in written if self._outer(n, inner)}

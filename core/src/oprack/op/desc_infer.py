@@ -9,7 +9,7 @@ from oprack.errors import InvalidArgumentError, NotFoundError, OpError, OprackEr
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.infer import Dims, InferContext, InferShapeContext, InferVarTypeContext
 from oprack.op.info import OpInfo
-from oprack.types import EMPTY_VAR, AttrType, VarType, dtype_enum
+from oprack.types import EMPTY_VAR, VarType, dtype_enum
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc, VarDesc
@@ -27,8 +27,7 @@ class _DescContext(InferContext):
     @staticmethod
     def _checked(op: OpDesc, info: OpInfo) -> Mapping[str, Any]:
         given = {k: v for k, v in op.attrs.items() if k not in COMMON_ATTRS}
-        tensors = [k for k, t in op.attr_types.items() if t in (AttrType.VAR, AttrType.VARS)]
-        return info.checker.check(given, tensors) if info.checker else given
+        return info.checker.check(given, op.var_attrs()) if info.checker else given
 
     def input_names(self, slot: str) -> Sequence[str]:
         names = self._op.inputs.get(slot)

@@ -30,7 +30,7 @@ def make_grad_ops(
     maker = info.require_grad_op_maker()
     attrs = {k: v for k, v in op.attrs.items() if k not in COMMON_ATTRS}
     if info.checker is not None:
-        attrs = info.checker.check(attrs)
+        attrs = info.checker.check(attrs, op.var_attrs())
     inputs = {s: len(names) for s, names in op.inputs.items() if names}
     outputs = {s: len(names) for s, names in op.outputs.items() if names}
     made = maker(ForwardOp(info.proto, attrs, inputs, outputs, accumulated, held))

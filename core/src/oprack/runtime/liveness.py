@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from oprack.desc.reach import named_by_attributes, read_inside, written_inside
 from oprack.errors import BlockCycleError, BlockDepthError
 
 if TYPE_CHECKING:
@@ -62,29 +63,18 @@ def last_uses(
     op, input slots of which only the shape is read. Variables that a sub-block names are kept, since sub-blocks reach
     outer variables by name; so are persistable ones.
     """
+    program = block.program
     reachable: set[str] = set(keep)
-    pending = [i for op in ops for i in op.sub_blocks()]
-    seen: set[int] = set()
-    while pending:
-        index = pending.pop()
-        if index in seen:
-            continue
-        seen.add(index)
-        for op in block.program.blocks[index].ops:
-            reachable.update(op.input_arg_names(), op.output_arg_names())
-            pending += op.sub_blocks()
     last: dict[str, int] = {}
     last_read: dict[str, int] = {}
     for i, op in enumerate(ops):
-        # an attribute may name variables as well (support_tensor)
-        named = [
-            n for v in op.attrs.values() for n in ([v] if isinstance(v, str) else v if isinstance(v, list) else ())
-        ]
+        named = named_by_attributes(op)
         for name in (*op.input_arg_names(), *op.output_arg_names(), *named):
-            if isinstance(name, str) and name in block.vars:
+            if name in block.vars:
                 last[name] = i
         read = (n for slot, names in op.inputs.items() if slot not in unread[i] for n in names)
-        last_read.update(dict.fromkeys((*read, *op.output_arg_names(), *(n for n in named if isinstance(n, str))), i))
+        last_read.update(dict.fromkeys((*read, *op.output_arg_names(), *named), i))
+        reachable.update(read_inside(op, program), written_inside(op, program))
     dying = [Dying() for _ in ops]
     for name, i in last.items():
         if name not in reachable and not block.vars[name].persistable:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from oprack.desc import BlockDesc
+from oprack.desc.reach import writes
 from oprack.device import dense_rows
 from oprack.errors import InvalidArgumentError
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
-from oprack.types import EMPTY_VAR, GRAD_SUFFIX, VarType
+from oprack.types import GRAD_SUFFIX, VarType
 
 
 def host_array(tensor: LoDTensor) -> np.ndarray:
@@ -37,17 +38,7 @@ def is_read_by(block: BlockDesc, names: Collection[str], op_types: Collection[st
 
 def written_names(block: BlockDesc) -> set[str]:
     """Names that the ops of a block and of its sub-blocks write."""
-    names: set[str] = set()
-    pending, seen = [block.idx], set()
-    while pending:
-        index = pending.pop()
-        if index in seen:
-            continue
-        seen.add(index)
-        for op in block.program.blocks[index].ops:
-            names.update(op.output_arg_names())
-            pending += op.sub_blocks()
-    return names - {EMPTY_VAR}
+    return {n for op in block.ops for n in writes(op, block.program)}
 
 
 def shared(value: Any) -> Any:

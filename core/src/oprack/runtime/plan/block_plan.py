@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
+from oprack.desc.reach import reads, written_inside
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.segment import Segment
 from oprack.tensor import Scope
@@ -30,7 +31,8 @@ class BlockPlan:
             else:
                 steps += reversed(group)
             if needed is not None:
-                needed = needed | _read_by(group, block)
+                program = block.program
+                needed = needed.union(*((*reads(o.desc, program), *written_inside(o.desc, program)) for o in group))
         self.steps = steps[::-1]
         written = {n for op in operators for names in op.outputs.values() for n in names}
         own = [block.vars[n] for n in written if n in block.vars]
@@ -69,25 +71,3 @@ def _names_of(op: OperatorBase) -> set[str]:
 def _runs_kernel(op: OperatorBase) -> bool:
     """Whether generated code can call the op's kernel: the place has one, and no attribute is taken from a variable."""
     return not op.runs_itself and not op.tensor_attrs and cast("OperatorWithKernel", op).has_kernels
-
-
-def _read_by(operators: Sequence[OperatorBase], block: BlockDesc) -> set[str]:
-    """Variables that ops may read, those that their blocks name and those that attributes name included."""
-    found: set[str] = set()
-    pending: list[int] = []
-    for op in operators:
-        found.update(n for names in op.inputs.values() for n in names)
-        found.update(n for v in op.tensor_attrs.values() for n in ([v] if isinstance(v, str) else v))
-        pending += op.desc.sub_blocks()
-    seen: set[int] = set()
-    while pending:
-        index = pending.pop()
-        if index in seen:
-            continue
-        seen.add(index)
-        for desc in block.program.blocks[index].ops:
-            found.update((*desc.input_arg_names(), *desc.output_arg_names()))
-            named = (v if isinstance(v, list) else [v] for v in desc.attrs.values())
-            found.update(v for vs in named for v in vs if isinstance(v, str))
-            pending += desc.sub_blocks()
-    return found

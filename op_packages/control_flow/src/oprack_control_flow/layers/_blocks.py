@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from oprack import Program
 from oprack.desc import BlockDesc
+from oprack.desc.reach import reads, writes
 
 
 @contextmanager
@@ -34,12 +35,12 @@ def inside(program: Program, block: BlockDesc) -> Iterator[None]:
 
 def outer_names(block: BlockDesc) -> tuple[list[str], list[str]]:
     """Variables of outer blocks that the ops of a block read, and those that they write, in order."""
-    parent = block.parent
-    reads: dict[str, None] = {}
-    writes: dict[str, None] = {}
-    for op in block.ops:
-        for names, found in ((op.input_arg_names(), reads), (op.output_arg_names(), writes)):
-            for name in names:
-                if not block.has_var(name) and parent is not None and parent.find_var_recursive(name) is not None:
-                    found[name] = None
-    return list(reads), list(writes)
+    parent, program = block.parent, block.program
+
+    def outer(names: Iterable[str]) -> list[str]:
+        found = (n for n in dict.fromkeys(names) if not block.has_var(n))
+        return [n for n in found if parent is not None and parent.find_var_recursive(n) is not None]
+
+    return outer(n for op in block.ops for n in reads(op, program)), outer(
+        n for op in block.ops for n in writes(op, program)
+    )
