@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from oprack.op import (
     param_name,
     slot_name,
 )
+from oprack.op.facets import FACETS, facet_kind
 from oprack.op.grad_desc import grad_op_descs, make_grad_ops
 from oprack.op.info import set_facets
 from oprack.types import AttrType
@@ -192,8 +194,18 @@ def test_a_second_setter_is_an_error_that_names_both() -> None:
 
 
 def test_something_that_is_no_facet_is_refused() -> None:
-    with pytest.raises(DefinitionError, match="is no facet; expected classes derived from OpMaker"):
+    with pytest.raises(DefinitionError, match="is no facet; expected classes derived from OpMaker") as error:
         set_facets(OpInfo("thing"), [int], "pack-a")
+    assert all(kind.base is None or kind.base.__name__ in str(error.value) for kind in FACETS)
+
+
+def test_every_facet_is_a_field_of_op_info_and_a_member_of_definitions() -> None:
+    fields = {field.name for field in dataclasses.fields(OpInfo)}
+    assert {kind.name for kind in FACETS} == fields - {"type", "checker", "owners"}
+    members = {n for n in vars(OpDef) if not n.startswith("_")} - {"op_type", "grads", "declared", "members"}
+    assert {kind.member for kind in FACETS if kind.member} == members - {"grad_op_maker"}
+    for kind in FACETS:
+        assert kind.base is None or facet_kind(kind.base) is kind
 
 
 def _info(maker: Any) -> OpInfo:

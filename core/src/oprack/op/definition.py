@@ -8,20 +8,12 @@ from typing import Any, ClassVar
 
 from oprack.errors import DefinitionError
 from oprack.op.attrs import Attr
-from oprack.op.facets import GradOpMaker
+from oprack.op.facets import FACETS, GradOpMaker
 from oprack.op.proto import Input, Output, slot_name
 
 # Members of a definition class that are facets; each is a plain function without self, or a value.
-_RULES = (
-    "infer_shape",
-    "infer_var_type",
-    "make_grad",
-    "expected_kernel_type",
-    "kernel_type_for_var",
-    "identity",
-    "sbp",
-)
-_VALUES = ("inplace", "no_need_buffer_vars", "versions")
+_RULES = tuple(kind.member for kind in FACETS if kind.is_rule)
+_VALUES = tuple(kind.member for kind in FACETS if kind.member and not kind.is_rule)
 
 
 class OpDef:

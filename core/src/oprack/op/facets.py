@@ -1,13 +1,21 @@
-"""The facets of an OpInfo as base classes, so that `register_operator(type, *facets)` can tell them apart."""
+"""The facets of an OpInfo: a base class for each, by which `register_operator(type, *facets)` tells them apart, and the
+table FACETS, from which all else that handles facets follows.
+
+A new facet is a base class, a row of the table and, for the type checker, a field of OpInfo and a member of OpDef.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from oprack.errors import DefinitionError
 
 if TYPE_CHECKING:
     from oprack.op.grad import ForwardOp, GradOp
     from oprack.op.infer import InferShapeContext, InferVarTypeContext
+    from oprack.op.proto import OpProto
 
 
 class Facet:
@@ -91,7 +99,10 @@ class IdentityFacet(Facet):
 
 
 class SbpFacet(Facet):
-    """How an op's tensors may be split over devices: a list of {slot: "split(0)", "broadcast" or "partial_sum"}."""
+    """How an op's tensors may be split over devices: a list of {slot: "split(0)", "broadcast" or "partial_sum"}.
+
+    Nothing reads it yet; a global interpreter will (docs/design.md, section 8).
+    """
 
     facet = "sbp"
 
@@ -109,3 +120,78 @@ class CreatorFacet(Facet):
     facet = "creator"
     runs_itself: ClassVar[bool] = True
     RULES: ClassVar[tuple[str, ...]] = ("infer_shape", "expected_kernel_type", "kernel_type_for_var")
+
+
+@dataclass(frozen=True)
+class FacetKind:
+    """A row of FACETS.
+
+    Attributes:
+        name: The field of OpInfo.
+        base: The class from which a facet given to `register_operator` derives; None when it goes another way.
+        member: The member of a definition class that gives it; "" when none does.
+        is_rule: Whether that member is a function of a context, and not a value.
+        value: Gives what OpInfo holds from an instance of `base`.
+        check: Raises DefinitionError when a value does not fit the slots of an op: (op type, signature, value).
+    """
+
+    name: str
+    base: type[Facet] | None
+    member: str = ""
+    is_rule: bool = False
+    value: Callable[[Any], Any] = lambda facet: facet
+    check: Callable[[str, OpProto, Any], None] = lambda op_type, proto, value: None
+
+
+def _check_inplace(op_type: str, proto: OpProto, pairs: Mapping[str, str]) -> None:
+    for x, out in pairs.items():
+        if x not in proto.inputs or out not in proto.outputs:
+            raise DefinitionError(
+                f"op {op_type}: inplace pairs {x!r} with {out!r}; expected an input and an output slot"
+            )
+
+
+def _check_unread(op_type: str, proto: OpProto, slots: Sequence[str]) -> None:
+    for x in slots:
+        if x not in proto.inputs:
+            raise DefinitionError(
+                f"op {op_type}: no_need_buffer_vars has {x!r}; expected one of {', '.join(proto.inputs)}"
+            )
+
+
+def _rule(base: type[Facet], member: str = "") -> FacetKind:
+    return FacetKind(base.facet, base, member or base.facet, is_rule=True)
+
+
+FACETS = (
+    FacetKind(OpMaker.facet, OpMaker),
+    FacetKind(CreatorFacet.facet, CreatorFacet),
+    _rule(InferShapeFacet),
+    _rule(InferVarTypeFacet),
+    _rule(GradOpMaker, "make_grad"),
+    _rule(ExpectedKernelTypeFacet),
+    _rule(KernelTypeForVarFacet),
+    _rule(IdentityFacet),
+    _rule(SbpFacet),
+    FacetKind(InplaceFacet.facet, InplaceFacet, "inplace", value=lambda f: f.pairs, check=_check_inplace),
+    FacetKind(
+        NoNeedBufferVarsFacet.facet,
+        NoNeedBufferVarsFacet,
+        "no_need_buffer_vars",
+        value=lambda f: f.slots,
+        check=_check_unread,
+    ),
+    FacetKind("versions", None, "versions"),
+)
+"""Every facet, in the order in which errors list them."""
+
+
+def facet_kind(facet: Any) -> FacetKind | None:
+    """The row of a facet that is given as a class or an instance; None for something that is no facet."""
+    cls = facet if isinstance(facet, type) else type(facet)
+    return next((kind for kind in FACETS if kind.base is not None and issubclass(cls, kind.base)), None)
+
+
+def facet_names() -> str:
+    """The base classes of facets, as errors list what `register_operator` takes."""
+    return ", ".join(kind.base.__name__ for kind in FACETS if kind.base is not None)

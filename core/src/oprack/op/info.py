@@ -10,7 +10,7 @@ from typing import Any
 from oprack.errors import AlreadyExistsError, DefinitionError, NotDifferentiableError
 from oprack.op.attrs import Attr, OpAttrChecker
 from oprack.op.definition import OpDef
-from oprack.op.facets import CreatorFacet, Facet, GradOpMaker, InplaceFacet, NoNeedBufferVarsFacet, OpMaker
+from oprack.op.facets import FACETS, CreatorFacet, FacetKind, GradOpMaker, OpMaker, facet_kind, facet_names
 from oprack.op.infer import InferVarTypeContext, infer_like_first_input
 from oprack.op.proto import Input, OpProto, Output, SlotProto, slot_name
 from oprack.op.version import OpVersion
@@ -97,32 +97,22 @@ def build_op_info(definition: type[OpDef], owner: str) -> OpInfo:
     proto, checker = _proto_facets(definition.members(), definition.op_type, definition.__doc__)
     info.set_facet("proto", proto, owner)
     info.set_facet("checker", checker, owner)
-    rules = ("infer_shape", "infer_var_type", "expected_kernel_type", "kernel_type_for_var", "identity", "sbp")
-    for name in (*rules, "versions"):
-        value = getattr(definition, name)
-        if value is not None:
-            info.set_facet(name, value, owner)
-    maker = definition.grad_op_maker()
-    if maker is not None:
-        info.set_facet("grad_op_maker", maker, owner)
-    for name in ("inplace", "no_need_buffer_vars"):
-        if getattr(definition, name):
-            info.set_facet(name, getattr(definition, name), owner)
+    for kind in FACETS:
+        value = _member(definition, kind)
+        if value:
+            info.set_facet(kind.name, value, owner)
     _check_slots(info)
     return info
 
 
+def _member(definition: type[OpDef], kind: FacetKind) -> Any:
+    """What a definition class gives for a facet, or something false."""
+    return definition.grad_op_maker() if kind.name == GradOpMaker.facet else getattr(definition, kind.member, None)
+
+
 def _check_slots(info: OpInfo) -> None:
-    for x, out in info.inplace.items():
-        if x not in info.proto.inputs or out not in info.proto.outputs:
-            raise DefinitionError(
-                f"op {info.type}: inplace pairs {x!r} with {out!r}; expected an input and an output slot"
-            )
-    for x in info.no_need_buffer_vars:
-        if x not in info.proto.inputs:
-            raise DefinitionError(
-                f"op {info.type}: no_need_buffer_vars has {x!r}; expected one of {', '.join(info.proto.inputs)}"
-            )
+    for kind in FACETS:
+        kind.check(info.type, info.proto, getattr(info, kind.name))
 
 
 def _rule_of(cls: type, name: str, info: OpInfo) -> Callable[..., Any]:
@@ -139,15 +129,14 @@ def set_facets(info: OpInfo, facets: Sequence[Any], owner: str) -> None:
     Raises DefinitionError for something that is no facet, AlreadyExistsError for one that is set already.
     """
     for facet in facets:
-        cls = facet if isinstance(facet, type) else type(facet)
-        if not issubclass(cls, Facet):
+        kind = facet_kind(facet)
+        if kind is None:
             raise DefinitionError(
-                f"register_operator({info.type!r}): {facet!r} is no facet; expected classes derived from OpMaker, "
-                "InferShapeFacet, InferVarTypeFacet, GradOpMaker, InplaceFacet, NoNeedBufferVarsFacet, "
-                "ExpectedKernelTypeFacet, KernelTypeForVarFacet, IdentityFacet, SbpFacet, OperatorBase or "
-                "OperatorWithKernel"
+                f"register_operator({info.type!r}): {facet!r} is no facet; expected classes derived from "
+                f"{facet_names()}, or from OperatorBase or OperatorWithKernel"
             )
-        if issubclass(cls, OpMaker):
+        cls = facet if isinstance(facet, type) else type(facet)
+        if kind.base is OpMaker:
             members = [
                 (d.name or slot_name(n, grads=info.type.endswith("_grad")), d)
                 for n, d in vars(cls).items()
@@ -156,17 +145,12 @@ def set_facets(info: OpInfo, facets: Sequence[Any], owner: str) -> None:
             proto, checker = _proto_facets(members, info.type, cls.__doc__)
             info.set_facet("proto", proto, owner)
             info.set_facet("checker", checker, owner)
-        elif cls.facet == "creator":
+        elif kind.base is CreatorFacet:
             info.set_facet("creator", facet, owner)
             for name in CreatorFacet.RULES:
                 if callable(getattr(cls, name, None)):
                     info.set_facet(name, _rule_of(cls, name, info), owner)
         else:
-            value = facet() if isinstance(facet, type) else facet
-            if isinstance(value, InplaceFacet):
-                value = value.pairs
-            elif isinstance(value, NoNeedBufferVarsFacet):
-                value = value.slots
-            info.set_facet(cls.facet, value, owner)
+            info.set_facet(kind.name, kind.value(facet() if isinstance(facet, type) else facet), owner)
     if "proto" in info.owners:
         _check_slots(info)

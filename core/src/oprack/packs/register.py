@@ -101,13 +101,13 @@ class Register:
 
     def operator(self, op_type: str, *facets: Any) -> None:
         """Facets of an op, in any order, also of an op of another pack; see `oprack.register_operator`."""
-        from oprack.op.facets import Facet
+        from oprack.op.facets import facet_kind, facet_names
 
         for facet in facets:
-            if not issubclass(facet if isinstance(facet, type) else type(facet), Facet):
+            if facet_kind(facet) is None:
                 raise DefinitionError(
-                    f"{self!r}: operator({op_type!r}, ...) got {facet!r}; expected classes derived from OpMaker, "
-                    "InferShapeFacet, GradOpMaker, OperatorBase or another facet of oprack.op"
+                    f"{self!r}: operator({op_type!r}, ...) got {facet!r}; expected classes derived from "
+                    f"{facet_names()}, or from OperatorBase or OperatorWithKernel"
                 )
         if not facets:
             raise DefinitionError(f"{self!r}: operator({op_type!r}) has no facet; expected at least one")
