@@ -169,8 +169,13 @@ def test_hook_oprack_places(pack):
 def test_hook_oprack_passes(pack):
     from oprack.ir import find_pass, registered_passes
 
-    a = pack("a", oprack_passes=lambda register: register.pass_("shrink", "collections:Counter", after=["grow"]))
-    b = pack("b", oprack_passes=lambda register: register.pass_("grow", "os:getcwd", place="cpu", reorders_sums=True))
+    a = pack("a", oprack_passes=lambda register: register.pass_("shrink", "collections:Counter", stage="lower"))
+    b = pack(
+        "b",
+        oprack_passes=lambda register: register.pass_(
+            "grow", "os:getcwd", stage="fuse", place="cpu", reorders_sums=True
+        ),
+    )
     manager = manager_of(a, b)
     assert [p.name for p in registered_passes(manager)][-2:] == ["grow", "shrink"]
     grow = find_pass("grow", manager)
@@ -202,11 +207,27 @@ def test_hook_oprack_observers(pack):
     assert manager.observers() == [seen, os.path]
 
 
+def fuse(register, name, target, **options):
+    register.pass_(name, target, stage="fuse", **options)
+
+
 BAD_CALLS = [
-    (lambda r: r.pass_("a", len), "DefinitionError", r"pass_('a', <built-in function len>); expected a string"),
-    (lambda r: r.pass_("a", "m:f", after="b"), "DefinitionError", "after='b', before=()); expected a name, and lists"),
-    (lambda r: r.pass_("a", "nothing"), "DefinitionError", "pass 'nothing'; expected a string such as"),
-    (lambda r: [r.pass_("a", "m:f"), r.pass_("a", "m:g")], "DefinitionError", "pass 'a' is registered twice"),
+    (
+        lambda r: fuse(r, "a", len),
+        "DefinitionError",
+        r"pass_('a', <built-in function len>); expected a string",
+    ),
+    (
+        lambda r: fuse(r, "a", "m:f", after="b"),
+        "DefinitionError",
+        "after='b', before=()); expected a name, and lists",
+    ),
+    (lambda r: fuse(r, "a", "nothing"), "DefinitionError", "pass 'nothing'; expected a string such as"),
+    (
+        lambda r: [fuse(r, "a", "m:f"), fuse(r, "a", "m:g")],
+        "DefinitionError",
+        "pass 'a' is registered twice",
+    ),
     (lambda r: r.op(PlainMaker), "DefinitionError", "is no op; expected class Name"),
     (lambda r: [r.op(Plain), r.op(Plain)], "DefinitionError", "registered twice by this pack"),
     (lambda r: r.operator("plain", 3), "DefinitionError", "got 3; expected classes derived from OpMaker"),

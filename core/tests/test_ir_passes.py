@@ -74,29 +74,54 @@ def names(passes: list[Any]) -> list[str]:
     return [p.name for p in passes]
 
 
-def test_passes_are_ordered_by_what_they_ask_for(packs: Callable[..., PackManager]) -> None:
+def test_passes_are_ordered_by_stages_and_inside_of_one_by_what_they_ask_for(packs: Callable[..., PackManager]) -> None:
     def one(register: Any) -> None:
-        register.pass_("late", f"{HERE}:none", after=["early", "not_installed"])
-        register.pass_("first", f"{HERE}:none", before=["remove_dead_code"])
+        register.pass_("low", f"{HERE}:none", stage="lower")
+        register.pass_("mine", f"{HERE}:none", stage="fuse", library="mylib")
+        register.pass_("late", f"{HERE}:none", stage="fuse", after=["early", "not_installed"])
 
     def two(register: Any) -> None:
-        register.pass_("early", f"{HERE}:none", after=["fold_constants"])
+        register.pass_("early", f"{HERE}:none", stage="fuse", before=["late"])
+        register.pass_("form", f"{HERE}:none", stage="canonicalize")
+        register.pass_("fold", f"{HERE}:none", stage="fold")
 
     manager = packs(one=one, two=two)
-    assert names(registered_passes(manager)) == ["first", *GENERIC, "early", "late"]
+    ordered = [*GENERIC, "fold", "form", "early", "late", "mine", "low"]
+    assert names(registered_passes(manager)) == ordered
+    assert names(registered_passes(packs(two=two, one=one))) == ordered
     early = find_pass("early")
-    assert (early.owner, early.after, early.target) == ("oprack-two", ("fold_constants",), f"{HERE}:none")
-    with pytest.raises(NotFoundError, match="no installed pack brings pass 'nothing'; there are first, remove_dead"):
+    assert (early.owner, early.stage, early.before, early.target) == ("oprack-two", "fuse", ("late",), f"{HERE}:none")
+    with pytest.raises(NotFoundError, match="no installed pack brings pass 'nothing'; there are remove_dead"):
         find_pass("nothing")
+
+
+def test_a_pass_without_a_stage_is_ordered_among_all_and_told_what_to_write(packs: Callable[..., PackManager]) -> None:
+    def one(register: Any) -> None:
+        register.pass_("late", f"{HERE}:none", after=["low"])
+        register.pass_("first", f"{HERE}:none", before=["remove_dead_code"])
+        register.pass_("anywhere", f"{HERE}:none")
+        register.pass_("low", f"{HERE}:none", stage="lower")
+
+    with pytest.warns(DeprecationWarning) as warned:
+        found = registered_passes(packs(one=one))
+    assert all("says no stage; write stage= with one of 'fold', 'canon" in str(w.message) for w in warned)
+    assert len(warned) == 3 and "pass_('late', ...)" in str(warned[0].message) and warned[0].filename == __file__
+    assert names(found) == ["first", *GENERIC, "anywhere", "low", "late"]
+
+
+def test_a_stage_that_does_not_exist_breaks_its_pack(packs: Callable[..., PackManager]) -> None:
+    with pytest.warns(BrokenPackWarning, match="stage='last'.; expected one of 'fold', 'canonicalize', 'fuse', 'low"):
+        manager = packs(one=lambda register: register.pass_("p", f"{HERE}:none", stage="last"))
+    assert names(registered_passes(manager)) == GENERIC
 
 
 def test_a_circle_and_a_name_brought_twice(packs: Callable[..., PackManager]) -> None:
     def circle(register: Any) -> None:
-        register.pass_("a", "m:f", after=["b"])
-        register.pass_("b", "m:f", after=["a"])
+        register.pass_("a", "m:f", stage="fuse", after=["b"])
+        register.pass_("b", "m:f", stage="fuse", after=["a"])
 
     def again(register: Any) -> None:
-        register.pass_("remove_dead_code", "m:f")
+        register.pass_("remove_dead_code", "m:f", stage="fold")
 
     with pytest.raises(InvalidArgumentError, match="passes wait for each other in a circle: a, b; change `after`"):
         registered_passes(packs(circle=circle))
@@ -106,17 +131,17 @@ def test_a_circle_and_a_name_brought_twice(packs: Callable[..., PackManager]) ->
 
 def test_passes_serve_a_place_and_a_library(packs: Callable[..., PackManager]) -> None:
     def many(register: Any) -> None:
-        register.pass_("cpu_only", "m:f", place="cpu")
-        register.pass_("for_library", "m:f", library="onednn", place="cpu")
-        register.pass_("loose", "m:f", reorders_sums=True)
-        register.pass_("always", "m:f", inference_only=False)
+        register.pass_("cpu_only", "m:f", stage="fuse", place="cpu")
+        register.pass_("for_library", "m:f", stage="fuse", library="onednn", place="cpu")
+        register.pass_("loose", "m:f", stage="fuse", reorders_sums=True)
+        register.pass_("always", "m:f", stage="fuse", inference_only=False)
 
     packs(many=many)
-    mine = ["cpu_only", "for_library", "loose", "always"]
+    mine = ["loose", "always", "cpu_only", "for_library"]
     assert names(select_passes()) == [*GENERIC, *mine]
     assert names(select_passes(CUDAPlace(0))) == [*GENERIC, "loose", "always"]
-    assert names(select_passes(excluded_libraries=["onednn"])) == [*GENERIC, "cpu_only", "loose", "always"]
-    assert names(select_passes(strict=True)) == [*GENERIC, "cpu_only", "for_library", "always"]
+    assert names(select_passes(excluded_libraries=["onednn"])) == [*GENERIC, "loose", "always", "cpu_only"]
+    assert names(select_passes(strict=True)) == [*GENERIC, "always", "cpu_only", "for_library"]
     assert names(select_passes(inference=False)) == ["remove_dead_code", "always"]
 
 
@@ -148,7 +173,7 @@ def test_reports_say_what_each_pass_did(packs: Callable[..., PackManager]) -> No
 def test_a_pass_that_fails_is_reported_and_leaves_no_trace(
     packs: Callable[..., PackManager], target: str, reason: str
 ) -> None:
-    packs(bad=lambda register: register.pass_("bad", f"{HERE}:{target}", after=["remove_identities"]))
+    packs(bad=lambda register: register.pass_("bad", f"{HERE}:{target}", stage="fold", after=["remove_identities"]))
     program, scope = two_ops()
     with pytest.warns(BrokenPackWarning, match=f"pass bad of oprack-bad is left out: {reason}"):
         done = optimize(program.desc, scope, keep=["z"])
@@ -161,7 +186,7 @@ def test_a_pass_that_fails_is_reported_and_leaves_no_trace(
 def test_debugging_finds_the_pass_that_breaks_a_program(
     packs: Callable[..., PackManager], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packs(bad=lambda register: register.pass_("bad", f"{HERE}:breaks"))
+    packs(bad=lambda register: register.pass_("bad", f"{HERE}:breaks", stage="fuse"))
     program, scope = two_ops()
     with pytest.raises(GraphError, match=r"pass bad of oprack-bad: .*which does not count it"):
         optimize(program.desc, scope, keep=["z"], debug=True)
@@ -300,8 +325,8 @@ def model(packs: Callable[..., PackManager], tmp_path: Path) -> Path:
     """y = x + (w + w), with a copy in between; packs bring a strict pass and one that reorders sums."""
 
     def hook(register: Any) -> None:
-        register.pass_("strict", f"{HERE}:none")
-        register.pass_("loose", f"{HERE}:none", reorders_sums=True)
+        register.pass_("strict", f"{HERE}:none", stage="fuse")
+        register.pass_("loose", f"{HERE}:none", stage="fuse", reorders_sums=True)
 
     packs(more=hook)
     ops = [op("plus", "w", "v", "w"), op("copy", "x", "c"), op("plus", "c", "y", "v")]
@@ -345,7 +370,7 @@ def test_a_config_chooses_the_passes(model: Path) -> None:
 
 @pytest.mark.parametrize("how", ["switch_ir_debug", "turn_on_debug"])
 def test_a_config_asks_for_verification(packs: Callable[..., PackManager], tmp_path: Path, how: str) -> None:
-    packs(bad=lambda register: register.pass_("bad", f"{HERE}:breaks"))
+    packs(bad=lambda register: register.pass_("bad", f"{HERE}:breaks", stage="fuse"))
     program, scope = PassCase({"x": X}, {"w": W}, [op("plus", "x", "y", "w")]).build()
     save_inference_model(tmp_path / "m", program, ["x"], ["y"], scope)
     config = Config(str(tmp_path))

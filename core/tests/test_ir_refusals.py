@@ -107,8 +107,8 @@ def test_a_pass_that_writes_a_wrong_op_is_left_out_and_the_others_go_on(
     packs: Callable[..., PackManager], target: str, reason: str
 ) -> None:
     def both(register: Any) -> None:
-        register.pass_("bad", f"{HERE}:{target}", before=["good"])
-        register.pass_("good", f"{HERE}:good")
+        register.pass_("bad", f"{HERE}:{target}", stage="fuse", before=["good"])
+        register.pass_("good", f"{HERE}:good", stage="fuse")
 
     packs(third=both)
     program, scope = PassCase({"x": X}, {}, [op("twice", "x", "y")], ["y"]).build()
@@ -123,7 +123,7 @@ def test_a_pass_that_writes_a_wrong_op_is_left_out_and_the_others_go_on(
 
 
 def test_what_a_pass_added_in_an_earlier_block_goes_with_it(packs: Callable[..., PackManager]) -> None:
-    packs(third=lambda register: register.pass_("bad", f"{HERE}:changes_the_second"))
+    packs(third=lambda register: register.pass_("bad", f"{HERE}:changes_the_second", stage="fuse"))
     program, scope = PassCase({"x": X}, {"w": W}, [op("plus", "x", "y", "w")], ["y"]).build()
     program.desc.append_block(program.desc.blocks[0])
     with pytest.warns(BrokenPackWarning, match="pass bad of oprack-third is left out: ValueError: not this one"):
@@ -160,7 +160,7 @@ def test_a_malformed_op_of_a_model_stays_as_it_is_and_accuses_nobody(
     packs: Callable[..., PackManager], bad: tuple[Any, ...]
 ) -> None:
     def hook(register: Any) -> None:
-        register.pass_("good", f"{HERE}:good")
+        register.pass_("good", f"{HERE}:good", stage="fuse")
 
     packs(third=hook)
     # z is written twice, so that name_every_write looks at it as well
@@ -182,7 +182,7 @@ def needs_shape(graph: Graph) -> int:
 
 
 def test_a_program_that_contradicts_itself_is_named_instead_of_the_pack(packs: Callable[..., PackManager]) -> None:
-    packs(third=lambda register: register.pass_("needs_shape", f"{HERE}:needs_shape"))
+    packs(third=lambda register: register.pass_("needs_shape", f"{HERE}:needs_shape", stage="fuse"))
     program, scope = model(GOOD, ("grow", {"X": ["s"]}, {"Out": ["z"]}), x=[2], y=[2], s=[], z=[4])
     with pytest.warns(ModelWarning, match=r"contradicts itself.*grow.*pass needs_shape of oprack-third is left out"):
         optimize(program.desc, scope, keep=["y", "z"])
@@ -223,11 +223,12 @@ def test_the_survey_finds_what_can_never_match(
 
     def hook(register: Any) -> None:
         for name in rows:
-            register.pass_(f"p_{name}", f"{HERE}:{name}")
-        register.pass_("p_gone", f"{HERE}_gone:f")
-        register.pass_("p_none", f"{HERE}:nothing_here")
-        register.pass_("p_text", f"{HERE}:HERE")
-        register.pass_("p_after", f"{HERE}:good", after=["remove_dead_cod"], before=["zzz"])
+            register.pass_(f"p_{name}", f"{HERE}:{name}", stage="fuse")
+        register.pass_("p_gone", f"{HERE}_gone:f", stage="fuse")
+        register.pass_("p_none", f"{HERE}:nothing_here", stage="fuse")
+        register.pass_("p_text", f"{HERE}:HERE", stage="fuse")
+        register.pass_("p_stage", f"{HERE}:good", stage="fuse", after=["remove_dead_code"])
+        register.pass_("p_after", f"{HERE}:good", stage="fuse", after=["remove_dead_cod"], before=["zzz"])
 
     found = survey_passes(packs(third=hook))
     text = "\n".join(found.problems)
@@ -241,6 +242,7 @@ def test_the_survey_finds_what_can_never_match(
         "p_gone": "No module named",
         "p_none": "names nothing",
         "p_text": "expected a function or a fusion",
+        "p_stage": "after='remove_dead_code' names a pass of stage 'fold', but it is of stage 'fuse'",
         "p_after": "after='remove_dead_cod' names no installed pass (did you mean remove_dead_code?)",
     }.items():
         assert any(f"pass {name} of oprack-third" in p and words in p for p in found.problems), (name, text)
@@ -249,5 +251,5 @@ def test_the_survey_finds_what_can_never_match(
 
 
 def test_the_survey_is_content_with_sound_passes(packs: Callable[..., PackManager]) -> None:
-    found = survey_passes(packs(third=lambda register: register.pass_("good", f"{HERE}:good")))
+    found = survey_passes(packs(third=lambda register: register.pass_("good", f"{HERE}:good", stage="fuse")))
     assert (found.problems, found.notes) == ([], [])

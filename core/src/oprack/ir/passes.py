@@ -17,6 +17,7 @@ from oprack.ir.names import names_of
 from oprack.ir.verify import verify
 from oprack.packs.info import BrokenPackWarning, warn
 from oprack.packs.manager import PackManager, default_manager
+from oprack.packs.register import STAGES
 from oprack.packs.resolve import import_object
 from oprack.tensor import CPUPlace, Place, Scope
 
@@ -25,6 +26,9 @@ DEBUG = "OPRACK_IR_DEBUG"
 
 # Each block costs a look at all others.
 _MOST_BLOCKS = 64
+
+# Among which passes one that says no stage runs, unless its `after` and `before` say otherwise.
+_DEFAULT_STAGE = "fuse"
 
 
 class ModelWarning(UserWarning):
@@ -38,12 +42,18 @@ class Pass:
     name: str
     target: str
     owner: str
+    stage: str = ""
     place: str | None = None
     library: str | None = None
     after: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     reorders_sums: bool = False
     inference_only: bool = True
+
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """The stage by number, and whether it serves only one place or library; it runs after lower ones."""
+        return STAGES.index(self.stage or _DEFAULT_STAGE), bool(self.place or self.library)
 
     def load(self) -> Any:
         """The function, imported now. Raises PackImportError."""
@@ -75,7 +85,7 @@ class Optimized:
 def registered_passes(manager: PackManager | None = None) -> list[Pass]:
     """Every pass of the packs in use, in the order in which they run.
 
-    Raises InvalidArgumentError when `after` and `before` lead in a circle or two packs bring one name.
+    Raises InvalidArgumentError when stages, `after` and `before` lead in a circle or two packs bring one name.
     """
     found: dict[str, Pass] = {}
     for owner, key, target in (manager or default_manager()).targets("pass"):
@@ -98,8 +108,11 @@ def _ordered(passes: Sequence[Pass]) -> list[Pass]:
         for n in p.before:
             if n in names:
                 earlier[n].add(p.name)
+    staged = [p for p in passes if p.stage]
+    for p in staged:
+        earlier[p.name].update(other.name for other in staged if other.rank < p.rank)
     ordered: list[Pass] = []
-    waiting = list(passes)
+    waiting = sorted(passes, key=lambda p: p.rank)
     while waiting:
         done = {p.name for p in ordered}
         ready = next((p for p in waiting if earlier[p.name] <= done), None)

@@ -39,10 +39,17 @@ def survey_passes(manager: PackManager) -> Survey:
     except OprackError as error:
         return Survey([f"passes: {error}"])
     names = [p.name for p in passes]
+    stages = {p.name: p.stage for p in passes}
     for one in passes:
         who = f"pass {one.name} of {one.owner}"
         for option in ("after", "before"):
             for name in getattr(one, option):
+                stage = stages.get(name, one.stage)
+                if one.stage and stage and stage != one.stage:
+                    found.problems.append(
+                        f"{who}: {option}={name!r} names a pass of stage {stage!r}, but it is of stage {one.stage!r}; "
+                        "stages order themselves, so leave the name out"
+                    )
                 if name not in names:
                     rest = "; right if it is of a pack that is not installed"
                     found.unknown(f"{who}: {option}={name!r} names no installed pass", name, names, rest)

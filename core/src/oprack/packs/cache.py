@@ -23,7 +23,7 @@ from oprack.packs import manifest as manifests
 from oprack.packs.discovery import BUILTIN, FoundPack, Pack, PackLoader, installed_packs
 from oprack.packs.register import Contributions, file_state
 
-FORMAT = 1
+FORMAT = 2
 _MAX_BYTES = 64 << 20
 _KEEP = 16
 _METADATA = (".dist-info", ".egg-info", ".egg-link")

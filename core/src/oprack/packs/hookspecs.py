@@ -45,8 +45,8 @@ def oprack_layers(register: Register) -> None:
 
 @hookspec
 def oprack_passes(register: Register) -> None:
-    """Bring rewrites of graphs: `register.pass_("fold_batch_norm", "my_pack.passes.conv:fold_batch_norm")`, imported
-    when a program is optimised for the place and library that it serves.
+    """Bring rewrites of graphs: `register.pass_("fold_bn", "my_pack.passes.conv:fold_bn", stage="fuse")`, imported when
+    a program is optimised for the place and library that it serves.
     """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 NAMESPACES = ("layers", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "fuzz")
 """Modules `oprack.<namespace>` that packs fill through the hook oprack_layers; `fuzz` holds the blocks of which
 `oprack.testing.fuzz` makes nets, and is no module."""
+
+STAGES = ("fold", "canonicalize", "fuse", "lower")
+"""When a pass runs; see `Register.pass_`."""
 
 
 @dataclass
@@ -189,6 +193,7 @@ class Register:
         name: str,
         target: str,
         *,
+        stage: str = "",
         place: str | None = None,
         library: str | None = None,
         after: Sequence[str] = (),
@@ -196,12 +201,38 @@ class Register:
         reorders_sums: bool = False,
         inference_only: bool = True,
     ) -> None:
-        """A rewrite of graphs: "module:name" of a function (or fusion) that gets a Graph and returns how often it did.
+        """Bring a rewrite of graphs.
 
-        place, library: the kind of place and the kernel library that it serves; None = all. after, before: passes
-        between which it runs, where they are installed. reorders_sums: it changes the order of float sums or rounding.
-        inference_only: it takes parameters for constants. Raises DefinitionError for a name brought twice.
+        Args:
+            name: Of the pass, by which users take it out.
+            target: "module:name" of a function (or fusion) that gets a Graph and returns how often it rewrote it.
+            stage: When it runs. "fold": what is known before a run goes, such as constants and shapes; "canonicalize":
+                what can be written in several ways is written in one; "fuse": several ops become one; "lower": ops
+                become attributes of others, or calls of a library. In a stage, passes for every place and library come
+                before those for one of them. Without a stage, `after` and `before` order the pass among all passes,
+                which is deprecated.
+            place: The kind of place that it serves; None = all.
+            library: The kernel library that it serves; None = all.
+            after: Passes of the same stage that run before it, where they are installed.
+            before: Passes of the same stage that run after it.
+            reorders_sums: It changes the order of float sums, or rounding.
+            inference_only: It takes parameters for constants.
+
+        Raises:
+            DefinitionError: When an argument is of a wrong type, there is no such stage, or this pack brings the name
+                twice.
         """
+        if stage not in ("", *STAGES):
+            raise DefinitionError(
+                f"{self!r}: pass_({name!r}, ..., stage={stage!r}); expected one of {', '.join(map(repr, STAGES))}"
+            )
+        if not stage:
+            warnings.warn(
+                f"{self!r}: pass_({name!r}, ...) says no stage; write stage= with one of "
+                f"{', '.join(map(repr, STAGES))}, and name in after= and before= only passes of that stage",
+                DeprecationWarning,
+                stacklevel=2,
+            )
         if not isinstance(target, str):
             raise DefinitionError(
                 f"{self!r}: pass_({name!r}, {target!r}); expected a string such as 'my_pack.passes.relu:fuse_relu', "
@@ -214,6 +245,7 @@ class Register:
             )
         options = {
             "name": name,
+            "stage": stage,
             "place": place,
             "library": library,
             "after": list(after),

@@ -43,8 +43,9 @@ def oprack_layers(register):
 def oprack_passes(register):
     """Rewrites of graphs."""
     package = f"{__package__}.passes"
-    register.pass_("fold_transpose_into_matmul", f"{package}.matmul:fold_transpose_into_matmul", inference_only=False)
-    register.pass_("fold_scale_into_alpha", f"{package}.matmul:fold_scale_into_alpha", reorders_sums=True)
-    after = ["fold_constants", "fold_affine_into_conv", "fold_affine_into_matmul"]
-    register.pass_("merge_affine", f"{package}.affine:merge_affine", after=after, reorders_sums=True)
-    register.pass_("scalars_to_scales", f"{package}.affine:scalars_to_scales", after=[*after, "merge_affine"])
+    register.pass_("fold_scale_into_alpha", f"{package}.matmul:fold_scale_into_alpha", stage="fold", reorders_sums=True)
+    # what no other op has taken in
+    register.pass_("merge_affine", f"{package}.affine:merge_affine", stage="lower", reorders_sums=True)
+    register.pass_("scalars_to_scales", f"{package}.affine:scalars_to_scales", stage="lower", after=["merge_affine"])
+    fold_transpose = f"{package}.matmul:fold_transpose_into_matmul"
+    register.pass_("fold_transpose_into_matmul", fold_transpose, stage="lower", inference_only=False)

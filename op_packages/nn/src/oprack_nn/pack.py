@@ -75,32 +75,32 @@ def oprack_passes(register):
         register.pass_(
             f"fuse_{name}",
             f"{__package__}.passes.written_out:fuse_{name}",
-            after=["fold_constants"],
-            before=["fold_affine_into_conv", "fold_affine_into_matmul", "hoist_slices", "merge_affine"],
+            stage="canonicalize",
+            before=["hoist_slices"],
             reorders_sums=True,
         )
     register.pass_(
         "hoist_slices",
         f"{__package__}.passes.slices:hoist_slices",
-        after=["fold_constants", "known_shape_to_attr"],
-        before=["fold_affine_into_matmul", "merge_shape_ops"],
+        stage="canonicalize",
         reorders_sums=True,
     )
     register.pass_(
         "fold_affine_into_conv",
         f"{__package__}.passes.conv:fold_affine_into_conv",
-        after=["fold_constants"],
+        stage="fuse",
         reorders_sums=True,
     )
     register.pass_(
         "fold_affine_into_matmul",
         f"{__package__}.passes.matmul:fold_affine_after_matmul",
-        after=["fold_constants"],
+        stage="fuse",
         reorders_sums=True,
     )
     register.pass_(
         "merge_pointwise_convs",
         f"{__package__}.passes.pointwise:merge_pointwise_convs",
+        stage="fuse",
         after=["fold_affine_into_conv"],
         reorders_sums=True,
     )

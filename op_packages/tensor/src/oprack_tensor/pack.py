@@ -46,13 +46,11 @@ def oprack_passes(register: Any) -> None:
     register.pass_(
         "known_shape_to_attr",
         f"{__package__}.passes.known_shape:known_shape_to_attr",
-        after=["fold_constants"],
-        before=["merge_shape_ops"],
+        stage="fold",
     )
     register.pass_(
         "merge_shape_ops",
         f"{__package__}.passes.shape:merge_shape_ops",
-        after=["remove_identities", "fold_constants"],
-        before=["fold_transpose_into_matmul"],
+        stage="fuse",
         inference_only=False,
     )

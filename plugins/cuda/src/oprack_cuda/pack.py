@@ -28,12 +28,11 @@ def oprack_libraries(register):
 @hookimpl
 def oprack_passes(register):
     """Ops that go over an array once instead of twice; last, when the generic passes are done."""
-    after = ["fold_constants", "fold_affine_into_conv", "fold_affine_into_matmul", "merge_affine", "scalars_to_scales"]
     register.pass_(
         "cuda_fuse_bias_act",
         f"{__package__}.passes.bias_act:fuse_bias_act",
+        stage="lower",
         place="cuda",
         library="cuda",
-        after=after,
         reorders_sums=True,  # 16-bit sums are not rounded before the activation
     )

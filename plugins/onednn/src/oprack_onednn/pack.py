@@ -20,26 +20,23 @@ def oprack_libraries(register):
 @hookimpl
 def oprack_passes(register):
     """Rewrites of graphs for primitives that do several ops at once; they run last, when the generic ones are done."""
-    generic = [
-        *("fold_constants", "fold_affine_into_conv", "fold_affine_into_matmul", "merge_affine", "scalars_to_scales"),
-        *("fold_transpose_into_matmul", "fold_scale_into_alpha"),
-    ]
     convolutions = ["onednn_fuse_conv2d", "onednn_fuse_squeeze_excite", "onednn_upsampled_conv2d", "onednn_winograd"]
 
-    def add(name, function, after, before=(), reorders_sums=True):
+    def add(name, function, after=(), before=(), reorders_sums=True):
         register.pass_(
             f"onednn_{name}",
             f"{__package__}.passes.{function}",
+            stage="lower",
             place="cpu",
             library="onednn",
-            after=after,
+            after=list(after),
             before=list(before),
             reorders_sums=reorders_sums,
         )
 
-    add("fuse_attention", "attention:fuse_attention", [*generic, "merge_shape_ops"], ["onednn_fuse_matmul"])
-    add("fuse_conv2d", "fuse:fuse_conv2d", generic)
-    add("fuse_matmul", "fuse:fuse_matmul", generic)
+    add("fuse_attention", "attention:fuse_attention", before=["onednn_fuse_matmul"])
+    add("fuse_conv2d", "fuse:fuse_conv2d")
+    add("fuse_matmul", "fuse:fuse_matmul")
     add("fuse_recurrent", "recurrent:fuse_recurrent", ["onednn_fuse_matmul"])
     add("pair_conv2d_transpose", "conv_transpose_pair:pair_conv2d_transpose", convolutions[:1])
     add("fuse_squeeze_excite", "squeeze_excite:fuse_squeeze_excite", convolutions[:1])
