@@ -393,6 +393,19 @@ def test_registering_in_this_process(pack):
     assert default_manager() is not manager
 
 
+def test_a_definition_class_needs_no_facets():
+    with use_manager(manager_of()) as manager:
+        made = oprack.register_operator(type("Named", (Plain,), {}, type="named"))
+        assert manager.op_info("named").pack == "this process" and made.op_type == "named"
+        with pytest.raises(DefinitionError, match=r"register_operator\(Plain, ...\) got 1 facets beside a definition"):
+            oprack.register_operator(Plain, PlainShape)
+        with pytest.raises(DefinitionError, match=r"is no op; expected class Name\(OpDef, type="):
+            oprack.register_operator(int)
+        built = oprack.op.op("built").input("X").output("Out").infer_shape(Plain.infer_shape)
+        oprack.register_operator(built.definition())
+        assert list(manager.op_info("built").proto.inputs) == ["X"] and not manager.has_op("plain")
+
+
 def test_failed_registration_leaves_nothing_behind(pack):
     manager = manager_of(pack("a", oprack_ops=lambda register: register.op(Plain)))
     before = manager.op_info("plain").owners

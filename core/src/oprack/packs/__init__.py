@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from oprack.op import OpInfo
+    from oprack.op import OpDef, OpInfo
     from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning
     from oprack.packs.manager import PackManager, default_manager, use_manager
 
@@ -41,6 +41,9 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(f"oprack.packs.{_HOMES[name]}"), name)
 
 
+Op = TypeVar("Op", bound="str | type[OpDef]")
+
+
 def op_info(op_type: str) -> OpInfo:
     """Everything known about an op type but its kernels; its definition is imported on first use.
 
@@ -51,14 +54,26 @@ def op_info(op_type: str) -> OpInfo:
     return default_manager().op_info(op_type)
 
 
-def register_operator(op_type: str, *facets: Any) -> None:
-    """Bring an op, or facets of one, in this process: classes derived from the facet bases of oprack.op, in any order.
+def register_operator(op: Op, *facets: Any) -> Op:
+    """Bring an op, or facets of one, in this process.
 
-    Raises DefinitionError for something that is no facet, AlreadyExistsError for a facet that is set already.
+    Args:
+        op: A definition class, `class Relu(OpDef, type="relu"): ...`, which the function may decorate; or an op type,
+            when `facets` say what it is.
+        facets: Classes derived from the facet bases of oprack.op, or instances of them, in any order.
+
+    Returns:
+        `op`.
+
+    Raises:
+        DefinitionError: For something that is no definition and no facet.
+        DuplicateOpError: When a pack brings an op of this type.
+        AlreadyExistsError: When a facet is set already.
     """
     from oprack.packs.manager import default_manager
 
-    default_manager().register_operator(op_type, *facets)
+    default_manager().register_operator(op, *facets)
+    return op
 
 
 def register_kernel(function: Callable[..., Any]) -> Callable[..., Any]:

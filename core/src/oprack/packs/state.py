@@ -1,0 +1,150 @@
+"""Which packs are in use: discovery, blocking, and the indices that follow from them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
+from oprack.packs import discovery, report
+from oprack.packs.changes import changed
+from oprack.packs.discovery import BUILTIN, HERE, Pack
+from oprack.packs.index import OpIndex
+from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning, warn
+from oprack.packs.namespaces import NamespaceIndex
+from oprack.packs.register import Register
+
+if TYPE_CHECKING:
+    from oprack.packs.cache import CachedSource
+
+
+class PackState:
+    """The packs of a manager and the indices of what they bring; see PackManager for the arguments."""
+
+    def __init__(
+        self,
+        entry_points: Iterable[Any] | None = None,
+        environ: Mapping[str, str] | None = None,
+        cache: bool = True,
+        blocked: Iterable[str] = (),
+    ) -> None:
+        self._entry_points = None if entry_points is None else list(entry_points)
+        self._environ = os.environ if environ is None else environ
+        self._use_cache = cache and entry_points is None
+        self._lock = threading.RLock()
+        self._packs: list[Pack] | None = None
+        self._loading = False
+        self._here = Pack(HERE)
+        self._register = Register(HERE.name, HERE.distribution)
+        self._here.contributions = self._register.contributions
+        self._blocked = set(blocked)
+        self._index = OpIndex(())
+        self._layers = NamespaceIndex(())
+        self._warned: set[tuple[str, ...]] = set()
+        self.cache_state = "not asked yet"
+        self.revision = 0
+        """Grows whenever ops or kernels are added or blocked; a key of whatever caches a choice of kernels."""
+        self._forget()
+        if discovery.CORE in self._blocked:
+            raise InvalidArgumentError(report.UNBLOCKABLE)
+
+    # Discovery --------------------------------------------------------------------------------------------------------
+    def _loaded(self) -> OpIndex:
+        if self._packs is None:
+            with self._lock:
+                if self._loading:
+                    raise PreconditionNotMetError(
+                        "a pack asks for ops while packs are being discovered; move that call out of its module's top "
+                        "level and out of its hooks"
+                    )
+                if self._packs is None:
+                    self._loading = True
+                    try:
+                        self._discover()
+                    finally:
+                        self._loading = False
+        return self._index
+
+    def _snapshot(self) -> tuple[OpIndex, int]:
+        """The index and its revision: what is built from it is kept only while the revision stays."""
+        with self._lock:
+            return self._loaded(), self.revision
+
+    def _source(self) -> CachedSource | discovery.FreshSource:
+        if self._use_cache:
+            from oprack.packs.cache import CachedSource, cache_directory
+
+            if (directory := cache_directory(self._environ)) is not None:
+                return CachedSource(directory)
+        return discovery.FreshSource(self._entry_points)
+
+    def _discover(self) -> None:
+        source = self._source()
+        found = source.found()
+        left_out, messages = report.selection(found, self._environ, self._blocked)
+        packs = []
+        for f in found:
+            if reason := left_out.get(f):
+                packs.append(Pack(f, "blocked", reason=reason))
+            else:
+                packs.append(source.load(f))
+        source.save()
+        self.cache_state = source.state
+        self._use(packs)
+        for text in messages:
+            warn(text, PackWarning)
+        for pack in packs:
+            if pack.status == "broken":
+                self._warn(report.broken(pack), pack.owner, pack.found.name)
+
+    def _use(self, packs: list[Pack]) -> None:
+        """Take these packs and forget what was built from others."""
+        index = OpIndex([*packs, self._here])
+        for pack in [*packs, self._here]:
+            pack.conflicts = ()
+        for op_type, definers in index.definers.items():
+            if len(definers) > 1:
+                for definer in definers:
+                    definer.pack.conflicts += (op_type,)
+        self._forget()
+        self._layers = NamespaceIndex([*packs, self._here])
+        self._index, self._packs = index, packs
+        self.revision += 1
+        changed()
+
+    def _forget(self) -> None:
+        """Drop what was built from the packs in use before; the classes above add what they keep."""
+
+    def _warn(self, text: str, *key: str, category: type[PackWarning] = BrokenPackWarning) -> None:
+        with self._lock:
+            new = key not in self._warned
+            self._warned.add(key)
+        if new:
+            warn(text, category)
+
+    # Packs ------------------------------------------------------------------------------------------------------------
+    def packs(self) -> list[PackInfo]:
+        """Every installed pack, the core's own first; broken and blocked ones with their reason."""
+        self._loaded()
+        here = [self._here] if self._here.contributions.defined() else []
+        return [pack.info() for pack in [*(self._packs or ()), *here]]
+
+    def block(self, name: str) -> None:
+        """Leave out a pack, by its name or its distribution's, from now on.
+
+        Raises InvalidArgumentError for the core's own pack, NotFoundError for an unknown name.
+        """
+        if name in BUILTIN.names:
+            raise InvalidArgumentError(report.UNBLOCKABLE)
+        with self._lock:
+            self._loaded()
+            packs = list(self._packs or ())
+            if not any(name in p.found.names for p in packs):
+                raise NotFoundError(report.unknown_pack(f"block({name!r})", name, [p.found for p in packs]))
+            for pack in packs:
+                if name in pack.found.names:
+                    pack.remember_known()
+                    pack.status, pack.exception, pack.reason = "blocked", None, "blocked by PackManager.block"
+            self._use(packs)
