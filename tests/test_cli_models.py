@@ -110,13 +110,13 @@ def test_show_passes(oprack: Command, model: Path) -> None:
     text = oprack("show", SMALL / "resnet.pdmodel", "--passes", "--block", "onednn")
     table = text[text.index("\nPASS ") :]
     rows = {line.split()[0]: line.split() for line in table.splitlines() if " oprack" in line}
-    assert rows["fold_affine_into_conv"][1:6] == ["oprack-nn", "9", "35", "35", "no"]
-    assert rows["remove_identities"][1:6] == ["oprack", "1", "36", "35", "yes"]
+    assert rows["fold_affine_into_conv"][1:7] == ["oprack-nn", "fuse", "9", "35", "35", "no"]
+    assert rows["remove_identities"][1:7] == ["oprack", "fold", "1", "36", "35", "yes"]
     assert text.endswith("\n36 ops became 35. Passes that are not strict may change the order of sums and rounding\n")
     report = oprack.json("show", SMALL / "resnet.pdmodel", "--passes", "--block", "onednn")["passes"]
     assert [r["pass"] for r in report] == [*rows] and {r["matches"] for r in report} == {0, 1, 9}
     assert set(report[0]) == {
-        "pass", "pack", "matches", "ops_before", "ops_after", "strict", "milliseconds", "error"
+        "pass", "pack", "stage", "matches", "ops_before", "ops_after", "strict", "milliseconds", "error"
     }  # fmt: skip
     assert "passes" not in oprack.json("show", model)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from oprack.cli.models import add_feeds, add_model, model_arguments
 from oprack.cli.output import add_block, add_json, check_file, manager_of, print_json, print_table
 
 if TYPE_CHECKING:
+    from oprack.runtime import Profiler
     from oprack.tensor import Place
 
 
@@ -55,33 +57,59 @@ def _place(text: str) -> Place:
 
 
 def run(args: argparse.Namespace) -> int:
+    check_file("--out", args.out, "outputs.npz")
+    check_file("--trace", args.trace, "trace.json")
+    measured = _measure(args)
+    if args.out:
+        _write(Path(args.out), measured.outputs)
+    if args.trace:
+        measured.profiler.chrome_trace(args.trace)
+    summaries = {n: _summary(v) for n, v in measured.outputs.items()}
+    if args.json:
+        report: dict[str, Any] = {"outputs": summaries, "milliseconds": [round(t, 3) for t in measured.times]}
+        print_json(report | ({"profile": measured.profiler.by_op()} if args.profile else {}))
+        return OK
+    _print(summaries, measured.times)
+    if args.profile:
+        print(f"\nOne more run, op by op:\n{measured.profiler.table()}")
+    if args.out or args.trace:
+        print()
+    for what, where in (("outputs", args.out), ("trace", args.trace)):
+        if where:
+            print(f"{what}: {where}")
+    return OK
+
+
+@dataclass
+class _Measured:
+    """What the runs gave. outputs: of the last. times: of each, in ms. profiler: of one more, where asked for."""
+
+    outputs: dict[str, Any]
+    times: list[float]
+    profiler: Profiler
+
+
+def _measure(args: argparse.Namespace) -> _Measured:
     from oprack.cli.feeds import read_feeds, with_hint
     from oprack.errors import FeedLoDError
-    from oprack.inference.predictor import freeze_parameters
+    from oprack.inference.loading import freeze_parameters, optimize_model
     from oprack.io import load_inference_model
-    from oprack.ir import optimize
     from oprack.runtime import Checks, Executor, Profiler
     from oprack.tensor import Scope
 
-    check_file("--out", args.out, "outputs.npz")
-    check_file("--trace", args.trace, "trace.json")
     path, model_filename, params = model_arguments(args)
     scope = Scope()
     model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params)
     feed = read_feeds(args.feed, args.lod, model.feed_names)
-    checks, manager = Checks(nan_inf=args.check_nan), manager_of(args)
-    executor = Executor(args.place, prepared=not args.reference, checks=checks, manager=manager)
+    checks = Checks(nan_inf=args.check_nan)
+    executor = Executor(args.place, prepared=not args.reference, checks=checks, manager=manager_of(args))
     executor.pool.get(executor.place)
-    program = model.program.desc
     if not (args.reference or args.check_nan or args.no_passes):
-        executor.check(program)
-        optimized = optimize(program, scope, keep=model.fetch_names, place=executor.place, manager=manager)
-        scope.erase(optimized.unused)
-        program = optimized.program
+        model, _ = optimize_model(model, scope, executor)
     freeze_parameters(scope)
 
     def once() -> list[Any]:
-        return executor.run(program, feed, model.fetch_names, scope, return_numpy=False)
+        return executor.run(model.program.desc, feed, model.fetch_names, scope, return_numpy=False)
 
     times: list[float] = []
     outputs: list[Any] = []
@@ -96,25 +124,7 @@ def run(args: argparse.Namespace) -> int:
                 once()
     except FeedLoDError as error:
         raise with_hint(error) from error
-    named = dict(zip(model.fetch_names, outputs, strict=True))
-    if args.out:
-        _write(Path(args.out), named)
-    if args.trace:
-        profiler.chrome_trace(args.trace)
-    summaries = {n: _summary(v) for n, v in named.items()}
-    if args.json:
-        report: dict[str, Any] = {"outputs": summaries, "milliseconds": [round(t, 3) for t in times]}
-        print_json(report | ({"profile": profiler.by_op()} if args.profile else {}))
-        return OK
-    _print(summaries, times)
-    if args.profile:
-        print(f"\nOne more run, op by op:\n{profiler.table()}")
-    if args.out or args.trace:
-        print()
-    for what, where in (("outputs", args.out), ("trace", args.trace)):
-        if where:
-            print(f"{what}: {where}")
-    return OK
+    return _Measured(dict(zip(model.fetch_names, outputs, strict=True)), times, profiler)
 
 
 def _progress(repeat: int, quiet: bool) -> Any:

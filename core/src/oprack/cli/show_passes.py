@@ -17,8 +17,9 @@ class Rewritten:
     """A loaded model, and what the passes for inference at the CPU made of it."""
 
     def __init__(self, args: argparse.Namespace) -> None:
+        from oprack.inference.loading import optimize_model
         from oprack.io import load_inference_model
-        from oprack.ir import optimize, registered_passes, select_passes
+        from oprack.ir import registered_passes
         from oprack.runtime import Executor
         from oprack.tensor import Scope
 
@@ -28,13 +29,8 @@ class Rewritten:
         self.executor = Executor(manager=manager_of(args))
         self.feeds, self.fetches = model.feed_names, model.fetch_names
         self._args = args
-        self.executor.check(model.program.desc)
-        manager = self.executor.manager
-        passes = select_passes(manager=manager)
-        self.strict = {p.name: not p.reorders_sums for p in registered_passes(manager)}
-        self.optimized: Optimized = optimize(
-            model.program.desc, self.scope, keep=self.fetches, passes=passes, manager=manager
-        )
+        self.passes = {p.name: p for p in registered_passes(self.executor.manager)}
+        self.optimized: Optimized = optimize_model(model, self.scope, self.executor)[1]
 
     def report(self) -> list[dict[str, Any]]:
         """One record per pass, in the order in which they ran."""
@@ -45,7 +41,8 @@ class Rewritten:
                 "matches": r.matches,
                 "ops_before": r.ops_before,
                 "ops_after": r.ops_after,
-                "strict": self.strict[r.name],
+                "stage": self.passes[r.name].stage,
+                "strict": not self.passes[r.name].reorders_sums,
                 "milliseconds": round(r.milliseconds, 3),
                 "error": r.error,
             }
@@ -72,6 +69,7 @@ def print_passes(rows: list[dict[str, Any]]) -> None:
         (
             r["pass"],
             r["pack"],
+            r["stage"],
             r["matches"],
             r["ops_before"],
             r["ops_after"],
@@ -81,7 +79,7 @@ def print_passes(rows: list[dict[str, Any]]) -> None:
         )
         for r in rows
     ]
-    print_table(("PASS", "PACK", "MATCHES", "OPS BEFORE", "AFTER", "STRICT", "MS", ""), table)
+    print_table(("PASS", "PACK", "STAGE", "MATCHES", "OPS BEFORE", "AFTER", "STRICT", "MS", ""), table)
     if rows:
         before, after = rows[0]["ops_before"], rows[-1]["ops_after"]
         print(f"\n{before} ops became {after}. Passes that are not strict may change the order of sums and rounding")

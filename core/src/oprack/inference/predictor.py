@@ -16,10 +16,10 @@ import numpy as np
 from oprack.device import DeviceContextPool, host_array
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError, UnimplementedError
 from oprack.inference.config import Config
+from oprack.inference.loading import freeze_parameters, optimize_model
 from oprack.inference.no_effect import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
 from oprack.io.inference_model import InferenceModel, load_from_buffers, load_inference_model
-from oprack.program import Program
 from oprack.runtime import NaiveExecutor, Profiler
 from oprack.runtime.feed_fetch import fed_array
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
@@ -39,15 +39,6 @@ def _load(config: Config, scope: Scope) -> InferenceModel:
             "config.set_model_buffer(...)"
         )
     return load_inference_model(config.model_dir(), scope)
-
-
-def freeze_parameters(scope: Scope) -> None:
-    """Make parameters read-only: kernel libraries may then keep what they derive from them, such as packed weights."""
-    for name in scope.local_var_names():
-        value = scope.var(name).value
-        if isinstance(value, LoDTensor) and isinstance(value.array, np.ndarray) and value.array.flags.owndata:
-            value.shared = True  # an op in place makes memory of its own first
-            value.array.flags.writeable = False
 
 
 class _OutputHook:
@@ -98,21 +89,11 @@ class Predictor:
         model = _load(self._config, self._parameters)
         if not self._config.ir_optim():
             return model
-        from oprack.ir import optimize, registered_passes
+        from oprack.ir import registered_passes
 
-        executor, known = self._executor, {p.name: p for p in registered_passes(self._executor.manager)}
-        executor.check(model.program.desc)
-        optimized = optimize(
-            model.program.desc,
-            self._parameters,
-            keep=model.fetch_names,
-            passes=[known[n] for n in self._config.pass_builder().all_passes() if n in known],
-            place=executor.place,
-            manager=executor.manager,
-            debug=self._config.ir_debug() or None,
-        )
-        self._parameters.erase(optimized.unused)
-        return InferenceModel(Program(optimized.program), model.feed_names, model.fetch_names)
+        known = {p.name: p for p in registered_passes(self._executor.manager)}
+        passes = [known[n] for n in self._config.pass_builder().all_passes() if n in known]
+        return optimize_model(model, self._parameters, self._executor, passes, self._config.ir_debug() or None)[0]
 
     def _make_executor(self) -> NaiveExecutor:
         place: Place = CUDAPlace(self._config.gpu_device_id()) if self._config.use_gpu() else CPUPlace()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from oprack.errors import InvalidArgumentError, PreconditionNotMetError
+from oprack.errors import PreconditionNotMetError
 from oprack.op.infer import Dims, InferContext, InferShapeContext, InferVarTypeContext
 from oprack.op.proto import OpProto
+from oprack.runtime.limits import check_fits
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.types import VarType, dtype_name
 
@@ -44,15 +42,6 @@ class Inferred:
 
 
 NOTHING_INFERRED = Inferred({}, ())
-
-
-@lru_cache(maxsize=1)
-def _memory() -> int:
-    """Bytes of memory of this machine, as far as the system tells."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 48
 
 
 def dtype_of_value(value: Any) -> str | None:
@@ -139,18 +128,7 @@ class RuntimeInferShapeContext(_RuntimeContext, InferShapeContext):
     def set_dim(self, slot: str, dims: Sequence[int], i: int = 0) -> None:
         if i < len(self.output_names(slot)):
             self.dims_set[slot, i] = tuple(map(int, dims))
-            self._check_size(slot, self.dims_set[slot, i])
-
-    def _check_size(self, slot: str, dims: Dims) -> None:
-        """Refuse an output that no memory can hold, before a kernel asks for it."""
-        size = math.prod(dims)
-        if size > _memory():
-            names = self.output_names(slot)
-            raise InvalidArgumentError(
-                f"op {self.op_type}: output {slot} (variable {', '.join(map(repr, names))}) would have shape "
-                f"{list(dims)}, which takes {size} bytes or more; this machine has {_memory()}, so check the "
-                "shapes and attributes that it follows from"
-            )
+            check_fits(self.op_type, slot, self.output_names(slot), self.dims_set[slot, i])
 
     def lod_level(self, slot: str, i: int = 0) -> int:
         value = self._value(slot, i)

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,8 +44,7 @@ class Limits:
         dims: Mapping[tuple[str, int], Sequence[int]],
         dtype_of: Callable[[str, int], np.dtype | None],
     ) -> None:
-        """Raise MemoryLimitError when outputs of these dims are too large; a dim of -1, which only the kernel knows,
-        counts as 1.
+        """Raise MemoryLimitError when outputs of these dims are too large.
 
         dtype_of: (slot, i) -> dtype; None where nobody says, which counts 8 bytes.
         """
@@ -53,7 +53,7 @@ class Limits:
         total = 0
         for (slot, i), shape in dims.items():
             dtype = dtype_of(slot, i)
-            total += math.prod(map(abs, shape)) * (8 if dtype is None else dtype.itemsize)
+            total += _elements(shape) * (8 if dtype is None else dtype.itemsize)
         if total > self.memory:
             shapes = ", ".join(f"{slot}[{i}] {list(shape)}" for (slot, i), shape in dims.items())
             raise MemoryLimitError(
@@ -73,6 +73,31 @@ class Limits:
 
 
 NO_LIMITS = Limits()
+
+
+def check_fits(op_type: str, slot: str, names: Sequence[str], shape: Sequence[int]) -> None:
+    """Raise InvalidArgumentError for an output that no memory of this machine can hold, whatever its dtype."""
+    size = _elements(shape)
+    if size > _memory():
+        raise InvalidArgumentError(
+            f"op {op_type}: output {slot} (variable {', '.join(map(repr, names))}) would have shape {list(shape)}, "
+            f"which takes {size} bytes or more; this machine has {_memory()}, so check the shapes and attributes that "
+            "it follows from"
+        )
+
+
+def _elements(shape: Sequence[int]) -> int:
+    """How many elements an output has at least: a dim of -1, which only the kernel knows, counts as 1."""
+    return math.prod(map(abs, shape))
+
+
+@lru_cache(maxsize=1)
+def _memory() -> int:
+    """Bytes of memory of this machine, as far as the system tells."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 48
 
 
 def _limit(name: str, given: int | None, variable: str) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from oprack.testing.fuzz import Net, block
 
 _BINARY = (
@@ -42,28 +44,20 @@ def _one_of(net: Net, x: str, axis: int) -> str:
     return kind(net, x, axis) if kind is _broadcast else kind(net, x)
 
 
-@block(takes="image", gives="image")
-def pointwise_image(net: Net, x: str) -> str:
-    """Something element-wise on a map of channels."""
-    return _one_of(net, x, 1)
+def _pointwise(form: str, axis: int) -> Callable[[Net, str], str]:
+    """A block that does something element-wise to a variable of a form, with channels at `axis`."""
+
+    @block(takes=form, gives=form)
+    def pointwise(net: Net, x: str) -> str:
+        return _one_of(net, x, axis)
+
+    return pointwise
 
 
-@block(takes="rows", gives="rows")
-def pointwise_rows(net: Net, x: str) -> str:
-    """Something element-wise on rows."""
-    return _one_of(net, x, 1)
-
-
-@block(takes="steps", gives="steps")
-def pointwise_steps(net: Net, x: str) -> str:
-    """Something element-wise on time steps."""
-    return _one_of(net, x, 2)
-
-
-@block(takes="sequence", gives="sequence")
-def pointwise_sequence(net: Net, x: str) -> str:
-    """Something element-wise on rows of sequences."""
-    return _one_of(net, x, 1)
+pointwise_image = _pointwise("image", 1)
+pointwise_rows = _pointwise("rows", 1)
+pointwise_steps = _pointwise("steps", 2)
+pointwise_sequence = _pointwise("sequence", 1)
 
 
 @block(takes="image", gives="rows")
