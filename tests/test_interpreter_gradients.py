@@ -15,7 +15,7 @@ from oprack import LoDTensor, Tensor, to_tensor
 from oprack.op.grad import EmptyGradOpMaker
 from oprack.packs.manager import default_manager
 from oprack.testing import FileCase
-from test_numeric_gradients import ELSEWHERE, STEP, TOLERANCE, _cases, _differentiable, _Problem, slope_error
+from test_numeric_gradients import ELSEWHERE, STEP, TOLERANCE, _cases, _differentiable, _Problem, has_cases, slope_error
 
 # Ops that run blocks of a program: Python's own control flow stands in their place.
 WITH_BLOCKS = ("conditional_block", "recurrent")
@@ -68,7 +68,9 @@ def _worst(case: FileCase) -> float:
     return worst
 
 
-@pytest.mark.parametrize("op_type", [t for t in _differentiable() if t not in (*ELSEWHERE, *WITH_BLOCKS)])
+@pytest.mark.parametrize(
+    "op_type", [t for t in _differentiable() if t not in (*ELSEWHERE, *WITH_BLOCKS) and has_cases(t)]
+)
 def test_gradient_is_the_slope(op_type: str) -> None:
     """Some case of the op agrees; those at kinks may not."""
     errors = {}
@@ -119,7 +121,9 @@ def _second_order(case: FileCase) -> float:
     return abs(analytic - numeric) / max(1.0, abs(numeric))
 
 
-@pytest.mark.parametrize("op_type", [t for t in _twice_differentiable() if t not in (*ELSEWHERE, *WITH_BLOCKS)])
+@pytest.mark.parametrize(
+    "op_type", [t for t in _twice_differentiable() if t not in (*ELSEWHERE, *WITH_BLOCKS) and has_cases(t)]
+)
 def test_gradients_of_gradients_are_slopes(op_type: str) -> None:
     """Some case of the op agrees; those at kinks may not."""
     errors = {}

@@ -1,6 +1,7 @@
 """Every differentiable op: its gradient against central differences in one random direction, at float64.
 
-The programs and inputs are those of tests/data/cases, widened to float64; the gradient is that of `gradients()`.
+The programs and inputs are those of tests/data/cases, widened to float64; the gradient is that of `gradients()`. An op
+that Paddle does not have is checked by the records of its pack: `OpCase(..., grads=["X"])` in its tests/test_pack.py.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from oprack import Executor, LoDTensor, Program, Scope, SelectedRows
 from oprack.autodiff import gradients
 from oprack.op.grad import EmptyGradOpMaker
 from oprack.packs.manager import default_manager
-from oprack.testing import FileCase, load_cases
+from oprack.testing import FileCase, OpCase, load_cases
 from oprack.types import VarType
+from pack_records import records, with_gradient
 
 CASES = Path(__file__).parent / "data" / "cases"
 STEP, TOLERANCE = 1e-6, 1e-5
 NARROW = (VarType.FP32, VarType.FP16, VarType.BF16)
 DTYPE_ATTRS = ("dtype", "in_dtype", "out_dtype")
 
-# Op -> why none of its cases can be differentiated numerically here, and where it is checked instead.
+# Op of which Paddle has cases -> why none can be differentiated numerically here, and where it is checked instead.
 ELSEWHERE = {
     "array_to_lod_tensor": "arrays: op_packages/control_flow/tests",
     "deformable_conv_v1": "sampling points on grid lines are kinks; its case files compare with Paddle",
@@ -57,9 +59,18 @@ def _differentiable() -> list[str]:
     return found
 
 
+def _files(op_type: str) -> list[Path]:
+    return [f for f in (CASES / f"{op_type}.npz", CASES / "legacy_1_8_5" / f"{op_type}.npz") if f.exists()]
+
+
+def has_cases(op_type: str) -> bool:
+    """Whether anything was recorded of the op; an op that Paddle does not have is checked by its pack's records."""
+    return bool(_files(op_type))
+
+
 def _cases(op_type: str) -> list[FileCase]:
     """Cases whose gradient is smooth and deterministic, with tensor inputs alone."""
-    files = [f for f in (CASES / f"{op_type}.npz", CASES / "legacy_1_8_5" / f"{op_type}.npz") if f.exists()]
+    files = _files(op_type)
     manager = default_manager()
     return [
         case
@@ -155,15 +166,36 @@ def _worst(case: FileCase) -> float:
 
 @pytest.mark.parametrize("op_type", [t for t in _differentiable() if t not in ELSEWHERE])
 def test_gradient_is_the_slope(op_type: str) -> None:
-    """Some case of the op agrees; those at kinks may not."""
+    """Some case of the op agrees, those at kinks may not; or, where no case can tell, all records of its pack."""
     cases = _cases(op_type)
-    assert cases, f"{op_type}: no case can be differentiated numerically; add one, or say in ELSEWHERE where it is"
+    if not cases:
+        own = with_gradient(op_type)
+        assert own, f"{op_type}: nothing checks its gradient; add an OpCase with grads=[...] to its pack's test_pack.py"
+        assert [reason for record in own for reason in record.check_gradient()] == []
+        return
     errors = {}
     for case in cases:
         errors[case.id] = _worst(case)
         if errors[case.id] < TOLERANCE:
             return
     raise AssertionError(f"{op_type}: relative errors {errors}")
+
+
+def test_an_op_without_case_files_is_checked_by_the_records_of_its_pack(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(globals(), "CASES", tmp_path)
+    recorded = {case.op for case in records() if case.grads}.intersection(_differentiable())
+    assert {"gather", "scale", "swish"} <= recorded
+    for op_type in recorded:
+        test_gradient_is_the_slope(op_type)
+    with pytest.raises(AssertionError, match=r"relu: nothing checks its gradient; add an OpCase with grads="):
+        test_gradient_is_the_slope("relu")
+    wrong = OpCase("square", {"X": np.ones((2, 3))}, grads=["X"])
+    monkeypatch.setattr(OpCase, "check_gradient", lambda self: [f"{self.id}: off"])
+    monkeypatch.setitem(globals(), "with_gradient", lambda op_type: [wrong])
+    with pytest.raises(AssertionError, match="square: off"):
+        test_gradient_is_the_slope("square")
 
 
 def test_the_exceptions_are_differentiable_ops() -> None:
