@@ -118,6 +118,8 @@ class Checker:
                 difference = compared(want.values, got.values, path.tolerance, beside, exact)
             if difference is not None and not self._drawn_elsewhere(path, example):
                 name, kind, text = difference
+                # what came of a NaN may be finite again further on: relu makes it 0
+                kind = "nan" if kind == "value" and _holds_specials(example) else kind
                 return Difference(path.name, kind, run, name, text)
         return None
 
@@ -153,6 +155,18 @@ def _without_unset(example: Example, reference: Sequence[Outcome]) -> Example:
     values = [o.values for o in reference if o.ok]
     unset = {n for n in example.fetch if values and all(v[n] is None for v in values)}
     return replace(example, fetch=[n for n in example.fetch if n not in unset]) if unset else example
+
+
+def _holds_specials(example: Example) -> bool:
+    """Whether a parameter or feed holds a NaN or an infinity."""
+    floats: list[np.ndarray] = []
+
+    def seen(array: np.ndarray) -> np.ndarray:
+        floats.append(array)
+        return array
+
+    _mapped(example, lambda v: _changed(v, seen))
+    return not all(np.isfinite(array).all() for array in floats)
 
 
 def _mapped(example: Example, function: Callable[[Any], Any]) -> Example:

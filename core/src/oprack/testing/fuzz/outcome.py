@@ -65,8 +65,8 @@ class Outcome:
 class Difference:
     """One way in which a path differs from the reference.
 
-    kind: value, nan, dtype, shape, lod, kind, accepted (the reference refuses), refused (it does not), raised, failed
-    (a pass that fails), crash, hang. run: number of the run. text: what was found, for people.
+    kind: value, nan (values, and NaN or infinities among them or among the inputs), dtype, shape, lod, kind, accepted
+    (the reference refuses), refused (it does not), raised, failed (a pass that fails), crash, hang. run: number of the run. text: what was found, for people.
     """
 
     path: str

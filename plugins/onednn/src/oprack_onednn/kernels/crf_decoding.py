@@ -13,6 +13,7 @@ import numpy as np
 from oprack_onednn import _c
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._recurrent import threads_for
+from oprack_onednn.kernels._special import is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.operands import FLOAT
@@ -88,6 +89,8 @@ def crf_decoding(Emission, Transition, Label=None, Length=None, *, ctx):
     emission = np.ascontiguousarray(Emission).reshape(-1, Emission.shape[-1])
     if emission.dtype != FLOAT or (Label is not None and Label.size != len(emission)):
         return NotImplemented
+    if not (is_ordinary(emission) and is_ordinary(Transition)):
+        return NotImplemented  # NumPy's maximum is NaN where there is one; pooling passes it over
     if Length is None:
         lod = ctx.lod("Emission")
         offsets = lod[-1] if lod else [0]
