@@ -20,24 +20,24 @@ I = np.array([1, 5, 9])  # noqa: E741
 
 # Attributes by position ----------------------------------------------------------------------------------------------
 CALLS: dict[str, tuple[str, Any]] = {
-    "F.dropout(x, 0.0)": ("dropout(X, dropout_prob=0.0)", A),
-    "F.clip(x, 1, 3)": ("clip(X, min=1, max=3)", np.clip(A, 1, 3)),
-    "F.tile(x, [2, 1])": ("tile(X, repeat_times=[2, 1])", np.tile(A, [2, 1])),
-    "F.pow(x, 2)": ("pow(X, factor=2)", A**2),
-    "F.reduce_sum(x, 0)": ("reduce_sum(X, dim=[0])", A.sum(0)),
-    "F.reduce_sum(x, [0], True)": ("reduce_sum(X, dim=[0], keep_dim=True)", A.sum(0, keepdims=True)),
-    "F.transpose2(x, [1, 0])": ("transpose2(X, axis=[1, 0])", A.T),
-    "F.reshape2(x, [3, 2])": ("reshape2(X, shape=[3, 2])", A.reshape(3, 2)),
-    "F.gather(x, i01, 1)": ("gather(X, Index, axis=1)", A[:, [0, 1]]),
-    "F.concat([x, x], 1)": ("concat(X, axis=1)", np.concatenate([A, A], 1)),
-    "F.cumsum(x, 0)": ("cumsum(X, axis=0)", A.cumsum(0)),
-    "F.leaky_relu(x, 0.5)": ("leaky_relu(X, alpha=0.5)", A),
-    "F.elementwise_add(x, x, -1)": ("elementwise_add(X, Y, axis=-1)", A + A),
+    "F.dropout(x, 0.0)": ("dropout(x, dropout_prob=0.0)", A),
+    "F.clip(x, 1, 3)": ("clip(x, min=1, max=3)", np.clip(A, 1, 3)),
+    "F.tile(x, [2, 1])": ("tile(x, repeat_times=[2, 1])", np.tile(A, [2, 1])),
+    "F.pow(x, 2)": ("pow(x, factor=2)", A**2),
+    "F.reduce_sum(x, 0)": ("reduce_sum(x, dim=[0])", A.sum(0)),
+    "F.reduce_sum(x, [0], True)": ("reduce_sum(x, dim=[0], keep_dim=True)", A.sum(0, keepdims=True)),
+    "F.transpose2(x, [1, 0])": ("transpose2(x, axis=[1, 0])", A.T),
+    "F.reshape2(x, [3, 2])": ("reshape2(x, shape=[3, 2])", A.reshape(3, 2)),
+    "F.gather(x, i01, 1)": ("gather(x, index, axis=1)", A[:, [0, 1]]),
+    "F.concat([x, x], 1)": ("concat(x, axis=1)", np.concatenate([A, A], 1)),
+    "F.cumsum(x, 0)": ("cumsum(x, axis=0)", A.cumsum(0)),
+    "F.leaky_relu(x, 0.5)": ("leaky_relu(x, alpha=0.5)", A),
+    "F.elementwise_add(x, x, -1)": ("elementwise_add(x, y, axis=-1)", A + A),
     "F.fill_constant([2], 'float32', 1.5)": (
         "fill_constant(shape=[2], dtype='float32', value=1.5)",
         np.full(2, 1.5, np.float32),
     ),
-    "x.cumsum(0)": ("cumsum(X, axis=0)", A.cumsum(0)),
+    "x.cumsum(0)": ("cumsum(x, axis=0)", A.cumsum(0)),
 }
 
 
@@ -52,13 +52,13 @@ def test_an_attribute_by_position_is_an_error_whose_proposal_runs(call: str) -> 
         _evaluated(call)
     proposed = str(caught.value).partition("attributes go by keyword: ")[2].splitlines()[0]
     assert proposed == advice
-    slots = {"X": "[x, x]" if "concat" in call else "x", "Y": "x", "Index": "i01"}
-    runs = re.sub(r"\b(X|Y|Index)\b", lambda m: slots[m[1]], proposed)
+    inputs = {"x": "[x, x]" if "concat" in call else "x", "y": "x", "index": "i01"}
+    runs = re.sub(r"\b(x|y|index)\b", lambda m: inputs[m[1]], proposed)
     np.testing.assert_allclose(_evaluated(f"F.{runs}").numpy(), wanted, rtol=1e-6)
 
 
 def test_a_required_attribute_that_is_missing_shows_in_the_proposal() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"cast\(X, out_dtype='int32', in_dtype=\.\.\.\)"):
+    with pytest.raises(InvalidArgumentError, match=r"cast\(x, out_dtype='int32', in_dtype=\.\.\.\)"):
         F.cast(to_tensor(A), "int32")
 
 
@@ -67,9 +67,9 @@ def test_a_required_attribute_that_is_missing_shows_in_the_proposal() -> None:
     [
         (
             "F.elementwise_add(x, 2)",
-            r"Y is 2 \(int\); expected a tensor or an array; oprack\.to_tensor\(2, 'float32'\)",
+            r"y is 2 \(int\); expected a tensor or an array; oprack\.to_tensor\(2, 'float32'\)",
         ),
-        ("F.relu([1.0, -2.0])", r"X is \[1\.0, -2\.0\] \(list\); .*; oprack\.to_tensor\(\[1\.0, -2\.0\]\) makes one"),
+        ("F.relu([1.0, -2.0])", r"x is \[1\.0, -2\.0\] \(list\); .*; oprack\.to_tensor\(\[1\.0, -2\.0\]\) makes one"),
     ],
 )
 def test_a_number_for_a_tensor(call: str, text: str) -> None:
@@ -82,16 +82,16 @@ def test_a_number_for_a_tensor(call: str, text: str) -> None:
 
 @pytest.mark.parametrize("value", ["a", object(), len])
 def test_what_is_no_tensor_at_all(value: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"op relu: X is .*; expected a tensor or an array$"):
+    with pytest.raises(InvalidArgumentError, match=r"op relu: x is .*; expected a tensor or an array$"):
         F.relu(value)
 
 
 def test_positions_in_programs() -> None:
     with oprack.program_guard(oprack.Program(), oprack.Program()):
         x = layers.data("x", [2, 3])
-        with pytest.raises(InvalidArgumentError, match=r"attributes go by keyword: dropout\(X, dropout_prob=0\.5\)"):
+        with pytest.raises(InvalidArgumentError, match=r"attributes go by keyword: dropout\(x, dropout_prob=0\.5\)"):
             F.dropout(x, 0.5)
-        with pytest.raises(InvalidArgumentError, match=r"op relu takes 1 input, X; got 3 besides"):
+        with pytest.raises(InvalidArgumentError, match=r"op relu takes 1 input, x; got 3 besides"):
             F.relu(x, 3)
 
 
@@ -208,7 +208,7 @@ def test_a_place_that_nothing_serves() -> None:
 def test_cross_entropy_of_logits(op: str) -> None:
     logits, label = np.array([[2.0, -1.0], [0.5, -3.0]], np.float32), np.array([[1], [0]])
     function = getattr(F, op)
-    first = (lambda y: y) if op == "cross_entropy" else (lambda y: y.Y if hasattr(y, "Y") else y)
+    first = (lambda y: y) if op == "cross_entropy" else (lambda y: y.y if hasattr(y, "y") else y)
     for _ in range(2):
         with pytest.raises(
             InvalidArgumentError, match=r"X holds .*; expected probabilities, .*oprack\.nn\.CrossEntropyLoss\(\)"
@@ -222,7 +222,7 @@ def test_cross_entropy_of_logits(op: str) -> None:
     np.testing.assert_allclose(
         float(nn.CrossEntropyLoss()(to_tensor(logits), to_tensor(label))), wanted.mean(), rtol=1e-5
     )
-    found = F.softmax_with_cross_entropy(to_tensor(logits), to_tensor(label)).Loss
+    found = F.softmax_with_cross_entropy(to_tensor(logits), to_tensor(label)).loss
     np.testing.assert_allclose(found.numpy()[:, 0], wanted, rtol=1e-5)
     assert np.isnan(first(function(to_tensor(np.full((2, 2), np.nan, np.float32)), to_tensor(label))).numpy()).all()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import subprocess
 import sys
 import threading
@@ -29,15 +30,15 @@ A = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
 
 
 def test_functions_document_themselves() -> None:
-    assert list(inspect.signature(F.softmax).parameters) == ["X", "axis"]
-    assert list(inspect.signature(F.scale).parameters)[:2] == ["X", "ScaleTensor"]
+    assert list(inspect.signature(F.softmax).parameters) == ["x", "axis"]
+    assert list(inspect.signature(F.scale).parameters)[:2] == ["x", "scale_tensor"]
     assert "axis: " in F.softmax.__doc__ and F.softmax.__name__ == "softmax"
     assert {"relu", "conv2d", "softmax"} <= set(dir(F))
 
 
 def test_slots_and_attributes() -> None:
     x, y = to_tensor(A), to_tensor(A[:1])
-    np.testing.assert_allclose(F.elementwise_add(X=x, Y=y).numpy(), A + A[:1])
+    np.testing.assert_allclose(F.elementwise_add(x=x, y=y).numpy(), A + A[:1])
     np.testing.assert_allclose(F.concat([x, y], axis=0).numpy(), np.concatenate([A, A[:1]]))
     np.testing.assert_allclose(F.scale(x, scale=to_tensor(2.0)).numpy(), 2 * A)
     np.testing.assert_allclose(F.scale(x, to_tensor(np.float32([3]))).numpy(), 3 * A)
@@ -58,7 +59,7 @@ def test_results() -> None:
     x = to_tensor(A)
     values, indices = F.top_k_v2(x, k=2)
     assert values.shape == (3, 2) and indices.dtype == "int64"
-    assert F.top_k_v2(x, k=2).Indices.shape == (3, 2)
+    assert F.top_k_v2(x, k=2).indices.shape == (3, 2)
     assert [p.shape for p in F.split(x, num=2, axis=1)] == [(3, 2)] * 2
     assert [p.shape for p in F.split(x, sections=[1, 3], axis=1)] == [(3, 1), (3, 3)]
     assert len(F.unbind(x, axis=0)) == 3 and len(F.unbind(x, axis=1)) == 4
@@ -73,7 +74,7 @@ def test_results() -> None:
         (lambda x: F.softmax(x, axs=1), InvalidArgumentError, "no attribute 'axs'; expected axis"),
         (lambda x: F.softmax(x, axis="a"), AttributeValueError, "attribute 'axis' is 'a'"),
         (lambda x: F.relu(3), InvalidArgumentError, "expected a tensor or an array"),
-        (lambda x: F.relu(None), InvalidArgumentError, "X is missing"),
+        (lambda x: F.relu(None), InvalidArgumentError, "x is missing"),
         (lambda x: F.matmul_v2(x, x), InvalidArgumentError, "4 columns"),
         (lambda x: F.elementwise_add(x, x.astype("float64")), InvalidArgumentError, "cast one of them"),
         (lambda x: F.unstack(x, num_outputs={"Z": 2}), InvalidArgumentError, "num_outputs"),
@@ -294,3 +295,52 @@ def test_code_goes_with_the_functions_that_it_was_made_for() -> None:
     op_function("cumsum")._exprs.clear()
     op_function("cumsum").table.clear()
     assert count() == with_one - 1
+
+
+# Names for one release ------------------------------------------------------------------------------------------------
+def test_slots_as_arguments_and_results_are_deprecated() -> None:
+    x, y = to_tensor(A), to_tensor(A[:1])
+    for _ in range(2):
+        with pytest.warns(DeprecationWarning, match=r"argument Y is deprecated .* write y") as caught:
+            found = F.elementwise_add(x, Y=y)
+        assert caught[0].filename == __file__
+        np.testing.assert_allclose(found.numpy(), A + A[:1])
+    with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="got y twice, once as Y"):
+        F.elementwise_add(x, y, Y=y)
+    result = F.top_k_v2(x, k=2)
+    with pytest.warns(DeprecationWarning, match=r"result Indices of op top_k_v2 .* write indices"):
+        assert result.Indices is result.indices
+    with pytest.raises(AttributeError, match="has no 'Wrong'; expected one of out, indices"):
+        result.Wrong  # noqa: B018
+
+
+def test_a_slot_that_an_attribute_shares_its_name_with() -> None:
+    x, shape = to_tensor(A), to_tensor(np.array([4, 3], np.int32))
+    assert F.reshape2(x, shape=[4, 3]).shape == F.reshape2(x, shape_input=shape).shape == F.reshape2(x, shape).shape
+    assert list(inspect.signature(F.reshape2).parameters)[:4] == ["x", "shape_input", "shape_tensor", "shape"]
+
+
+def test_names_that_moved_out_of_the_interpreter() -> None:
+    moved = {"Tensor": oprack.Tensor, "jit": oprack.jit, "Module": oprack.nn.Module, "recorded": log_calls}
+    for name, now in moved.items():
+        with pytest.warns(DeprecationWarning, match=rf"oprack\.interpreter\.{name} is deprecated .* write oprack\."):
+            assert getattr(oprack.interpreter, name) is now
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        oprack.interpreter.nothing  # noqa: B018
+
+
+def test_every_function_is_a_layer_with_the_same_inputs() -> None:
+    for name in dir(F):
+        function, layer = inspect.signature(getattr(F, name)), inspect.signature(getattr(oprack.layers, name))
+        assert layer.parameters or not function.parameters, name
+    parameters = list(inspect.signature(oprack.layers.expand_v2).parameters)
+    assert parameters[:3] == ["x", "shape_input", "expand_shapes_tensor"]
+    with pytest.raises(AttributeError, match="has no 'no_such_op'"):
+        oprack.layers.no_such_op  # noqa: B018
+
+
+def test_no_module_of_functional_hides_an_op() -> None:
+    ops = set(default_manager().op_types())
+    for package in (oprack.functional, oprack.layers):
+        names = {module.name for module in pkgutil.iter_modules(package.__path__)}
+        assert not names & ops

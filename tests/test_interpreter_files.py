@@ -85,7 +85,7 @@ def test_stubs_are_python_and_name_every_op() -> None:
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     assert set(oprack.functional.__dir__()) - set(functions) == set()
     softmax = functions["softmax"]
-    assert [a.arg for a in softmax.args.args] == ["X"] and [a.arg for a in softmax.args.kwonlyargs] == ["axis"]
+    assert [a.arg for a in softmax.args.args] == ["x"] and [a.arg for a in softmax.args.kwonlyargs] == ["axis"]
     assert ast.unparse(softmax.returns) == "Tensor" and "axis: " in ast.get_docstring(softmax)
     assert ast.unparse(functions["split"].returns) == "list[Tensor]"
     assert ast.unparse(functions["concat"].args.args[0].annotation) == "Sequence[Tensor]"

@@ -29,12 +29,12 @@ reveal_type(oprack.optimizer.lr.StepDecay)
 reveal_type(oprack.initializer.Xavier())
 reveal_type(LayerHelper("x"))
 oprack.nn.Lniear
-oprack.functional.relu(X=3)
+oprack.functional.relu(x=3)
 """
 FOUND = [
     '"oprack.tensor.eager_tensor.Tensor"',
     '"oprack_nn.modules.common.Linear"',
-    '"def (X: oprack.tensor.eager_tensor.Tensor) -> oprack.tensor.eager_tensor.Tensor"',
+    '"def (x: oprack.tensor.eager_tensor.Tensor) -> oprack.tensor.eager_tensor.Tensor"',
     '"def (input: Any, size: Any, num_flatten_dims: Any =',
     '"def (x: Any, act: Any =, name: Any =) -> Any"',
     '"oprack_optimizer.optimizers.adam.Adam"',
@@ -42,7 +42,7 @@ FOUND = [
     '"oprack.layers.initializer.Xavier"',
     '"oprack.layers.helper.LayerHelper"',
     'error: Module has no attribute "Lniear"; maybe "Linear"?',
-    'Argument "X" to "relu" has incompatible type "int"; expected "Tensor"',
+    'Argument "x" to "relu" has incompatible type "int"; expected "Tensor"',
 ]
 
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
-from oprack.functional.signature import shown_attrs
 from oprack.op import OpProto
+from oprack.op.arguments import input_names, shown_attrs
 from oprack.op.proto import AttrProto, SlotProto
 from oprack.types import AttrType, dtype_name
 
@@ -26,7 +26,8 @@ _LISTS = {
 
 def no_tensor(proto: OpProto, slot: SlotProto, value: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Exception:
     """An error for a value in an input slot. given: all inputs in slot order; named: the attributes of the call."""
-    problem = f"op {proto.type}: {slot.param} is {shown(value)} ({type(value).__name__}); expected a tensor or an array"
+    name = input_names(proto)[slot.name]
+    problem = f"op {proto.type}: {name} is {shown(value)} ({type(value).__name__}); expected a tensor or an array"
     odd = [(s, v) for s, v in zip(proto.inputs.values(), given, strict=True) if _is_plain(v)]
     if slot.dispensable:
         advice = _as_attributes(proto, [(s, v) for s, v in odd if s.dispensable], given, named)
@@ -43,7 +44,7 @@ def too_many(proto: OpProto, given: Sequence[Any], rest: Sequence[Any], named: M
     """An error for positional values after all inputs."""
     problem = (
         f"op {proto.type} takes {len(given)} input{'s' if len(given) != 1 else ''}, "
-        f"{', '.join(s.param for s in proto.inputs.values()) or 'none'}; got {', '.join(map(shown, rest))} besides"
+        f"{', '.join(input_names(proto).values()) or 'none'}; got {', '.join(map(shown, rest))} besides"
     )
     odd = [(s, v) for s, v in zip(proto.inputs.values(), given, strict=True) if _is_plain(v) and s.dispensable]
     advice = _as_attributes(proto, [*odd, *((None, v) for v in rest)], given, named)
@@ -64,8 +65,9 @@ def _as_attributes(
     named: Mapping[str, Any],
 ) -> str:
     """The call with these values as attributes; "" when one of them suits none."""
-    free = [a for a in proto.attrs.values() if a.param in shown_attrs(proto) and a.param not in named]
-    texts = [s.param for s, v in zip(proto.inputs.values(), given, strict=True) if v is not None and not _is_plain(v)]
+    free = [a for name, a in shown_attrs(proto).items() if name not in named]
+    names = input_names(proto).values()
+    texts = [name for name, v in zip(names, given, strict=True) if v is not None and not _is_plain(v)]
     for slot, value in values:
         attr = _suiting(free, slot, value)
         if attr is None:

@@ -8,10 +8,11 @@ from typing import Any
 
 from oprack.errors import UnknownOpError
 from oprack.functional.op_function import OpFunction, forget, op_function
-from oprack.functional.signature import documentation, signature
+from oprack.functional.signature import signature
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
 from oprack.op import param_name
+from oprack.op.arguments import documentation
 from oprack.op.proto import SlotProto
 from oprack.packs.changes import on_change
 
@@ -46,31 +47,32 @@ on_change(_forget)
 
 def _make(op: OpFunction) -> Callable[..., Any]:
     """Python code for one op: it looks for the generated function of its arguments' metas, and only then for more."""
-    params = [s.param for s in op.slots]
+    names = op.names
     needed = [s for s in op.slots if not s.dispensable]
+    optional = [s for s in op.slots if s.dispensable]
     many = [s for s in needed if s.duplicable]
-    heads = [p if s in needed else f"{p}=None" for p, s in zip(params, op.slots, strict=True)]
-    heads = [h for h in heads if "=" not in h] + [h for h in heads if "=" in h]
-    name = param_name(op.type)
-    values = f"({', '.join(params)}{',' if params else ''})"
-    lines = [f"def {name}({', '.join([*heads, '*rest', '**attrs'])}):"]
-    lines += [f"    if rest: op.refuse({values}, rest, attrs)", "    key = call = None"]
+    # None of an input that has to be there is found by what comes after the look-up
+    heads = [f"{names[s.name]}=None" for s in (*needed, *optional)]
+    function_name = param_name(op.type)
+    values = f"({''.join(f'{names[s.name]}, ' for s in op.slots)})"
+    lines = [f"def {function_name}({', '.join([*heads, '*_rest', '**_attrs'])}):"]
+    lines += [f"    if _rest: _op.refuse({values}, _rest, _attrs)", "    _key = _call = None"]
     if needed and len(many) <= 1:
-        lines += _lookup(op, [s for s in op.slots if s not in needed])
-    lines += [f"    return op({values}, attrs, key)"]
+        lines += _lookup(op, optional)
+    lines += [f"    return _op({values}, _attrs, _key)"]
     source = "\n".join(lines) + "\n"
     filename = f"<oprack.functional.{op.type}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    names = {
-        "mode": current_or_none,
-        "table": op.table,
-        "attr_key": attr_key,
-        "given": _GIVEN,
-        "op": op,
+    known = {  # inputs have no names like these
+        "_mode": current_or_none,
+        "_table": op.table,
+        "_attr_key": attr_key,
+        "_given": _GIVEN,
+        "_op": op,
         "__name__": __name__,
     }
-    exec(compile(source, filename, "exec"), names)
-    found: Any = names[name]
+    exec(compile(source, filename, "exec"), known)
+    found: Any = known[function_name]
     found.__module__ = "oprack.functional"
     found.__doc__ = documentation(op.proto)
     found.__signature__ = signature(op.proto)
@@ -82,10 +84,10 @@ def _lookup(op: OpFunction, optional: Sequence[SlotProto]) -> list[str]:
 
     A duplicable input that may be absent, when it is given, goes the long way.
     """
-    absent = " and ".join(f"{s.param} is None" for s in optional)
+    absent = " and ".join(f"{op.names[s.name]} is None" for s in optional)
     metas, given, filled, present = [], [], [], []
     for s in op.slots:
-        name = s.param
+        name = op.names[s.name]
         if s.duplicable:
             metas.append(f"*[a._meta for a in {name}]") if s not in optional else None
             given.append(f"*{name}") if s not in optional else None
@@ -96,21 +98,25 @@ def _lookup(op: OpFunction, optional: Sequence[SlotProto]) -> list[str]:
             maybe = f"None if {name} is None else {name}._meta"
             filled.append(metas[-1] if s not in optional else maybe)
             present.append(given[-1] if s not in optional else name)
-    key, full = f"mode(), {', '.join(metas)}", f"mode(), {', '.join(filled)}"
-    lists = " and ".join(f"{s.param} is None" for s in optional if s.duplicable)
+    key, full = f"_mode(), {', '.join(metas)}", f"_mode(), {', '.join(filled)}"
+    lists = " and ".join(f"{op.names[s.name]} is None" for s in optional if s.duplicable)
     lines = ["    try:"]
     if absent:
-        lines += [f"        if {absent}:", f"            key = ({key}, *attr_key(attrs)) if attrs else ({key})"]
+        lines += [f"        if {absent}:", f"            _key = ({key}, *_attr_key(_attrs)) if _attrs else ({key})"]
         lines += [f"        elif {lists}:" if lists else "        else:"]
         # optional inputs are told from attributes by the marker
-        lines += [f"            key = ({full}, given, *attr_key(attrs)) if attrs else ({full}, given)"]
+        lines += [f"            _key = ({full}, _given, *_attr_key(_attrs)) if _attrs else ({full}, _given)"]
     else:
-        lines += [f"        key = ({key}, *attr_key(attrs)) if attrs else ({key})"]
-    lines += ["        call = table.get(key)", "    except (AttributeError, TypeError):", "        key = call = None"]
-    lines += ["    if call is not None:"]
+        lines += [f"        _key = ({key}, *_attr_key(_attrs)) if _attrs else ({key})"]
+    lines += [
+        "        _call = _table.get(_key)",
+        "    except (AttributeError, TypeError):",
+        "        _key = _call = None",
+    ]
+    lines += ["    if _call is not None:"]
     if absent:
-        lines += [f"        if {absent}:", f"            return call({', '.join(given)})"]
-        lines += [f"        return call(*[a for a in ({', '.join(present)},) if a is not None])"]
+        lines += [f"        if {absent}:", f"            return _call({', '.join(given)})"]
+        lines += [f"        return _call(*[a for a in ({', '.join(present)},) if a is not None])"]
     else:
-        lines += [f"        return call({', '.join(given)})"]
+        lines += [f"        return _call({', '.join(given)})"]
     return lines

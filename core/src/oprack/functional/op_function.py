@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -16,6 +17,7 @@ from oprack.interpreter.modes import Mode, current_mode
 from oprack.interpreter.op_expr import Arity, OpExpr, attr_key, default_outputs, require_no_block
 from oprack.layers.variable import Variable
 from oprack.op import OpInfo, OpProto
+from oprack.op.arguments import input_names, snake_case
 from oprack.op.proto import AttrProto
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
@@ -37,7 +39,11 @@ class OpFunction:
         self.info, self.type = info, info.type
         self.proto: OpProto = info.proto
         self.slots = list(self.proto.inputs.values())
+        self.names = input_names(self.proto)
         self.attrs = {a.param: a for a in self.proto.attrs.values()}
+        self._slot_names = {
+            s.param: i for i, s in enumerate(self.slots) if s.param not in (self.names[s.name], *self.attrs)
+        }
         self._many = [s.name for s in self.proto.outputs.values() if s.duplicable]
         self.table: Table = {}
         self._exprs: dict[Any, OpExpr] = {}
@@ -47,6 +53,8 @@ class OpFunction:
 
         attrs: by how Python spells them; None = the default. fast_key: where the generated function is put.
         """
+        if not self._slot_names.keys().isdisjoint(attrs):
+            values, attrs = self._renamed(values, attrs)
         mode = current_mode()
         in_place, asked = self._in_place(attrs.get("in_place")), attrs.get("num_outputs")
         given = {n: v for n, v in attrs.items() if v is not None and n not in ("in_place", "num_outputs")}
@@ -91,6 +99,23 @@ class OpFunction:
             )
         return pairs
 
+    def _renamed(self, values: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Inputs by the names of their slots, such as X, where a call should say x."""
+        found, rest = list(values), dict(attrs)
+        for name, i in self._slot_names.items():
+            if name in rest:
+                now = self.names[self.slots[i].name]
+                warnings.warn(
+                    f"oprack.functional.{self.type}: argument {name} is deprecated and goes with the next release; "
+                    f"write {now}",
+                    DeprecationWarning,
+                    stacklevel=4,
+                )
+                if found[i] is not None:
+                    raise TypeError(f"{self.type}() got {now} twice, once as {name}")
+                found[i] = rest.pop(name)
+        return found, rest
+
     # Inputs -----------------------------------------------------------------------------------------------------------
     def _flattened(self, values: Sequence[Any]) -> tuple[list[Any], tuple[tuple[str, int], ...]]:
         flat: list[Any] = []
@@ -100,12 +125,12 @@ class OpFunction:
                 items = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
                 if not items and not slot.dispensable:
                     raise InvalidArgumentError(
-                        f"op {self.type}: {slot.param} is {value!r}; expected tensors: {slot.doc}"
+                        f"op {self.type}: {self.names[slot.name]} is {value!r}; expected tensors: {slot.doc}"
                     )
             elif value is None:
                 if not slot.dispensable:
                     raise InvalidArgumentError(
-                        f"op {self.type}: {slot.param} is missing; expected a tensor: {slot.doc}"
+                        f"op {self.type}: {self.names[slot.name]} is missing; expected a tensor: {slot.doc}"
                     )
                 continue
             else:
@@ -172,8 +197,8 @@ class OpFunction:
         if isinstance(asked, int) and len(many) == 1:
             return {many[0].name: asked}
         if isinstance(asked, Mapping):
-            by_param = {s.param: s.name for s in self.proto.outputs.values()}
-            named = {by_param.get(str(n), str(n)): int(v) for n, v in asked.items()}
+            by_name = {snake_case(slot): slot for slot in self.proto.outputs}
+            named = {by_name.get(str(n), str(n)): int(v) for n, v in asked.items()}
             if all(n in self.proto.outputs for n in named):
                 return named
         raise InvalidArgumentError(

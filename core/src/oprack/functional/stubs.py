@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oprack.errors import OprackError
-from oprack.functional.signature import documentation, signature
+from oprack.functional.signature import signature
 from oprack.op import OpProto, param_name
+from oprack.op.arguments import documentation, input_names
 from oprack.packs.manager import default_manager
 from oprack.types import AttrType
 
@@ -53,7 +54,7 @@ def stubs(op_types: Iterable[str] | None = None) -> str:
 
 def _function(proto: OpProto) -> Iterator[str]:
     texts, starred = [], False
-    slots = {s.param: s for s in proto.inputs.values()}
+    slots = {name: proto.inputs[slot] for slot, name in input_names(proto).items()}
     attrs = {a.param: a for a in proto.attrs.values()}
     for p in signature(proto).parameters.values():
         if p.kind is inspect.Parameter.KEYWORD_ONLY and not starred:

@@ -9,12 +9,13 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError, UnknownOpError
 from oprack.functional.generated import function as function_of
+from oprack.functional.op_function import op_function
 from oprack.functional.tensor_index import get_item, set_item
 from oprack.functional.tensor_operators import array_operand, operator
 from oprack.layers.operators import Operators
 from oprack.layers.promotion import RANGES
 from oprack.layers.variable import Variable
-from oprack.op import param_name
+from oprack.op.arguments import snake_case
 from oprack.tensor.eager_tensor import Tensor
 from oprack.types import dtype_enum, dtype_name
 
@@ -28,9 +29,9 @@ class SharedMethods(Operators):
     def _apply(
         self, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
     ) -> Any:
-        given = {param_name(slot): value for slot, value in inputs.items()}
-        result = function_of(op_type)(**given, **attrs)
-        return getattr(result, param_name(slots[0])) if isinstance(result, tuple) else result
+        names = op_function(op_type).names
+        result = function_of(op_type)(**{names[slot]: value for slot, value in inputs.items()}, **attrs)
+        return getattr(result, snake_case(slots[0])) if isinstance(result, tuple) else result
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -153,7 +154,7 @@ class SharedMethods(Operators):
             is_tensor = isinstance(bound, Tensor | Variable)
             attrs[slot] = none if bound is None or is_tensor else float(bound)
             if is_tensor:
-                attrs[slot.title()] = bound
+                attrs[f"{slot}_input"] = bound
         return function_of("clip")(self, **attrs)  # type: ignore[no-any-return]
 
     def pow(self, y: Any = None, **attrs: Any) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any
 from oprack.desc import OpDesc
 from oprack.errors import InvalidArgumentError
 from oprack.op import OpInfo, OpProto, param_name
+from oprack.op.arguments import output_names
 from oprack.types import EMPTY_VAR, AttrType
 
 Arity = tuple[tuple[str, int], ...]
@@ -120,8 +122,21 @@ class OpExpr:
 @cache
 def result_class(op_type: str, slots: tuple[str, ...]) -> Any:
     """The named tuple that holds the results of an op with several outputs."""
-    fields = [param_name(slot) for slot in slots]
-    return namedtuple(f"{op_type}_result", fields, rename=True)
+    fields = output_names(slots)
+    old = {param_name(slot): field for slot, field in zip(slots, fields, strict=True) if param_name(slot) != field}
+
+    def by_slot(self: Any, name: str) -> Any:
+        if name not in old:
+            raise AttributeError(f"{type(self).__name__!r} has no {name!r}; expected one of {', '.join(fields)}")
+        warnings.warn(
+            f"result {name} of op {op_type} is deprecated and goes with the next release; write {old[name]}",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(self, old[name])
+
+    name = f"{op_type}_result"
+    return type(name, (namedtuple(name, fields, rename=True),), {"__slots__": (), "__getattr__": by_slot})
 
 
 def attr_key(attrs: Mapping[str, Any]) -> Any:

@@ -1,13 +1,16 @@
 """Writing programs by hand: programs, variables, and the layers that packs bring (Fluid's `fluid.layers`).
 
-`oprack.layers.fc` and all other layers come from packs, through the hook oprack_layers; the names below are the core's
-own, for users (`data`, `program_guard` ...) and for authors of layers (`LayerHelper`, `append_op` ...).
+`oprack.layers.fc` and its like come from packs, through the hook oprack_layers; every other op is a layer made from its
+OpProto, with arguments spelled as those of its function in oprack.functional. The names below are the core's own, for
+users (`data`, `program_guard` ...) and for authors of layers (`LayerHelper`, `append_op` ...).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from oprack.errors import UnknownLayerError
 from oprack.layers.namespace import core_and_packs
 
 if TYPE_CHECKING:
@@ -84,12 +87,30 @@ __all__ = [
 ]
 
 
+_made: Mapping[str, Any] = {}
+
+
 def __getattr__(name: str) -> Any:
-    return _getattr(name)
+    global _made
+    if name in _made:
+        return _made[name]
+    try:
+        return _getattr(name)
+    except UnknownLayerError:
+        from oprack.layers.generate import layer_of_any_op, made
+
+        _made = made
+        found = layer_of_any_op(name)
+        if found is None:
+            raise
+        return found
 
 
 def __dir__() -> list[str]:
-    return _dir()
+    from oprack.op import param_name
+    from oprack.packs.manager import default_manager
+
+    return sorted({*_dir(), *map(param_name, default_manager().op_types())})
 
 
 _getattr, _dir = core_and_packs("layers", _HOMES)

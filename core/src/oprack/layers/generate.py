@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterator, Mapping
+from keyword import iskeyword
 from typing import Any
 
 from oprack.layers.checks import check_type, check_variable
 from oprack.layers.helper import LayerHelper
 from oprack.layers.variable import Variable
-from oprack.op.proto import AttrProto, OpProto, SlotProto, param_name
+from oprack.op.arguments import documentation, input_names, shown_attrs
+from oprack.op.proto import AttrProto, OpProto, SlotProto
 from oprack.packs import op_info
-
-
-def snake_case(slot: str) -> str:
-    """How an argument for a slot is spelled: `X` -> x, `LabelLength` -> label_length."""
-    return param_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", slot).lower())
+from oprack.packs.changes import on_change
+from oprack.packs.manager import default_manager
 
 
 def layer_of_op(
@@ -33,10 +31,9 @@ def layer_of_op(
     Raises as `oprack.op_info`.
     """
     proto = op_info(op_type).proto
-    spelled = dict(arguments or {})
-    inputs = {spelled.get(s.name, snake_case(s.name)): s for s in proto.inputs.values() if not s.extra}
-    attrs = {spelled.get(a.name, a.param): a for a in proto.attrs.values() if not (a.extra or a.generated)}
-    attrs = {argument: a for argument, a in attrs.items() if "mkldnn" not in argument and "cudnn" not in argument}
+    spelled = {**input_names(proto), **(arguments or {})}
+    inputs = {spelled[s.name]: s for s in proto.inputs.values() if not s.extra}
+    attrs = {spelled.get(a.name, name): a for name, a in shown_attrs(proto).items()}
     parameters = list(_parameters(proto, inputs, attrs))
     signature = inspect.Signature(parameters)
 
@@ -65,7 +62,7 @@ def layer_of_op(
         return helper.append_activation(found) if isinstance(found, Variable) else found
 
     layer.__name__ = layer.__qualname__ = name or op_type
-    layer.__doc__ = _doc(proto, inputs, attrs)
+    layer.__doc__ = documentation(proto, arguments)
     layer.__signature__ = signature  # type: ignore[attr-defined]
     return layer
 
@@ -91,12 +88,17 @@ def _parameters(
             yield inspect.Parameter(name, kind, default=None)
 
 
-def _doc(proto: OpProto, inputs: dict[str, SlotProto], attrs: dict[str, AttrProto]) -> str:
-    lines = [proto.doc, ""]
-    lines += [f"{name}: {slot.doc}" for name, slot in inputs.items()]
-    lines += [f"{name}: {attr.doc}" for name, attr in attrs.items()]
-    outs = [f"{s.name}: {s.doc}" for s in proto.outputs.values() if not s.intermediate]
-    return "\n".join([*lines, f"Returns {'; '.join(outs)}", f"Op {proto.type}."])
+made: dict[str, Callable[..., Any]] = {}
+"""Layers of ops that no pack brings a layer for, by name, until packs change."""
+on_change(made.clear)
+
+
+def layer_of_any_op(name: str) -> Callable[..., Any] | None:
+    """The layer of an op that no pack brings a layer for, kept in `made`; None when there is no such op."""
+    op_type = name[:-1] if name.endswith("_") and iskeyword(name[:-1]) else name
+    if name not in made and default_manager().has_op(op_type):
+        made[name] = layer_of_op(op_type, name)
+    return made.get(name)
 
 
 def generated_layers(
@@ -107,14 +109,14 @@ def generated_layers(
     renamed: name of the layer = op type, or (op type, {slot or attribute: argument}). stop_gradient: of the outputs.
     """
     ops: dict[str, Any] = {t: t for t in op_types} | renamed
-    made: dict[str, Any] = {}
+    found: dict[str, Any] = {}
 
     def get(name: str) -> Any:
         if name not in ops:
             raise AttributeError(f"no layer {name!r} here; expected one of {', '.join(sorted(ops))}")
-        if name not in made:
+        if name not in found:
             op_type, arguments = (ops[name], None) if isinstance(ops[name], str) else ops[name]
-            made[name] = layer_of_op(op_type, name, arguments, stop_gradient)
-        return made[name]
+            found[name] = layer_of_op(op_type, name, arguments, stop_gradient)
+        return found[name]
 
     return get

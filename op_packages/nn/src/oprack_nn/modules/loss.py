@@ -33,7 +33,7 @@ class CrossEntropyLoss(_Loss):
 
     def forward(self, logits, label):
         found = F.softmax_with_cross_entropy(logits, label, soft_label=self.soft_label, ignore_index=self.ignore_index)
-        return self.reduced(found.Loss)
+        return self.reduced(found.loss)
 
 
 def _warn_of_broadcast(module, input, label):

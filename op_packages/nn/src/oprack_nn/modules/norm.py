@@ -50,14 +50,14 @@ class BatchNorm(_Affine):
     def forward(self, x):
         return F.batch_norm(
             x,
-            Mean=self.mean,
-            Variance=self.variance,
-            Scale=self.weight,
-            Bias=self.bias,
+            mean=self.mean,
+            variance=self.variance,
+            scale=self.weight,
+            bias=self.bias,
             is_test=not self.training,
             in_place={"Mean": "MeanOut", "Variance": "VarianceOut"},
             **self.attrs,
-        ).Y
+        ).y
 
 
 class LayerNorm(_Affine):

@@ -94,8 +94,8 @@ class _Recurrent(Module):
             num_outputs={"DropoutState": 1, "State": self.states},
             **self.attrs,
         )
-        out = found.Out if self.time_major else F.transpose2(found.Out, axis=[1, 0, 2])
-        return out, tuple(found.State) if self.states > 1 else found.State[0]
+        out = found.out if self.time_major else F.transpose2(found.out, axis=[1, 0, 2])
+        return out, tuple(found.state) if self.states > 1 else found.state[0]
 
 
 class SimpleRNN(_Recurrent):
