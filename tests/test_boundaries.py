@@ -116,6 +116,21 @@ def test_import_oprack_imports_next_to_nothing():
     assert not [name for name in modules if name.startswith("oprack_")]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assert (oprack.to_tensor([1.0]) + 1).item() == 2",
+        "assert (oprack.nn.Parameter([1.0]) * 2).item() == 2",
+        "assert not oprack.gradcheck(lambda x: x * x, [[1.0]])",
+        "assert (oprack.jit(lambda x: x - 1)([1.0])).item() == 0",
+        "with oprack.no_grad(): assert oprack.functional.relu(np.ones(1)).sum().item() == 1",
+        "x = pickle.loads(pickle.dumps(oprack.to_tensor([1.0]))); assert (x + 1).item() == 2",
+    ],
+)
+def test_every_way_to_a_tensor_gives_one_with_its_methods(code):
+    modules_after(f"import oprack, pickle, numpy as np\n{code}", CORE.parent, *(p / "src" for p in PACKS))
+
+
 @pytest.mark.parametrize("pack", PACKS, ids=lambda path: path.name)
 def test_definitions_import_no_array_library_and_no_kernel(pack):
     package = package_of(pack)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import pkgutil
 import subprocess
 import sys
 import threading
@@ -295,52 +294,3 @@ def test_code_goes_with_the_functions_that_it_was_made_for() -> None:
     op_function("cumsum")._exprs.clear()
     op_function("cumsum").table.clear()
     assert count() == with_one - 1
-
-
-# Names for one release ------------------------------------------------------------------------------------------------
-def test_slots_as_arguments_and_results_are_deprecated() -> None:
-    x, y = to_tensor(A), to_tensor(A[:1])
-    for _ in range(2):
-        with pytest.warns(DeprecationWarning, match=r"argument Y is deprecated .* write y") as caught:
-            found = F.elementwise_add(x, Y=y)
-        assert caught[0].filename == __file__
-        np.testing.assert_allclose(found.numpy(), A + A[:1])
-    with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="got y twice, once as Y"):
-        F.elementwise_add(x, y, Y=y)
-    result = F.top_k_v2(x, k=2)
-    with pytest.warns(DeprecationWarning, match=r"result Indices of op top_k_v2 .* write indices"):
-        assert result.Indices is result.indices
-    with pytest.raises(AttributeError, match="has no 'Wrong'; expected one of out, indices"):
-        result.Wrong  # noqa: B018
-
-
-def test_a_slot_that_an_attribute_shares_its_name_with() -> None:
-    x, shape = to_tensor(A), to_tensor(np.array([4, 3], np.int32))
-    assert F.reshape2(x, shape=[4, 3]).shape == F.reshape2(x, shape_input=shape).shape == F.reshape2(x, shape).shape
-    assert list(inspect.signature(F.reshape2).parameters)[:4] == ["x", "shape_input", "shape_tensor", "shape"]
-
-
-def test_names_that_moved_out_of_the_interpreter() -> None:
-    moved = {"Tensor": oprack.Tensor, "jit": oprack.jit, "Module": oprack.nn.Module, "recorded": log_calls}
-    for name, now in moved.items():
-        with pytest.warns(DeprecationWarning, match=rf"oprack\.interpreter\.{name} is deprecated .* write oprack\."):
-            assert getattr(oprack.interpreter, name) is now
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        oprack.interpreter.nothing  # noqa: B018
-
-
-def test_every_function_is_a_layer_with_the_same_inputs() -> None:
-    for name in dir(F):
-        function, layer = inspect.signature(getattr(F, name)), inspect.signature(getattr(oprack.layers, name))
-        assert layer.parameters or not function.parameters, name
-    parameters = list(inspect.signature(oprack.layers.expand_v2).parameters)
-    assert parameters[:3] == ["x", "shape_input", "expand_shapes_tensor"]
-    with pytest.raises(AttributeError, match="has no 'no_such_op'"):
-        oprack.layers.no_such_op  # noqa: B018
-
-
-def test_no_module_of_functional_hides_an_op() -> None:
-    ops = set(default_manager().op_types())
-    for package in (oprack.functional, oprack.layers):
-        names = {module.name for module in pkgutil.iter_modules(package.__path__)}
-        assert not names & ops

@@ -20,7 +20,7 @@ _NUMBERS = (int, float, complex, np.generic, numbers.Number)
 
 
 class Operators:
-    """Base of Variable and of eager tensors. Results carry the LoD of the left operand.
+    """Base of Variable, installed on eager tensors by oprack.functional. Results carry the LoD of the left operand.
 
     dtypes: of two, the one that holds both: see oprack.layers.promotion.
     """

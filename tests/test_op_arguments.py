@@ -1,0 +1,81 @@
+"""How Python spells the arguments of ops, in functions and layers alike; names that stay for one release; modes."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from typing import Any
+
+import numpy as np
+import oprack
+import pytest
+from oprack import functional as F
+from oprack import to_tensor
+from oprack.errors import NotFoundError
+from oprack.interpreter import log_calls, modes
+from oprack.packs.manager import default_manager
+
+A = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
+
+
+def test_slots_as_arguments_and_results_are_deprecated() -> None:
+    x, y = to_tensor(A), to_tensor(A[:1])
+    for _ in range(2):
+        with pytest.warns(DeprecationWarning, match=r"argument Y is deprecated .* write y") as caught:
+            found = F.elementwise_add(x, Y=y)
+        assert caught[0].filename == __file__
+        np.testing.assert_allclose(found.numpy(), A + A[:1])
+    with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="got y twice, once as Y"):
+        F.elementwise_add(x, y, Y=y)
+    result = F.top_k_v2(x, k=2)
+    with pytest.warns(DeprecationWarning, match=r"result Indices of op top_k_v2 .* write indices"):
+        assert result.Indices is result.indices
+    with pytest.raises(AttributeError, match="has no 'Wrong'; expected one of out, indices"):
+        result.Wrong  # noqa: B018
+
+
+def test_a_slot_that_an_attribute_shares_its_name_with() -> None:
+    x, shape = to_tensor(A), to_tensor(np.array([4, 3], np.int32))
+    assert F.reshape2(x, shape=[4, 3]).shape == F.reshape2(x, shape_input=shape).shape == F.reshape2(x, shape).shape
+    assert list(inspect.signature(F.reshape2).parameters)[:4] == ["x", "shape_input", "shape_tensor", "shape"]
+
+
+def test_modes_ask_for_interpreters_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent:
+        def apply(self, expr: Any, args: Any) -> Any:
+            return "not run"
+
+    current = modes.current_mode()
+    monkeypatch.setattr(modes, "_INTERPRETERS", {"eager": Silent})
+    bare = modes.Mode(False, False, (), False)
+    assert bare.interpreter.apply(None, ()) == "not run" and bare.interpreter is bare.interpreter
+    with pytest.raises(NotFoundError, match="no interpreter 'lazy' is registered"):
+        modes.Mode(False, True, (), False).interpreter  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        current.nothing  # noqa: B018
+
+
+def test_names_that_moved_out_of_the_interpreter() -> None:
+    moved = {"Tensor": oprack.Tensor, "jit": oprack.jit, "Module": oprack.nn.Module, "recorded": log_calls}
+    for name, now in moved.items():
+        with pytest.warns(DeprecationWarning, match=rf"oprack\.interpreter\.{name} is deprecated .* write oprack\."):
+            assert getattr(oprack.interpreter, name) is now
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        oprack.interpreter.nothing  # noqa: B018
+
+
+def test_every_function_is_a_layer_with_the_same_inputs() -> None:
+    for name in dir(F):
+        function, layer = inspect.signature(getattr(F, name)), inspect.signature(getattr(oprack.layers, name))
+        assert layer.parameters or not function.parameters, name
+    parameters = list(inspect.signature(oprack.layers.expand_v2).parameters)
+    assert parameters[:3] == ["x", "shape_input", "expand_shapes_tensor"]
+    with pytest.raises(AttributeError, match="has no 'no_such_op'"):
+        oprack.layers.no_such_op  # noqa: B018
+
+
+def test_no_module_of_functional_hides_an_op() -> None:
+    ops = set(default_manager().op_types())
+    for package in (oprack.functional, oprack.layers):
+        names = {module.name for module in pkgutil.iter_modules(package.__path__)}
+        assert not names & ops
