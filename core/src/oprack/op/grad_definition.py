@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from oprack.errors import DefinitionError
@@ -39,7 +39,11 @@ class GradOpDef(OpDef):
     grads_of: inputs whose gradients it computes, by default all; "X?" makes that slot dispensable.
     like: the slot that gives shape and LoD to the gradients of inputs that are not read themselves; or a table
         {"X": "Out"} for some inputs, read or not.
+    dims: slot that is read -> a function of the InferShapeContext that gives the dims it must have, for the gradient of
+        an output whose shape kernels rely on.
     lod: False where gradients get no LoD.
+    linear: True where the forward op is linear in the inputs of `grads_of` together, so that the gradient of its
+        gradient is the forward op.
     attrs: the attributes that it takes over, by default all.
     names: slots with another name than in the forward op: {"Out@GRAD": "grad_out"}. Gradients of gradient ops need it.
     grad_names: gradients with another name than that of the slot and @GRAD: {"X@GRAD": "DDX"}.
@@ -65,7 +69,9 @@ class GradOpDef(OpDef):
         shape_of: str | None = None,
         grads_of: str | None = None,
         like: str | Mapping[str, str] | None = None,
+        dims: Mapping[str, Callable[[Any], Sequence[int]]] | None = None,
         lod: bool | None = None,
+        linear: bool | None = None,
         attrs: str | None = None,
         names: Mapping[str, str] | None = None,
         grad_names: Mapping[str, str] | None = None,
@@ -84,9 +90,10 @@ class GradOpDef(OpDef):
             "grads_of": grads_of,
             "like": like,
             "lod": lod,
+            "linear": linear,
             "attrs": attrs,
         }
-        tables: dict[str, Any] = {"names": names, "grad_names": grad_names, "when": when}
+        tables: dict[str, Any] = {"names": names, "grad_names": grad_names, "when": when, "dims": dims}
         inherited = cls._arguments
         given = {k: v for k, v in plain.items() if v is not None}
         given |= {k: {**inherited.get(k, {}), **v} for k, v in tables.items() if v is not None}

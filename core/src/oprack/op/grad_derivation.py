@@ -1,50 +1,21 @@
-"""What the definition of a gradient op takes over from that of its forward op, and the make_grad that this gives."""
+"""What the definition of a gradient op takes over from that of its forward op."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from oprack.errors import DefinitionError, did_you_mean
 from oprack.op.attrs import Attr
 from oprack.op.definition import OpDef
-from oprack.op.facets import GradOpMaker
-from oprack.op.grad import ForwardOp, GradOp, SlotRef
+from oprack.op.grad import SlotRef
+from oprack.op.grad_rules import Condition, DerivedGradOpMaker, Dims, shapes_like, types_like
 from oprack.op.infer import dtype_of
 from oprack.op.proto import Input, Output
 from oprack.types import GRAD_SUFFIX
 
 if TYPE_CHECKING:
     from oprack.op.grad_definition import GradOpDef
-
-
-Condition = Callable[[ForwardOp], bool]
-
-
-class DerivedGradOpMaker(GradOpMaker):
-    """The gradient op that a GradOpDef declares for its forward op; slots that the forward op lacks are left out."""
-
-    def __init__(
-        self,
-        op_type: str,
-        inputs: Mapping[str, SlotRef],
-        outputs: Mapping[str, SlotRef],
-        when: Mapping[str, Condition] | None = None,
-    ) -> None:
-        self.op_type, self.inputs, self.outputs, self.when = op_type, inputs, outputs, when or {}
-
-    def __call__(self, fwd: ForwardOp) -> GradOp:
-        inputs, outputs = self._present(fwd, self.inputs), self._present(fwd, self.outputs)
-        return GradOp(self.op_type, attrs=fwd.attrs, inputs=inputs, outputs=outputs)
-
-    def _present(self, fwd: ForwardOp, refs: Mapping[str, SlotRef]) -> dict[str, SlotRef]:
-        left_out = {slot for slot, condition in self.when.items() if slot in refs and not condition(fwd)}
-        return {
-            slot: ref
-            for slot, ref in refs.items()
-            if slot not in left_out
-            and (fwd.has_input(ref.slot) if ref.role.startswith("input") else fwd.has_output(ref.slot))
-        }
 
 
 class Derivation:
@@ -59,7 +30,9 @@ class Derivation:
         shape_of: str = "",
         grads_of: str | None = None,
         like: str | Mapping[str, str] = "",
+        dims: Mapping[str, Dims] | None = None,
         lod: bool = True,
+        linear: bool = False,
         attrs: str | None = None,
         names: Mapping[str, str] | None = None,
         grad_names: Mapping[str, str] | None = None,
@@ -69,7 +42,7 @@ class Derivation:
         self.forward_inputs: dict[str, Input] = _members(of, Input)
         self.forward_outputs: dict[str, Output] = _members(of, Output)
         self.flowing = {slot + GRAD_SUFFIX: slot for slot in self.forward_outputs}
-        self.like, self.lod = like, lod
+        self.like, self.lod, self.linear, self.dims = like, lod, linear, dims or {}
         self.attrs: dict[str, Any] = _members(of, Attr)
         if attrs is not None:
             self.attrs = {name: self.attrs[name] for name in self._slots("attrs", attrs, self.attrs)}
@@ -100,12 +73,14 @@ class Derivation:
         if self.shape_only and "no_need_buffer_vars" not in vars(grad):
             grad.no_need_buffer_vars = tuple(self.shape_only)
         if self._lacks("infer_shape"):
-            self._set("infer_shape", _infer_shape(self._shapes(), self.lod))
+            self._set("infer_shape", shapes_like(self._shapes(), self._required_dims(), lod=self.lod))
         if self._lacks("infer_var_type"):
-            self._set("infer_var_type", _infer_var_type(self._types()))
+            self._set("infer_var_type", types_like(self._types()))
         if self._lacks("expected_kernel_type") and (self.of.expected_kernel_type is not None or self.shape_only):
             self._set("expected_kernel_type", dtype_of(*self._flowing_first(with_shapes=False)))
         self._set_make_grad()
+        if self.linear and grad.make_grad is None:
+            grad.make_grad = self._forward_again()
 
     # Slots ----------------------------------------------------------------------------------------------------------
     def _bind_inputs(self, reads: str | None, shape_of: str) -> None:
@@ -115,8 +90,8 @@ class Derivation:
         known = {slot: SlotRef("input", slot) for slot in self.forward_inputs} | known
         names = {slot: self._name(ref) for slot, ref in known.items()}
         read = {} if reads is None else self._slots("reads", reads, known)
-        for slot in self._slots("shape_of", shape_of, known):
-            read.setdefault(slot, False)
+        for slot, marked in self._slots("shape_of", shape_of, known).items():
+            read[slot] = marked or read.get(slot, False)
             self.shape_only.append(names[slot])
         bound = {name: slot for slot, name in reversed(names.items())}
         own = [bound[name] for name in self.own_inputs if name in bound]
@@ -220,6 +195,14 @@ class Derivation:
             self._fail(f"like names {like!r}, which is not read; expected one of {', '.join(self.inputs)}")
         return found
 
+    def _required_dims(self) -> list[tuple[str, Dims]]:
+        found = []
+        for slot, expected in self.dims.items():
+            if not self._read_as(slot):
+                self._fail(f"dims names {slot!r}, which is not read; expected some of {', '.join(self.inputs)}")
+            found.append((self._read_as(slot), expected))
+        return found
+
     def _types(self) -> list[tuple[str, list[str], bool]]:
         """(gradient, inputs of which the first one that is present gives kind and dtype, whether it holds a list)."""
         flowing, found = self._flowing_first(), []
@@ -268,6 +251,14 @@ class Derivation:
             )
         of.make_grad = DerivedGradOpMaker(self.grad.op_type, _bound(self.inputs), _bound(self.outputs), self.when)
 
+    def _forward_again(self) -> DerivedGradOpMaker:
+        """The gradient of a gradient that is linear in the gradients it reads: the forward op."""
+        read, computed = _bound(self.inputs), _bound(self.outputs)
+        inputs = {ref.slot: SlotRef("input", name) for name, ref in read.items() if ref.role == "input"}
+        inputs |= {ref.slot: SlotRef("output_grad", name) for name, ref in computed.items()}
+        outputs = {ref.slot: SlotRef("input_grad", name) for name, ref in read.items() if ref.role == "output_grad"}
+        return DerivedGradOpMaker(self.of.op_type, inputs, outputs)
+
     def _fail(self, what: str) -> NoReturn:
         pack = self.grad.__module__.partition(".")[0]
         raise DefinitionError(f"definition of op {self.grad.op_type!r} (pack {pack}): {what}")
@@ -279,28 +270,3 @@ def _members(definition: type[OpDef], kind: type[Any]) -> dict[str, Any]:
 
 def _bound(refs: Mapping[str, SlotRef | None]) -> dict[str, SlotRef]:
     return {name: ref for name, ref in refs.items() if ref is not None}
-
-
-def _infer_shape(pairs: Sequence[tuple[str, str, bool]], lod: bool) -> Callable[[Any], None]:
-    def infer_shape(ctx: Any) -> None:
-        for grad, source, is_list in pairs:
-            for i in range(ctx.input_count(source)) if is_list else (0,) if ctx.has_input(source) else ():
-                ctx.set_dim(grad, ctx.dim(source, i), i)
-                if lod:
-                    ctx.share_lod(source, grad, i, i)
-
-    return infer_shape
-
-
-def _infer_var_type(pairs: Iterable[tuple[str, Sequence[str], bool]]) -> Callable[[Any], None]:
-    def infer_var_type(ctx: Any) -> None:
-        for grad, sources, is_list in pairs:
-            source = next((s for s in sources if ctx.has_input(s)), None)
-            if source is None or not ctx.has_output(grad):
-                continue
-            for i in range(ctx.output_count(grad)):
-                j = i if is_list else 0
-                ctx.set_kind(grad, ctx.kind(source, j), i)
-                ctx.set_dtype(grad, ctx.dtype(source, j), i)
-
-    return infer_var_type
