@@ -7,10 +7,6 @@ from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType
 
 
-def _bounds(fwd):
-    return {s: fwd.input(s) for s in ("Min", "Max") if fwd.has_input(s)}
-
-
 class Clip(OpDef, type="clip"):
     r"""$$Out = \min(\max(X, min), max)$$ For integers the bounds are cut towards zero. X may be SelectedRows."""
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
 
-def _exponent(fwd):
-    return fwd.input("FactorTensor") if fwd.has_input("FactorTensor") else None
-
-
 class Pow(OpDef, type="pow"):
     r"""$$Out = X^{factor}$$ For integers the exponent is cut towards zero."""
 

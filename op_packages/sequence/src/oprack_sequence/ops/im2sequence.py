@@ -5,15 +5,13 @@ from __future__ import annotations
 from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
-from oprack_sequence.ops._infer import same_as
-
 
 def _window_count(size, kernel, before, after, stride):
     """Windows along one axis."""
     return (before + after + size - kernel) // stride + 1
 
 
-def _output_dims(ctx, has_sizes):
+def _output_dims(ctx, has_sizes=False):
     batch, channels, height, width = ctx.require_rank("X", 4)
     (kh, kw), (sh, sw), pads = ctx.attr("kernels"), ctx.attr("strides"), ctx.attr("paddings")
     rows = -1
@@ -50,9 +48,5 @@ class Im2Sequence(OpDef, type="im2sequence"):
         ctx.set_lod_level("Out", 1)
 
 
-class Im2SequenceGrad(GradOpDef, of=Im2Sequence, reads="X", grads_of="X"):
+class Im2SequenceGrad(GradOpDef, of=Im2Sequence, reads="X", grads_of="X", dims={"Out@GRAD": _output_dims}):
     """Adds every window's gradient up at the pixels that it came from; defined without Y only, as in Paddle."""
-
-    def infer_shape(ctx):
-        ctx.require_dims("Out@GRAD", _output_dims(ctx, False), why="what the forward op gives")
-        same_as(ctx, "X", "X@GRAD")

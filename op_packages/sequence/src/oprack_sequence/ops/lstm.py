@@ -6,8 +6,6 @@ from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
 from oprack_sequence.ops._infer import ACTIVATIONS
 
-_INPUTS = ("Input", "H0", "C0", "Weight", "Bias")
-
 
 class Lstm(OpDef, type="lstm"):
     r"""Long short-term memory over the rows of each sequence; Input holds what the gates take from the rows.

@@ -6,8 +6,6 @@ from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
 from oprack_sequence.ops._infer import ACTIVATIONS
 
-_INPUTS = ("Input", "H0", "C0", "Weight", "ProjWeight", "Bias")
-
 
 class Lstmp(OpDef, type="lstmp"):
     r"""lstm whose state is projected before it goes on: $$r_t = a_p(h_t W_p)$$ takes the place of h in the gates.
