@@ -137,10 +137,7 @@ class InterpV1(OpDef):
     infer_shape = _infer_shape
 
 
-class InterpGrad(GradOpDef, reads="OutSize SizeTensor Scale", shape_of="X", grads_of="X"):
+class InterpGrad(
+    GradOpDef, reads="OutSize SizeTensor Scale", shape_of="X", grads_of="X", dims={"Out@GRAD": _output_dims}
+):
     """The adjoint of the linear map from X to Out."""
-
-    def infer_shape(ctx):
-        ctx.require_dims("Out@GRAD", _output_dims(ctx), why="what the forward op gives")
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

@@ -53,21 +53,18 @@ def _infer_shape(ctx):
     ctx.set_dim("Output", _output_dims(ctx))
 
 
-def _infer_grad_shape(ctx):
-    ctx.require_dims("Output@GRAD", _output_dims(ctx), why="what the forward op gives")
-    _infer_input_grads(ctx)
+class _ConvGrad(GradOpDef, reads="Input Filter", grads_of="Input? Filter?", dims={"Output@GRAD": _output_dims}):
+    """Gradient of a convolution."""
 
 
-def _infer_input_grads(ctx):
-    ctx.set_dim("Input@GRAD", ctx.dim("Input"))
-    ctx.share_lod("Input", "Input@GRAD")
-    ctx.set_dim("Filter@GRAD", ctx.dim("Filter"))
-
-
-def _infer_double_grad_shape(ctx):
-    ctx.require_dims("grad_out", _output_dims(ctx), why="what the forward op gives")
-    _infer_input_grads(ctx)
-    ctx.set_dim("grad_out@GRAD", ctx.dim("grad_out"))
+class _ConvDoubleGrad(
+    GradOpDef,
+    reads="Input Filter Output@GRAD Input@GRAD@GRAD? Filter@GRAD@GRAD?",
+    grads_of="Input? Filter? Output@GRAD?",
+    dims={"Output@GRAD": _output_dims},
+    names={"Output@GRAD": "grad_out", "Filter@GRAD": "grad_filter", "Input@GRAD": "grad_input"},
+):
+    """Gradient of the gradient of a convolution."""
 
 
 class Conv2D(ConvExtras, type="conv2d"):
@@ -89,6 +86,14 @@ class Conv2D(ConvExtras, type="conv2d"):
     infer_shape = _infer_shape
 
 
+class Conv2DGrad(_ConvGrad, of=Conv2D):
+    """Input@GRAD is the transposed convolution of Output@GRAD; Filter@GRAD correlates Input with Output@GRAD."""
+
+
+class Conv2DGradGrad(_ConvDoubleGrad, of=Conv2DGrad):
+    """Gradient of conv2d_grad, which is linear in each of Input, Filter and Output@GRAD."""
+
+
 class DepthwiseConv2D(DepthwiseExtras, type="depthwise_conv2d"):
     """conv2d with one group per input channel; each channel makes K / C output channels."""
 
@@ -103,6 +108,14 @@ class DepthwiseConv2D(DepthwiseExtras, type="depthwise_conv2d"):
     data_format = layout_attr("NCHW")
     versions = OpVersion("depthwise_conv2d").checkpoint(_NOTE, ("new_attr", "use_addto", False))
     infer_shape = _infer_shape
+
+
+class DepthwiseConv2DGrad(_ConvGrad, of=DepthwiseConv2D):
+    """As conv2d_grad, per channel."""
+
+
+class DepthwiseConv2DGradGrad(_ConvDoubleGrad, of=DepthwiseConv2DGrad):
+    """Gradient of depthwise_conv2d_grad."""
 
 
 class Conv3D(FusedConvExtras, type="conv3d"):
@@ -121,55 +134,9 @@ class Conv3D(FusedConvExtras, type="conv3d"):
     infer_shape = _infer_shape
 
 
-class Conv2DGrad(GradOpDef, of=Conv2D, reads="Input Filter", grads_of="Input? Filter?"):
-    """Input@GRAD is the transposed convolution of Output@GRAD; Filter@GRAD correlates Input with Output@GRAD."""
-
-    infer_shape = _infer_grad_shape
-
-
-class DepthwiseConv2DGrad(GradOpDef, of=DepthwiseConv2D, reads="Input Filter", grads_of="Input? Filter?"):
-    """As conv2d_grad, per channel."""
-
-    infer_shape = _infer_grad_shape
-
-
-class Conv3DGrad(GradOpDef, of=Conv3D, reads="Input Filter", grads_of="Input? Filter?"):
+class Conv3DGrad(_ConvGrad, of=Conv3D):
     """As conv2d_grad, with a third spatial dim."""
 
-    infer_shape = _infer_grad_shape
 
-
-class Conv2DGradGrad(
-    GradOpDef,
-    of=Conv2DGrad,
-    reads="Input Filter Output@GRAD Input@GRAD@GRAD? Filter@GRAD@GRAD?",
-    grads_of="Input? Filter? Output@GRAD?",
-    names={"Output@GRAD": "grad_out", "Filter@GRAD": "grad_filter", "Input@GRAD": "grad_input"},
-):
-    """Gradient of conv2d_grad, which is linear in each of Input, Filter and Output@GRAD."""
-
-    infer_shape = _infer_double_grad_shape
-
-
-class DepthwiseConv2DGradGrad(
-    GradOpDef,
-    of=DepthwiseConv2DGrad,
-    reads="Input Filter Output@GRAD Input@GRAD@GRAD? Filter@GRAD@GRAD?",
-    grads_of="Input? Filter? Output@GRAD?",
-    names={"Output@GRAD": "grad_out", "Filter@GRAD": "grad_filter", "Input@GRAD": "grad_input"},
-):
-    """Gradient of depthwise_conv2d_grad."""
-
-    infer_shape = _infer_double_grad_shape
-
-
-class Conv3DGradGrad(
-    GradOpDef,
-    of=Conv3DGrad,
-    reads="Input Filter Output@GRAD Input@GRAD@GRAD? Filter@GRAD@GRAD?",
-    grads_of="Input? Filter? Output@GRAD?",
-    names={"Output@GRAD": "grad_out", "Filter@GRAD": "grad_filter", "Input@GRAD": "grad_input"},
-):
+class Conv3DGradGrad(_ConvDoubleGrad, of=Conv3DGrad):
     """Gradient of conv3d_grad."""
-
-    infer_shape = _infer_double_grad_shape

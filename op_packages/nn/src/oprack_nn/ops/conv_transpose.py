@@ -69,15 +69,8 @@ def _check_length(ctx, name, value, rank):
     ctx.require(len(value) == rank, f"{name} is {list(value)}; expected {rank} numbers, one per spatial dim")
 
 
-def _infer_grad_shape(ctx):
-    ctx.require_dims("Output@GRAD", _output_dims(ctx), why="what the forward op gives")
-    _infer_input_grads(ctx)
-
-
-def _infer_input_grads(ctx):
-    ctx.set_dim("Input@GRAD", ctx.dim("Input"))
-    ctx.share_lod("Input", "Input@GRAD")
-    ctx.set_dim("Filter@GRAD", ctx.dim("Filter"))
+class _TransposeGrad(GradOpDef, reads="Input Filter", grads_of="Input? Filter?", dims={"Output@GRAD": _output_dims}):
+    """Gradient of a transposed convolution."""
 
 
 class _Attrs2D(MkldnnFuseExtras):
@@ -144,26 +137,20 @@ class Conv3DTranspose(CudnnExtras, type="conv3d_transpose"):
     infer_shape = _infer_shape
 
 
-class Conv2DTransposeGrad(GradOpDef, of=Conv2DTranspose, reads="Input Filter Bias", grads_of="Input? Filter?"):
+class Conv2DTransposeGrad(_TransposeGrad, of=Conv2DTranspose, reads="Input Filter Bias"):
     """Input@GRAD is the convolution of Output@GRAD with Filter; Filter@GRAD correlates Output@GRAD with Input."""
 
     Bias = op.Input("Bias of the forward op; gets no gradient.", dispensable=True)
-    infer_shape = _infer_grad_shape
 
 
-class DepthwiseConv2DTransposeGrad(
-    GradOpDef, of=DepthwiseConv2DTranspose, reads="Input Filter Bias", grads_of="Input? Filter?"
-):
+class DepthwiseConv2DTransposeGrad(_TransposeGrad, of=DepthwiseConv2DTranspose, reads="Input Filter Bias"):
     """As conv2d_transpose_grad, per channel."""
 
     Bias = op.Input("Bias of the forward op; gets no gradient.", dispensable=True)
-    infer_shape = _infer_grad_shape
 
 
-class Conv3DTransposeGrad(GradOpDef, of=Conv3DTranspose, reads="Input Filter", grads_of="Input? Filter?"):
+class Conv3DTransposeGrad(_TransposeGrad, of=Conv3DTranspose):
     """As conv2d_transpose_grad, with a third spatial dim."""
-
-    infer_shape = _infer_grad_shape
 
 
 class Conv2DTransposeGradGrad(
@@ -172,10 +159,6 @@ class Conv2DTransposeGradGrad(
     reads="Input Filter Output@GRAD Input@GRAD@GRAD? Filter@GRAD@GRAD?",
     grads_of="Input? Filter? Output@GRAD?",
     names={"Output@GRAD": "grad_out", "Filter@GRAD": "grad_filter", "Input@GRAD": "grad_x"},
+    dims={"Output@GRAD": _output_dims},
 ):
     """Gradient of conv2d_transpose_grad, which is linear in each of Input, Filter and Output@GRAD."""
-
-    def infer_shape(ctx):
-        ctx.require_dims("grad_out", _output_dims(ctx), why="what the forward op gives")
-        _infer_input_grads(ctx)
-        ctx.set_dim("grad_out@GRAD", ctx.dim("grad_out"))

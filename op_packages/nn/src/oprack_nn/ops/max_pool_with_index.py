@@ -25,13 +25,6 @@ def _infer_var_type(ctx):
     ctx.set_dtype("Mask", "int32")
 
 
-def _infer_grad_shape(ctx):
-    for slot in ("Mask", "Out@GRAD"):
-        ctx.require_dims(slot, _output_dims(ctx), why="what the forward op gives")
-    ctx.set_dim("X@GRAD", ctx.dim("X"))
-    ctx.share_lod("X", "X@GRAD")
-
-
 class MaxPool2DWithIndex(OpDef, type="max_pool2d_with_index"):
     """Max pooling that also says where: Mask is y W + x of the first maximum of each window."""
 
@@ -62,13 +55,21 @@ class MaxPool3DWithIndex(OpDef, type="max_pool3d_with_index"):
     infer_var_type = _infer_var_type
 
 
-class MaxPool2DWithIndexGrad(GradOpDef, of=MaxPool2DWithIndex, reads="X Mask Out@GRAD", shape_of="X"):
+class MaxPool2DWithIndexGrad(
+    GradOpDef,
+    of=MaxPool2DWithIndex,
+    reads="X Mask Out@GRAD",
+    shape_of="X",
+    dims={"Mask": _output_dims, "Out@GRAD": _output_dims},
+):
     """Adds Out@GRAD to X@GRAD at Mask."""
 
-    infer_shape = _infer_grad_shape
 
-
-class MaxPool3DWithIndexGrad(GradOpDef, of=MaxPool3DWithIndex, reads="X Mask Out@GRAD", shape_of="X"):
+class MaxPool3DWithIndexGrad(
+    GradOpDef,
+    of=MaxPool3DWithIndex,
+    reads="X Mask Out@GRAD",
+    shape_of="X",
+    dims={"Mask": _output_dims, "Out@GRAD": _output_dims},
+):
     """Adds Out@GRAD to X@GRAD at Mask."""
-
-    infer_shape = _infer_grad_shape

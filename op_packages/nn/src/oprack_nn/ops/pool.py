@@ -9,21 +9,15 @@ from oprack_nn.ops._conv import algorithm_attr, join_dims, layout_attr, paddings
 from oprack_nn.ops._pool import ksize_attr, pool_geometry
 
 
-def _pool_dims(ctx, slot):
+def _pool_dims(ctx, slot="X"):
     dims = ctx.require_rank(slot, len(ctx.attr("strides")) + 2)
     n, c, spatial = split_dims(dims, ctx.attr("data_format"))
     return join_dims(n, c, pool_geometry(ctx, spatial).out, ctx.attr("data_format"))
 
 
 def _infer_shape(ctx):
-    ctx.set_dim("Out", _pool_dims(ctx, "X"))
+    ctx.set_dim("Out", _pool_dims(ctx))
     ctx.share_lod("X", "Out")
-
-
-def _infer_grad_shape(ctx):
-    ctx.require_dims("Out@GRAD", _pool_dims(ctx, "X"), why="what the forward op gives")
-    ctx.set_dim("X@GRAD", ctx.dim("X"))
-    ctx.share_lod("X", "X@GRAD")
 
 
 class Pool2D(OpDef, type="pool2d"):
@@ -77,16 +71,12 @@ class Pool3D(OpDef, type="pool3d"):
     infer_shape = _infer_shape
 
 
-class Pool2DGrad(GradOpDef, of=Pool2D, reads="X Out"):
+class Pool2DGrad(GradOpDef, of=Pool2D, reads="X Out", dims={"Out@GRAD": _pool_dims}):
     """max: Out@GRAD goes to the first element of each window that equals Out; avg: it is spread over the window."""
 
-    infer_shape = _infer_grad_shape
 
-
-class Pool3DGrad(GradOpDef, of=Pool3D, reads="X Out"):
+class Pool3DGrad(GradOpDef, of=Pool3D, reads="X Out", dims={"Out@GRAD": _pool_dims}):
     """As pool2d_grad, with a third spatial dim."""
-
-    infer_shape = _infer_grad_shape
 
 
 class Pool2DDoubleGrad(

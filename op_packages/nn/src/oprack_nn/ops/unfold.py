@@ -60,10 +60,5 @@ class Unfold(OpDef, type="unfold"):
         ctx.set_dim("Y", _output_dims(ctx))
 
 
-class UnfoldGrad(GradOpDef, of=Unfold, shape_of="X"):
+class UnfoldGrad(GradOpDef, of=Unfold, shape_of="X", dims={"Y@GRAD": _output_dims}):
     """X@GRAD sums Y@GRAD over the patches that hold each element (col2im)."""
-
-    def infer_shape(ctx):
-        ctx.require_dims("Y@GRAD", _output_dims(ctx), why="what the forward op gives")
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")
