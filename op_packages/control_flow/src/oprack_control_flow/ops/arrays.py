@@ -113,29 +113,10 @@ class TensorArrayToTensor(OpDef, type="tensor_array_to_tensor"):
             ctx.set_kind("OutIndex", VarType.LOD_TENSOR)
             ctx.set_dtype("OutIndex", "int32")
 
-    def make_grad(fwd):
-        return GradOp(
-            "tensor_array_to_tensor_grad",
-            X=fwd.input("X"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class TensorArrayToTensorGrad(GradOpDef, type="tensor_array_to_tensor_grad"):
+class TensorArrayToTensorGrad(GradOpDef, of=TensorArrayToTensor, reads="X Out@GRAD"):
     """X@GRAD takes Out@GRAD apart."""
-
-    X = Input("Only the shapes are read.")
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Tensor array like X.")
-    axis = Attr(0, "As in tensor_array_to_tensor.")
-    use_stack = Attr(False, "As in tensor_array_to_tensor.")
 
     def infer_shape(ctx):
         if not ctx.is_runtime:
             ctx.set_dim("X@GRAD", ctx.dim("X"))
-
-    def infer_var_type(ctx):
-        ctx.set_kind("X@GRAD", VarType.LOD_TENSOR_ARRAY)
-        ctx.set_dtype("X@GRAD", ctx.dtype("X"))

@@ -55,26 +55,7 @@ class ConditionalBlockInfer(OpDef, type="conditional_block_infer"):
     make_grad = empty_grad
 
 
-class ConditionalBlockGrad(GradOpDef, type="conditional_block_grad"):
+class ConditionalBlockGrad(
+    GradOpDef, of=ConditionalBlock, reads="Cond Input Out? Out@GRAD? Scope", grads_of="Input", lod=False
+):
     """Runs the gradient block when the block ran; else the gradients are 0."""
-
-    Cond = Input("As in conditional_block.", duplicable=True)
-    Input_ = Input("As in conditional_block.", duplicable=True)
-    Out = Input("As in conditional_block.", duplicable=True, dispensable=True)
-    Out_grad = Input("Gradients of Out.", duplicable=True, dispensable=True)
-    Scope = Input("The scope of the block.")
-    Input_grad = Output("Gradients of Input; @EMPTY@ where there is none.", duplicable=True)
-    sub_block = Attr(REQUIRED, "The gradient block.", type=AttrType.BLOCK)
-    is_scalar_condition = Attr(False, "As in conditional_block.")
-    skip_eager_deletion_vars = Attr([], "As in conditional_block.", type=AttrType.STRINGS, extra=True)
-
-    def infer_shape(ctx):
-        for i, name in enumerate(ctx.output_names("Input@GRAD")):
-            if name != "@EMPTY@":
-                ctx.set_dim("Input@GRAD", ctx.dim("Input", i), i)
-
-    def infer_var_type(ctx):
-        for i, name in enumerate(ctx.output_names("Input@GRAD")):
-            if name != "@EMPTY@":
-                ctx.set_kind("Input@GRAD", ctx.kind("Input", i), i)
-                ctx.set_dtype("Input@GRAD", ctx.dtype("Input", i), i)

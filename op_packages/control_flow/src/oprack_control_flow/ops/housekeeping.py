@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.types import VarType
 
 
@@ -42,28 +42,8 @@ class RnnMemoryHelper(OpDef, type="rnn_memory_helper"):
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "rnn_memory_helper_grad",
-            X=fwd.input("X"),
-            Out=fwd.output("Out"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class RnnMemoryHelperGrad(GradOpDef, type="rnn_memory_helper_grad"):
+class RnnMemoryHelperGrad(GradOpDef, of=RnnMemoryHelper, reads="X Out? Out@GRAD?", shape_of="X Out"):
     """X@GRAD is Out@GRAD, or 0 where no later step used the state."""
 
-    X = Input("Only its shape is read.")
-    Out = Input("Not read.", dispensable=True)
-    Out_grad = Input("Gradient of Out.", dispensable=True)
-    X_grad = Output("Shape and LoD of X.")
-    dtype = Attr(5, "As in rnn_memory_helper.")
-    no_need_buffer_vars = ("X", "Out")
     expected_kernel_type = dtype_of("X")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

@@ -97,25 +97,9 @@ class ShrinkRnnMemory(OpDef, type="shrink_rnn_memory"):
         if not ctx.is_runtime:
             ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
 
-    def make_grad(fwd):
-        return GradOp(
-            "shrink_rnn_memory_grad",
-            X=fwd.input("X"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-        )
 
-
-class ShrinkRnnMemoryGrad(GradOpDef, type="shrink_rnn_memory_grad"):
+class ShrinkRnnMemoryGrad(GradOpDef, of=ShrinkRnnMemory, reads="X Out@GRAD?", grads_of="X"):
     """X@GRAD is Out@GRAD, and 0 for the rows that were left out."""
-
-    X = Input("Only its shape is read.")
-    Out_grad = Input("Gradient of Out.", dispensable=True)
-    X_grad = Output("Shape and LoD of X.")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")
 
 
 class ReorderLoDTensorByRank(OpDef, type="reorder_lod_tensor_by_rank"):
@@ -130,21 +114,15 @@ class ReorderLoDTensorByRank(OpDef, type="reorder_lod_tensor_by_rank"):
             ctx.set_dim("Out", ctx.dim("X"))
             ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
-        return GradOp(
-            "reorder_lod_tensor_by_rank_grad",
-            X=fwd.output_grad("Out"),
-            RankTable=fwd.input("RankTable"),
-            Out=fwd.input_grad("X"),
-        )
 
-
-class ReorderLoDTensorByRankGrad(GradOpDef, type="reorder_lod_tensor_by_rank_grad"):
+class ReorderLoDTensorByRankGrad(
+    GradOpDef,
+    of=ReorderLoDTensorByRank,
+    reads="Out@GRAD RankTable",
+    grads_of="X",
+    grad_names={"Out": "X", "X": "Out"},
+):
     """Out holds the sequences of X in their own order again."""
-
-    X = Input("Gradient, in the order of the rank table.")
-    RankTable = Input("Rank table.")
-    Out = Output("Shape of X.")
 
     def infer_shape(ctx):
         if not ctx.is_runtime:

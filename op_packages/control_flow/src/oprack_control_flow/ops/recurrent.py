@@ -61,36 +61,11 @@ class Recurrent(OpDef, type="recurrent"):
         )
 
 
-class RecurrentGrad(GradOpDef, type="recurrent_grad"):
+class RecurrentGrad(
+    GradOpDef,
+    of=Recurrent,
+    reads="inputs initial_states? parameters? outputs step_scopes outputs@GRAD step_scopes@GRAD?",
+    grads_of="inputs? initial_states? parameters?",
+    lod=False,
+):
     """Runs the gradient block once for each step, last step first; the gradients of parameters add up."""
-
-    inputs_ = Input("As in recurrent.", duplicable=True, name="inputs")
-    initial_states = Input("As in recurrent.", duplicable=True, dispensable=True)
-    parameters = Input("As in recurrent.", duplicable=True, dispensable=True)
-    outputs_ = Input("As in recurrent.", duplicable=True, name="outputs")
-    step_scopes = Input("Scopes of the steps.")
-    outputs_grad = Input("Gradients of outputs.", duplicable=True)
-    step_scopes_grad = Input("The scopes again; not read.", dispensable=True)
-    inputs_grad = Output("Gradients of inputs.", duplicable=True, dispensable=True)
-    initial_states_grad = Output("Gradients of initial_states.", duplicable=True, dispensable=True)
-    parameters_grad = Output("Gradients of parameters.", duplicable=True, dispensable=True)
-    has_states = Attr(False, "As in recurrent.")
-    ex_states = Attr(REQUIRED, _EX_STATES, type=AttrType.STRINGS)
-    states = Attr(REQUIRED, _STATES, type=AttrType.STRINGS)
-    sub_block = Attr(REQUIRED, "The gradient block.", type=AttrType.BLOCK)
-    reverse = Attr(False, "As in recurrent.")
-    is_train = Attr(True, "As in recurrent.")
-    skip_eager_deletion_vars = Attr([], "As in recurrent.", type=AttrType.STRINGS)
-
-    def infer_shape(ctx):
-        for slot in ("inputs", "initial_states", "parameters"):
-            for i, name in enumerate(ctx.output_names(slot + "@GRAD")):
-                if name != "@EMPTY@":
-                    ctx.set_dim(slot + "@GRAD", ctx.dim(slot, i), i)
-
-    def infer_var_type(ctx):
-        for slot in ("inputs", "initial_states", "parameters"):
-            for i, name in enumerate(ctx.output_names(slot + "@GRAD")):
-                if name != "@EMPTY@":
-                    ctx.set_kind(slot + "@GRAD", ctx.kind(slot, i), i)
-                    ctx.set_dtype(slot + "@GRAD", ctx.dtype(slot, i), i)

@@ -44,35 +44,24 @@ class While(OpDef, type="while"):
         )
 
 
-class WhileGrad(GradOpDef, type="while_grad"):
+class WhileGrad(
+    GradOpDef,
+    of=While,
+    reads="X Out StepScopes Out@GRAD?",
+    grads_of="X",
+    lod=False,
+    attrs="sub_block is_test",
+):
     """Runs the gradient block once for each round, last round first.
 
     The gradient of a variable that a round reads and writes flows from round to round; that of one that is only read
     adds up.
     """
 
-    X = Input("As in while.", duplicable=True)
-    Out = Input("As in while.", duplicable=True)
-    StepScopes = Input("Scopes of the rounds.")
-    Out_grad = Input("Gradients of some of Out.", duplicable=True, dispensable=True)
-    X_grad = Output("Gradients of X; @EMPTY@ where there is none.", duplicable=True)
-    sub_block = Attr(REQUIRED, "The gradient block.", type=AttrType.BLOCK)
-    is_test = Attr(False, "As in while.")
     original_output_grad_ = Attr(
         [],
         "Names by which the gradient block knows Out@GRAD; empty: the same names.",
         type=AttrType.STRINGS,
         name="original_output_grad",
     )
-    skip_eager_deletion_vars = Attr([], "As in while.", type=AttrType.STRINGS, extra=True)
-
-    def infer_shape(ctx):
-        for i, name in enumerate(ctx.output_names("X@GRAD")):
-            if name != "@EMPTY@":
-                ctx.set_dim("X@GRAD", ctx.dim("X", i), i)
-
-    def infer_var_type(ctx):
-        for i, name in enumerate(ctx.output_names("X@GRAD")):
-            if name != "@EMPTY@":
-                ctx.set_kind("X@GRAD", ctx.kind("X", i), i)
-                ctx.set_dtype("X@GRAD", ctx.dtype("X", i), i)
+    skip_eager_deletion_vars = While.declared["skip_eager_deletion_vars"]
