@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOp, GradOpDef, OpDef
+from oprack.op import Attr, GradOpDef, OpDef
 
 _INPUT = op.Input("Feature maps [N, C, H, W].")
 _OFFSET = op.Input("Shift of each tap [N, 2 * deformable_groups * kh * kw, OH, OW], y before x.")
 _MASK = op.Input("Weight of each tap [N, deformable_groups * kh * kw, OH, OW].")
 _FILTER = op.Input("Weights [M, C / groups, kh, kw].")
 _OUTPUT = op.Output("Feature maps [N, M, OH, OW].")
-_OUTPUT_GRAD = op.Input("Gradient of Output.")
 _STRIDES = Attr([1, 1], "Steps along H and W.").size(2).each(lambda v: v > 0, "greater than 0")
 _PADDINGS = Attr([0, 0], "Zeros on both sides of H and W.").size(2).each(lambda v: v >= 0, "at least 0")
 _DILATIONS = Attr([1, 1], "Distances of taps along H and W.").size(2).each(lambda v: v > 0, "greater than 0")
@@ -52,12 +51,6 @@ def _infer_shape(ctx, tap_slots):
     ctx.set_dim("Output", (x[0], weight[0], *out))
 
 
-def _infer_grad_shape(ctx, slots):
-    for slot in slots:
-        ctx.set_dim(slot + "@GRAD", ctx.dim(slot))
-        ctx.share_lod(slot, slot + "@GRAD")
-
-
 class DeformableConv(OpDef, type="deformable_conv"):
     r"""Convolution whose taps are shifted and weighted per position:
     $$Output(p) = \sum_k Filter_k \cdot Mask_k(p) \cdot Input(p + k + Offset_k(p))$$, bilinear, 0 outside"""
@@ -77,43 +70,9 @@ class DeformableConv(OpDef, type="deformable_conv"):
     def infer_shape(ctx):
         _infer_shape(ctx, (("Offset", 2), ("Mask", 1)))
 
-    def make_grad(fwd):
-        return GradOp(
-            "deformable_conv_grad",
-            Input=fwd.input("Input"),
-            Offset=fwd.input("Offset"),
-            Filter=fwd.input("Filter"),
-            Mask=fwd.input("Mask"),
-            Output_grad=fwd.output_grad("Output"),
-            Input_grad=fwd.input_grad("Input"),
-            Offset_grad=fwd.input_grad("Offset"),
-            Filter_grad=fwd.input_grad("Filter"),
-            Mask_grad=fwd.input_grad("Mask"),
-            attrs=fwd.attrs,
-        )
 
-
-class DeformableConvGrad(GradOpDef, type="deformable_conv_grad"):
+class DeformableConvGrad(GradOpDef, of=DeformableConv, reads="Input Offset Filter Mask"):
     """Gradients of the maps, the shifts, the filter and the weights of taps."""
-
-    Input = _INPUT
-    Offset = _OFFSET
-    Filter = _FILTER
-    Mask = _MASK
-    Output_grad = _OUTPUT_GRAD
-    Input_grad = op.Output("Gradient of Input, its shape.")
-    Offset_grad = op.Output("Gradient of Offset, its shape.")
-    Filter_grad = op.Output("Gradient of Filter, its shape.")
-    Mask_grad = op.Output("Gradient of Mask, its shape.")
-    strides = _STRIDES
-    paddings = _PADDINGS
-    dilations = _DILATIONS
-    deformable_groups = _DEFORMABLE
-    groups = _GROUPS
-    im2col_step = _STEP
-
-    def infer_shape(ctx):
-        _infer_grad_shape(ctx, ("Input", "Offset", "Filter", "Mask"))
 
 
 class DeformableConvV1(OpDef, type="deformable_conv_v1"):
@@ -133,36 +92,6 @@ class DeformableConvV1(OpDef, type="deformable_conv_v1"):
     def infer_shape(ctx):
         _infer_shape(ctx, (("Offset", 2),))
 
-    def make_grad(fwd):
-        return GradOp(
-            "deformable_conv_v1_grad",
-            Input=fwd.input("Input"),
-            Offset=fwd.input("Offset"),
-            Filter=fwd.input("Filter"),
-            Output_grad=fwd.output_grad("Output"),
-            Input_grad=fwd.input_grad("Input"),
-            Offset_grad=fwd.input_grad("Offset"),
-            Filter_grad=fwd.input_grad("Filter"),
-            attrs=fwd.attrs,
-        )
 
-
-class DeformableConvV1Grad(GradOpDef, type="deformable_conv_v1_grad"):
+class DeformableConvV1Grad(GradOpDef, of=DeformableConvV1, reads="Input Offset Filter"):
     """Gradients of the maps, the shifts and the filter."""
-
-    Input = _INPUT
-    Offset = _OFFSET
-    Filter = _FILTER
-    Output_grad = _OUTPUT_GRAD
-    Input_grad = op.Output("Gradient of Input, its shape.")
-    Offset_grad = op.Output("Gradient of Offset, its shape.")
-    Filter_grad = op.Output("Gradient of Filter, its shape.")
-    strides = _STRIDES
-    paddings = _PADDINGS
-    dilations = _DILATIONS
-    groups = _GROUPS
-    deformable_groups = _DEFORMABLE
-    im2col_step = _STEP
-
-    def infer_shape(ctx):
-        _infer_grad_shape(ctx, ("Input", "Offset", "Filter"))

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
-
-_HEIGHT = Attr(1, "Rows of bins.").greater_than(0)
-_WIDTH = Attr(1, "Columns of bins.").greater_than(0)
-_SCALE = Attr(1.0, "From coordinates of ROIs to those of X.").greater_than(0.0)
-_RATIO = Attr(-1, "Samples per bin and direction; not positive: as many as a bin has pixels.")
-_ALIGNED = Attr(False, "Pixel centres lie at 0.5; regions may be smaller than a pixel.")
+from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
 
 
 def _output_dims(ctx):
@@ -24,11 +18,11 @@ class RoiAlign(OpDef, type="roi_align"):
     ROIs = Input("Regions [R, 4] as xmin, ymin, xmax, ymax; LoD or RoisNum tells the image of each.")
     RoisNum = Input("Regions of each image [N], int32.", dispensable=True)
     Out = Output("Pooled features [R, C, pooled_height, pooled_width].")
-    pooled_height = _HEIGHT
-    pooled_width = _WIDTH
-    spatial_scale = _SCALE
-    sampling_ratio = _RATIO
-    aligned = _ALIGNED
+    pooled_height = Attr(1, "Rows of bins.").greater_than(0)
+    pooled_width = Attr(1, "Columns of bins.").greater_than(0)
+    spatial_scale = Attr(1.0, "From coordinates of ROIs to those of X.").greater_than(0.0)
+    sampling_ratio = Attr(-1, "Samples per bin and direction; not positive: as many as a bin has pixels.")
+    aligned = Attr(False, "Pixel centres lie at 0.5; regions may be smaller than a pixel.")
     expected_kernel_type = dtype_of("X")
     versions = (
         OpVersion("roi_align")
@@ -40,35 +34,8 @@ class RoiAlign(OpDef, type="roi_align"):
     def infer_shape(ctx):
         ctx.set_dim("Out", _output_dims(ctx))
 
-    def make_grad(fwd):
-        return GradOp(
-            "roi_align_grad",
-            X=fwd.input("X"),
-            ROIs=fwd.input("ROIs"),
-            RoisNum=fwd.input("RoisNum"),
-            Out_grad=fwd.output_grad("Out"),
-            X_grad=fwd.input_grad("X"),
-            attrs=fwd.attrs,
-        )
 
-
-class RoiAlignGrad(GradOpDef, type="roi_align_grad"):
+class RoiAlignGrad(
+    GradOpDef, of=RoiAlign, reads="ROIs RoisNum", shape_of="X", grads_of="X", dims={"Out@GRAD": _output_dims}
+):
     """Each bin's gradient is spread over the pixels that its samples read."""
-
-    X = Input("Only its shape is read.")
-    ROIs = Input("Regions.")
-    RoisNum = Input("Regions of each image.", dispensable=True)
-    Out_grad = Input("Gradient of Out.")
-    X_grad = Output("Gradient of X, shape of X.")
-    pooled_height = _HEIGHT
-    pooled_width = _WIDTH
-    spatial_scale = _SCALE
-    sampling_ratio = _RATIO
-    aligned = _ALIGNED
-    expected_kernel_type = dtype_of("Out@GRAD")
-    no_need_buffer_vars = ("X",)
-
-    def infer_shape(ctx):
-        ctx.require_dims("Out@GRAD", _output_dims(ctx), why="what the forward op gives")
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")

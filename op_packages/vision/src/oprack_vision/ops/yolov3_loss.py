@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 _ANCHORS = Attr([], "Width and height of each anchor of all heads in pixels.", type=AttrType.INTS)
-_MASK = Attr([], "Anchors of this head.", type=AttrType.INTS)
 _CLASSES = Attr(1, "Classes.")
-_IGNORE = Attr(0.7, "A box that overlaps a true one by more is no negative sample.")
-_RATIO = Attr(32, "Pixels per cell.")
-_SMOOTH = Attr(True, "Smooth the labels by min(1 / class_num, 1 / 40).")
-_SCALE = Attr(1.0, "Stretch of the centre's range, as in yolo_box.")
 
 
 class Yolov3Loss(OpDef, type="yolov3_loss"):
@@ -27,12 +22,12 @@ class Yolov3Loss(OpDef, type="yolov3_loss"):
     ObjectnessMask = Output("Weight of each cell's box: score, 0 (negative) or -1 (ignored).", intermediate=True)
     GTMatchMask = Output("Anchor of this head that each true box belongs to, -1: none, int32.", intermediate=True)
     anchors = Attr([], _ANCHORS.doc, type=AttrType.INTS).check(lambda v: v and len(v) % 2 == 0, "a list of pairs")
-    anchor_mask = _MASK
+    anchor_mask = Attr([], "Anchors of this head.", type=AttrType.INTS)
     class_num = Attr(1, _CLASSES.doc).greater_than(0)
-    ignore_thresh = _IGNORE
-    downsample_ratio = _RATIO
-    use_label_smooth = _SMOOTH
-    scale_x_y = _SCALE
+    ignore_thresh = Attr(0.7, "A box that overlaps a true one by more is no negative sample.")
+    downsample_ratio = Attr(32, "Pixels per cell.")
+    use_label_smooth = Attr(True, "Smooth the labels by min(1 / class_num, 1 / 40).")
+    scale_x_y = Attr(1.0, "Stretch of the centre's range, as in yolo_box.")
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx):
@@ -55,50 +50,8 @@ class Yolov3Loss(OpDef, type="yolov3_loss"):
             ctx.set_dtype(slot, ctx.dtype("X"))
         ctx.set_dtype("GTMatchMask", "int32")
 
-    def make_grad(fwd):
-        return GradOp(
-            "yolov3_loss_grad",
-            X=fwd.input("X"),
-            GTBox=fwd.input("GTBox"),
-            GTLabel=fwd.input("GTLabel"),
-            GTScore=fwd.input("GTScore"),
-            ObjectnessMask=fwd.output("ObjectnessMask"),
-            GTMatchMask=fwd.output("GTMatchMask"),
-            Loss_grad=fwd.output_grad("Loss"),
-            X_grad=fwd.input_grad("X"),
-            GTBox_grad=fwd.input_grad("GTBox"),
-            GTLabel_grad=fwd.input_grad("GTLabel"),
-            GTScore_grad=fwd.input_grad("GTScore"),
-            attrs=fwd.attrs,
-        )
 
-
-class Yolov3LossGrad(GradOpDef, type="yolov3_loss_grad"):
+class Yolov3LossGrad(GradOpDef, of=Yolov3Loss, reads="X GTBox GTLabel GTScore ObjectnessMask GTMatchMask"):
     """Gradient of X; true boxes, labels and scores get none."""
 
-    X = Input("Head.")
-    GTBox = Input("True boxes.")
-    GTLabel = Input("Their classes.")
-    GTScore = Input("Their weights.", dispensable=True)
-    ObjectnessMask = Input("Weight of each cell's box.")
-    GTMatchMask = Input("Anchor that each true box belongs to.")
-    Loss_grad = Input("Gradient of Loss.")
-    X_grad = Output("Gradient of X, shape of X.")
-    GTBox_grad = Output("Not computed.")
-    GTLabel_grad = Output("Not computed.")
-    GTScore_grad = Output("Not computed.")
-    anchors = _ANCHORS
-    anchor_mask = _MASK
-    class_num = _CLASSES
-    ignore_thresh = _IGNORE
-    downsample_ratio = _RATIO
-    use_label_smooth = _SMOOTH
-    scale_x_y = _SCALE
     expected_kernel_type = dtype_of("X")
-
-    def infer_shape(ctx):
-        ctx.set_dim("X@GRAD", ctx.dim("X"))
-        ctx.share_lod("X", "X@GRAD")
-        for slot in ("GTBox", "GTLabel", "GTScore"):
-            if ctx.has_input(slot):
-                ctx.set_dim(slot + "@GRAD", ctx.dim(slot))
