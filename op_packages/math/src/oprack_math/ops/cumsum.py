@@ -34,5 +34,5 @@ class Cumsum(OpDef, type="cumsum"):
         ctx.share_lod("X", "Out")
 
 
-class CumsumGrad(GradOpDef, of=Cumsum, reads="X"):
+class CumsumGrad(GradOpDef, of=Cumsum, reads="X", linear=True):
     r"""$$X@GRAD_j = \sum_{i \ge j} Out@GRAD_i$$ the sum in the other direction."""

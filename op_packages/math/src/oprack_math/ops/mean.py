@@ -15,5 +15,5 @@ class Mean(OpDef, type="mean"):
         ctx.set_dim("Out", ())
 
 
-class MeanGrad(GradOpDef, of=Mean, shape_of="X"):
+class MeanGrad(GradOpDef, of=Mean, shape_of="X", linear=True):
     r"""$$X@GRAD = Out@GRAD / n$$"""

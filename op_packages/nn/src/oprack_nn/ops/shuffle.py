@@ -56,7 +56,7 @@ class PixelShuffle(OpDef, type="pixel_shuffle"):
         _upscaled(ctx, "X", "Out", ctx.attr("upscale_factor"))
 
 
-class PixelShuffleGrad(GradOpDef, of=PixelShuffle):
+class PixelShuffleGrad(GradOpDef, of=PixelShuffle, linear=True):
     """The inverse rearrangement."""
 
     def infer_shape(ctx):
@@ -75,7 +75,7 @@ class PixelUnshuffle(OpDef, type="pixel_unshuffle"):
         _downscaled(ctx, "X", "Out", ctx.attr("downscale_factor"))
 
 
-class PixelUnshuffleGrad(GradOpDef, of=PixelUnshuffle):
+class PixelUnshuffleGrad(GradOpDef, of=PixelUnshuffle, linear=True):
     """The inverse rearrangement."""
 
     def infer_shape(ctx):
@@ -94,7 +94,7 @@ class ChannelShuffle(OpDef, type="channel_shuffle"):
         _regrouped(ctx, "X", "Out", 3 if ctx.attr("data_format") == "NHWC" else 1, ctx.attr("groups"))
 
 
-class ChannelShuffleGrad(GradOpDef, of=ChannelShuffle):
+class ChannelShuffleGrad(GradOpDef, of=ChannelShuffle, linear=True):
     """The inverse rearrangement."""
 
     def infer_shape(ctx):

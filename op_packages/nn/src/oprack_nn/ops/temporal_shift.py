@@ -35,7 +35,7 @@ class TemporalShift(OpDef, type="temporal_shift"):
         ctx.share_lod("X", "Out")
 
 
-class TemporalShiftGrad(GradOpDef, of=TemporalShift):
+class TemporalShiftGrad(GradOpDef, of=TemporalShift, linear=True):
     """The shifts the other way."""
 
     def infer_shape(ctx):

@@ -60,5 +60,5 @@ class Unfold(OpDef, type="unfold"):
         ctx.set_dim("Y", _output_dims(ctx))
 
 
-class UnfoldGrad(GradOpDef, of=Unfold, shape_of="X", dims={"Y@GRAD": _output_dims}):
+class UnfoldGrad(GradOpDef, of=Unfold, shape_of="X", dims={"Y@GRAD": _output_dims}, linear=True):
     """X@GRAD sums Y@GRAD over the patches that hold each element (col2im)."""

@@ -32,5 +32,5 @@ class Flatten2(OpDef, type="flatten2"):
             ctx.share_lod("X", "Out")
 
 
-class Flatten2Grad(XShapeGrad, of=Flatten2):
+class Flatten2Grad(XShapeGrad, of=Flatten2, linear=True):
     """X@GRAD is Out@GRAD in the shape of X."""

@@ -34,5 +34,5 @@ class FlattenContiguousRange(OpDef, type="flatten_contiguous_range"):
             ctx.share_lod("X", "Out")
 
 
-class FlattenContiguousRangeGrad(XShapeGrad, of=FlattenContiguousRange):
+class FlattenContiguousRangeGrad(XShapeGrad, of=FlattenContiguousRange, linear=True):
     """X@GRAD is Out@GRAD in the shape of X."""

@@ -33,5 +33,5 @@ class Gather(OpDef, type="gather"):
         ctx.set_dim("Out", (*dims[:axis], *index[:1], *dims[axis + 1 :]))
 
 
-class GatherGrad(GradOpDef, of=Gather, reads="Index Axis", shape_of="X", grads_of="X"):
+class GatherGrad(GradOpDef, of=Gather, reads="Index Axis", shape_of="X", grads_of="X", linear=True):
     """Adds each part of Out@GRAD to the place of X@GRAD that it came from."""

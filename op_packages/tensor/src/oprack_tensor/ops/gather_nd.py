@@ -23,5 +23,5 @@ class GatherNd(OpDef, type="gather_nd"):
         ctx.share_lod("X", "Out")
 
 
-class GatherNdGrad(GradOpDef, of=GatherNd, reads="Index", shape_of="X", grads_of="X"):
+class GatherNdGrad(GradOpDef, of=GatherNd, reads="Index", shape_of="X", grads_of="X", linear=True):
     """Adds each part of Out@GRAD to the place of X@GRAD that it came from."""

@@ -20,5 +20,5 @@ class IndexSample(OpDef, type="index_sample"):
         ctx.share_lod("Index", "Out")
 
 
-class IndexSampleGrad(GradOpDef, of=IndexSample, reads="Index", shape_of="X", grads_of="X"):
+class IndexSampleGrad(GradOpDef, of=IndexSample, reads="Index", shape_of="X", grads_of="X", linear=True):
     """Adds each element of Out@GRAD to the place of X@GRAD that it came from."""

@@ -21,5 +21,5 @@ class IndexSelect(OpDef, type="index_select"):
         ctx.share_lod("X", "Out")
 
 
-class IndexSelectGrad(GradOpDef, of=IndexSelect, reads="Index", shape_of="X", grads_of="X"):
+class IndexSelectGrad(GradOpDef, of=IndexSelect, reads="Index", shape_of="X", grads_of="X", linear=True):
     """Adds each part of Out@GRAD to the place of X@GRAD that it came from."""

@@ -17,5 +17,5 @@ class MaskedSelect(OpDef, type="masked_select"):
         ctx.set_dim("Y", (-1,))
 
 
-class MaskedSelectGrad(GradOpDef, of=MaskedSelect, reads="Mask", shape_of="X", grads_of="X"):
+class MaskedSelectGrad(GradOpDef, of=MaskedSelect, reads="Mask", shape_of="X", grads_of="X", linear=True):
     """X@GRAD holds Y@GRAD at the places that were selected, 0 elsewhere."""

@@ -37,5 +37,5 @@ class Roll(OpDef, type="roll"):
         ctx.share_lod("X", "Out")
 
 
-class RollGrad(GradOpDef, of=Roll, reads="ShiftsTensor", shape_of="X", grads_of="X"):
+class RollGrad(GradOpDef, of=Roll, reads="ShiftsTensor", shape_of="X", grads_of="X", linear=True):
     """X@GRAD shifts Out@GRAD back."""

@@ -37,7 +37,7 @@ class Squeeze(OpDef, type="squeeze"):
         _infer_shape(ctx)
 
 
-class SqueezeGrad(GradOpDef, of=Squeeze, reads="Out@GRAD", shape_of="X"):
+class SqueezeGrad(GradOpDef, of=Squeeze, reads="Out@GRAD", shape_of="X", linear=True):
     """X@GRAD is Out@GRAD in the shape of X."""
 
     inplace = {"Out@GRAD": "X@GRAD"}

@@ -57,5 +57,6 @@ class StridedSliceGrad(
     reads="StartsTensor StartsTensorList EndsTensor EndsTensorList StridesTensor StridesTensorList",
     shape_of="Input",
     grads_of="Input",
+    linear=True,
 ):
     """Input@GRAD holds Out@GRAD where it was cut out, 0 elsewhere."""

@@ -21,7 +21,7 @@ class TakeAlongAxis(OpDef, type="take_along_axis"):
         ctx.set_dim("Result", ctx.dim("Index"))
 
 
-class TakeAlongAxisGrad(GradOpDef, of=TakeAlongAxis, reads="Index", shape_of="Input", grads_of="Input"):
+class TakeAlongAxisGrad(GradOpDef, of=TakeAlongAxis, reads="Index", shape_of="Input", grads_of="Input", linear=True):
     """Adds each element of Result@GRAD to the place of Input@GRAD that it came from."""
 
     def infer_shape(ctx):

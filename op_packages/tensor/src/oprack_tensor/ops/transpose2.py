@@ -43,7 +43,7 @@ class Transpose(OpDef, type="transpose"):
         _infer_shape(ctx)
 
 
-class TransposeGrad(GradOpDef, of=Transpose, reads="Out@GRAD", shape_of="X? Out?"):
+class TransposeGrad(GradOpDef, of=Transpose, reads="Out@GRAD", shape_of="X? Out?", linear=True):
     """X@GRAD is Out@GRAD with the dims permuted back."""
 
     def infer_shape(ctx):

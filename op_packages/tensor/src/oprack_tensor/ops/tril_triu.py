@@ -20,5 +20,5 @@ class TrilTriu(OpDef, type="tril_triu"):
         ctx.share_lod("X", "Out")
 
 
-class TrilTriuGrad(GradOpDef, of=TrilTriu, like="Out@GRAD"):
+class TrilTriuGrad(GradOpDef, of=TrilTriu, like="Out@GRAD", linear=True):
     """X@GRAD is Out@GRAD with the same part set to 0."""

@@ -32,7 +32,7 @@ class Unsqueeze(OpDef, type="unsqueeze"):
         _infer_shape(ctx)
 
 
-class UnsqueezeGrad(GradOpDef, of=Unsqueeze, reads="Out@GRAD", shape_of="X"):
+class UnsqueezeGrad(GradOpDef, of=Unsqueeze, reads="Out@GRAD", shape_of="X", linear=True):
     """X@GRAD is Out@GRAD in the shape of X."""
 
     inplace = {"Out@GRAD": "X@GRAD"}

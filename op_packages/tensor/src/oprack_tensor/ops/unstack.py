@@ -23,7 +23,7 @@ class Unstack(OpDef, type="unstack"):
         ctx.set_dims("Y", [(*dims[:axis], *dims[axis + 1 :])] * num)
 
 
-class UnstackGrad(GradOpDef, of=Unstack):
+class UnstackGrad(GradOpDef, of=Unstack, linear=True):
     """X@GRAD stacks the gradients of Y along `axis`."""
 
     def infer_shape(ctx):
