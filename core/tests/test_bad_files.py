@@ -24,7 +24,7 @@ from oprack.tensor import Scope
 from oprack.types import VarType
 from wire_bytes import attr, block, chunk, lod_stream, number, op, rows_stream, slot, tensor_stream, tensor_var
 
-PROGRAMS = Path(__file__).parent / "data" / "programs"
+PROGRAMS = Path(__file__).parents[2] / "tests" / "data" / "programs"
 GRU = (PROGRAMS / "gru_cls" / "model.pdmodel").read_bytes()
 
 # Programs -----------------------------------------------------------------------------------------------------------

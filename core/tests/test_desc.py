@@ -11,7 +11,7 @@ from oprack.desc import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc, VarTy
 from oprack.errors import AttributeValueError, InvalidArgumentError, NotFoundError
 from oprack.program import Program
 
-PROGRAMS = Path(__file__).parent / "data" / "programs"
+PROGRAMS = Path(__file__).parents[2] / "tests" / "data" / "programs"
 
 
 def small() -> Program:

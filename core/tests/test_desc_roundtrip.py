@@ -14,7 +14,7 @@ from oprack.desc import AttrType, ProgramDesc, VarType
 from oprack.program import Program
 from wire_bytes import attr, block, chunk, double, number, op, single, slot, tensor_var
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[2] / "tests" / "data"
 PROGRAMS = sorted((DATA / "programs").glob("*/*.pdmodel"))
 CASES = sorted((DATA / "cases").rglob("*.npz"))
 

@@ -31,7 +31,7 @@ from oprack.tensor import Scope, SelectedRows
 from small_models import assert_same_values, small_program, small_scope
 from wire_bytes import lod_stream
 
-PROGRAMS = Path(__file__).parent / "data" / "programs"
+PROGRAMS = Path(__file__).parents[2] / "tests" / "data" / "programs"
 MODELS = ("gru_cls", "lod_seqops", "while_loop")
 
 
