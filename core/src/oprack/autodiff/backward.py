@@ -8,7 +8,7 @@ from typing import Any
 from oprack.autodiff.path import differentiable, outputs_of
 from oprack.autodiff.roles import OpRole
 from oprack.autodiff.walk import Backward
-from oprack.desc import BlockDesc, OpDesc
+from oprack.desc import BlockDesc, OpDesc, VarDesc
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
 from oprack.packs.manager import PackManager, default_manager
 from oprack.types import AttrType, VarType
@@ -48,42 +48,33 @@ def append_backward(
     block: BlockDesc | None = None,
     manager: PackManager | None = None,
 ) -> list[tuple[str, str]]:
-    """Append the gradient ops of `loss` to its block; returns (parameter, gradient) names, in order of the parameters.
+    """Append the gradient ops of `loss` to its block.
 
-    loss: a variable of one element (or its name, with `block`). parameter_list: variables or names; default: every
-    parameter of the program that may be trained. no_grad_set: variables through which nothing flows.
-    Raises InvalidArgumentError when the loss is not one floating element, NotDifferentiableError with the path when an
-    op has no gradient, PreconditionNotMetError when no parameter reaches the loss.
+    Args:
+        loss: A variable of one element, or its name with `block`.
+        parameter_list: Variables or names; None = every parameter of the program that may be trained.
+        no_grad_set: Variables through which nothing flows.
+        block: The block of the loss, where it is given by name.
+        manager: The packs that say how ops are differentiated; None = those in use.
+
+    Returns:
+        (parameter, gradient) names, in order of the parameters; those that the loss does not depend on are left out.
+
+    Raises:
+        InvalidArgumentError: When the loss is not one floating element.
+        NotFoundError: When a parameter is of another program.
+        NotDifferentiableError: With the path, when an op has no gradient.
+        PreconditionNotMetError: When there is no parameter, or none reaches the loss.
     """
     where, name = _block_of(loss, block), _names(loss)[0]
-    var = where.var(name)
-    if var.type is not VarType.LOD_TENSOR or any(d != 1 for d in var.shape or ()) or not differentiable(where, name):
-        raise InvalidArgumentError(
-            f"append_backward: loss {name!r} is {var.dtype_name()}{list(var.shape or ())}; expected one floating "
-            "element, so reduce it first, for example with layers.mean(loss)"
-        )
-    no_grad = _stopped(where, no_grad_set)
-    root = where.program.blocks[0]
-    trained = _names(parameter_list) or [v.name for v in root.vars.values() if v.is_parameter and not v.stop_gradient]
-    no_grad -= set(_names(parameter_list))
-    unknown = [p for p in trained if where.find_var_recursive(p) is None]
-    if unknown:
-        raise NotFoundError(
-            f"append_backward: {', '.join(map(repr, unknown))} is not a variable of the loss's program; a parameter of "
-            "another program has no gradient here"
-        )
-    if not trained:
-        raise PreconditionNotMetError(
-            f"append_backward: the program of {name!r} has no parameter that may be trained; create one, or pass "
-            "parameter_list"
-        )
+    var = _checked_loss(where, name)
+    trained = _trained(where, name, parameter_list)
+    no_grad = _stopped(where, no_grad_set) - set(_names(parameter_list))
     walk = Backward(where, no_grad, manager or default_manager())
-    if not any(name in outputs_of(op) for op in walk.forward):
+    writer = next((op for op in reversed(walk.forward) if name in outputs_of(op)), None)
+    if writer is None:
         raise PreconditionNotMetError(f"append_backward: no op of block {where.idx} writes the loss {name!r}")
-    for op in reversed(walk.forward):
-        if name in outputs_of(op):
-            op.set_attr("op_role", int(op.attrs.get("op_role", 0)) | int(OpRole.LOSS), AttrType.INT)
-            break
+    writer.set_attr("op_role", int(writer.attrs.get("op_role", 0)) | int(OpRole.LOSS), AttrType.INT)
     seed = walk.name_of(name)
     fill = OpDesc("fill_constant", {}, {"Out": [seed]})
     fill.set_attr("shape", list(var.shape or ()), AttrType.LONGS)
@@ -102,6 +93,34 @@ def append_backward(
     return [(p, found[p]) for p in trained if p in found]
 
 
+def _checked_loss(block: BlockDesc, name: str) -> VarDesc:
+    var = block.var(name)
+    if var.type is not VarType.LOD_TENSOR or any(d != 1 for d in var.shape or ()) or not differentiable(block, name):
+        raise InvalidArgumentError(
+            f"append_backward: loss {name!r} is {var.dtype_name()}{list(var.shape or ())}; expected one floating "
+            "element, so reduce it first, for example with layers.mean(loss)"
+        )
+    return var
+
+
+def _trained(block: BlockDesc, loss: str, parameter_list: Any) -> list[str]:
+    """The parameters that append_backward looks for gradients of."""
+    root = block.program.blocks[0]
+    trained = _names(parameter_list) or [v.name for v in root.vars.values() if v.is_parameter and not v.stop_gradient]
+    unknown = [p for p in trained if block.find_var_recursive(p) is None]
+    if unknown:
+        raise NotFoundError(
+            f"append_backward: {', '.join(map(repr, unknown))} is not a variable of the loss's program; a parameter of "
+            "another program has no gradient here"
+        )
+    if not trained:
+        raise PreconditionNotMetError(
+            f"append_backward: the program of {loss!r} has no parameter that may be trained; create one, or pass "
+            "parameter_list"
+        )
+    return trained
+
+
 def gradients(
     targets: Any,
     inputs: Any,
@@ -111,11 +130,24 @@ def gradients(
     block: BlockDesc | None = None,
     manager: PackManager | None = None,
 ) -> list[str | None]:
-    """Append the gradients of sum(targets * target_gradients) with respect to `inputs`; returns their names.
+    """Append the gradients of sum(targets * target_gradients) with respect to `inputs`.
 
-    targets, inputs: variables or names (with `block`). target_gradients: of the targets' shapes; None = ones.
-    None is returned for an input that the targets do not depend on. May be called on the result of an earlier call.
-    Raises NotDifferentiableError with the path when an op has no gradient, InvalidArgumentError for unequal lists.
+    It may be called on the result of an earlier call.
+
+    Args:
+        targets: Variables, or names with `block`.
+        inputs: Variables or names.
+        target_gradients: Of the targets' shapes; None = ones.
+        no_grad_set: Variables through which nothing flows.
+        block: The block of the targets, where they are given by name.
+        manager: The packs that say how ops are differentiated; None = those in use.
+
+    Returns:
+        Names of the gradients, None for an input that the targets do not depend on.
+
+    Raises:
+        NotDifferentiableError: With the path, when an op has no gradient.
+        InvalidArgumentError: When lists are not of one length.
     """
     target_names, input_names, given = _names(targets), _names(inputs), _names(target_gradients)
     where = _block_of(targets[0] if isinstance(targets, list | tuple) else targets, block)

@@ -15,6 +15,7 @@ from oprack.errors import NotDifferentiableError
 from oprack.op import GradOp
 from oprack.op.desc_infer import infer_op
 from oprack.op.grad_desc import grad_name, grad_op_desc, make_grad_ops
+from oprack.op.info import OpInfo
 from oprack.packs.index import gradient_info
 from oprack.packs.manager import PackManager
 from oprack.types import EMPTY_VAR, AttrType
@@ -136,15 +137,11 @@ class Backward:
         return self.name_of(var)
 
     def _differentiate(self, op: OpDesc, index: int, targets: Sequence[str]) -> None:
+        """Add the gradient ops of op number `index`; what waits for its outputs has arrived, and goes on."""
         info = self.manager.op_info(op.type)
         if info.grad_op_maker is None:
-            if not any(self._partials.has(var) for var in outputs_of(op)):
-                return
-            raise NotDifferentiableError(
-                f"op {op.type} (pack {info.pack}) has no gradient, but lies on the path to {', '.join(targets)}: "
-                f"{route(self.forward, op, targets)}; give it a make_grad (`empty_grad` if nothing should flow back), "
-                f"or name its inputs {', '.join(inputs_of(op))} in no_grad_set"
-            )
+            self._require_no_gradient(op, info, targets)
+            return
         held = [s for s, names in op.outputs.items() if any(self.may_hold_older(n, index) for n in names)]
         made = make_grad_ops(info, op, (), held)
         changed = {n for g in made for r in g.outputs.values() if r.role == "output_grad" for n in op.outputs[r.slot]}
@@ -156,6 +153,16 @@ class Backward:
         grads = [g for g in made if not g.restores]
         for g in grads:
             gradient_info(self.manager, g.type, op.type)
+        totals = self._add(grads, op, index, arrived)
+        for x, out in ((x, out) for g in made for x, out in g.same.items()):
+            self._pass_on(op, dict(zip(op.inputs[x], op.outputs[out], strict=True)), arrived)
+        for var in totals:
+            self.give(var, self.name_of(var))
+        for var in changed & arrived.keys():
+            self.give(var, arrived[var])
+
+    def _add(self, grads: Sequence[GradOp], op: OpDesc, index: int, arrived: Mapping[str, str]) -> list[str]:
+        """Add gradient ops of an op; returns the variables whose gradient so far they took and changed in place."""
         shared = {ref.slot for g in grads for ref in g.inputs.values() if ref.role == "input_grad"}
         totals = [n for slot in shared for n in op.inputs[slot] if self._own_total(n) is not None]
         for grad, desc in self._descs(grads, op, index):
@@ -163,12 +170,16 @@ class Backward:
                 self.versions.check(index, grad, desc)
                 self._bind(desc, op, arrived)
                 self.emit(desc, op, totals)
-        for x, out in ((x, out) for g in made for x, out in g.same.items()):
-            self._pass_on(op, dict(zip(op.inputs[x], op.outputs[out], strict=True)), arrived)
-        for var in totals:
-            self.give(var, self.name_of(var))
-        for var in changed & arrived.keys():
-            self.give(var, arrived[var])
+        return totals
+
+    def _require_no_gradient(self, op: OpDesc, info: OpInfo, targets: Sequence[str]) -> None:
+        """Raise NotDifferentiableError when a gradient waits for an op that has none."""
+        if any(self._partials.has(var) for var in outputs_of(op)):
+            raise NotDifferentiableError(
+                f"op {op.type} (pack {info.pack}) has no gradient, but lies on the path to {', '.join(targets)}: "
+                f"{route(self.forward, op, targets)}; give it a make_grad (`empty_grad` if nothing should flow back), "
+                f"or name its inputs {', '.join(inputs_of(op))} in no_grad_set"
+            )
 
     def _pass_on(self, op: OpDesc, pairs: Mapping[str, str], arrived: Mapping[str, str]) -> None:
         """Inputs (of `pairs`, input -> output) whose gradient is that of an output."""

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from oprack.desc import OpDesc
+from oprack.desc import BlockDesc, OpDesc
 from oprack.errors import DefinitionError, OprackError
 from oprack.op.desc_infer import infer_op
 from oprack.op.grad_desc import grad_name, grad_op_descs
+from oprack.op.info import OpInfo
+from oprack.op.proto import OpProto
 from oprack.packs.manager import default_manager
 from oprack.program import Program
 from oprack.runtime import Executor
@@ -56,7 +58,7 @@ class OpCase:
         found = []
         prepared = Executor()
         try:
-            built = _Built(self, self.inputs)
+            built = _build(self, self.inputs)
             # the first prepared run of a program is traced, the second one runs generated code
             for executor in (Executor(prepared=False, checks=CHECKS), prepared, prepared):
                 found += self._check_outputs(executor, built)
@@ -81,7 +83,7 @@ class OpCase:
         The loss is sum(output * cotangent) over all floating outputs with random cotangents, at float64.
         """
         wide = {slot: _map(v, _to_float64) for slot, v in self.inputs.items()}
-        built = _Built(self, wide)
+        built = _build(self, wide)
         rng = np.random.default_rng(0)
         executor = Executor()
         outputs = executor.run(built.program, built.feed, built.outputs, built.scope(), return_numpy=False)
@@ -115,54 +117,27 @@ class OpCase:
         return found
 
 
+@dataclass
 class _Built:
-    """The case as a program of one op, with its variables named `<slot>_<i>`."""
+    """A case as a program of one op, with its variables named `<slot>_<i>`.
 
-    def __init__(self, case: OpCase, inputs: Mapping[str, Any]) -> None:
-        self.info = default_manager().op_info(case.op)
-        proto = self.info.proto
-        unknown = [s for s in inputs if s not in proto.inputs] + [s for s in case.outputs if s not in proto.outputs]
-        if unknown:
-            raise DefinitionError(
-                f"{case.id}: {', '.join(unknown)} is no slot of op {case.op}; inputs are {', '.join(proto.inputs)}, "
-                f"outputs are {', '.join(proto.outputs)}"
-            )
-        self.program = Program()
-        self.block = self.program.global_block()
-        self.bound = {slot: _named(slot, value) for slot, value in inputs.items()}
-        self._given = dict(pair for pairs in self.bound.values() for pair in pairs)
-        for name, value in self._given.items():
-            self._declare(name, value)
-        expected = [pair for slot, value in case.outputs.items() for pair in _named(slot, value)]
-        slots = {slot: [n for n, _ in _named(slot, value)] for slot, value in case.outputs.items()}
-        for slot, p in proto.outputs.items():
-            if slot not in slots and not p.dispensable and not p.duplicable:
-                slots[slot] = [f"{slot}_0"]
-        # what an op keeps for its own gradient (an intermediate output) is no result that a loss may read
-        self.outputs = [n for slot, names in slots.items() if not proto.outputs[slot].intermediate for n in names]
-        for name in (n for names in slots.values() for n in names):
-            self.block.create_var(name)
-        types = {k: proto.attrs[k].type for k in case.attrs if k in proto.attrs}
-        bound = {s: [n for n, _ in pairs] for s, pairs in self.bound.items()}
-        self.op = self.block.append_op(OpDesc(case.op, bound, slots, case.attrs, types))
-        infer_op(self.op, self.block, self.info)
-        self.feed = {n: v for n, v in self._given.items() if isinstance(v, LoDTensor)}
-        self.fetch = [n for n, v in expected if v is not None]
-        self.expected = [v for _, v in expected if v is not None]
+    given: variable -> value of each input; bound: the same by slot. outputs: those that a loss may read. fetch,
+    expected: variables to compare, and their values.
+    """
 
-    def _declare(self, name: str, value: Any) -> None:
-        if isinstance(value, LoDTensorArray):
-            dtype = next((t.dtype for t in value if t is not None), None)
-            self.block.create_var(name, type=VarType.LOD_TENSOR_ARRAY, dtype=dtype, persistable=True)
-            return
-        self.block.create_var(
-            name,
-            type=_KINDS[type(value)],
-            dtype=value.dtype,
-            shape=value.shape,
-            lod_level=len(getattr(value, "lod", [])),
-            persistable=not isinstance(value, LoDTensor),
-        )
+    info: OpInfo
+    program: Program
+    op: OpDesc
+    bound: Mapping[str, list[tuple[str, Any]]]
+    given: Mapping[str, Any]
+    outputs: list[str]
+    fetch: list[str]
+    expected: list[Any]
+
+    @property
+    def feed(self) -> dict[str, LoDTensor]:
+        """The inputs that can be fed."""
+        return {n: v for n, v in self.given.items() if isinstance(v, LoDTensor)}
 
     def scope(self) -> Any:
         """A scope with the inputs that can't be fed."""
@@ -170,7 +145,7 @@ class _Built:
         from oprack.testing.runner import copied
 
         scope = Scope()
-        for name, value in self._given.items():
+        for name, value in self.given.items():
             if name not in self.feed:
                 scope.var(name).set(copied(value))
         return scope
@@ -180,7 +155,7 @@ class _Built:
     ) -> dict[str, Any]:
         """Gradients of the inputs in `slots`, by the op's own gradient ops."""
         wanted = [n for slot in slots for n, _ in self.bound[slot]]
-        no_grad = [n for n in self._given if n not in wanted]
+        no_grad = [n for n in self.given if n not in wanted]
         program = self.program.clone()
         block = program.global_block()
         for name, value in cotangents.items():
@@ -199,6 +174,66 @@ class _Built:
         values = executor.run(program, feed, fetch, self.scope(), return_numpy=False)
         dense = [v.to_dense() if isinstance(v, SelectedRows) else v.array for v in values]
         return dict(zip(wanted, dense, strict=True))
+
+
+def _build(case: OpCase, inputs: Mapping[str, Any]) -> _Built:
+    """The program of a case with these inputs. Raises DefinitionError when it names a slot that the op lacks."""
+    info = default_manager().op_info(case.op)
+    proto = info.proto
+    _check_slots(case, inputs, proto)
+    program = Program()
+    block = program.global_block()
+    bound = {slot: _named(slot, value) for slot, value in inputs.items()}
+    given = dict(pair for pairs in bound.values() for pair in pairs)
+    for name, value in given.items():
+        _declare(block, name, value)
+    results = {slot: _named(slot, value) for slot, value in case.outputs.items()}
+    slots = {slot: [n for n, _ in pairs] for slot, pairs in results.items()}
+    for slot, p in proto.outputs.items():
+        if slot not in slots and not p.dispensable and not p.duplicable:
+            slots[slot] = [f"{slot}_0"]
+    for name in (n for names in slots.values() for n in names):
+        block.create_var(name)
+    names_in = {slot: [n for n, _ in pairs] for slot, pairs in bound.items()}
+    types = {k: proto.attrs[k].type for k in case.attrs if k in proto.attrs}
+    op = block.append_op(OpDesc(case.op, names_in, slots, case.attrs, types))
+    infer_op(op, block, info)
+    compared = [(n, v) for pairs in results.values() for n, v in pairs if v is not None]
+    return _Built(
+        info,
+        program,
+        op,
+        bound,
+        given,
+        # what an op keeps for its own gradient (an intermediate output) is no result that a loss may read
+        outputs=[n for slot, names in slots.items() if not proto.outputs[slot].intermediate for n in names],
+        fetch=[n for n, _ in compared],
+        expected=[v for _, v in compared],
+    )
+
+
+def _check_slots(case: OpCase, inputs: Mapping[str, Any], proto: OpProto) -> None:
+    unknown = [s for s in inputs if s not in proto.inputs] + [s for s in case.outputs if s not in proto.outputs]
+    if unknown:
+        raise DefinitionError(
+            f"{case.id}: {', '.join(unknown)} is no slot of op {case.op}; inputs are {', '.join(proto.inputs)}, "
+            f"outputs are {', '.join(proto.outputs)}"
+        )
+
+
+def _declare(block: BlockDesc, name: str, value: Any) -> None:
+    if isinstance(value, LoDTensorArray):
+        dtype = next((t.dtype for t in value if t is not None), None)
+        block.create_var(name, type=VarType.LOD_TENSOR_ARRAY, dtype=dtype, persistable=True)
+        return
+    block.create_var(
+        name,
+        type=_KINDS[type(value)],
+        dtype=value.dtype,
+        shape=value.shape,
+        lod_level=len(getattr(value, "lod", [])),
+        persistable=not isinstance(value, LoDTensor),
+    )
 
 
 def _named(slot: str, value: Any) -> list[tuple[str, Any]]:
