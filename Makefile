@@ -14,7 +14,7 @@ PACKS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard op_packages/*/pyproject
 MANIFESTS := $(PACKS) $(foreach file,$(sort $(wildcard plugins/*/src/*/ops.toml)),$(firstword $(subst /src/, ,$(file))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lint docs bench constraints clean
+.PHONY: help setup demo test fuzz lint homes docs bench constraints clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*##/\1	/p' $(MAKEFILE_LIST)
@@ -45,7 +45,11 @@ lint: $(STAMP)  ## style, types, arrows between packages, generated files, what 
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/oprack manifest --check $(MANIFESTS)
+	$(BIN)/oprack manifest --homes --check $(MANIFESTS)
 	$(BIN)/oprack check $(MANIFESTS)
+
+homes: $(STAMP)  ## write the core's table of which distribution brings which op
+	$(BIN)/oprack manifest --homes $(MANIFESTS)
 
 docs: $(STAMP)  ## write the op reference to out/docs/ops
 	$(BIN)/python docs/op_reference.py

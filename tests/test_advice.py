@@ -49,7 +49,7 @@ def test_advice_for_an_unknown_name_names_what_there_is(namespace: str) -> None:
 def test_advice_to_install_names_only_packs_that_are_not_installed() -> None:
     with use_manager(PackManager(entry_points=[], environ={})), pytest.raises(UnknownLayerError) as caught:
         oprack.nn.Linear  # noqa: B018
-    assert "`pip install` the pack that brings it: oprack-nn has the usual modules" in str(caught.value)
+    assert "no installed pack brings it; `pip install oprack-nn` adds it" in str(caught.value)
 
 
 # Ops that can't be imported -------------------------------------------------------------------------------------------

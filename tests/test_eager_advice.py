@@ -137,7 +137,7 @@ CASES: dict[str, tuple[Callable[[], Any], str, Callable[[], Any]]] = {
     "regularization": (
         lambda: optimizer.SGD(0.1, regularization="l2"),
         r"oprack\.autodiff, such as L2Decay\(0\.01\)",
-        lambda: optimizer.SGD(0.1, regularization=__import__("oprack.autodiff").autodiff.L2Decay(0.01)),
+        lambda: optimizer.SGD(0.1, regularization=optimizer.L2Decay(0.01)),
     ),
     "a rate that is none": (
         lambda: optimizer.SGD("fast"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from oprack.tensor import LoDTensor
 # The machine's load decides how long an example takes, and a failing seed must fail again.
 settings.register_profile("oprack", deadline=None, derandomize=True)
 settings.load_profile("oprack")
+
+LAYERS_RACK = EntryPoint("layers_rack", "layers_rack", "oprack.packs")
 
 
 class Double(OpDef, type="double"):
@@ -114,7 +117,7 @@ def flat(X: Any) -> Any:
 @pytest.fixture
 def rack() -> Any:
     """A manager with the ops above; the default one while the test runs."""
-    manager = PackManager(entry_points=[], environ={})
+    manager = PackManager(entry_points=[LAYERS_RACK], environ={})
     for definition in (Double, DoubleGrad, Pick, Join, Flat):
         manager.register_op(definition)
     for function in (double, double_grad, pick, join, flat):
@@ -148,11 +151,8 @@ def build(rack: PackManager) -> Callable[..., Program]:
 @pytest.fixture
 def programs(rack: PackManager) -> Any:
     """(main, startup), being built, with names that start from 0 and the ops of layers_rack."""
-    from layers_rack import DEFINITIONS
     from oprack.layers import program_guard, unique_name
 
-    for definition in DEFINITIONS:
-        rack.register_op(definition)
     main, startup = Program(), Program()
     with program_guard(main, startup), unique_name.guard():
         yield main, startup

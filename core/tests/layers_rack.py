@@ -1,7 +1,9 @@
-"""Small ops under the names that layers, operators of variables and initializers append."""
+"""A pack: small ops, under names of its own, for the roles and initializers that writing programs by hand asks for."""
 
 from __future__ import annotations
 
+import oprack
+from oprack.layers.initializer import Initializer
 from oprack.op import Attr, Input, OpDef, Output, dtype_of_attr
 from oprack.types import AttrType
 
@@ -19,35 +21,16 @@ class _Fill(OpDef):
         ctx.set_dtype("Out", ctx.attr("dtype"))
 
 
-class FillConstant(_Fill, type="fill_constant"):
+class Filled(_Fill, type="filled"):
     value = Attr(0.0, "Value.")
     str_value = Attr("", "Exact value.")
 
 
-class UniformRandom(_Fill, type="uniform_random"):
-    min = Attr(-1.0, "Low.")
-    max = Attr(1.0, "High.")
+class Drawn(_Fill, type="drawn"):
     seed = Attr(0, "Seed.")
 
 
-class Gaussian(_Fill, type="gaussian_random"):
-    mean = Attr(0.0, "Mean.")
-    std = Attr(1.0, "Deviation.")
-    seed = Attr(0, "Seed.")
-
-
-class TruncatedGaussian(_Fill, type="truncated_gaussian_random"):
-    mean = Attr(0.0, "Mean.")
-    std = Attr(1.0, "Deviation.")
-    seed = Attr(0, "Seed.")
-
-
-class AssignValue(_Fill, type="assign_value"):
-    fp32_values = Attr([], "Values.", type=AttrType.FLOATS)
-    bool_values = Attr([], "Values.", type=AttrType.INTS)
-
-
-class Sums(OpDef, type="elementwise_add"):
+class Plus(OpDef, type="plus"):
     """Out = X + Y."""
 
     X = Input("Tensor.")
@@ -62,4 +45,31 @@ class Sums(OpDef, type="elementwise_add"):
         ctx.set_dim("Out", ctx.dim("X"))
 
 
-DEFINITIONS = (FillConstant, UniformRandom, Gaussian, TruncatedGaussian, AssignValue, Sums)
+class Constant(Initializer):
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self, var):
+        self.append("filled", var, {"value": float(self.value)})
+
+
+class Xavier(Initializer):
+    def __call__(self, var):
+        self.append("drawn", var, {})
+
+
+@oprack.hookimpl
+def oprack_ops(register):
+    for definition in (Filled, Drawn, Plus):
+        register.op(definition)
+
+
+@oprack.hookimpl
+def oprack_vocabulary(register):
+    register.role("add", "plus")
+    register.role("constant", "filled")
+
+
+@oprack.hookimpl
+def oprack_layers(register):
+    register.layers(__name__, "Constant", "Xavier", namespace="initializer")

@@ -67,6 +67,10 @@ class MissingPackError(UnknownOpError):
     """A program needs op types that no installed pack brings; all of them are listed at once."""
 
 
+class UnknownRoleError(UnknownOpError):
+    """No installed pack has an op for a role that the core needs; see oprack.op.vocabulary."""
+
+
 class UnknownLayerError(NotFoundError, AttributeError):
     """No installed pack brings the layer, optimizer, initializer or metric of that name."""
 

@@ -1,4 +1,4 @@
-"""Initializers of the core, and those that packs bring through the hook oprack_layers."""
+"""Initializers such as `Xavier`, which packs bring through the hook oprack_layers; their base is the core's."""
 
 from __future__ import annotations
 
@@ -6,25 +6,7 @@ from typing import Any
 
 from oprack.layers.namespace import core_and_packs
 
-_OWN = (
-    "Bilinear",
-    "BilinearInitializer",
-    "Constant",
-    "ConstantInitializer",
-    "Initializer",
-    "MSRA",
-    "MSRAInitializer",
-    "Normal",
-    "NormalInitializer",
-    "NumpyArrayInitializer",
-    "TruncatedNormal",
-    "TruncatedNormalInitializer",
-    "Uniform",
-    "UniformInitializer",
-    "Xavier",
-    "XavierInitializer",
-)
-_getattr, _dir = core_and_packs("initializer", dict.fromkeys(_OWN, "oprack.layers.initializer"))
+_getattr, _dir = core_and_packs("initializer", {"Initializer": "oprack.layers.initializer"})
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Gradient clips and regularizers of the core; optimizers such as `Adam` come from packs, by the hook oprack_layers."""
+"""What packs bring for training through the hook oprack_layers: optimizers such as `Adam`, clips and regularizers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from typing import Any
 
 from oprack.layers.namespace import core_and_packs
 
-_CLIPS = ("ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "GradientClip")
-_DECAYS = ("L1Decay", "L2Decay", "WeightDecay")
-_getattr, _dir = core_and_packs("optimizer", dict.fromkeys((*_CLIPS, *_DECAYS), "oprack.autodiff"))
+_getattr, _dir = core_and_packs("optimizer")
 
 
 def __getattr__(name: str) -> Any:

@@ -11,8 +11,8 @@ import numpy as np
 import oprack
 import pytest
 from oprack import Executor, ParamAttr, Program, Scope, layers, optimizer, program_guard, unique_name
-from oprack.autodiff import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue, L1Decay, L2Decay
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
+from oprack.optimizer import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue, L1Decay, L2Decay
 from oprack.types import VarType
 
 sys.path.insert(0, str(Path(__file__).parent))

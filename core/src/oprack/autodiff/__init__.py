@@ -1,10 +1,17 @@
 """Gradients of programs: the gradient ops of the packs, chained, pruned to what is asked for, and summed."""
 
-from oprack.autodiff.backward import append_backward, gradients
-from oprack.autodiff.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue, GradientClip
-from oprack.autodiff.regularizer import L1Decay, L2Decay, WeightDecay, append_regularization
+from __future__ import annotations
 
-__all__ = [
+from typing import Any
+
+from oprack.autodiff.appender import OpAppender
+from oprack.autodiff.backward import append_backward, gradients
+from oprack.autodiff.roles import OpRole
+
+__all__ = ["OpAppender", "OpRole", "append_backward", "gradients"]
+
+# Names that moved to the pack of the optimizers; here for one more release.
+_MOVED = (
     "ClipGradByGlobalNorm",
     "ClipGradByNorm",
     "ClipGradByValue",
@@ -12,7 +19,20 @@ __all__ = [
     "L1Decay",
     "L2Decay",
     "WeightDecay",
-    "append_backward",
     "append_regularization",
-    "gradients",
-]
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MOVED:
+        raise AttributeError(f"module 'oprack.autodiff' has no attribute {name!r}")
+    import warnings
+
+    from oprack.packs.manager import default_manager
+
+    warnings.warn(
+        f"oprack.autodiff.{name} will be gone in the next release; write oprack.optimizer.{name}",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return default_manager().layer("optimizer", name)

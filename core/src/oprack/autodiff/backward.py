@@ -76,7 +76,7 @@ def append_backward(
         raise PreconditionNotMetError(f"append_backward: no op of block {where.idx} writes the loss {name!r}")
     writer.set_attr("op_role", int(writer.attrs.get("op_role", 0)) | int(OpRole.LOSS), AttrType.INT)
     seed = walk.name_of(name)
-    fill = OpDesc("fill_constant", {}, {"Out": [seed]})
+    fill = OpDesc(walk.manager.op_for("constant"), {}, {"Out": [seed]})
     fill.set_attr("shape", list(var.shape or ()), AttrType.LONGS)
     fill.set_attr("dtype", int(var.dtype or VarType.FP32), AttrType.INT)
     fill.set_attr("value", 1.0, AttrType.FLOAT)
@@ -164,7 +164,7 @@ def gradients(
             walk.give(name, given[i])
             continue
         seed = walk.name_of(name)
-        ones = OpDesc("fill_any_like", {"X": [name]}, {"Out": [seed]})
+        ones = OpDesc(walk.manager.op_for("filled_like"), {"X": [name]}, {"Out": [seed]})
         ones.set_attr("value", 1.0, AttrType.FLOAT)
         walk.ops.append(ones)
         walk.give(name, seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from oprack.desc import OpDesc
+from oprack.packs.manager import PackManager
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Partials:
     """Partial gradients that wait to be summed, by variable. block_idx: part of the names of those that are renamed."""
 
     block_idx: int
+    manager: PackManager
     _waiting: dict[str, list[_Writer]] = field(default_factory=dict)
 
     def give(self, var: str, name: str) -> None:
@@ -45,7 +47,7 @@ class Partials:
         self._waiting.pop(var, None)
 
     def take(self, var: str, total: str) -> tuple[str | None, OpDesc | None]:
-        """(name of the gradient of `var`, the `sum` op that has to be added for it); (None, None) when there is none.
+        """(name of the gradient of `var`, the op that has to be added to sum it); (None, None) when there is none.
 
         Several partials are renamed to `<total>@RENAME@block<b>@<i>`, as Fluid names them.
         """
@@ -56,4 +58,5 @@ class Partials:
             return writers[0].name, None
         for i, writer in enumerate(writers):
             writer.rename(f"{total}@RENAME@block{self.block_idx}@{i}")
-        return total, OpDesc("sum", {"X": [w.name for w in writers]}, {"Out": [total]}, {"use_mkldnn": False})
+        op_type = self.manager.op_for("sum_of_all")
+        return total, OpDesc(op_type, {"X": [w.name for w in writers]}, {"Out": [total]}, {"use_mkldnn": False})

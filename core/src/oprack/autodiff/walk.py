@@ -42,7 +42,7 @@ class Backward:
         self.wanted: set[str] = set()
         self.kinds: list[tuple[OpDesc, str, int, VarDesc]] = []
         """(gradient op, output slot, position, variable whose kind that output has)"""
-        self._partials = Partials(self.target.idx)
+        self._partials = Partials(self.target.idx, manager)
         self._names: dict[str, str] = {}
         self._vars: dict[str, str] = {}
         self._taken = set() if self.is_inner else set(self.target.vars)
@@ -133,8 +133,11 @@ class Backward:
         name = self._total(var)
         if name is None or name == self.name_of(var):
             return name
-        self.ops.append(OpDesc("assign", {"X": [name]}, {"Out": [self.name_of(var)]}))
+        self.ops.append(self._copy(name, self.name_of(var)))
         return self.name_of(var)
+
+    def _copy(self, source: str, target: str) -> OpDesc:
+        return OpDesc(self.manager.op_for("copy"), {"X": [source]}, {"Out": [target]})
 
     def _differentiate(self, op: OpDesc, index: int, targets: Sequence[str]) -> None:
         """Add the gradient ops of op number `index`; what waits for its outputs has arrived, and goes on."""
@@ -189,7 +192,7 @@ class Backward:
             if arrived[out] == self.name_of(var):
                 self.give(var, arrived[out])
             else:
-                self.emit(OpDesc("assign", {"X": [arrived[out]]}, {"Out": [self.name_of(var)]}), op)
+                self.emit(self._copy(arrived[out], self.name_of(var)), op)
 
     def _arrived(self, var: str, changes: bool) -> str | None:
         """The gradient of an output of the op in turn. changes: its gradient op changes it in place."""
@@ -199,7 +202,7 @@ class Backward:
                 self._passed[var] = name
             elif var not in self._copies:
                 self._copies[var] = self._free(f"{name}@COPY")
-                self.ops.append(OpDesc("assign", {"X": [name]}, {"Out": [self._copies[var]]}))
+                self.ops.append(self._copy(name, self._copies[var]))
         return name
 
     def _descs(self, grads: Sequence[GradOp], op: OpDesc, index: int) -> list[tuple[GradOp, OpDesc]]:
@@ -239,7 +242,7 @@ class Backward:
 
     def zeros(self, var: str, gradient: str) -> None:
         """Let the gradient of a variable be zero."""
-        self.ops.append(OpDesc("fill_zeros_like", {"X": [var]}, {"Out": [gradient]}))
+        self.ops.append(OpDesc(self.manager.op_for("zeros_like"), {"X": [var]}, {"Out": [gradient]}))
 
     def emit(self, desc: OpDesc, op: OpDesc, changed: Collection[str] = ()) -> None:
         """Add a gradient op of `op`. What it computes waits to be summed, unless it changes it (of these variables)."""

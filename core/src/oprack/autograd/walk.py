@@ -11,6 +11,7 @@ from oprack.interpreter.eager import EAGER
 from oprack.interpreter.modes import current_mode, enable_grad, no_grad
 from oprack.interpreter.op_expr import OpExpr
 from oprack.packs.manager import default_manager
+from oprack.packs.vocabulary import op_for
 from oprack.tensor import LoDTensor
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import CPU
@@ -165,8 +166,8 @@ _SUMS: dict[int, OpExpr] = {}
 
 
 def _sum_expr(count: int) -> OpExpr:
-    """Op sum of so many tensors."""
-    info = default_manager().op_info("sum")
+    """The op that sums so many tensors."""
+    info = default_manager().op_info(op_for("sum_of_all"))
     found = _SUMS.get(count)
     if found is None or found.info is not info:
         attrs = {} if info.checker is None else info.checker.check({})

@@ -1,9 +1,10 @@
-"""oprack manifest PATH [--check]"""
+"""oprack manifest PATH... [--check] [--homes]"""
 
 from __future__ import annotations
 
 import argparse
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 
 from oprack.cli.main import FINDING, OK
@@ -11,11 +12,34 @@ from oprack.cli.main import FINDING, OK
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", type=Path, nargs="+", help="project directory of a pack (with pyproject.toml)")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when ops.toml is stale")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is stale")
+    parser.add_argument(
+        "--homes",
+        action="store_true",
+        help="write the core's table of what these packs bring instead, from which an unknown op's pack is known",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.homes:
+        return _homes(args.path, args.check)
     return max(_one(path, args.check) for path in args.path)
+
+
+def _homes(paths: Sequence[Path], check: bool) -> int:
+    from oprack.packs import homes
+    from oprack.packs.generate import brought, find_source
+
+    sources = [find_source(path) for path in paths]
+    found = {source.distribution: brought(source) for source in sources}
+    ops = sum(len(kinds["ops"]) for kinds in found.values())
+    return _put(
+        Path(homes.__file__).with_name(homes.FILENAME),
+        homes.render(found),
+        f"{len(found)} distributions, {ops} ops",
+        "oprack manifest --homes PATH... of all packs and plugins (make homes)",
+        check,
+    )
 
 
 def _one(path: Path, check: bool) -> int:
@@ -24,17 +48,21 @@ def _one(path: Path, check: bool) -> int:
 
     source = find_source(path)
     manifest = generate(source)
-    text, target = render(manifest), source.manifest_path
-    current = target.read_text(encoding="utf-8") if target.is_file() else ""
     kernels = sum(len(entry.kernels) > 0 for entry in manifest.ops.values())
     summary = f"{len(manifest.ops)} ops, {kernels} with kernels, kernels for {len(manifest.kernels)} ops of other packs"
+    return _put(source.manifest_path, render(manifest), summary, f"oprack manifest {path}", check)
+
+
+def _put(target: Path, text: str, summary: str, command: str, check: bool) -> int:
+    """Write a generated file, or only check that it is up to date."""
+    current = target.read_text(encoding="utf-8") if target.is_file() else ""
     if current == text:
         print(f"{target}: up to date ({summary})")
         return OK
     if check:
-        print(f"{target}: stale; run `oprack manifest {path}`")
+        print(f"{target}: stale; run `{command}`")
         old, new = current.splitlines(), text.splitlines()
-        print("\n".join(difflib.unified_diff(old, new, "ops.toml", "generated", lineterm="", n=1)))
+        print("\n".join(difflib.unified_diff(old, new, target.name, "generated", lineterm="", n=1)))
         return FINDING
     temporary = target.with_suffix(".toml.tmp")
     temporary.write_text(text, encoding="utf-8")

@@ -20,6 +20,7 @@ from oprack.op import OpInfo, OpProto
 from oprack.op.arguments import input_names, snake_case
 from oprack.op.proto import AttrProto
 from oprack.packs.manager import default_manager
+from oprack.packs.vocabulary import op_for
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.tensor.eager_tensor import Tensor
 from oprack.types import dtype_enum
@@ -276,7 +277,7 @@ def _all_symbolic(value: Any) -> Any:
     return [
         v
         if isinstance(v, Variable)
-        else first._apply("fill_constant", {}, attrs | {"value": float(v), "str_value": str(v)})
+        else first._apply(op_for("constant"), {}, attrs | {"value": float(v), "str_value": str(v)})
         for v in value
     ]
 

@@ -9,22 +9,24 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError
 from oprack.functional.creation import to_tensor
-from oprack.functional.generated import function
+from oprack.functional.generated import function, function_for
 from oprack.functional.op_function import op_function
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
 from oprack.layers.indexing import indexed
+from oprack.packs.changes import on_change
 
 _PLANS = 1024
 Steps = list[tuple[str, dict[str, Any], Any]]
 _plans: dict[Any, Steps] = {}
+on_change(_plans.clear)
 
 
 def get_item(x: Any, index: Any) -> Any:
-    """Part of x; basic indices by slice, others by gather_nd. Raises InvalidArgumentError."""
+    """Part of x; basic indices as Variables have them, others by elements_at. Raises InvalidArgumentError."""
     items = index if isinstance(index, tuple) else (index,)
     if any(_advanced(i) for i in items):
-        return function("gather_nd")(x.reshape([-1]), _places(x, items)[..., None])
+        return function_for("elements_at")(x.reshape([-1]), _places(x, items)[..., None])
     basic = tuple([_basic(i) for i in items])
     key = (x.shape, *[(i.start, i.stop, i.step) if type(i) is slice else i for i in basic])
     steps = _plans.get(key)
@@ -56,7 +58,7 @@ class _Probe:
 
 
 def set_item(x: Any, index: Any, value: Any) -> None:
-    """Replace part of x: the elements at these places become those of `value`, by scatter on the flat tensor."""
+    """Replace part of x: the elements at these places become those of `value`, by replace_rows on the flat tensor."""
     where = _places(x, index if isinstance(index, tuple) else (index,))
     new = value if hasattr(value, "_meta") else to_tensor(np.asarray(value, x._meta.dtype), place=x.place)
     if new.dtype != x.dtype:
@@ -70,7 +72,7 @@ def set_item(x: Any, index: Any, value: Any) -> None:
     if new.shape != where.shape:
         new = new + type(x).like(np.zeros(where.shape), new)
     flat = x.reshape([-1])
-    flat_new = function("scatter")(flat, where.reshape(-1), new.reshape([-1]), overwrite=True)
+    flat_new = function_for("replace_rows")(flat, where.reshape(-1), new.reshape([-1]), overwrite=True)
     result = flat_new.reshape(list(x.shape))
     x._overwrite(result._value, result._node, "x[...] = value")
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError, UnknownOpError
 from oprack.functional.generated import function as function_of
+from oprack.functional.generated import function_for
 from oprack.functional.op_function import op_function
 from oprack.functional.tensor_index import get_item, set_item
 from oprack.functional.tensor_operators import array_operand, operator
@@ -16,6 +17,7 @@ from oprack.layers.operators import Operators
 from oprack.layers.promotion import RANGES
 from oprack.layers.variable import Variable
 from oprack.op.arguments import snake_case
+from oprack.packs.vocabulary import op_for
 from oprack.tensor.eager_tensor import Tensor
 from oprack.types import dtype_enum, dtype_name
 
@@ -44,28 +46,28 @@ class SharedMethods(Operators):
 
     # Shapes and dtypes ------------------------------------------------------------------------------------------------
     def astype(self, dtype: object) -> Tensor:  # type: ignore[override]
-        """The values as another dtype: op cast."""
+        """The values as another dtype."""
         x: Any = self
         name = dtype_name(dtype)
-        found: Tensor = function_of("cast")(x, in_dtype=int(dtype_enum(x.dtype)), out_dtype=int(dtype_enum(name)))
+        found: Tensor = function_for("convert")(x, in_dtype=int(dtype_enum(x.dtype)), out_dtype=int(dtype_enum(name)))
         return found
 
     def cast(self, dtype: object = None, **attrs: Any) -> Tensor:
         """The values as another dtype: `astype`, or op cast with its own attributes."""
-        return function_of("cast")(self, **attrs) if dtype is None else self.astype(dtype)
+        return function_for("convert")(self, **attrs) if dtype is None else self.astype(dtype)
 
     def clone(self) -> Tensor:
-        """A copy, through which gradients flow: op assign."""
-        found: Tensor = function_of("assign")(self)
+        """A copy, through which gradients flow."""
+        found: Tensor = function_for("copy")(self)
         return found
 
     def reshape(self, *sizes: Any, shape: Any = None) -> Tensor:
-        """The elements in another shape, one dim of which may be -1; 0 keeps the dim: op reshape2."""
-        found: Tensor = function_of("reshape2")(self, shape=_ints(sizes, shape))
+        """The elements in another shape, one dim of which may be -1; 0 keeps the dim."""
+        found: Tensor = function_for("change_shape")(self, shape=_ints(sizes, shape))
         return found
 
     def transpose(self, *axes: Any, perm: Any = None) -> Tensor:
-        """Dims in the order of a list, default reversed; of two numbers, these two dims swapped: op transpose2.
+        """Dims in the order of a list, default reversed; of two numbers, these two dims swapped.
 
         Raises InvalidArgumentError for `x.transpose(0, 1)` of two dims, which PyTorch swaps and NumPy leaves alone.
         """
@@ -84,7 +86,7 @@ class SharedMethods(Operators):
                 )
             order = list(range(self.ndim))
             order[a], order[b] = order[b], order[a]
-        found: Tensor = function_of("transpose2")(self, axis=order or list(range(self.ndim))[::-1])
+        found: Tensor = function_for("permute_dims")(self, axis=order or list(range(self.ndim))[::-1])
         return found
 
     @property
@@ -93,46 +95,46 @@ class SharedMethods(Operators):
         return self.transpose()
 
     def squeeze(self, *axes: Any, axis: Any = None) -> Tensor:
-        """Without dims of size 1, all or these: op squeeze2."""
-        found: Tensor = function_of("squeeze2")(self, axes=_ints(axes, axis))
+        """Without dims of size 1, all or these."""
+        found: Tensor = function_for("remove_dims")(self, axes=_ints(axes, axis))
         return found
 
     def unsqueeze(self, *axes: Any, axis: Any = None) -> Tensor:
-        """With new dims of size 1: op unsqueeze2."""
-        found: Tensor = function_of("unsqueeze2")(self, axes=_ints(axes, axis))
+        """With new dims of size 1."""
+        found: Tensor = function_for("insert_dims")(self, axes=_ints(axes, axis))
         return found
 
     def flatten(self, start_axis: int = 0, stop_axis: int = -1) -> Tensor:
-        """Dims from start_axis to stop_axis as one: op flatten_contiguous_range."""
-        found = function_of("flatten_contiguous_range")(self, start_axis=start_axis, stop_axis=stop_axis)
+        """Dims from start_axis to stop_axis as one."""
+        found = function_for("merge_dims")(self, start_axis=start_axis, stop_axis=stop_axis)
         return found  # type: ignore[no-any-return]
 
     def tile(self, *times: Any, repeat_times: Any = None) -> Tensor:
-        """Repeated so often along each dim: op tile."""
-        found: Tensor = function_of("tile")(self, repeat_times=_ints(times, repeat_times))
+        """Repeated so often along each dim."""
+        found: Tensor = function_for("repeat_dims")(self, repeat_times=_ints(times, repeat_times))
         return found
 
     def expand(self, *sizes: Any, shape: Any = None) -> Tensor:
-        """Broadcast to a shape; -1 keeps a dim: op expand_v2."""
-        found: Tensor = function_of("expand_v2")(self, shape=_ints(sizes, shape))
+        """Broadcast to a shape; -1 keeps a dim."""
+        found: Tensor = function_for("broadcast_to")(self, shape=_ints(sizes, shape))
         return found
 
     # Parts ------------------------------------------------------------------------------------------------------------
     def split(self, num_or_sections: Any = None, axis: int = 0, **attrs: Any) -> list[Tensor]:
-        """So many equal parts along a dim, or parts of the sizes in a list, one of which may be -1: op split."""
+        """So many equal parts along a dim, or parts of the sizes in a list, one of which may be -1."""
         if isinstance(num_or_sections, list | tuple):
             attrs["sections"] = [int(n) for n in num_or_sections]
         elif num_or_sections is not None:
             attrs["num"] = int(num_or_sections)
-        return function_of("split")(self, axis=axis, **attrs)  # type: ignore[no-any-return]
+        return function_for("split_dim")(self, axis=axis, **attrs)  # type: ignore[no-any-return]
 
     def unbind(self, axis: int = 0, **attrs: Any) -> list[Tensor]:
-        """The slices along a dim, without it: op unbind."""
-        return function_of("unbind")(self, axis=axis, **attrs)  # type: ignore[no-any-return]
+        """The slices along a dim, without it."""
+        return function_for("unbind_dim")(self, axis=axis, **attrs)  # type: ignore[no-any-return]
 
     def gather(self, index: Any, axis: int = 0, **attrs: Any) -> Tensor:
-        """The slices at these places of a dim; index: integers [N]: op gather."""
-        return function_of("gather")(self, index, axis=axis, **attrs)  # type: ignore[no-any-return]
+        """The slices at these places of a dim; index: integers [N]."""
+        return function_for("rows_at")(self, index, axis=axis, **attrs)  # type: ignore[no-any-return]
 
     # Values -----------------------------------------------------------------------------------------------------------
     def clip(self, min: Any = None, max: Any = None, **attrs: Any) -> Tensor:
@@ -147,74 +149,74 @@ class SharedMethods(Operators):
             bound = max if min is None else min
             if not isinstance(bound, Tensor | Variable):
                 one = {"shape": [1] if x.shape else [], "value": float(bound), "str_value": str(int(bound))}
-                bound = function_of("fill_constant")(dtype=x.dtype, **one)
+                bound = function_for("constant")(dtype=x.dtype, **one)
                 bound = bound.to(x.place) if isinstance(x, Tensor) else bound
-            return function_of("elementwise_min" if min is None else "elementwise_max")(x, bound)  # type: ignore[no-any-return]
+            return function_for("smaller" if min is None else "larger")(x, bound)  # type: ignore[no-any-return]
         for slot, bound, none in (("min", min, -math.inf), ("max", max, math.inf)):
             is_tensor = isinstance(bound, Tensor | Variable)
             attrs[slot] = none if bound is None or is_tensor else float(bound)
             if is_tensor:
                 attrs[f"{slot}_input"] = bound
-        return function_of("clip")(self, **attrs)  # type: ignore[no-any-return]
+        return function_for("clamp")(self, **attrs)  # type: ignore[no-any-return]
 
     def pow(self, y: Any = None, **attrs: Any) -> Tensor:
         """`self ** y`, or op pow with its own attributes."""
-        found: Any = function_of("pow")(self, **attrs) if y is None else self**y
+        found: Any = function_for("number_power")(self, **attrs) if y is None else self**y
         return found  # type: ignore[no-any-return]
 
     def softmax(self, axis: int = -1, **attrs: Any) -> Tensor:
-        r"""$$e^{x_i} / \sum_j e^{x_j}$$ along a dim: op softmax."""
-        return function_of("softmax")(self, axis=axis, **attrs)  # type: ignore[no-any-return]
+        r"""$$e^{x_i} / \sum_j e^{x_j}$$ along a dim."""
+        return function_for("softmax_along")(self, axis=axis, **attrs)  # type: ignore[no-any-return]
 
     # Reductions -------------------------------------------------------------------------------------------------------
     def sum(self, axis: Any = None, keepdim: bool = False) -> Tensor:
-        """Over all dims, or over these: op reduce_sum."""
-        return _reduced("reduce_sum", self, axis, keepdim)
+        """Over all dims, or over these."""
+        return _reduced("sum_along", self, axis, keepdim)
 
     def mean(self, axis: Any = None, keepdim: bool = False) -> Tensor:
-        """Over all dims, or over these: op reduce_mean."""
-        return _reduced("reduce_mean", self, axis, keepdim)
+        """Over all dims, or over these."""
+        return _reduced("mean_along", self, axis, keepdim)
 
     def max(self, axis: Any = None, keepdim: bool = False) -> Tensor:
-        """Over all dims, or over these: op reduce_max."""
-        return _reduced("reduce_max", self, axis, keepdim)
+        """Over all dims, or over these."""
+        return _reduced("max_along", self, axis, keepdim)
 
     def min(self, axis: Any = None, keepdim: bool = False) -> Tensor:
-        """Over all dims, or over these: op reduce_min."""
-        return _reduced("reduce_min", self, axis, keepdim)
+        """Over all dims, or over these."""
+        return _reduced("min_along", self, axis, keepdim)
 
     def prod(self, axis: Any = None, keepdim: bool = False) -> Tensor:
-        """Over all dims, or over these: op reduce_prod."""
-        return _reduced("reduce_prod", self, axis, keepdim)
+        """Over all dims, or over these."""
+        return _reduced("product_along", self, axis, keepdim)
 
     def argmax(self, axis: int = -1, keepdim: bool = False) -> Tensor:
-        """Where the largest element of a dim is: op arg_max."""
-        found: Tensor = function_of("arg_max")(self, axis=axis, keepdims=keepdim, dtype="int64")
+        """Where the largest element of a dim is."""
+        found: Tensor = function_for("argmax_along")(self, axis=axis, keepdims=keepdim, dtype="int64")
         return found
 
     def argmin(self, axis: int = -1, keepdim: bool = False) -> Tensor:
-        """Where the smallest element of a dim is: op arg_min."""
-        found: Tensor = function_of("arg_min")(self, axis=axis, keepdims=keepdim, dtype="int64")
+        """Where the smallest element of a dim is."""
+        found: Tensor = function_for("argmin_along")(self, axis=axis, keepdims=keepdim, dtype="int64")
         return found
 
 
 class TensorMethods(SharedMethods):
     """Methods of tensors alone."""
 
-    __add__, __radd__ = operator("elementwise_add", "add")
-    __sub__, __rsub__ = operator("elementwise_sub", "sub")
-    __mul__, __rmul__ = operator("elementwise_mul", "mul")
-    __truediv__, __rtruediv__ = operator("elementwise_div", "truediv")
-    __pow__, __rpow__ = operator("elementwise_pow", "pow")
-    __floordiv__, __rfloordiv__ = operator("elementwise_floordiv", "floordiv")
-    __mod__, __rmod__ = operator("elementwise_mod", "mod")
-    __matmul__, _ = operator("matmul_v2", "matmul")
-    __lt__, _ = operator("less_than", "lt")
-    __le__, _ = operator("less_equal", "le")
-    __gt__, _ = operator("greater_than", "gt")
-    __ge__, _ = operator("greater_equal", "ge")
-    __eq__, _ = operator("equal", "eq")
-    __ne__, _ = operator("not_equal", "ne")
+    __add__, __radd__ = operator("add", "__add__")
+    __sub__, __rsub__ = operator("subtract", "__sub__")
+    __mul__, __rmul__ = operator("multiply", "__mul__")
+    __truediv__, __rtruediv__ = operator("divide", "__truediv__")
+    __pow__, __rpow__ = operator("power", "__pow__")
+    __floordiv__, __rfloordiv__ = operator("floor_divide", "__floordiv__")
+    __mod__, __rmod__ = operator("modulo", "__mod__")
+    __matmul__, _ = operator("matrix_product", "__matmul__")
+    __lt__, _ = operator("less", "__lt__")
+    __le__, _ = operator("less_or_equal", "__le__")
+    __gt__, _ = operator("greater", "__gt__")
+    __ge__, _ = operator("greater_or_equal", "__ge__")
+    __eq__, _ = operator("equals", "__eq__")
+    __ne__, _ = operator("differs", "__ne__")
     __hash__ = object.__hash__
     del _
 
@@ -233,16 +235,16 @@ class TensorMethods(SharedMethods):
 
     # In place ---------------------------------------------------------------------------------------------------------
     def add_(self, other: Any) -> Tensor:
-        """self += other, in this tensor's memory: op elementwise_add in place."""
-        return _in_place("elementwise_add", self, other)
+        """self += other, in this tensor's memory."""
+        return _in_place("add", self, other)
 
     def sub_(self, other: Any) -> Tensor:
-        """self -= other, in this tensor's memory: op elementwise_sub in place."""
-        return _in_place("elementwise_sub", self, other)
+        """self -= other, in this tensor's memory."""
+        return _in_place("subtract", self, other)
 
     def scale_(self, scale: float = 1.0, bias: float = 0.0) -> Tensor:
-        """scale * self + bias, in this tensor's memory: op scale in place."""
-        found: Tensor = function_of("scale")(self, scale=float(scale), bias=float(bias), in_place=True)
+        """scale * self + bias, in this tensor's memory."""
+        found: Tensor = function_for("affine")(self, scale=float(scale), bias=float(bias), in_place=True)
         return found
 
     def zero_(self) -> Tensor:
@@ -259,20 +261,20 @@ def _ints(given: tuple[Any, ...], named: Any = None) -> list[int]:
     return [int(i) for i in items]
 
 
-def _reduced(op_type: str, x: Any, axis: Any, keepdim: bool) -> Tensor:
+def _reduced(role: str, x: Any, axis: Any, keepdim: bool) -> Tensor:
     if axis is None:
-        found = function_of(op_type)(x, reduce_all=True, keep_dim=keepdim)
+        found = function_for(role)(x, reduce_all=True, keep_dim=keepdim)
     else:
         dims = [int(a) for a in axis] if isinstance(axis, list | tuple) else [int(axis)]
-        found = function_of(op_type)(x, dim=dims, keep_dim=keepdim)
+        found = function_for(role)(x, dim=dims, keep_dim=keepdim)
     return found  # type: ignore[no-any-return]
 
 
-def _in_place(op_type: str, x: Any, other: Any) -> Tensor:
+def _in_place(role: str, x: Any, other: Any) -> Tensor:
     operand = other if isinstance(other, Tensor) else type(x).like(other, x)
     if operand.shape != x.shape and len(operand.shape) > len(x.shape):
         raise InvalidArgumentError(
-            f"op {op_type} in place: {x.describe()} can't hold a result of shape {list(operand.shape)}"
+            f"op {op_for(role)} in place: {x.describe()} can't hold a result of shape {list(operand.shape)}"
         )
-    found: Tensor = function_of(op_type)(x, operand, in_place=True)
+    found: Tensor = function_for(role)(x, operand, in_place=True)
     return found

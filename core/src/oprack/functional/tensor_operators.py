@@ -10,19 +10,20 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError
 from oprack.functional.creation import to_tensor
-from oprack.functional.generated import function, made
+from oprack.functional.generated import by_role, function_for
 from oprack.functional.op_function import op_function
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
 from oprack.layers.operators import Operators
-from oprack.layers.promotion import EXACT, RANGES, dtype_beside_number
+from oprack.layers.promotion import COMPARISONS, EXACT, RANGES, dtype_beside_number
 from oprack.packs.changes import on_change
+from oprack.packs.vocabulary import op_for
 
 _NUMBERS = (int, float, bool, complex, np.generic, numbers.Number)
 
 
 scales: dict[Any, Callable[..., Any]] = {}
-"""Generated functions of op scale by mode, meta and numbers."""
+"""Generated functions of the role affine by mode, meta and numbers."""
 on_change(scales.clear)
 
 
@@ -31,10 +32,10 @@ def _scaled(x: Any, scale: float, bias: float) -> Any:
     call = scales.get(key)
     if call is not None:
         return call(x)
-    attrs = {"scale": scale, "bias": bias}
-    result = (made.get("scale") or function("scale"))(x, **attrs)
+    attrs = dict(scale=scale, bias=bias)
+    result = (by_role.get("affine") or function_for("affine"))(x, **attrs)
     if scale and (bias or scale != 1.0):  # 0.0 is equal to -0.0, but not the same
-        call = op_function("scale").table.get((*key[:2], *attr_key(attrs)))
+        call = op_function(op_for("affine")).table.get((*key[:2], *attr_key(attrs)))
         if call is not None:
             if len(scales) >= 256:
                 scales.clear()
@@ -42,16 +43,16 @@ def _scaled(x: Any, scale: float, bias: float) -> Any:
     return result
 
 
-# x op number, and number op x where it differs, as one `scale`
+# x op number, and number op x where it differs, as one affine op
 _BY_NUMBER: dict[str, tuple[Callable[[Any, float], Any], Callable[[Any, float], Any] | None]] = {
     "add": (lambda x, n: _scaled(x, 1.0, n), lambda x, n: _scaled(x, 1.0, n)),
-    "sub": (lambda x, n: _scaled(x, 1.0, -n), lambda x, n: _scaled(x, -1.0, n)),
-    "mul": (lambda x, n: _scaled(x, n, 0.0), lambda x, n: _scaled(x, n, 0.0)),
-    "truediv": (lambda x, n: _scaled(x, 1.0 / n, 0.0) if n else NotImplemented, None),
+    "subtract": (lambda x, n: _scaled(x, 1.0, -n), lambda x, n: _scaled(x, -1.0, n)),
+    "multiply": (lambda x, n: _scaled(x, n, 0.0), lambda x, n: _scaled(x, n, 0.0)),
+    "divide": (lambda x, n: _scaled(x, 1.0 / n, 0.0) if n else NotImplemented, None),
 }
 
 
-_COMPARED = ("lt", "le", "gt", "ge", "eq", "ne", "floordiv", "mod")
+_WITH_CONSTANT = (*COMPARISONS, "floor_divide", "modulo")
 _constants: dict[Any, Any] = {}
 
 
@@ -67,12 +68,15 @@ def _constant_of(x: Any, number: float) -> Any:
     return found
 
 
-def operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`a op b` and `b op a`: at once for two tensors of one dtype, else as operators on Variables do it."""
-    general = getattr(Operators, f"__{name}__")
-    reversed_ = getattr(Operators, f"__r{name}__", None)
-    by_number, number_by = _BY_NUMBER.get(name, (None, None))
-    any_dtype = name not in ("truediv", "pow")  # integers need a conversion, or a look at their values
+def operator(role: str, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """`a op b` and `b op a`: at once for two tensors of one dtype, else as operators on Variables do it.
+
+    role: of oprack.op.vocabulary. name: of Python's method, such as "__add__".
+    """
+    general = getattr(Operators, name)
+    reversed_ = getattr(Operators, f"__r{name[2:]}", None)
+    by_number, number_by = _BY_NUMBER.get(role, (None, None))
+    any_dtype = role not in ("divide", "power")  # integers need a conversion, or a look at their values
 
     def forward(self: Any, other: Any) -> Any:
         meta = getattr(other, "_meta", None)
@@ -82,14 +86,14 @@ def operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[...,
         if type(other) is int and by_number is not None and any_dtype and _fits(self._meta.name, other):
             return by_number(self, float(other))
         if meta is not None and meta.dtype is self._meta.dtype and (any_dtype or meta.differentiable):
-            return (made.get(op_type) or function(op_type))(self, other)
-        if meta is None and type(other) in (float, int) and self._meta.differentiable and name in _COMPARED:
-            return (made.get(op_type) or function(op_type))(self, _constant_of(self, float(other)))
+            return (by_role.get(role) or function_for(role))(self, other)
+        if meta is None and type(other) in (float, int) and self._meta.differentiable and role in _WITH_CONSTANT:
+            return (by_role.get(role) or function_for(role))(self, _constant_of(self, float(other)))
         if meta is None and (not isinstance(other, _NUMBERS) or isinstance(other, complex | np.complexfloating)):
             other = array_operand(self, other)
             if other is NotImplemented:
                 return other
-        if name == "pow" and hasattr(other, "_meta"):
+        if role == "power" and hasattr(other, "_meta"):
             _require_whole_power(self, other)
         return general(self, other)
 
@@ -100,8 +104,8 @@ def operator(op_type: str, name: str) -> tuple[Callable[..., Any], Callable[...,
             other = array_operand(self, other)
             if other is NotImplemented:
                 return other
-            return getattr(other, f"__{name}__")(self)
-        if name == "pow":
+            return getattr(other, name)(self)
+        if role == "power":
             _require_whole_power(other, self)
         return reversed_(self, other) if reversed_ is not None else NotImplemented
 
@@ -119,7 +123,7 @@ def _require_whole_power(base: Any, exponent: Any) -> None:
     whole = base._meta.dtype.kind in "iub" if hasattr(base, "_meta") else isinstance(base, numbers.Integral)
     if whole and exponent._meta.dtype.kind == "i" and exponent.place.kind == "cpu" and (exponent._value < 0).any():
         raise InvalidArgumentError(
-            f"op elementwise_pow: the exponent {exponent.describe()} holds negative numbers and the base is an "
+            f"op {op_for('power')}: the exponent {exponent.describe()} holds negative numbers and the base is an "
             "integer, whose power would have fractions; cast the exponent first: n.astype('float32')"
         )
 

@@ -11,6 +11,7 @@ from oprack.errors import InvalidArgumentError, NanInfError
 from oprack.interpreter.base import Interpreter, Wrapped
 from oprack.interpreter.modes import Mode, wrapped
 from oprack.interpreter.op_expr import OpExpr
+from oprack.packs.vocabulary import op_for
 from oprack.runtime.profiler import current_profiler, watch
 from oprack.tensor.eager_tensor import Tensor
 from oprack.types import HALF_FLOATS, dtype_name
@@ -28,7 +29,7 @@ class Autocast(Wrapped):
 
     def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
         dtypes = {a.dtype for a in args if a is not None and a.dtype in (*HALF_FLOATS, "float32")}
-        if expr.type == "cast" or not dtypes or expr.in_place:
+        if expr.type == op_for("convert") or not dtypes or expr.in_place:
             return self.inner.apply(expr, args)
         if expr.type.removesuffix("_grad") in self.half:
             target = self.dtype

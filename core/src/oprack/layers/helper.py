@@ -13,10 +13,11 @@ from oprack.layers import unique_name
 from oprack.layers.append import append_op, errors_at_user_line
 from oprack.layers.checks import check_variable
 from oprack.layers.framework import default_main_program, default_startup_program
-from oprack.layers.initializer import Constant, Initializer, Xavier
+from oprack.layers.initializer import Initializer, default_initializer
 from oprack.layers.param_attr import ParamAttr
 from oprack.layers.variable import Parameter, Variable, variable_of
 from oprack.packs.manager import default_manager
+from oprack.packs.vocabulary import op_for
 from oprack.program import ParameterInfo, Program
 from oprack.types import VarType, dtype_name
 
@@ -176,7 +177,7 @@ class LayerHelper:
                     f"{known}; share a parameter among layers that agree on it, or choose another name"
                 )
             return Parameter(self.main_program, block, known)
-        initializer = attr.initializer or default or (Constant(0.0) if is_bias else Xavier())
+        initializer = attr.initializer or default or default_initializer(is_bias)
         if not isinstance(initializer, Initializer):
             raise InvalidArgumentError(
                 f"{self.layer_type}: initializer of parameter {name!r} is {initializer!r}; expected one of "
@@ -256,7 +257,7 @@ class LayerHelper:
             return input
         bias = self.create_parameter(attr, input.shape[dim_start:dim_end], input.dtype, is_bias=True)
         out = self.create_variable_for_type_inference(input.dtype)
-        self.append_op("elementwise_add", {"X": input, "Y": bias}, {"Out": out}, {"axis": dim_start})
+        self.append_op(op_for("add"), {"X": input, "Y": bias}, {"Out": out}, {"axis": dim_start})
         return out
 
     def append_activation(self, input: Variable) -> Variable:

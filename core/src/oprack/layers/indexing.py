@@ -1,4 +1,4 @@
-"""x[...]: basic indexing of a Variable as ops slice, strided_slice and unsqueeze2."""
+"""x[...]: basic indexing of a Variable, by the ops for a part, a strided part and new dims."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError
+from oprack.packs.vocabulary import op_for
 
 if TYPE_CHECKING:
     from oprack.layers.variable import Variable
@@ -37,8 +38,8 @@ def indexed(x: Variable, index: Any) -> Variable:
     cut = _parse(x, index if isinstance(index, tuple) else (index,))
     out = _sliced(x, cut) if cut.axes else x
     if cut.new:
-        out = _append("unsqueeze2", out, {"X": out}, {"axes": cut.new}, ("Out", "XShape"))
-    return out if out is not x else _append("assign", x, {"X": x}, {})
+        out = _append("insert_dims", out, {"X": out}, {"axes": cut.new}, ("Out", "XShape"))
+    return out if out is not x else _append("copy", x, {"X": x}, {})
 
 
 def _parse(x: Variable, items: tuple[Any, ...]) -> _Cut:
@@ -131,21 +132,21 @@ def _sliced(x: Variable, cut: _Cut) -> Variable:
             inputs[slot] = [v if hasattr(v, "desc") else _number(x, v) for v in values]
         attrs[attr] = [-1 if hasattr(v, "desc") else int(v) for v in values]
     if all(step == 1 for step in cut.steps):
-        return _append("slice", x, inputs, attrs)
-    return _append("strided_slice", x, inputs, attrs | {"strides": cut.steps})
+        return _append("part", x, inputs, attrs)
+    return _append("strided_part", x, inputs, attrs | {"strides": cut.steps})
 
 
 def _number(x: Variable, value: int) -> Variable:
     from oprack.types import VarType
 
     attrs = {"shape": [1], "dtype": int(VarType.INT64), "value": float(value), "str_value": str(value)}
-    return _append("fill_constant", x, {}, attrs)
+    return _append("constant", x, {}, attrs)
 
 
 def _append(
-    op_type: str, x: Variable, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
+    role: str, x: Variable, inputs: dict[str, Any], attrs: dict[str, Any], slots: tuple[str, ...] = ("Out",)
 ) -> Variable:
-    return x._apply(op_type, inputs, attrs, slots)
+    return x._apply(op_for(role), inputs, attrs, slots)
 
 
 def _shown(items: tuple[Any, ...]) -> str:

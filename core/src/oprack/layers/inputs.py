@@ -11,7 +11,7 @@ from oprack.errors import AlreadyExistsError, InvalidArgumentError
 from oprack.layers.append import errors_at_user_line
 from oprack.layers.framework import default_main_program
 from oprack.layers.helper import LayerHelper
-from oprack.layers.initializer import Constant
+from oprack.layers.initializer import constant
 from oprack.layers.param_attr import ParamAttr
 from oprack.layers.variable import Parameter, Variable
 from oprack.types import dtype_name
@@ -76,4 +76,4 @@ def create_global_var(
 ) -> Variable:
     """A variable of block 0 that the startup program fills with `value`; no gradient flows through it."""
     helper = LayerHelper("global_var", name=name)
-    return helper.create_global_variable(shape, dtype, name=name, persistable=persistable, initializer=Constant(value))
+    return helper.create_global_variable(shape, dtype, name=name, persistable=persistable, initializer=constant(value))

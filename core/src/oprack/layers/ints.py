@@ -9,6 +9,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.layers.append import errors_at_user_line
 from oprack.layers.helper import LayerHelper
 from oprack.layers.variable import Variable
+from oprack.packs.vocabulary import op_for
 from oprack.types import VarType
 
 
@@ -28,7 +29,7 @@ class IntList(NamedTuple):
 def int_list(helper: LayerHelper, values: Any, argument: str) -> IntList:
     """An argument of a layer as IntList: a list of ints, of which some, or all at once, may be Variables.
 
-    Among Variables each known int becomes a Variable as well (fill_constant). Raises InvalidArgumentError for anything
+    Among Variables each known int becomes a Variable as well. Raises InvalidArgumentError for anything
     else.
     """
     if isinstance(values, Variable):
@@ -49,4 +50,4 @@ def int_list(helper: LayerHelper, values: Any, argument: str) -> IntList:
 
 def _constant(helper: LayerHelper, value: int) -> Variable:
     attrs = {"shape": [1], "dtype": int(VarType.INT32), "value": float(value), "str_value": str(value)}
-    return helper.apply("fill_constant", {}, attrs, stop_gradient=True)  # type: ignore[no-any-return]
+    return helper.apply(op_for("constant"), {}, attrs, stop_gradient=True)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Python's operators on Variables: each appends ops of the packs, by the names that Fluid has for them."""
+"""Python's operators on Variables: each appends the op that plays a role of oprack.op.vocabulary."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from oprack.errors import InvalidArgumentError
 from oprack.layers.promotion import COMPARISONS, EXACT, RANGES, dtype_beside_number, dtype_of_both, is_floating
+from oprack.packs.vocabulary import op_for
 from oprack.types import dtype_enum, dtype_name
 
 if TYPE_CHECKING:
@@ -34,71 +35,71 @@ class Operators:
         raise NotImplementedError(f"{type(self).__name__} must define _apply")
 
     def __add__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_add")
+        return _binary(self, other, "add")
 
     def __radd__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_add", reverse=True)
+        return _binary(self, other, "add", reverse=True)
 
     def __sub__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_sub")
+        return _binary(self, other, "subtract")
 
     def __rsub__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_sub", reverse=True)
+        return _binary(self, other, "subtract", reverse=True)
 
     def __mul__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_mul")
+        return _binary(self, other, "multiply")
 
     def __rmul__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_mul", reverse=True)
+        return _binary(self, other, "multiply", reverse=True)
 
     def __truediv__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_div")
+        return _binary(self, other, "divide")
 
     def __rtruediv__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_div", reverse=True)
+        return _binary(self, other, "divide", reverse=True)
 
     def __pow__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_pow")
+        return _binary(self, other, "power")
 
     def __rpow__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_pow", reverse=True)
+        return _binary(self, other, "power", reverse=True)
 
     def __floordiv__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_floordiv")
+        return _binary(self, other, "floor_divide")
 
     def __rfloordiv__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_floordiv", reverse=True)
+        return _binary(self, other, "floor_divide", reverse=True)
 
     def __mod__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_mod")
+        return _binary(self, other, "modulo")
 
     def __rmod__(self, other: Any) -> Variable:
-        return _binary(self, other, "elementwise_mod", reverse=True)
+        return _binary(self, other, "modulo", reverse=True)
 
     def __matmul__(self, other: Any) -> Variable:
-        return _binary(self, other, "matmul_v2")
+        return _binary(self, other, "matrix_product")
 
     def __and__(self, other: Any) -> Variable:
-        return _logical(self, other, "logical_and", "&")
+        return _logical(self, other, "and", "&")
 
     __rand__ = __and__
 
     def __or__(self, other: Any) -> Variable:
-        return _logical(self, other, "logical_or", "|")
+        return _logical(self, other, "or", "|")
 
     __ror__ = __or__
 
     def __xor__(self, other: Any) -> Variable:
-        return _logical(self, other, "logical_xor", "^")
+        return _logical(self, other, "xor", "^")
 
     __rxor__ = __xor__
 
     def __invert__(self) -> Variable:
         _require_bool("~", self)
-        return _append("logical_not", self, {"X": self}, {})
+        return _append("not", self, {"X": self}, {})
 
     def __abs__(self) -> Variable:
-        return _append("abs", self, {"X": self}, {})
+        return _append("absolute", self, {"X": self}, {})
 
     def __pos__(self) -> Variable:
         return self  # type: ignore[return-value]
@@ -108,25 +109,25 @@ class Operators:
             raise InvalidArgumentError(
                 f"{_named(self)} is bool, which has no negative; use x.logical_not() or x == False"
             )
-        return _append("scale", self, {"X": self}, {"scale": -1.0})
+        return _append("affine", self, {"X": self}, dict(scale=-1.0))
 
     def __lt__(self, other: Any) -> Variable:
-        return _binary(self, other, "less_than")
+        return _binary(self, other, "less")
 
     def __le__(self, other: Any) -> Variable:
-        return _binary(self, other, "less_equal")
+        return _binary(self, other, "less_or_equal")
 
     def __gt__(self, other: Any) -> Variable:
-        return _binary(self, other, "greater_than")
+        return _binary(self, other, "greater")
 
     def __ge__(self, other: Any) -> Variable:
-        return _binary(self, other, "greater_equal")
+        return _binary(self, other, "greater_or_equal")
 
     def __eq__(self, other: object) -> Variable:  # type: ignore[override]
-        return _binary(self, other, "equal")
+        return _binary(self, other, "equals")
 
     def __ne__(self, other: object) -> Variable:  # type: ignore[override]
-        return _binary(self, other, "not_equal")
+        return _binary(self, other, "differs")
 
     __hash__ = object.__hash__
 
@@ -152,15 +153,15 @@ class Operators:
         )
 
     def astype(self, dtype: object) -> Variable:
-        """The values as another dtype: op cast."""
+        """The values as another dtype."""
         x = _variable(self)
         name = dtype_name(dtype)
         attrs = {"in_dtype": int(dtype_enum(x.dtype)), "out_dtype": int(dtype_enum(name))}
-        return _append("cast", x, {"X": x}, attrs)
+        return _append("convert", x, {"X": x}, attrs)
 
     def detach(self) -> Variable:
-        """The same values, through which no gradient flows: op assign."""
-        found = _append("assign", self, {"X": self}, {})
+        """The same values, through which no gradient flows."""
+        found = _append("copy", self, {"X": self}, {})
         found.stop_gradient = True
         return found
 
@@ -169,38 +170,38 @@ def _variable(x: Any) -> Variable:
     return x  # type: ignore[no-any-return]
 
 
-def _append(op_type: str, like: Any, inputs: dict[str, Any], attrs: dict[str, Any]) -> Variable:
-    return like._apply(op_type, inputs, attrs)  # type: ignore[no-any-return]
+def _append(role: str, like: Any, inputs: dict[str, Any], attrs: dict[str, Any]) -> Variable:
+    return like._apply(op_for(role), inputs, attrs)  # type: ignore[no-any-return]
 
 
-def _binary(left: Any, right: Any, op_type: str, reverse: bool = False) -> Variable:
+def _binary(left: Any, right: Any, role: str, reverse: bool = False) -> Variable:
     x: Any = left
     if isinstance(right, _NUMBERS):
-        x, right, done = _with_number(left, right, op_type, reverse)
+        x, right, done = _with_number(left, right, role, reverse)
         if done:
             return x  # type: ignore[no-any-return]
         right = _constant(x, right)
     elif not hasattr(right, "_apply"):
         raise InvalidArgumentError(
-            f"op {op_type}: the other operand of {_named(left)} is {type(right).__name__}; expected a Variable "
+            f"op {op_for(role)}: the other operand of {_named(left)} is {type(right).__name__}; expected a Variable "
             "or a number; make a Variable of an array with oprack.layers.assign(array)"
         )
-    x, y = _promoted(x, right, op_type)
+    x, y = _promoted(x, right, role)
     if reverse:
         x, y = y, x
-    out = _append(op_type, left, {"X": x, "Y": y}, {})
-    if op_type in COMPARISONS:
+    out = _append(role, left, {"X": x, "Y": y}, {})
+    if role in COMPARISONS:
         out.stop_gradient = True
     return out
 
 
-def _logical(x: Any, y: Any, op_type: str, sign: str) -> Variable:
+def _logical(x: Any, y: Any, role: str, sign: str) -> Variable:
     if isinstance(y, bool | np.bool_) and x.dtype == "bool":
         y = _constant(x, bool(y))
     elif isinstance(y, np.ndarray | list) and hasattr(x, "__oprack_value__") and np.asarray(y).dtype == bool:
         y = x.like(y, x)
     _require_bool(sign, x, y)
-    out = _append(op_type, x, {"X": x, "Y": y}, {})
+    out = _append(role, x, {"X": x, "Y": y}, {})
     out.stop_gradient = True
     return out
 
@@ -219,42 +220,42 @@ def _named(x: Any) -> str:
     return x.describe() if hasattr(x, "describe") else f"variable {x.name!r}"
 
 
-def _with_number(x: Any, number: Any, op_type: str, reverse: bool) -> tuple[Any, Any, bool]:
-    """(result, None, True) when one `scale` or `pow` does it, else (the variable, the number, False) in a dtype that
-    suits both.
+def _with_number(x: Any, number: Any, role: str, reverse: bool) -> tuple[Any, Any, bool]:
+    """(result, None, True) when the role affine or number_power does it, else (the variable, the number, False) in a
+    dtype that suits both.
     """
-    wanted = dtype_beside_number(x.dtype, number, op_type)
+    wanted = dtype_beside_number(x.dtype, number, role)
     if wanted != x.dtype:
         x = x.astype(wanted)
     whole = isinstance(number, numbers.Integral) and x.dtype in RANGES
     if whole and not RANGES[x.dtype][0] <= int(number) <= RANGES[x.dtype][1]:
-        if op_type in COMPARISONS:
+        if role in COMPARISONS:
             return x.astype("float64"), math.copysign(math.inf, int(number)), False
         raise InvalidArgumentError(
-            f"op {op_type}: {number} is no {x.dtype}, which {_named(x)} is; expected a number from "
+            f"op {op_for(role)}: {number} is no {x.dtype}, which {_named(x)} is; expected a number from "
             f"{RANGES[x.dtype][0]} to {RANGES[x.dtype][1]}; cast the tensor first: x.astype('int64')"
         )
-    if whole and op_type == "elementwise_pow" and not reverse and int(number) < 0:
+    if whole and role == "power" and not reverse and int(number) < 0:
         raise InvalidArgumentError(
-            f"op {op_type}: {_named(x)} to the power of {number} has fractions, which {x.dtype} can't hold; cast it "
-            f"first: x.astype('float32') ** {number}"
+            f"op {op_for(role)}: {_named(x)} to the power of {number} has fractions, which {x.dtype} can't hold; cast "
+            f"it first: x.astype('float32') ** {number}"
         )
     if isinstance(number, complex) or (whole and abs(int(number)) > EXACT) or x.dtype == "bool":
         return x, number, False
     scale = bias = None
-    if op_type == "elementwise_add":
+    if role == "add":
         scale, bias = 1.0, float(number)
-    elif op_type == "elementwise_sub":
+    elif role == "subtract":
         scale, bias = (-1.0, float(number)) if reverse else (1.0, -float(number))
-    elif op_type == "elementwise_mul":
+    elif role == "multiply":
         scale, bias = float(number), 0.0
-    elif op_type == "elementwise_div" and not reverse and number != 0:
+    elif role == "divide" and not reverse and number != 0:
         scale, bias = 1.0 / float(number), 0.0
-    elif op_type == "elementwise_pow" and not reverse and is_floating(x.dtype):
-        return _append("pow", x, {"X": x}, {"factor": float(number)}), None, True
+    elif role == "power" and not reverse and is_floating(x.dtype):
+        return _append("number_power", x, {"X": x}, {"factor": float(number)}), None, True
     if scale is None:
         return x, number, False
-    return _append("scale", x, {"X": x}, {"scale": scale, "bias": bias}), None, True
+    return _append("affine", x, {"X": x}, dict(scale=scale, bias=bias)), None, True
 
 
 def _constant(x: Any, number: Any) -> Variable:
@@ -270,12 +271,12 @@ def _constant(x: Any, number: Any) -> Variable:
         "value": float(value),
         "str_value": str(int(value)) if isinstance(value, numbers.Integral) else repr(value),
     }
-    out: Any = _append("fill_constant", x, {}, attrs)
+    out: Any = _append("constant", x, {}, attrs)
     out.stop_gradient = True
     return out.to(x.place) if hasattr(x, "__oprack_value__") else out  # type: ignore[no-any-return]
 
 
-def _promoted(x: Any, y: Any, op_type: str) -> tuple[Any, Any]:
+def _promoted(x: Any, y: Any, role: str) -> tuple[Any, Any]:
     """Both in the dtype of the operation."""
-    wanted = dtype_of_both(x.dtype, y.dtype, op_type)
+    wanted = dtype_of_both(x.dtype, y.dtype, role)
     return tuple(v if wanted is None or v.dtype == wanted else v.astype(wanted) for v in (x, y))

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-COMPARISONS = ("less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal")
+COMPARISONS = ("less", "less_or_equal", "greater", "greater_or_equal", "equals", "differs")
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _COMPLEX = ("complex64", "complex128")
 _INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in _INTEGERS}
 """The least and the greatest number of each integer dtype."""
 EXACT = 1 << 24
-"""Integers up to here are exact in float32, which attributes such as those of `scale` are."""
+"""Integers up to here are exact in float32, which attributes such as those of the role affine are."""
 
 
 def is_floating(dtype: str | None) -> bool:
@@ -31,12 +31,12 @@ def is_floating(dtype: str | None) -> bool:
 
 
 @cache
-def dtype_of_both(x: str | None, y: str | None, op_type: str) -> str | None:
-    """The dtype for two operands; None where there is none, or it is not known."""
+def dtype_of_both(x: str | None, y: str | None, role: str) -> str | None:
+    """The dtype for two operands of a role of oprack.op.vocabulary; None where there is none, or it is not known."""
     known = (*_FLOATS, *_COMPLEX, *_INTEGERS, "bool")
     if x not in known or y not in known:
         return None
-    if op_type == "elementwise_div" and not (is_floating(x) or is_floating(y)):
+    if role == "divide" and not (is_floating(x) or is_floating(y)):
         return "float32"
     if x == y:
         return x
@@ -46,20 +46,20 @@ def dtype_of_both(x: str | None, y: str | None, op_type: str) -> str | None:
     if len(floats) == 2:
         return "float32" if set(floats) == {"float16", "bfloat16"} else max(floats, key=_FLOATS.index)
     if floats:
-        return "float64" if op_type in COMPARISONS and {"int32", "int64"} & {x, y} else floats[0]
+        return "float64" if role in COMPARISONS and {"int32", "int64"} & {x, y} else floats[0]
     return str(np.promote_types(x, y))
 
 
-def dtype_beside_number(dtype: str | None, number: Any, op_type: str) -> str | None:
+def dtype_beside_number(dtype: str | None, number: Any, role: str) -> str | None:
     """The dtype for a tensor of `dtype` and a number; None where `dtype` is."""
     if isinstance(number, complex | np.complexfloating):
         return dtype if dtype in _COMPLEX else "complex128" if dtype == "float64" else "complex64"
     if dtype not in (*_INTEGERS, "bool"):
         return dtype
-    if op_type == "elementwise_div":
+    if role == "divide":
         return "float32"
     if isinstance(number, bool | np.bool_):
         return dtype
     if isinstance(number, numbers.Integral):
         return "int64" if dtype == "bool" else dtype
-    return "float64" if op_type in COMPARISONS else "float32"
+    return "float64" if role in COMPARISONS else "float32"

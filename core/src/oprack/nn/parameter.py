@@ -10,7 +10,8 @@ from oprack.errors import InvalidArgumentError
 from oprack.functional.tensor import Tensor, to_tensor
 from oprack.interpreter.devices import executor
 from oprack.layers import unique_name
-from oprack.layers.initializer import Constant, Initializer, Xavier
+from oprack.layers.initializer import Initializer
+from oprack.layers.initializer import default_initializer as chosen
 from oprack.layers.param_attr import ParamAttr
 from oprack.layers.variable import Variable
 from oprack.program import Program
@@ -89,7 +90,7 @@ def create_parameter(
             "attr other than False"
         )
     full = made.name or unique_name.generate(f"{name}.{'b' if is_bias else 'w'}")
-    initializer = made.initializer or default_initializer or (Constant(0.0) if is_bias else Xavier())
+    initializer = made.initializer or default_initializer or chosen(is_bias)
     array = filled(initializer, shape, dtype_name(dtype), full, place)
     found = Parameter.__new__(Parameter)
     found._value, found._meta, found._node = array, tensor_meta(LoDTensor, array.dtype, place), None

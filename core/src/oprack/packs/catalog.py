@@ -43,7 +43,7 @@ class OpCatalog(PackState):
             raise DuplicateOpError(report.duplicate(op_type, [d.pack for d in definers]))
         bringers = report.bringers(op_type, self._packs or ())
         cause = next((p.exception for p in bringers if p.exception is not None), None)
-        raise UnknownOpError(report.unknown_op(op_type, bringers, self._index.definers)) from cause
+        raise UnknownOpError(report.unknown_op(op_type, bringers, self._index.definers, self._packs or ())) from cause
 
     def owner(self, op_type: str) -> str:
         """Distribution that defines the op. Raises as `op_info`."""
@@ -70,6 +70,16 @@ class OpCatalog(PackState):
         info = build_info(op_type, definer, index)  # imports, so without the lock
         with self._lock:
             return self._infos.setdefault(op_type, info) if revision == self.revision else info
+
+    def op_for(self, role: str) -> str:
+        """The op type that plays a role of `oprack.op.vocabulary`.
+
+        Raises UnknownRoleError, which names what needs the role and the distribution that brings it;
+        AlreadyExistsError when two packs play it; DefinitionError for no role of the vocabulary.
+        """
+        if self._packs is None:
+            self._loaded()
+        return self._roles.op_for(role)
 
     def operator_class(self, op_type: str) -> Any:
         """Class of an op that runs itself over a Scope; None for an op with kernels. Raises as `op_info`."""

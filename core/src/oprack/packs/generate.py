@@ -20,11 +20,17 @@ from oprack.packs.resolve import import_module
 
 @dataclass(frozen=True)
 class PackSource:
-    """A pack's project directory. package: name of its import package. directory: where that package lies."""
+    """A pack's project directory.
+
+    package: name of its import package. directory: where that package lies. distribution: name of the project.
+    entry_point: what its line in pyproject.toml names.
+    """
 
     root: Path
     package: str
     directory: Path
+    distribution: str = ""
+    entry_point: str = ""
 
     @property
     def manifest_path(self) -> Path:
@@ -51,13 +57,14 @@ def find_source(path: Path) -> PackSource:
             f'{pyproject}: declares {len(declared)} packs; expected one line under [project.entry-points."{GROUP}"], '
             'such as my_pack = "my_pack.pack"'
         )
-    module = next(iter(declared.values())).partition(":")[0].strip()
+    entry_point = next(iter(declared.values()))
+    module, about = entry_point.partition(":")[0].strip(), (project.get("name", ""), entry_point)
     for root in (path / "src", path):
         directory = root.joinpath(*module.split("."))
         if directory.is_dir():
-            return PackSource(path, module, directory)
+            return PackSource(path, module, directory, *about)
         if directory.with_suffix(".py").is_file() and "." in module:
-            return PackSource(path, module.rpartition(".")[0], directory.parent)
+            return PackSource(path, module.rpartition(".")[0], directory.parent, *about)
     raise NotFoundError(f"{pyproject}: entry point {module!r} is neither below {path / 'src'} nor below {path}")
 
 
@@ -86,6 +93,27 @@ def generate(source: PackSource) -> Manifest:
         for op_type, (define, version) in definitions.items()
     }
     return Manifest(ops, kernels)
+
+
+def brought(source: PackSource) -> dict[str, list[str]]:
+    """What a pack's source tree brings, for homes.toml: kind ("ops", "roles", "layers" ...) -> names.
+
+    Raises what makes the pack broken.
+    """
+    from oprack.packs.discovery import FoundPack, PackLoader
+
+    with importable(source):
+        pack = PackLoader().load(FoundPack(source.package, source.entry_point, source.distribution, ""))
+    if pack.exception is not None:
+        raise pack.exception
+    found = {"ops": list(pack.known())}
+    for kind, key, _ in pack.contributions.targets:
+        if kind == "role":
+            found.setdefault("roles", []).append(key)
+        elif kind == "layer" and not key.startswith("fuzz."):
+            namespace, _, name = key.partition(".")
+            found.setdefault(namespace, []).append(name)
+    return found
 
 
 @contextmanager

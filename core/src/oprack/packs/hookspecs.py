@@ -36,6 +36,13 @@ def oprack_kernels(register: Register) -> None:
 
 
 @hookspec
+def oprack_vocabulary(register: Register) -> None:
+    """Say which ops play the roles that the core asks for: `register.role("add", "elementwise_add")` lets `x + y`
+    append or call elementwise_add. `oprack.op.vocabulary` lists the roles with their signatures.
+    """
+
+
+@hookspec
 def oprack_layers(register: Register) -> None:
     """Bring functions by which programs are written: `register.layer("fc", "my_pack.layers.fc:fc")`, found as
     `oprack.layers.fc` and imported on first use; namespace= puts them below `oprack.optimizer` and others instead.
@@ -78,6 +85,7 @@ def oprack_observers(register: Register) -> None:
 HOOKS = (
     "oprack_ops",
     "oprack_kernels",
+    "oprack_vocabulary",
     "oprack_layers",
     "oprack_passes",
     "oprack_places",

@@ -137,6 +137,22 @@ class Register:
             raise DefinitionError(f"{self!r}: module {name!r} has no function decorated with @kernel")
         self.contributions.kernels += specs
 
+    def role(self, role: str, op_type: str) -> None:
+        """The op that plays a role of `oprack.op.vocabulary`, whose signature it has; see the hook oprack_vocabulary.
+
+        Raises DefinitionError for an unknown role, or one that is given twice.
+        """
+        from oprack.op.vocabulary import ROLES
+        from oprack.packs.report import no_such_role
+
+        if role not in ROLES:
+            raise DefinitionError(f"{self!r}: {no_such_role(role, ROLES)}")
+        if not isinstance(op_type, str) or not op_type:
+            raise DefinitionError(f"{self!r}: role({role!r}, {op_type!r}); expected an op type")
+        if any(kind == "role" and key == role for kind, key, _ in self.contributions.targets):
+            raise DefinitionError(f"{self!r}: role {role!r} is given twice by this pack")
+        self.contributions.targets.append(("role", role, op_type))
+
     def op_version(self, version: OpVersion) -> None:
         """The history of an op whose definition gives none."""
         from oprack.op import OpVersion

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from oprack.errors import did_you_mean
 from oprack.packs.discovery import BUILTIN, FoundPack, Pack
+from oprack.packs.homes import home, homes, names, paddle_ops
+
+if TYPE_CHECKING:
+    from oprack.op.vocabulary import Role
 
 UNBLOCKABLE = (
     f"the core's own pack {BUILTIN.name!r} can't be blocked: programs need its ops feed and fetch; remove it from "
@@ -50,8 +55,9 @@ def _names(value: str) -> list[str]:
 
 
 def unknown_pack(where: str, name: str, found: Iterable[FoundPack]) -> str:
-    names = sorted({f.name for f in found})
-    return f"{where}: no installed pack is named {name!r}{did_you_mean(name, names)}; installed: {', '.join(names)}"
+    installed = sorted({f.name for f in found})
+    near = did_you_mean(name, installed)
+    return f"{where}: no installed pack is named {name!r}{near}; installed: {', '.join(installed)}"
 
 
 def _label(pack: Pack) -> str:
@@ -82,11 +88,11 @@ def newer_op(op_type: str, saved: int, installed: int, pack: Pack) -> str:
 def duplicate(name: str, packs: Sequence[Pack], what: str = "op") -> str:
     """The pack to block comes first: the one that was likely added last, which brings the fewest ops."""
     choices = sorted(packs, key=lambda p: (len(p.contributions.defined()), p.found.name))
-    names = [p.found.name for p in choices if p.found.name not in BUILTIN.names]
+    blockable = [p.found.name for p in choices if p.found.name not in BUILTIN.names]
     return (
         f"{what} {name!r} is defined by {' and by '.join(_label(p) for p in packs)}; expected one pack. Leave one out: "
-        + " or ".join(f"OPRACK_BLOCK={n}" for n in names)
-        + f" (or `oprack packs --block {names[0] if names else 'NAME'}`), or uninstall it"
+        + " or ".join(f"OPRACK_BLOCK={n}" for n in blockable)
+        + f" (or `oprack packs --block {blockable[0] if blockable else 'NAME'}`), or uninstall it"
     )
 
 
@@ -108,48 +114,70 @@ def _why(packs: Iterable[Pack]) -> str:
     )
 
 
-def unknown_op(op_type: str, brought_by: Sequence[Pack], known: Iterable[str]) -> str:
+def unknown_op(op_type: str, brought_by: Sequence[Pack], known: Iterable[str], packs: Iterable[Pack]) -> str:
     if brought_by:
         return f"op {op_type!r} can't be had: {_why(brought_by)}. Run `oprack doctor`"
+    return f"op {op_type!r} is unknown: no installed pack brings it{_advice(op_type, known, packs)}"
+
+
+def _advice(op_type: str, known: Iterable[str], packs: Iterable[Pack]) -> str:
+    """What to do about an op type that no installed pack brings."""
+    if owner := home("ops", op_type):
+        return f"; {install(owner, packs)}"
+    if op_type in paddle_ops():
+        return (
+            ", and none of oprack's own packs does, though Paddle has it; write it in a pack of your own "
+            "(`oprack new-pack`), or install one that has it"
+        )
+    near = did_you_mean(op_type, {*known, *names("ops")})
+    return f"{near}; install the pack that does, or see `oprack ops` for what there is"
+
+
+def install(owner: str, packs: Iterable[Pack]) -> str:
+    """The command that installs a distribution; of one that is installed, that it can't do what it should."""
+    for pack in packs:
+        if pack.owner == owner:
+            state = "is of another age than this core and does not" if pack.status == "ok" else f"is {pack.status}"
+            return f"pack {_label(pack)} should, but {state}; run `oprack doctor`, or `pip install --upgrade {owner}`"
+    return f"`pip install {owner}` adds it"
+
+
+def no_such_role(role: object, known: Iterable[str]) -> str:
     return (
-        f"op {op_type!r} is unknown: no installed pack brings it{did_you_mean(op_type, known)}; install the pack that "
-        "does, or see `oprack ops` for what there is"
+        f"{role!r} is no role of the vocabulary{did_you_mean(str(role), known)}; expected one of oprack.op.vocabulary, "
+        "or a newer oprack"
+    )
+
+
+def unknown_role(role: Role, packs: Iterable[Pack]) -> str:
+    owner = home("roles", role.name)
+    return (
+        f"role {role.name!r} has no op, but {role.wanted_by} needs it: {role.meaning}, as {role.signature}; "
+        + (install(owner, packs) if owner else "install a pack that has one")
+        + f", or a pack of your own does by register.role({role.name!r}, OP_TYPE)"
     )
 
 
 def unknown_layer(key: str, packs: Collection[Pack], known: Iterable[str], op_owner: str) -> str:
     """key: "layers.fc". known: keys that packs bring."""
     namespace, _, name = key.partition(".")
-    names = sorted(k.partition(".")[2] for k in known if k.startswith(namespace + "."))
-    text = f"oprack.{namespace} has no {name!r}{did_you_mean(name, names)}: no installed pack brings it"
+    owner, brought = home(namespace, name), [k.partition(".")[2] for k in known if k.startswith(namespace + ".")]
+    near = "" if owner else did_you_mean(name, {*brought, *names(namespace)})
+    text = f"oprack.{namespace} has no {name!r}{near}: no installed pack brings it"
     if op_owner:
         text += f"; {op_owner} has an op {name}, so LayerHelper({name!r}).append_op({name!r}, ...) can append it"
+    if owner:
+        return f"{text}; {install(owner, packs)}"
     unusable = [f"{_label(p)} is {p.status}" for p in packs if p.status != "ok"]
     if unusable:
         text += f"; among the installed packs {', '.join(unusable)} (run `oprack doctor`)"
-    installed = {p.owner for p in packs if p.status == "ok"}
-    absent = [f"{owner} has {what}" for owner, what in _HOMES.get(namespace, {}).items() if owner not in installed]
-    if absent:
-        return text + f"; `pip install` the pack that brings it: {', '.join(absent)}"
-    return text + f"; {_OWN_WAY[namespace]}"
+    installed = {p.owner for p in packs}
+    if absent := [d for d, kinds in homes().items() if namespace in kinds and d not in installed]:
+        text += f"; packs that are not installed bring more of oprack.{namespace}: `pip install {' '.join(absent)}`"
+    return f"{text}; {_OWN_WAY[namespace]}"
 
 
-# Where the functions of Fluid's modules are, for who has not installed that pack.
-_HOMES = {
-    "layers": {
-        "oprack-nn": "networks and losses",
-        "oprack-math": "arithmetic and reductions",
-        "oprack-tensor": "shapes and constants",
-        "oprack-random": "random tensors",
-        "oprack-sequence": "LoD, recurrence and decoding",
-        "oprack-control-flow": "loops, branches and arrays",
-    },
-    "optimizer": {"oprack-optimizer": "the optimizers"},
-    "nets": {"oprack-nn": "the usual groups of layers", "oprack-sequence": "those for sequences"},
-    "nn": {"oprack-nn": "the usual modules"},
-    "amp": {"oprack-amp": "autocast and GradScaler"},
-}
-# What else there is when all these are installed.
+# What else there is to do.
 _OWN_WAY = {
     "layers": "see dir(oprack.layers) for what there is",
     "optimizer": "see dir(oprack.optimizer), or derive a class from oprack.optimizer.Optimizer",
@@ -168,7 +196,7 @@ def missing(op_types: Sequence[str], packs: Sequence[Pack], known: Iterable[str]
     for op_type in op_types:
         brought_by = bringers(op_type, packs)
         lines.append(
-            f"  {op_type}: {_why(brought_by) if brought_by else 'no installed pack' + did_you_mean(op_type, known)}"
+            f"  {op_type}: {_why(brought_by) if brought_by else 'no installed pack' + _advice(op_type, known, packs)}"
         )
     return (
         f"{len(op_types)} op type(s) of the program are missing:\n" + "\n".join(lines) + "\n"

@@ -15,6 +15,7 @@ from oprack.packs.index import OpIndex
 from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning, warn
 from oprack.packs.namespaces import NamespaceIndex
 from oprack.packs.register import Register
+from oprack.packs.vocabulary import RoleIndex
 
 if TYPE_CHECKING:
     from oprack.packs.cache import CachedSource
@@ -42,6 +43,7 @@ class PackState:
         self._blocked = set(blocked)
         self._index = OpIndex(())
         self._layers = NamespaceIndex(())
+        self._roles = RoleIndex((), ())
         self._warned: set[tuple[str, ...]] = set()
         self.cache_state = "not asked yet"
         self.revision = 0
@@ -110,6 +112,7 @@ class PackState:
                     definer.pack.conflicts += (op_type,)
         self._forget()
         self._layers = NamespaceIndex([*packs, self._here])
+        self._roles = RoleIndex(index.targets["role"], packs)
         self._index, self._packs = index, packs
         self.revision += 1
         changed()

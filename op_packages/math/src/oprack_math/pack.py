@@ -21,6 +21,43 @@ LAYERS = {
 }
 
 
+# Role of oprack.op.vocabulary -> the op of this pack that plays it.
+ROLES = {
+    "absolute": "abs",
+    "add": "elementwise_add",
+    "affine": "scale",
+    "and": "logical_and",
+    "argmax_along": "arg_max",
+    "argmin_along": "arg_min",
+    "clamp": "clip",
+    "differs": "not_equal",
+    "divide": "elementwise_div",
+    "equals": "equal",
+    "floor_divide": "elementwise_floordiv",
+    "greater": "greater_than",
+    "greater_or_equal": "greater_equal",
+    "larger": "elementwise_max",
+    "less": "less_than",
+    "less_or_equal": "less_equal",
+    "matrix_product": "matmul_v2",
+    "max_along": "reduce_max",
+    "mean_along": "reduce_mean",
+    "min_along": "reduce_min",
+    "modulo": "elementwise_mod",
+    "multiply": "elementwise_mul",
+    "not": "logical_not",
+    "number_power": "pow",
+    "or": "logical_or",
+    "power": "elementwise_pow",
+    "product_along": "reduce_prod",
+    "smaller": "elementwise_min",
+    "subtract": "elementwise_sub",
+    "sum_along": "reduce_sum",
+    "sum_of_all": "sum",
+    "xor": "logical_xor",
+}
+
+
 # Blocks of nets in fuzz.py, which oprack.testing.fuzz puts together.
 BLOCKS = ("means", "pointwise_image", "pointwise_rows", "pointwise_sequence", "pointwise_steps")
 
@@ -29,6 +66,13 @@ BLOCKS = ("means", "pointwise_image", "pointwise_rows", "pointwise_sequence", "p
 def oprack_ops(register):
     """Every op of this pack, by the strings in ops.toml."""
     register.manifest(__package__)
+
+
+@hookimpl
+def oprack_vocabulary(register):
+    """Which ops `x + y`, x[0], x.sum() and the backward pass call."""
+    for role, op_type in ROLES.items():
+        register.role(role, op_type)
 
 
 @hookimpl

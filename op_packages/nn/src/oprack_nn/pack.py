@@ -44,6 +44,12 @@ MODULES = {
 }
 
 
+# Role of oprack.op.vocabulary -> the op of this pack that plays it.
+ROLES = {
+    "softmax_along": "softmax",
+}
+
+
 # Blocks of nets in fuzz.py, which oprack.testing.fuzz puts together.
 BLOCKS = """
     affine attention conv_bn_act depthwise_separable feed_forward fully_connected inception inverted_residual
@@ -55,6 +61,13 @@ BLOCKS = """
 def oprack_ops(register):
     """Every op of this pack, by the strings in ops.toml."""
     register.manifest(__package__)
+
+
+@hookimpl
+def oprack_vocabulary(register):
+    """Which ops `x + y`, x[0], x.sum() and the backward pass call."""
+    for role, op_type in ROLES.items():
+        register.role(role, op_type)
 
 
 @hookimpl

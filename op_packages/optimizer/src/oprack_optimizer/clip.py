@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from oprack.autodiff.appender import OpAppender
+from oprack.autodiff import OpAppender
 from oprack.desc import BlockDesc
 from oprack.errors import InvalidArgumentError
 from oprack.types import VarType

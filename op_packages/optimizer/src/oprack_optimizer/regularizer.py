@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from oprack.autodiff.appender import OpAppender
+from oprack.autodiff import OpAppender
 from oprack.desc import BlockDesc
 from oprack.errors import InvalidArgumentError
 from oprack.types import VarType

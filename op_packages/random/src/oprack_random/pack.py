@@ -25,3 +25,5 @@ def oprack_layers(register: Any) -> None:
     """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
+    for name in ("MSRA", "Normal", "TruncatedNormal", "Uniform", "Xavier"):
+        register.layers(f"{__package__}.initializers", name, f"{name}Initializer", namespace="initializer")

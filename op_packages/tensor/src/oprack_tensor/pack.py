@@ -22,6 +22,30 @@ LAYERS = {
 }
 
 
+# Role of oprack.op.vocabulary -> the op of this pack that plays it.
+ROLES = {
+    "broadcast_to": "expand_v2",
+    "change_shape": "reshape2",
+    "constant": "fill_constant",
+    "convert": "cast",
+    "copy": "assign",
+    "elements_at": "gather_nd",
+    "filled_like": "fill_any_like",
+    "insert_dims": "unsqueeze2",
+    "merge_dims": "flatten_contiguous_range",
+    "part": "slice",
+    "permute_dims": "transpose2",
+    "remove_dims": "squeeze2",
+    "repeat_dims": "tile",
+    "replace_rows": "scatter",
+    "rows_at": "gather",
+    "split_dim": "split",
+    "strided_part": "strided_slice",
+    "unbind_dim": "unbind",
+    "zeros_like": "fill_zeros_like",
+}
+
+
 # Blocks of nets in fuzz.py, which oprack.testing.fuzz puts together.
 BLOCKS = ("copied", "flattened", "joined", "parted", "shuffled")
 
@@ -33,11 +57,20 @@ def oprack_ops(register: Any) -> None:
 
 
 @hookimpl
+def oprack_vocabulary(register: Any) -> None:
+    """Which ops `x + y`, x[0], x.sum() and the backward pass call."""
+    for role, op_type in ROLES.items():
+        register.role(role, op_type)
+
+
+@hookimpl
 def oprack_layers(register: Any) -> None:
     """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
     for module, names in LAYERS.items():
         register.layers(f"{__package__}.layers.{module}", *names.split())
     register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")
+    for name in ("Bilinear", "BilinearInitializer", "Constant", "ConstantInitializer", "NumpyArrayInitializer"):
+        register.layer(name, f"{__package__}.initializers:{name}", namespace="initializer")
 
 
 @hookimpl

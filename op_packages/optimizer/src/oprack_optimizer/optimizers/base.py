@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from oprack.autodiff import GradientClip, L2Decay, WeightDecay, append_regularization
-from oprack.autodiff.roles import OpRole
+from oprack import initializer
+from oprack.autodiff import OpRole
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
-from oprack.initializer import Constant
 from oprack.layers import (
     LayerHelper,
     Parameter,
@@ -26,8 +25,10 @@ from oprack.layers import (
 )
 from oprack.runtime import global_scope
 
+from oprack_optimizer.clip import GradientClip
 from oprack_optimizer.optimizers.eager import EagerSteps
 from oprack_optimizer.optimizers.parameters import checked_parameters
+from oprack_optimizer.regularizer import L2Decay, WeightDecay, append_regularization
 
 Pair = tuple[Parameter, Variable]
 
@@ -239,7 +240,7 @@ class Optimizer(EagerSteps):
             "float64" if dtype == "float64" else "float32",
             name=unique_name.generate("learning_rate"),
             persistable=True,
-            initializer=Constant(self.get_lr()),
+            initializer=initializer.Constant(self.get_lr()),
         )
         if callable(rate):
             self._program.schedules[self._rate_var.name] = rate
@@ -267,7 +268,7 @@ class Optimizer(EagerSteps):
                 parameter.dtype,
                 name=unique_name.generate(f"{parameter.name}_{label}"),
                 persistable=True,
-                initializer=Constant(a.fill),
+                initializer=initializer.Constant(a.fill),
             )
 
     def _update(self, block: Any, parameter: Parameter, gradient: Variable, rate: Variable) -> Any:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from oprack.autodiff import L2Decay, WeightDecay
-
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer
+from oprack_optimizer.regularizer import L2Decay, WeightDecay
 
 
 class Momentum(Optimizer):

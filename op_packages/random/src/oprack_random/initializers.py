@@ -1,0 +1,96 @@
+"""Initializers that draw numbers when the startup program runs."""
+
+from __future__ import annotations
+
+import math
+
+from oprack.errors import InvalidArgumentError
+from oprack.initializer import Initializer
+from oprack.layers import Variable
+
+
+def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Inputs and outputs of a unit: of a matrix [in, out], or of filters [out, in, *kernel]."""
+    if len(shape) < 2:
+        size = shape[0] if shape else 1
+        return size, size
+    if len(shape) == 2:
+        return shape[0], shape[1]
+    kernel = math.prod(shape[2:])
+    return shape[1] * kernel, shape[0] * kernel
+
+
+class Uniform(Initializer):
+    """From U[low, high): op uniform_random. seed 0: the executor's."""
+
+    def __init__(self, low: float = -1.0, high: float = 1.0, seed: int = 0) -> None:
+        if not low < high:
+            raise InvalidArgumentError(f"Uniform: low is {low} and high is {high}; expected low < high")
+        self.low, self.high, self.seed = low, high, seed
+
+    def __call__(self, var: Variable) -> None:
+        self.append("uniform_random", var, {"min": self.low, "max": self.high, "seed": self.seed})
+
+
+class Normal(Initializer):
+    """From N(loc, scale^2): op gaussian_random. seed 0: the executor's."""
+
+    op_type = "gaussian_random"
+
+    def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
+        if scale < 0:
+            raise InvalidArgumentError(f"{type(self).__name__}: scale is {scale}; expected a standard deviation >= 0")
+        self.loc, self.scale, self.seed = loc, scale, seed
+
+    def __call__(self, var: Variable) -> None:
+        self.append(self.op_type, var, {"mean": self.loc, "std": self.scale, "seed": self.seed})
+
+
+class TruncatedNormal(Normal):
+    """From N(loc, scale^2), cut off at two standard deviations: op truncated_gaussian_random."""
+
+    op_type = "truncated_gaussian_random"
+
+
+class Xavier(Initializer):
+    r"""Keeps the variance of signals and gradients (Glorot and Bengio 2010), the default of weights.
+
+    uniform: $$U[-l, l), l = \sqrt{6 / (fan\_in + fan\_out)}$$, else $$N(0, 2 / (fan\_in + fan\_out))$$. fan_in and
+    fan_out: default from the shape, [in, out] or [out, in, *kernel].
+    """
+
+    def __init__(
+        self, uniform: bool = True, fan_in: float | None = None, fan_out: float | None = None, seed: int = 0
+    ) -> None:
+        self.uniform, self.fan_in, self.fan_out, self.seed = uniform, fan_in, fan_out, seed
+
+    def __call__(self, var: Variable) -> None:
+        fan_in, fan_out = _fans(var.shape)
+        fans = (fan_in if self.fan_in is None else self.fan_in) + (fan_out if self.fan_out is None else self.fan_out)
+        if self.uniform:
+            limit = math.sqrt(6.0 / fans)
+            Uniform(-limit, limit, self.seed)(var)
+        else:
+            Normal(0.0, math.sqrt(2.0 / fans), self.seed)(var)
+
+
+class MSRA(Initializer):
+    r"""For rectifiers (He et al. 2015): uniform $$U[-l, l), l = \sqrt{6 / fan\_in}$$, else $$N(0, 2 / fan\_in)$$."""
+
+    def __init__(self, uniform: bool = True, fan_in: float | None = None, seed: int = 0) -> None:
+        self.uniform, self.fan_in, self.seed = uniform, fan_in, seed
+
+    def __call__(self, var: Variable) -> None:
+        fan_in = _fans(var.shape)[0] if self.fan_in is None else self.fan_in
+        if self.uniform:
+            limit = math.sqrt(6.0 / fan_in)
+            Uniform(-limit, limit, self.seed)(var)
+        else:
+            Normal(0.0, math.sqrt(2.0 / fan_in), self.seed)(var)
+
+
+UniformInitializer = Uniform
+NormalInitializer = Normal
+TruncatedNormalInitializer = TruncatedNormal
+XavierInitializer = Xavier
+MSRAInitializer = MSRA

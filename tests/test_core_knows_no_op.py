@@ -1,0 +1,155 @@
+"""Core knows no op: no op type of any pack stands in its code, and the roles that it asks for are played."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import oprack
+import pytest
+from oprack import PackManager, Program, layers, program_guard, use_manager
+from oprack.errors import AlreadyExistsError, DefinitionError, UnknownOpError, UnknownRoleError
+from oprack.op.vocabulary import ROLES
+from oprack.packs import homes
+from oprack.packs.vocabulary import op_for
+
+CORE = Path(oprack.__file__).parent
+
+# Words that are op types by chance, in the files where they mean something else.
+OTHERWISE_MEANT = {
+    "autodiff/backward.py": {"shape"},  # an attribute of the role constant, as in the next five
+    "interpreter/call.py": {"shape"},
+    "interpreter/methods.py": {"shape"},
+    "layers/indexing.py": {"shape"},
+    "layers/ints.py": {"shape"},
+    "layers/operators.py": {"shape"},
+    "layers/initializer.py": {"shape"},  # an attribute of ops that fill a variable
+    "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next four
+    "desc/var_desc.py": {"shape"},
+    "cli/run.py": {"shape"},
+    "cli/show.py": {"shape"},
+    "io/checkpoint.py": {"shape", "size"},  # a tensor's, and a file's in bytes
+    "io/manifest.py": {"shape", "size"},
+    "interpreter/module.py": {"shape"},  # Python's attribute of arrays and tensors, as in the next eight
+    "interpreter/trace.py": {"shape"},
+    "interpreter/tensor.py": {"shape", "set_value"},  # set_value: the method, in a message
+    "runtime/feed_fetch.py": {"shape"},
+    "runtime/kernel_operator.py": {"shape"},
+    "runtime/plan/shape_check.py": {"shape"},
+    "tensor/scope.py": {"shape"},
+    "tensor/shape_only.py": {"shape", "where"},  # where: who asks, in a message
+    "testing/fuzz/outcome.py": {"shape"},
+    "testing/fuzz/searching.py": {"size"},  # how large an example is
+    "cli/op.py": {"where"},  # a heading
+    "ir/pattern.py": {"where"},  # a condition of a pattern
+    "runtime/profiler.py": {"stack"},  # a key of the trace format
+}
+
+
+def strings(file: Path) -> set[str]:
+    """Every string constant of a file that is no docstring, and the parts between the braces of f-strings."""
+    return {
+        node.value
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def words() -> dict[str, set[str]]:
+    """File of core -> op types of installed packs that stand in it."""
+    op_types = set(oprack.default_manager().op_types()) - {"feed", "fetch"}
+    assert len(op_types) > 500
+    found = {}
+    for file in CORE.rglob("*.py"):
+        if not file.name.endswith("_pb2.py"):
+            found[str(file.relative_to(CORE))] = strings(file) & op_types
+    return {file: names for file, names in found.items() if names}
+
+
+def test_no_op_type_of_a_pack_stands_in_core():
+    found = words()
+    known = {file: names - OTHERWISE_MEANT.get(file, set()) for file, names in found.items()}
+    assert {file: names for file, names in known.items() if names} == {}
+    unused = {file: names - found.get(file, set()) for file, names in OTHERWISE_MEANT.items()}
+    assert {file: names for file, names in unused.items() if names} == {}, "words that no file has"
+
+
+# Roles ----------------------------------------------------------------------------------------------------------------
+def test_no_role_has_the_name_of_an_op():
+    assert not set(ROLES) & {*oprack.default_manager().op_types(), *homes.paddle_ops()}
+
+
+@pytest.mark.parametrize("role", ROLES.values(), ids=lambda role: role.name)
+def test_the_op_that_plays_a_role_has_its_signature(role):
+    info = oprack.op_info(op_for(role.name))
+    proto = info.proto
+    assert set(role.inputs) <= set(proto.inputs) and set(role.attrs) <= set(proto.attrs)
+    assert set(role.outputs) <= set(proto.outputs)
+    needed = {s.name for s in proto.inputs.values() if not s.dispensable} - set(role.inputs)
+    assert not needed, "inputs that the core would not give"
+    assert not {a.name for a in proto.attrs.values() if a.required} - set(role.attrs)
+    assert not {s.name for s in proto.outputs.values() if not s.dispensable} - set(role.outputs)
+
+
+def test_a_role_that_nobody_plays_names_who_wants_it_and_what_to_install():
+    with use_manager(PackManager(entry_points=[], environ={})), program_guard(Program()):
+        x = layers.data("x", [2])
+        with pytest.raises(UnknownRoleError) as caught:
+            x * x
+    text = str(caught.value)
+    assert isinstance(caught.value, UnknownOpError)
+    assert "role 'multiply' has no op, but operator * needs it" in text and "(X, Y) -> Out" in text
+    assert "`pip install oprack-math`" in text and "register.role('multiply', OP_TYPE)" in text
+
+
+def test_a_role_of_a_blocked_pack_says_so():
+    manager = PackManager(blocked=["math"])
+    with pytest.raises(UnknownRoleError, match=r"pack math \(oprack-math .*\) should, but is blocked"):
+        manager.op_for("add")
+    assert manager.op_for("copy") == oprack.default_manager().op_for("copy")
+
+
+def test_roles_follow_the_packs_in_use(pack_of):
+    mine = pack_of("mine", {"add": "elementwise_sub"})
+    manager = PackManager([mine], environ={})
+    assert manager.op_for("add") == "elementwise_sub"
+    manager.block("mine")
+    with pytest.raises(UnknownRoleError):
+        manager.op_for("add")
+
+
+def test_a_role_that_two_packs_play_names_both(pack_of):
+    manager = PackManager([pack_of("one", {"add": "x"}), pack_of("two", {"add": "y"})], environ={})
+    with pytest.raises(AlreadyExistsError, match=r"role 'add' is defined by one .* and by two .*OPRACK_BLOCK="):
+        manager.op_for("add")
+
+
+def test_an_unknown_role_is_refused_where_it_is_registered_and_asked_for(pack_of):
+    manager = PackManager([pack_of("typo", {"addd": "elementwise_add"})], environ={})
+    with pytest.warns(UserWarning, match=r"pack typo .* is broken.*'addd' is no role .*did you mean add"):
+        info = manager.packs()[1]
+    assert info.status == "broken" and isinstance(info.exception, DefinitionError)
+    with pytest.raises(DefinitionError, match="'subtrakt' is no role of the vocabulary"):
+        op_for("subtrakt")
+
+
+@pytest.fixture
+def pack_of(monkeypatch):
+    """An entry point whose pack says which ops play roles: pack_of("mine", {"add": "my_add"})."""
+    import sys
+    from types import ModuleType, SimpleNamespace
+
+    def make(name, roles):
+        module = ModuleType(f"fixture_roles_{name}")
+
+        def oprack_vocabulary(register):
+            for role, op_type in roles.items():
+                register.role(role, op_type)
+
+        module.oprack_vocabulary = oprack.hookimpl(oprack_vocabulary)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        return SimpleNamespace(
+            name=name, value=module.__name__, dist=SimpleNamespace(name=f"oprack-{name}", version="1.0")
+        )
+
+    return make
