@@ -1,4 +1,4 @@
-"""oprack ops [PATTERN] [--pack NAME] [--json] [--proto FILE]"""
+"""oprack ops [PATTERN] [--pack NAME] [--missing [MODEL]] [--json] [--proto FILE]"""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write their signatures as Fluid's OpProto messages, one after the other in field 1 of the file",
     )
+    parser.add_argument(
+        "--missing",
+        nargs="?",
+        const="",
+        metavar="MODEL",
+        help="list what no installed pack brings, of a model's op types or else of Paddle's, and what to install",
+    )
     add_json(parser)
     add_block(parser)
 
@@ -26,6 +33,11 @@ def run(args: argparse.Namespace) -> int:
     from oprack.errors import DuplicateOpError, NotFoundError
 
     manager = manager_of(args)
+    pattern = args.pattern if any(c in args.pattern for c in "*?[") else f"*{args.pattern}*"
+    if args.missing is not None:
+        from oprack.cli.missing import run as run_missing
+
+        return run_missing(args, manager, pattern)
     op_types = manager.op_types()
     if args.pack:
         chosen = [p for p in manager.packs() if args.pack in (p.name, p.distribution)]
@@ -33,7 +45,6 @@ def run(args: argparse.Namespace) -> int:
             names = ", ".join(p.name for p in manager.packs())
             raise NotFoundError(f"--pack {args.pack}: no installed pack has this name; installed: {names}")
         op_types = [t for t in op_types if any(t in p.op_types for p in chosen)]
-    pattern = args.pattern if any(c in args.pattern for c in "*?[") else f"*{args.pattern}*"
     rows: list[dict[str, Any]] = []
     for op_type in op_types:
         if not fnmatchcase(op_type, pattern):

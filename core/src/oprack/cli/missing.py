@@ -1,0 +1,45 @@
+"""oprack ops --missing [MODEL]: op types that no installed pack brings, and the distributions that do."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from oprack.cli.main import FINDING, OK
+from oprack.cli.models import model_arguments
+from oprack.cli.output import print_json, print_table, printable
+
+if TYPE_CHECKING:
+    from oprack.packs.manager import PackManager
+
+PADDLE = "Paddle 2.6.2"
+
+
+def run(args: argparse.Namespace, manager: PackManager, pattern: str) -> int:
+    """List the missing ones of a model's op types, or of Paddle's, that match a pattern."""
+    from oprack.packs.homes import home, paddle_ops
+
+    wanted = sorted({t for t in (_of_model(args) if args.missing else paddle_ops()) if fnmatchcase(t, pattern)})
+    missing = [t for t in wanted if not manager.has_op(t)]
+    states = {t: f"pack {p.name} is {p.status}" for p in manager.packs() if p.status != "ok" for t in p.op_types}
+    rows = [{"op": t, "distribution": home("ops", t), "state": states.get(t, "")} for t in missing]
+    if args.json:
+        print_json(rows)
+        return FINDING if rows else OK
+    if rows:
+        print_table(("OP", "DISTRIBUTION"), [(r["op"], r["state"] or r["distribution"] or "none known") for r in rows])
+        print()
+    print(f"{len(rows)} of {len(wanted)} op types of {printable(args.missing) or PADDLE} are missing", end="")
+    names = sorted({r["distribution"] for r in rows if r["distribution"] and not r["state"]})
+    print(f"; pip install {' '.join(names)}" if names else "")
+    return FINDING if rows else OK
+
+
+def _of_model(args: argparse.Namespace) -> Iterable[str]:
+    from oprack.io.inference_model import load_program
+
+    path, model_filename, _ = model_arguments(argparse.Namespace(model=args.missing, params=None))
+    program, _, _ = load_program(path, model_filename=model_filename)
+    return (op.type for block in program.blocks for op in block.ops)
