@@ -30,7 +30,7 @@ class Drawn(_Fill, type="drawn"):
     seed = Attr(0, "Seed.")
 
 
-class Plus(OpDef, type="plus"):
+class Added(OpDef, type="added"):
     """Out = X + Y."""
 
     X = Input("Tensor.")
@@ -60,13 +60,13 @@ class Xavier(Initializer):
 
 @oprack.hookimpl
 def oprack_ops(register):
-    for definition in (Filled, Drawn, Plus):
+    for definition in (Filled, Drawn, Added):
         register.op(definition)
 
 
 @oprack.hookimpl
 def oprack_vocabulary(register):
-    register.role("add", "plus")
+    register.role("add", "added")
     register.role("constant", "filled")
 
 

@@ -119,4 +119,5 @@ def generated_layers(
             found[name] = layer_of_op(op_type, name, arguments, stop_gradient)
         return found[name]
 
+    get.names = tuple(sorted(ops))  # type: ignore[attr-defined]  # for the pack's manifest
     return get

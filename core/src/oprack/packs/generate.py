@@ -17,6 +17,9 @@ from oprack.packs.discovery import GROUP
 from oprack.packs.manifest import FILENAME, Manifest, OpEntry
 from oprack.packs.resolve import import_module
 
+LAYERS = {"layers": "layers", "nets": "nets", "modules": "nn", "initializers": "initializer"}
+"""Modules (or packages) of a pack that hold what it brings below `oprack.<namespace>`, and the namespace."""
+
 
 @dataclass(frozen=True)
 class PackSource:
@@ -69,7 +72,7 @@ def find_source(path: Path) -> PackSource:
 
 
 def generate(source: PackSource) -> Manifest:
-    """Import every module of <package>.ops, .kernels and .operators, and say what they bring.
+    """Import every module of <package>.ops, .kernels, .operators and those of LAYERS, and say what they bring.
 
     Raises PackImportError for a module that can't be imported, ManifestError for two definitions of one op, a
     definition that no module holds by name, or an operator without an op.
@@ -85,6 +88,7 @@ def generate(source: PackSource) -> Manifest:
         definitions = dict(sorted(_definitions(source.package).items()))
         operators = _operators(source.package)
         kernels = _kernels(source.package)
+        layers = {namespace: names for child, namespace in LAYERS.items() if (names := _layers(source.package, child))}
     stray = operators.keys() - definitions.keys()
     if stray:
         raise ManifestError(f"{source.package}.operators: {sorted(stray)} have an operator, but no definition in ops")
@@ -92,7 +96,7 @@ def generate(source: PackSource) -> Manifest:
         op_type: OpEntry(define, version, kernels.pop(op_type, {}), operators.get(op_type, ""))
         for op_type, (define, version) in definitions.items()
     }
-    return Manifest(ops, kernels)
+    return Manifest(ops, kernels, layers)
 
 
 def brought(source: PackSource) -> dict[str, list[str]]:
@@ -191,6 +195,21 @@ def _kernels(package: str) -> dict[str, dict[str, tuple[str, ...]]]:
         for spec in kernel_specs(module):
             found.setdefault(spec.op_type, {}).setdefault(spec.place, set()).add(module.__name__)
     return {t: {p: tuple(sorted(m)) for p, m in sorted(places.items())} for t, places in found.items()}
+
+
+def _layers(package: str, child: str) -> dict[str, tuple[str, ...]]:
+    """Module -> its public functions and classes, those of `generated_layers` included; `__all__` says otherwise."""
+    found = {}
+    for module in _modules(package, child):
+        if not module.__name__.rpartition(".")[2].startswith("_"):
+            own = {
+                n for n, v in vars(module).items() if getattr(v, "__module__", "") == module.__name__ and callable(v)
+            }
+            generated = getattr(vars(module).get("__getattr__"), "names", ())
+            names = getattr(module, "__all__", None) or {n for n in own if not n.startswith("_")} | set(generated)
+            if names:
+                found[module.__name__] = tuple(sorted(names))
+    return found
 
 
 def _operators(package: str) -> dict[str, str]:

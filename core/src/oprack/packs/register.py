@@ -76,7 +76,7 @@ class Register:
         return f"<register of pack {self.pack} ({self.owner})>"
 
     def manifest(self, package: str, filename: str = manifests.FILENAME) -> None:
-        """Ops and kernels of `filename` in a package's directory.
+        """Ops, kernels and layers of `filename` in a package's directory.
 
         Raises ManifestError when it is missing or malformed, PackVersionError when it is of a newer core.
         """
@@ -90,8 +90,12 @@ class Register:
             raise ManifestError(f"{self!r}: package {package!r} has no directory; expected one that holds {filename}")
         path = Path(directory, filename)
         state = file_state(path)
-        self.contributions.manifests.append(manifests.read(path))
+        manifest = manifests.read(path)
+        self.contributions.manifests.append(manifest)
         self.contributions.files.append((str(path), *state))
+        for namespace, modules in manifest.layers.items():
+            for module, names in modules.items():
+                self.layers(module, *names, namespace=namespace)
 
     def op(self, definition: type[OpDef]) -> None:
         """An op by its definition class."""

@@ -166,11 +166,11 @@ def unknown_layer(key: str, packs: Collection[Pack], known: Iterable[str], op_ow
     text = f"oprack.{namespace} has no {name!r}{near}: no installed pack brings it"
     if op_owner:
         text += f"; {op_owner} has an op {name}, so LayerHelper({name!r}).append_op({name!r}, ...) can append it"
-    if owner:
-        return f"{text}; {install(owner, packs)}"
     unusable = [f"{_label(p)} is {p.status}" for p in packs if p.status != "ok"]
     if unusable:
         text += f"; among the installed packs {', '.join(unusable)} (run `oprack doctor`)"
+    if owner:
+        return f"{text}; {install(owner, packs)}"
     installed = {p.owner for p in packs}
     if absent := [d for d, kinds in homes().items() if namespace in kinds and d not in installed]:
         text += f"; packs that are not installed bring more of oprack.{namespace}: `pip install {' '.join(absent)}`"

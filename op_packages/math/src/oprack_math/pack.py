@@ -4,23 +4,6 @@ from __future__ import annotations
 
 from oprack import hookimpl
 
-# Module in layers/ -> the functions of it that are layers.
-LAYERS = {
-    "unary": """
-        abs ceil clip clip_by_norm cos cumsum erf exp floor increment isfinite log mean pow reciprocal round
-        rsqrt scale sign sin sqrt square tanh
-    """,
-    "binary": """
-        elementwise_add elementwise_div elementwise_floordiv elementwise_max elementwise_min elementwise_mod
-        elementwise_mul elementwise_pow elementwise_sub equal greater_equal greater_than less_equal
-        less_than logical_and logical_not logical_or logical_xor matmul mul not_equal
-    """,
-    "reduce": """
-        argmax argmin reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_prod reduce_sum sums
-    """,
-}
-
-
 # Role of oprack.op.vocabulary -> the op of this pack that plays it.
 ROLES = {
     "absolute": "abs",
@@ -77,9 +60,7 @@ def oprack_vocabulary(register):
 
 @hookimpl
 def oprack_layers(register):
-    """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
-    for module, names in LAYERS.items():
-        register.layers(f"{__package__}.layers.{module}", *names.split())
+    """Blocks of generated nets; ops.toml names what users call."""
     register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")
 
 

@@ -4,46 +4,6 @@ from __future__ import annotations
 
 from oprack import hookimpl
 
-# Module in layers/ -> the functions of it that are layers.
-LAYERS = {
-    "activation": """
-        brelu celu elu gelu hard_shrink hard_sigmoid hard_swish leaky_relu log_softmax logsigmoid maxout
-        mish prelu relu relu6 selu sigmoid silu soft_relu softmax softplus softshrink softsign stanh swish
-        tanh_shrink thresholded_relu
-    """,
-    "common": """
-        dropout embedding fc one_hot
-    """,
-    "conv": """
-        adaptive_pool2d conv2d conv2d_transpose pool2d
-    """,
-    "image": """
-        affine_channel grid_sampler image_resize pad pad2d pixel_shuffle resize_bilinear resize_nearest
-        shuffle_channel temporal_shift unfold
-    """,
-    "loss": """
-        bpr_loss cos_sim cross_entropy hinge_loss huber_loss kldiv_loss label_smooth log_loss
-        margin_rank_loss mse_loss rank_loss sigmoid_cross_entropy_with_logits smooth_l1
-        softmax_with_cross_entropy square_error_cost
-    """,
-    "norm": """
-        batch_norm group_norm instance_norm layer_norm
-    """,
-}
-
-# Functions of layers/nets.py, found as oprack.nets.<name>.
-NETS = ("glu", "img_conv_group", "scaled_dot_product_attention", "simple_img_conv_pool")
-
-# Module in modules/ -> its classes, found as oprack.nn.<name>.
-MODULES = {
-    "activation": "ELU GELU Hardsigmoid Hardswish LeakyReLU LogSoftmax ReLU ReLU6 Sigmoid Softmax Softplus Swish Tanh",
-    "common": "Dropout Embedding Flatten Linear",
-    "conv": "AvgPool2D AdaptiveAvgPool2D Conv2D Conv2DTranspose MaxPool2D",
-    "loss": "CrossEntropyLoss L1Loss MSELoss",
-    "norm": "BatchNorm GroupNorm InstanceNorm LayerNorm",
-}
-
-
 # Role of oprack.op.vocabulary -> the op of this pack that plays it.
 ROLES = {
     "softmax_along": "softmax",
@@ -72,12 +32,7 @@ def oprack_vocabulary(register):
 
 @hookimpl
 def oprack_layers(register):
-    """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
-    for module, names in LAYERS.items():
-        register.layers(f"{__package__}.layers.{module}", *names.split())
-    register.layers(f"{__package__}.layers.nets", *NETS, namespace="nets")
-    for module, names in MODULES.items():
-        register.layers(f"{__package__}.modules.{module}", *names.split(), namespace="nn")
+    """Blocks of generated nets; ops.toml names what users call."""
     register.layers(f"{__package__}.fuzz", *BLOCKS.split(), namespace="fuzz")
 
 

@@ -6,22 +6,6 @@ from typing import Any
 
 from oprack import hookimpl
 
-# Module in layers/ -> the functions of it that are layers.
-LAYERS = {
-    "create": """
-        assign create_tensor eye fill_constant fill_constant_batch_size_like linspace ones ones_like range
-        zeros zeros_like
-    """,
-    "shape": """
-        cast expand expand_as flatten reshape reverse shape squeeze transpose unsqueeze
-    """,
-    "parts": """
-        argsort concat gather gather_nd scatter scatter_nd_add slice split stack strided_slice topk unstack
-        where
-    """,
-}
-
-
 # Role of oprack.op.vocabulary -> the op of this pack that plays it.
 ROLES = {
     "broadcast_to": "expand_v2",
@@ -65,12 +49,8 @@ def oprack_vocabulary(register: Any) -> None:
 
 @hookimpl
 def oprack_layers(register: Any) -> None:
-    """Functions that append ops to a program, found as oprack.layers.<name> and imported on first use."""
-    for module, names in LAYERS.items():
-        register.layers(f"{__package__}.layers.{module}", *names.split())
+    """Blocks of generated nets; ops.toml names what users call."""
     register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")
-    for name in ("Bilinear", "BilinearInitializer", "Constant", "ConstantInitializer", "NumpyArrayInitializer"):
-        register.layer(name, f"{__package__}.initializers:{name}", namespace="initializer")
 
 
 @hookimpl

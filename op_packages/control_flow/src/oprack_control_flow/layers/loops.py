@@ -10,6 +10,8 @@ from oprack.types import VarType
 
 from oprack_control_flow.layers._blocks import outer_names, sub_block
 
+__all__ = ["While", "while_loop"]
+
 
 def check_condition(value, argument, layer):
     """A bool Variable of one element. Raises InvalidArgumentError."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from oprack import initializer
 from oprack.errors import InvalidArgumentError
-from oprack.initializer import Constant
 from oprack.layers import LayerHelper, check_variable
 from oprack.types import FLOATS
 
@@ -41,7 +41,8 @@ def auc(input, label, curve="ROC", num_thresholds=2**12 - 1, slide_steps=1, name
     for steps in (0, slide_steps):
         shape = [1, num_thresholds + 1] if steps == 0 else [(1 + steps) * (num_thresholds + 1) + 1]
         stats = [
-            helper.create_global_variable(shape, "int64", persistable=True, initializer=Constant(0)) for _ in range(2)
+            helper.create_global_variable(shape, "int64", persistable=True, initializer=initializer.Constant(0))
+            for _ in range(2)
         ]
         value, *_ = helper.apply(
             "auc",

@@ -45,13 +45,13 @@ def prelu(x, mode, param_attr=None, name=None):
 
     Op prelu. Raises InvalidArgumentError.
     """
+    from oprack import initializer
     from oprack.errors import InvalidArgumentError
-    from oprack.initializer import Constant
 
     check_variable(x, "x", "prelu")
     helper = LayerHelper("prelu", name=name)
     shapes = {"all": [1], "channel": [1, *x.shape[1:2], 1, 1], "element": [1, *x.shape[1:]]}
     if mode not in shapes:
         raise InvalidArgumentError(f"prelu: mode is {mode!r}; expected one of {', '.join(shapes)}")
-    alpha = helper.create_parameter(param_attr, shapes[mode], x.dtype, default_initializer=Constant(0.25))
+    alpha = helper.create_parameter(param_attr, shapes[mode], x.dtype, default_initializer=initializer.Constant(0.25))
     return helper.apply("prelu", {"X": x, "Alpha": alpha}, {"mode": mode})

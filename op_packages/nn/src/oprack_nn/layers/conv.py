@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from oprack import initializer
 from oprack.errors import InvalidArgumentError
-from oprack.initializer import Normal
 from oprack.layers import LayerHelper, check_variable
 
 
@@ -95,7 +95,10 @@ def conv2d(
     kernel = _pair(filter_size, "filter_size", "conv2d")
     std = math.sqrt(2.0 / (kernel[0] * kernel[1] * channels))
     w = helper.create_parameter(
-        param_attr, [num_filters, channels // groups, *kernel], input.dtype, default_initializer=Normal(0.0, std)
+        param_attr,
+        [num_filters, channels // groups, *kernel],
+        input.dtype,
+        default_initializer=initializer.Normal(0.0, std),
     )
     paddings, algorithm = _padding(padding, last, "conv2d")
     attrs = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from oprack import initializer
 from oprack.errors import InvalidArgumentError
-from oprack.initializer import Constant
 from oprack.layers import LayerHelper, ParamAttr, check_variable
 
 
@@ -22,7 +22,9 @@ def _scale_and_shift(helper, shape, dtype):
     """Parameters Scale (ones) and Bias (zeros), each unless its attribute is False."""
     inputs = {}
     if helper.param_attr is not None:
-        inputs["Scale"] = helper.create_parameter(helper.param_attr, shape, dtype, default_initializer=Constant(1.0))
+        inputs["Scale"] = helper.create_parameter(
+            helper.param_attr, shape, dtype, default_initializer=initializer.Constant(1.0)
+        )
     if helper.bias_attr is not None:
         inputs["Bias"] = helper.create_parameter(helper.bias_attr, shape, dtype, is_bias=True)
     return inputs
@@ -59,15 +61,15 @@ def batch_norm(
     helper = LayerHelper("batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     dtype = "float32" if input.dtype in ("float16", "bfloat16") else input.dtype
     inputs = {
-        "Scale": helper.create_parameter(param_attr, [channels], dtype, default_initializer=Constant(1.0)),
+        "Scale": helper.create_parameter(param_attr, [channels], dtype, default_initializer=initializer.Constant(1.0)),
         "Bias": helper.create_parameter(bias_attr, [channels], dtype, is_bias=True),
     }
     fixed = ParamAttr(trainable=False)
     mean = helper.create_parameter(
-        replace(fixed, name=moving_mean_name), [channels], dtype, default_initializer=Constant(0.0)
+        replace(fixed, name=moving_mean_name), [channels], dtype, default_initializer=initializer.Constant(0.0)
     )
     variance = helper.create_parameter(
-        replace(fixed, name=moving_variance_name), [channels], dtype, default_initializer=Constant(1.0)
+        replace(fixed, name=moving_variance_name), [channels], dtype, default_initializer=initializer.Constant(1.0)
     )
     attrs = {
         "momentum": momentum,

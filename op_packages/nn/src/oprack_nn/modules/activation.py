@@ -8,7 +8,7 @@ from oprack import functional as F
 from oprack.nn import Module
 
 
-class Activation(Module):
+class _Activation(Module):
     """Base of these modules. attrs: of the op `op_type`."""
 
     op_type = ""
@@ -24,79 +24,79 @@ class Activation(Module):
         return ", ".join(f"{k}={v!r}" for k, v in self.attrs.items())
 
 
-class ELU(Activation):
+class ELU(_Activation):
     """Op elu; alpha."""
 
     op_type = "elu"
 
 
-class GELU(Activation):
+class GELU(_Activation):
     """Op gelu; approximate."""
 
     op_type = "gelu"
 
 
-class Hardsigmoid(Activation):
+class Hardsigmoid(_Activation):
     """Op hard_sigmoid; slope, offset."""
 
     op_type = "hard_sigmoid"
 
 
-class Hardswish(Activation):
+class Hardswish(_Activation):
     """Op hard_swish."""
 
     op_type = "hard_swish"
 
 
-class LeakyReLU(Activation):
+class LeakyReLU(_Activation):
     """Op leaky_relu; alpha."""
 
     op_type = "leaky_relu"
 
 
-class LogSoftmax(Activation):
+class LogSoftmax(_Activation):
     """Op log_softmax; axis."""
 
     op_type = "log_softmax"
 
 
-class ReLU(Activation):
+class ReLU(_Activation):
     """Op relu."""
 
     op_type = "relu"
 
 
-class ReLU6(Activation):
+class ReLU6(_Activation):
     """Op relu6."""
 
     op_type = "relu6"
 
 
-class Sigmoid(Activation):
+class Sigmoid(_Activation):
     """Op sigmoid."""
 
     op_type = "sigmoid"
 
 
-class Softmax(Activation):
+class Softmax(_Activation):
     """Op softmax; axis."""
 
     op_type = "softmax"
 
 
-class Softplus(Activation):
+class Softplus(_Activation):
     """Op softplus; beta, threshold."""
 
     op_type = "softplus"
 
 
-class Swish(Activation):
+class Swish(_Activation):
     """Op swish; beta."""
 
     op_type = "swish"
 
 
-class Tanh(Activation):
+class Tanh(_Activation):
     """Op tanh."""
 
     op_type = "tanh"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oprack import functional as F
-from oprack.initializer import Normal
+from oprack import initializer
 from oprack.nn import Module
 
 
@@ -43,7 +43,7 @@ class Embedding(Module):
         super().__init__()
         self.padding_idx, self.sparse = -1 if padding_idx is None else padding_idx, sparse
         shape = [num_embeddings, embedding_dim]
-        self.weight = self.create_parameter(shape, weight_attr, default_initializer=Normal(0.0, 1.0))
+        self.weight = self.create_parameter(shape, weight_attr, default_initializer=initializer.Normal(0.0, 1.0))
 
     def forward(self, ids):
         return F.lookup_table_v2(ids, self.weight, padding_idx=self.padding_idx, is_sparse=self.sparse)

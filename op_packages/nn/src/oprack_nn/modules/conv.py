@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from oprack import functional as F
-from oprack.initializer import Normal, Uniform
+from oprack import initializer
 from oprack.nn import Module
 
 
@@ -56,7 +56,7 @@ class Conv2D(Module):
 
     @staticmethod
     def _initializer(in_channels: int, kernel: list[int], groups: int) -> Any:
-        return Normal(0.0, math.sqrt(2.0 / (in_channels * math.prod(kernel))))
+        return initializer.Normal(0.0, math.sqrt(2.0 / (in_channels * math.prod(kernel))))
 
     def forward(self, x):
         y = getattr(F, self.op_type)(x, self.weight, **self.attrs)
@@ -75,7 +75,7 @@ class Conv2DTranspose(Conv2D):
     @staticmethod
     def _initializer(in_channels, kernel, groups):
         limit = math.sqrt(6.0 / (in_channels * math.prod(kernel)))
-        return Uniform(-limit, limit)
+        return initializer.Uniform(-limit, limit)
 
 
 class _Pool2D(Module):

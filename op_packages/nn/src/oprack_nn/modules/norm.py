@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from oprack import functional as F
-from oprack.initializer import Constant
+from oprack import initializer
 from oprack.nn import Module
 
 
@@ -16,7 +16,7 @@ class _Affine(Module):
     """A scale and a bias of some shape; attributes False leave them out."""
 
     def _make(self, shape: list[int], weight_attr: Any, bias_attr: Any) -> None:
-        ones = Constant(1.0)
+        ones = initializer.Constant(1.0)
         self.weight = (
             None if weight_attr is False else self.create_parameter(shape, weight_attr, default_initializer=ones)
         )

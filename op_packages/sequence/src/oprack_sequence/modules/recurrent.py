@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from oprack import functional as F
+from oprack import initializer
 from oprack.errors import InvalidArgumentError
-from oprack.initializer import Uniform
 from oprack.nn import Module
 
 
@@ -53,8 +53,12 @@ class _Recurrent(Module):
             columns = input_size if layer == 0 else hidden_size * self.directions
             for suffix in self._suffixes(layer):
                 for name, shape in (("ih", [rows, columns]), ("hh", [rows, hidden_size])):
-                    weight = self.create_parameter(shape, weight_attr, default_initializer=Uniform(-limit, limit))
-                    bias = self.create_parameter([rows], bias_attr, default_initializer=Uniform(-limit, limit))
+                    weight = self.create_parameter(
+                        shape, weight_attr, default_initializer=initializer.Uniform(-limit, limit)
+                    )
+                    bias = self.create_parameter(
+                        [rows], bias_attr, default_initializer=initializer.Uniform(-limit, limit)
+                    )
                     setattr(self, f"weight_{name}_{suffix}", weight)
                     setattr(self, f"bias_{name}_{suffix}", bias)
 
