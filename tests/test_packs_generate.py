@@ -97,6 +97,28 @@ def test_version_is_the_number_of_checkpoints(project):
     assert generated(project).ops["fixture_twice"].version == 2
 
 
+def test_layers_are_the_public_functions_the_generated_ones_or_what_all_says(project):
+    layers = package(project) / "layers"
+    layers.mkdir()
+    (layers / "__init__.py").touch()
+    (layers / "_shared.py").write_text("def helper(): pass\n")
+    (layers / "plain.py").write_text(
+        "from json import dumps\nfrom oprack.layers import generated_layers\n"
+        "from fixture_good.layers._shared import helper\n"
+        "__getattr__ = generated_layers('fixture_twice', doubled='fixture_twice')\n"
+        "def own(x): pass\ndef _hidden(): pass\nNUMBER = 3\n"
+    )
+    (layers / "chosen.py").write_text("__all__ = ['kept']\ndef kept(): pass\ndef not_kept(): pass\n")
+    (package(project) / "modules.py").write_text("class Gate: pass\nGateLayer = Gate\n")
+    assert generated(project).layers == {
+        "layers": {
+            "fixture_good.layers.chosen": ("kept",),
+            "fixture_good.layers.plain": ("doubled", "fixture_twice", "own"),
+        },
+        "nn": {"fixture_good.modules": ("Gate", "GateLayer")},
+    }
+
+
 def test_two_definitions_of_one_op_are_refused(project):
     shutil.copy(package(project) / "ops" / "twice.py", package(project) / "ops" / "again.py")
     with pytest.raises(ManifestError, match=r"'fixture_twice' is defined twice: fixture_good.ops.again:Twice and"):

@@ -39,7 +39,7 @@ FOUND = [
     '"def (x: Any, act: Any =, name: Any =) -> Any"',
     '"oprack_optimizer.optimizers.adam.Adam"',
     '"def (learning_rate: float, step_size: int, gamma: float =, last_epoch: int =)',
-    '"oprack.layers.initializer.Xavier"',
+    '"oprack_random.initializers.Xavier"',
     '"oprack.layers.helper.LayerHelper"',
     'error: Module has no attribute "Lniear"; maybe "Linear"?',
     'Argument "x" to "relu" has incompatible type "int"; expected "Tensor"',

@@ -21,16 +21,16 @@ class _Fill(OpDef):
         ctx.set_dtype("Out", ctx.attr("dtype"))
 
 
-class Filled(_Fill, type="filled"):
+class Filled(_Fill, type="rack_fill"):
     value = Attr(0.0, "Value.")
     str_value = Attr("", "Exact value.")
 
 
-class Drawn(_Fill, type="drawn"):
+class Drawn(_Fill, type="rack_draw"):
     seed = Attr(0, "Seed.")
 
 
-class Added(OpDef, type="added"):
+class Added(OpDef, type="rack_add"):
     """Out = X + Y."""
 
     X = Input("Tensor.")
@@ -50,12 +50,12 @@ class Constant(Initializer):
         self.value = value
 
     def __call__(self, var):
-        self.append("filled", var, {"value": float(self.value)})
+        self.append("rack_fill", var, {"value": float(self.value)})
 
 
 class Xavier(Initializer):
     def __call__(self, var):
-        self.append("drawn", var, {})
+        self.append("rack_draw", var, {})
 
 
 @oprack.hookimpl
@@ -66,8 +66,8 @@ def oprack_ops(register):
 
 @oprack.hookimpl
 def oprack_vocabulary(register):
-    register.role("add", "added")
-    register.role("constant", "filled")
+    register.role("add", "rack_add")
+    register.role("constant", "rack_fill")
 
 
 @oprack.hookimpl

@@ -110,11 +110,11 @@ def test_clone_for_test_drops_training(programs):
     x = layers.data("x", [None])
     helper = LayerHelper("layer")
     w = helper.create_parameter(ParamAttr(learning_rate=0.5), [1])
-    y = helper.apply("added", {"X": x, "Y": w})
+    y = helper.apply("rack_add", {"X": x, "Y": w})
     with layers.op_role_guard(OpRole.BACKWARD):
         grad = double(y)
     with layers.op_role_guard(OpRole.OPTIMIZE):
-        append_op("added", {"X": w, "Y": grad}, {"Out": w})
+        append_op("rack_add", {"X": w, "Y": grad}, {"Out": w})
     copy, test = main.clone(), main.clone(for_test=True)
     assert len(copy.global_block().ops) == 3 and copy.parameters[w.name].learning_rate == 0.5
     copy.parameters[w.name].learning_rate = 2.0
@@ -174,13 +174,13 @@ def test_append_op_infers_records_and_fills_defaults(programs):
     x = layers.data("x", [None, 3], lod_level=1)
     out = double(x)
     assert (out.shape, out.dtype, out.lod_level) == ((-1, 3), "float32", 1)
-    y = LayerHelper("sum").apply("added", {"X": out, "Y": x}, {"limit": x, "axis": None})
+    y = LayerHelper("sum").apply("rack_add", {"X": out, "Y": x}, {"limit": x, "axis": None})
     op = programs[0].global_block().ops[-1]
     assert op.attr_types["limit"] is AttrType.VAR and op.attr("limit") == "x"
     assert op.attr("axis") == -1 and "tuning" not in op.attrs
     where, code = op.attr("op_callstack")[-2:]
     assert where.startswith('  File "') and where.endswith("in test_append_op_infers_records_and_fills_defaults")
-    assert code == '    y = LayerHelper("sum").apply("added", {"X": out, "Y": x}, {"limit": x, "axis": None})'
+    assert code == '    y = LayerHelper("sum").apply("rack_add", {"X": out, "Y": x}, {"limit": x, "axis": None})'
     assert y.shape == (-1, 3)
 
 

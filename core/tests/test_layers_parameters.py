@@ -24,7 +24,7 @@ def test_parameter_is_declared_and_filled_in_both_programs(programs):
     assert w.optimize_attr == {"learning_rate": 0.5} and not w.need_clip and w.initializer is attr.initializer
     var, (op,) = startup.global_block().vars["w"], startup.global_block().ops
     assert var.persistable and var is not w.desc
-    assert (op.type, op.attr("shape"), op.attr("dtype"), op.attr("value")) == ("filled", [3, 4], 6, 2.0)
+    assert (op.type, op.attr("shape"), op.attr("dtype"), op.attr("value")) == ("rack_fill", [3, 4], 6, 2.0)
     w.trainable = True
     assert main.global_block().vars["w"].stop_gradient is False
 
@@ -70,8 +70,8 @@ def test_defaults_are_xavier_and_zero(programs):
     helper.create_parameter(None, [2, 4])
     helper.create_parameter(None, [4], is_bias=True)
     weight, bias = programs[1].global_block().ops
-    assert weight.type == "drawn"
-    assert (bias.type, bias.attr("value")) == ("filled", 0.0)
+    assert weight.type == "rack_draw"
+    assert (bias.type, bias.attr("value")) == ("rack_fill", 0.0)
 
 
 def test_global_variables(programs):

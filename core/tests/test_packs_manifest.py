@@ -56,6 +56,11 @@ BAD = [
     ("schema_version = 1\n[ops.s]\ndefine = 'a:B'\nkernels = 1", "ops.s.kernels = 1; expected a table place"),
     ("schema_version = 1\n[ops.s]\ndefine = 'a:B'\nkernels.cpu = 'm'", "ops.s.kernels.cpu = 'm'; expected a list"),
     ("schema_version = 1\n[kernels.s]\ncpu = ['m', 'a/b']", "kernels.s.cpu = ['m', 'a/b']; expected a list of modules"),
+    ("schema_version = 2\nlayers = 3", "layers = 3; expected a table namespace -> module -> list of names"),
+    ("schema_version = 2\n[layers]\nnn = 3", "layers.nn = 3; expected a table module -> list of names"),
+    ("schema_version = 2\n[layers.nn]\n'a-b' = ['C']", "layers.nn.'a-b' = ['C']; expected a module such as"),
+    ("schema_version = 2\n[layers.nn]\na = 'C'", "layers.nn.'a' = 'C'; expected a list of names such as"),
+    ("schema_version = 2\n[layers.nn]\na = ['C:D']", "layers.nn.'a' = ['C:D']; expected a list of names"),
     ("schema_version = ", "is no TOML"),
 ]
 
@@ -78,10 +83,16 @@ def test_missing_and_binary_files_are_manifest_errors(tmp_path):
         read(tmp_path / "ops.toml")
 
 
+def test_only_a_manifest_with_layers_needs_a_core_that_knows_them():
+    assert parse({"schema_version": 1, "ops": {}}, "x").schema_version == 1
+    layers = {"nn": {"my_pack.modules": ["Gate"]}}
+    assert parse({"schema_version": 2, "layers": layers}, "x").to_dict()["schema_version"] == 2
+
+
 def test_newer_schema_says_to_upgrade():
-    """x: schema_version = 2, but this oprack reads up to 1: the pack was written for a newer core; upgrade oprack"""
+    """x: schema_version = 3, but this oprack reads up to 2: the pack was written for a newer core; upgrade oprack"""
     with pytest.raises(PackVersionError, match=re.escape(test_newer_schema_says_to_upgrade.__doc__)):
-        parse({"schema_version": 2, "whatever": 1}, "x")
+        parse({"schema_version": 3, "whatever": 1}, "x")
 
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
@@ -89,11 +100,13 @@ MODULES = st.lists(NAMES, min_size=1, max_size=3).map(".".join)
 PLACES = st.dictionaries(
     st.sampled_from(["cpu", "cuda", "npu"]), st.sets(MODULES, min_size=1).map(lambda m: tuple(sorted(m))), max_size=3
 )
+NAME_LISTS = st.sets(NAMES, min_size=1, max_size=3).map(lambda names: tuple(sorted(names)))
 OBJECTS = st.tuples(MODULES, NAMES).map(":".join)
 MANIFESTS = st.builds(
     Manifest,
     st.dictionaries(NAMES, st.builds(OpEntry, OBJECTS, st.integers(0, 99), PLACES, st.just("") | OBJECTS), max_size=4),
     st.dictionaries(NAMES, PLACES, max_size=3),
+    st.dictionaries(NAMES, st.dictionaries(MODULES, NAME_LISTS, min_size=1, max_size=3), max_size=3),
 )
 
 
@@ -103,5 +116,5 @@ def test_what_is_written_is_read_back_and_stable(manifest):
     again = parse(tomllib.loads(text), "x")
     assert again == manifest == parse(manifest.to_dict(), "x")
     assert render(again) == text
-    backwards = Manifest(dict(reversed(manifest.ops.items())), dict(reversed(manifest.kernels.items())))
+    backwards = Manifest(*(dict(reversed(t.items())) for t in (manifest.ops, manifest.kernels, manifest.layers)))
     assert render(backwards) == text

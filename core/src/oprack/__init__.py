@@ -14,49 +14,76 @@ logging.getLogger("oprack").addHandler(logging.NullHandler())
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from oprack import amp, functional, inference, initializer, io, layers, metrics, nets, nn, optimizer, packs
-    from oprack.autograd import grad
-    from oprack.capture.jit import jit
-    from oprack.capture.to_program import InputSpec, to_program
-    from oprack.functional.tensor import Tensor, to_tensor
+if TYPE_CHECKING:  # what _SUBMODULES and _HOMES say, for editors and type checkers; a test compares
+    # isort: off
+    from oprack import (
+        amp as amp,
+        functional as functional,
+        inference as inference,
+        initializer as initializer,
+        io as io,
+        layers as layers,
+        metrics as metrics,
+        nets as nets,
+        nn as nn,
+        optimizer as optimizer,
+        packs as packs,
+    )
+    from oprack.autograd import grad as grad
+    from oprack.capture.jit import jit as jit
+    from oprack.capture.to_program import InputSpec as InputSpec, to_program as to_program
+    from oprack.functional.tensor import Tensor as Tensor, to_tensor as to_tensor
     from oprack.interpreter import (
-        deterministic,
-        enable_grad,
-        is_grad_enabled,
-        no_grad,
-        seed,
-        static_mode,
+        deterministic as deterministic,
+        enable_grad as enable_grad,
+        is_grad_enabled as is_grad_enabled,
+        no_grad as no_grad,
+        seed as seed,
+        static_mode as static_mode,
     )
     from oprack.layers import (
-        ParamAttr,
-        append_backward,
-        data,
-        default_main_program,
-        default_startup_program,
-        gradients,
-        name_scope,
-        program_guard,
-        unique_name,
+        ParamAttr as ParamAttr,
+        append_backward as append_backward,
+        data as data,
+        default_main_program as default_main_program,
+        default_startup_program as default_startup_program,
+        gradients as gradients,
+        name_scope as name_scope,
+        program_guard as program_guard,
+        unique_name as unique_name,
     )
-    from oprack.nn.parameter import Parameter
-    from oprack.packs import op_info, register_kernel, register_operator
-    from oprack.packs.hookspecs import hookimpl, hookspec
-    from oprack.packs.info import BrokenPackWarning, PackInfo
-    from oprack.packs.manager import PackManager, default_manager, use_manager
-    from oprack.program import Program
-    from oprack.runtime import Executor, NaiveExecutor, Profiler, create_op
+    from oprack.nn.parameter import Parameter as Parameter
+    from oprack.packs import (
+        op_info as op_info,
+        register_kernel as register_kernel,
+        register_operator as register_operator,
+    )
+    from oprack.packs.hookspecs import hookimpl as hookimpl, hookspec as hookspec
+    from oprack.packs.info import BrokenPackWarning as BrokenPackWarning, PackInfo as PackInfo
+    from oprack.packs.manager import (
+        PackManager as PackManager,
+        default_manager as default_manager,
+        use_manager as use_manager,
+    )
+    from oprack.program import Program as Program
+    from oprack.runtime import (
+        Executor as Executor,
+        NaiveExecutor as NaiveExecutor,
+        Profiler as Profiler,
+        create_op as create_op,
+    )
     from oprack.tensor import (
-        CPUPlace,
-        CUDAPinnedPlace,
-        CUDAPlace,
-        LoDTensor,
-        LoDTensorArray,
-        Scope,
-        SelectedRows,
-        lod_from_lengths,
+        CPUPlace as CPUPlace,
+        CUDAPinnedPlace as CUDAPinnedPlace,
+        CUDAPlace as CUDAPlace,
+        LoDTensor as LoDTensor,
+        LoDTensorArray as LoDTensorArray,
+        Scope as Scope,
+        SelectedRows as SelectedRows,
+        lod_from_lengths as lod_from_lengths,
     )
-    from oprack.testing.gradcheck import gradcheck
+    from oprack.testing.gradcheck import gradcheck as gradcheck
+    # isort: on
 
 # Modules; packs() can be called as well
 _SUBMODULES = (
@@ -116,66 +143,7 @@ _HOMES = {
     "oprack.testing.gradcheck": ("gradcheck",),
 }
 _MODULES = {name: home for home, names in _HOMES.items() for name in names}
-__all__ = [
-    "BrokenPackWarning",
-    "CPUPlace",
-    "CUDAPinnedPlace",
-    "CUDAPlace",
-    "Executor",
-    "InputSpec",
-    "LoDTensor",
-    "LoDTensorArray",
-    "NaiveExecutor",
-    "PackInfo",
-    "PackManager",
-    "ParamAttr",
-    "Parameter",
-    "Profiler",
-    "Program",
-    "Scope",
-    "SelectedRows",
-    "Tensor",
-    "__version__",
-    "amp",
-    "append_backward",
-    "create_op",
-    "data",
-    "default_main_program",
-    "default_manager",
-    "default_startup_program",
-    "deterministic",
-    "enable_grad",
-    "functional",
-    "grad",
-    "gradcheck",
-    "gradients",
-    "hookimpl",
-    "hookspec",
-    "inference",
-    "initializer",
-    "io",
-    "is_grad_enabled",
-    "jit",
-    "layers",
-    "lod_from_lengths",
-    "metrics",
-    "name_scope",
-    "nets",
-    "nn",
-    "no_grad",
-    "op_info",
-    "optimizer",
-    "packs",
-    "program_guard",
-    "register_kernel",
-    "register_operator",
-    "seed",
-    "static_mode",
-    "to_program",
-    "to_tensor",
-    "unique_name",
-    "use_manager",
-]
+__all__ = sorted([*_SUBMODULES, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:

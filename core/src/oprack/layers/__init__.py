@@ -13,25 +13,35 @@ from typing import TYPE_CHECKING, Any
 from oprack.errors import UnknownLayerError
 from oprack.layers.namespace import core_and_packs
 
-if TYPE_CHECKING:
-    from oprack.layers import unique_name
-    from oprack.layers.append import append_op
-    from oprack.layers.backward import append_backward, gradients
-    from oprack.layers.checks import check_dtype, check_type, check_variable
-    from oprack.layers.framework import (
-        current_op_role,
-        default_main_program,
-        default_startup_program,
-        name_scope,
-        op_role_guard,
-        program_guard,
+if TYPE_CHECKING:  # what _HOMES says, for editors and type checkers; a test compares
+    # isort: off
+    from oprack.layers import unique_name as unique_name
+    from oprack.layers.append import append_op as append_op
+    from oprack.layers.backward import append_backward as append_backward, gradients as gradients
+    from oprack.layers.checks import (
+        check_dtype as check_dtype,
+        check_type as check_type,
+        check_variable as check_variable,
     )
-    from oprack.layers.generate import generated_layers, layer_of_op
-    from oprack.layers.helper import LayerHelper
-    from oprack.layers.inputs import create_global_var, create_parameter, data
-    from oprack.layers.ints import int_list
-    from oprack.layers.param_attr import ParamAttr
-    from oprack.layers.variable import Parameter, Variable, variable_of
+    from oprack.layers.framework import (
+        current_op_role as current_op_role,
+        default_main_program as default_main_program,
+        default_startup_program as default_startup_program,
+        name_scope as name_scope,
+        op_role_guard as op_role_guard,
+        program_guard as program_guard,
+    )
+    from oprack.layers.generate import generated_layers as generated_layers, layer_of_op as layer_of_op
+    from oprack.layers.helper import LayerHelper as LayerHelper
+    from oprack.layers.inputs import (
+        create_global_var as create_global_var,
+        create_parameter as create_parameter,
+        data as data,
+    )
+    from oprack.layers.ints import int_list as int_list
+    from oprack.layers.param_attr import ParamAttr as ParamAttr
+    from oprack.layers.variable import Parameter as Parameter, Variable as Variable, variable_of as variable_of
+    # isort: on
 
 _HOMES = {
     "LayerHelper": "oprack.layers.helper",
@@ -59,32 +69,7 @@ _HOMES = {
     "unique_name": "oprack.layers",
     "variable_of": "oprack.layers.variable",
 }
-__all__ = [
-    "LayerHelper",
-    "ParamAttr",
-    "Parameter",
-    "Variable",
-    "append_backward",
-    "append_op",
-    "check_dtype",
-    "check_type",
-    "check_variable",
-    "create_global_var",
-    "create_parameter",
-    "current_op_role",
-    "data",
-    "default_main_program",
-    "default_startup_program",
-    "generated_layers",
-    "gradients",
-    "int_list",
-    "layer_of_op",
-    "name_scope",
-    "op_role_guard",
-    "program_guard",
-    "unique_name",
-    "variable_of",
-]
+__all__ = sorted(_HOMES)
 
 
 _made: Mapping[str, Any] = {}

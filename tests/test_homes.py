@@ -1,0 +1,120 @@
+"""Which distribution brings what: the table in core, the messages that use it, and `oprack ops --missing`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import oprack
+import pytest
+from oprack import PackManager
+from oprack.cli.main import main
+from oprack.errors import MissingPackError, UnknownLayerError, UnknownOpError
+from oprack.packs import homes
+
+MODEL = Path(__file__).parent / "data" / "small_models" / "resnet.pdmodel"
+
+
+@pytest.fixture(scope="module")
+def bare():
+    """A manager without any pack but the core's own."""
+    return PackManager(entry_points=[], environ={})
+
+
+def test_the_table_says_what_the_installed_packs_bring():
+    manager = oprack.default_manager()
+    ours = [p for p in manager.packs() if p.name != "core"]
+    assert {p.distribution for p in ours} == set(homes.homes())
+    for pack in ours:
+        kinds = homes.homes()[pack.distribution]
+        assert sorted(kinds.get("ops", ())) == sorted(pack.op_types)
+        named = {f"{kind}.{name}" for kind, names in kinds.items() if kind not in ("ops", "roles") for name in names}
+        assert named == {key for key in pack.layers if not key.startswith("fuzz.")}
+    roles = [(owner, role) for owner, role, _ in manager.targets("role")]
+    assert sorted(roles) == sorted((d, r) for d, kinds in homes.homes().items() for r in kinds.get("roles", ()))
+
+
+def test_no_two_distributions_bring_one_op_in_the_table():
+    found = [t for kinds in homes.homes().values() for t in kinds.get("ops", ())]
+    assert len(found) == len(set(found)) == len(list(homes.names("ops")))
+
+
+def test_rendering_is_stable_and_read_back():
+    text = homes.render({"oprack-b": {"ops": ["z", "a"] + [f"long_name_{i:02}" for i in range(20)]}, "oprack-a": {}})
+    assert text == homes.render(
+        {"oprack-a": {"roles": []}, "oprack-b": {"ops": [*map("long_name_{:02}".format, range(20)), "a", "z"]}}
+    )
+    assert text.index("[oprack-a]") < text.index("[oprack-b]") and max(map(len, text.splitlines())) <= 120
+
+
+# Messages -------------------------------------------------------------------------------------------------------------
+MESSAGES = [
+    ("conv2d", "`pip install oprack-nn` adds it"),
+    ("sequence_pool_grad", "`pip install oprack-sequence` adds it"),
+    ("c_allreduce_sum", "none of oprack's own packs does, though Paddle has it"),
+    ("conv2e", "(did you mean conv2d"),
+]
+
+
+@pytest.mark.parametrize(("op_type", "text"), MESSAGES)
+def test_an_unknown_op_says_what_to_install(bare, op_type, text):
+    with pytest.raises(UnknownOpError) as caught:
+        bare.op_info(op_type)
+    assert text in str(caught.value)
+    with pytest.raises(MissingPackError) as all_of_them:
+        bare.require_ops([op_type, "feed"])
+    assert text in str(all_of_them.value)
+
+
+def test_an_unknown_name_says_what_to_install(bare):
+    for namespace, name, owner in (
+        ("layers", "fc", "oprack-nn"),
+        ("optimizer", "ClipGradByNorm", "oprack-optimizer"),
+        ("initializer", "Constant", "oprack-tensor"),
+    ):
+        with pytest.raises(UnknownLayerError, match=f"`pip install {owner}` adds it"):
+            bare.layer(namespace, name)
+
+
+# oprack ops --missing -------------------------------------------------------------------------------------------------
+def missing(capsys, *arguments):
+    code = main(["ops", *arguments])
+    return code, capsys.readouterr().out
+
+
+def test_missing_ops_of_a_model(capsys, monkeypatch):
+    code, text = missing(capsys, "--missing", str(MODEL))
+    assert code == 0 and text.startswith("0 of ")
+    monkeypatch.setenv("OPRACK_PACKS", "")
+    code, text = missing(capsys, "--missing", str(MODEL), "--json")
+    rows = {row["op"]: row for row in json.loads(text)}
+    assert code == 1 and rows["conv2d"] == {
+        "op": "conv2d",
+        "distribution": "oprack-nn",
+        "state": "pack nn is blocked",
+    }
+    assert "feed" not in rows
+    code, text = missing(capsys, "pool*", "--missing", str(MODEL))
+    assert [line.split()[0] for line in text.splitlines()[1:-2]] == ["pool2d"]
+
+
+def test_missing_ops_of_paddle(capsys):
+    code, text = missing(capsys, "--missing", "--json")
+    rows = json.loads(text)
+    installed = set(oprack.default_manager().op_types())
+    assert code == 1 and [r["op"] for r in rows] == [t for t in homes.paddle_ops() if t not in installed]
+    assert not any(r["distribution"] for r in rows)
+    assert len(homes.paddle_ops()) == 784
+
+
+def test_paddles_list_is_that_of_the_reference():
+    reference = Path(__file__).parent / "data" / "reference" / "op_protos.json"
+    assert sorted(json.loads(reference.read_text("utf-8"))["ops"]) == list(homes.paddle_ops())
+
+
+def test_the_command_checks_the_table(capsys):
+    root = Path(__file__).parents[1]
+    assert main(["manifest", "--homes", "--check", str(root / "op_packages" / "amp")]) == 1
+    assert "homes.toml: stale" in capsys.readouterr().out
+    paths = sorted(p.parent for d in ("op_packages", "plugins") for p in root.glob(f"{d}/*/pyproject.toml"))
+    assert main(["manifest", "--homes", "--check", *map(str, paths)]) == 0

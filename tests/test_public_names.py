@@ -1,0 +1,40 @@
+"""Names that are imported on first use: what type checkers read is what the modules have."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+# module -> names and where they lie, as the module itself says
+MODULES = {
+    "oprack": lambda m: {**m._MODULES, **dict.fromkeys(m._SUBMODULES, "oprack")},
+    "oprack.layers": lambda m: m._HOMES,
+}
+
+
+def for_type_checkers(module) -> dict[str, str]:
+    """Name -> module of every import in the block `if TYPE_CHECKING`, which must re-export it by `as`."""
+    (block,) = (
+        node
+        for node in ast.parse(Path(module.__file__).read_text("utf-8")).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    found = {}
+    for node in block.body:
+        for alias in node.names:
+            assert alias.asname == alias.name, f"write `import {alias.name} as {alias.name}`"
+            found[alias.name] = node.module
+    return found
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_type_checkers_see_the_names_that_there_are(name):
+    module = importlib.import_module(name)
+    homes = dict(MODULES[name](module))
+    assert for_type_checkers(module) == homes
+    assert set(module.__all__) - {"__version__"} == set(homes)
+    for attribute in module.__all__:
+        assert getattr(module, attribute) is not None
