@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import oprack
 import pytest
 from oprack import PackManager, Program, layers, program_guard, use_manager
+from oprack.cli.main import main
 from oprack.errors import AlreadyExistsError, DefinitionError, UnknownOpError, UnknownRoleError
+from oprack.op import REQUIRED, Attr, Input, OpDef, Output
 from oprack.op.vocabulary import ROLES
 from oprack.packs import homes
+from oprack.packs.roles import role_problems
 from oprack.packs.vocabulary import op_for
+from oprack.types import AttrType
 
 CORE = Path(oprack.__file__).parent
 
@@ -46,8 +51,20 @@ OTHERWISE_MEANT = {
 }
 
 
+class Twice(OpDef, type="twice"):
+    """Out = 2 X."""
+
+    X = Input("Tensor.")
+    Factor = Input("Tensor.")
+    Out = Output("As X.")
+    rate = Attr(REQUIRED, "Rate.", type=AttrType.FLOAT)
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.dim("X"))
+
+
 def strings(file: Path) -> set[str]:
-    """Every string constant of a file that is no docstring, and the parts between the braces of f-strings."""
+    """Every string constant of a file, and the parts between the braces of f-strings."""
     return {
         node.value
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
@@ -56,13 +73,14 @@ def strings(file: Path) -> set[str]:
 
 
 def words() -> dict[str, set[str]]:
-    """File of core -> op types of installed packs that stand in it."""
+    """File of core -> op types of installed packs that stand in it, alone or in a list such as "relu tanh"."""
     op_types = set(oprack.default_manager().op_types()) - {"feed", "fetch"}
     assert len(op_types) > 500
     found = {}
     for file in CORE.rglob("*.py"):
         if not file.name.endswith("_pb2.py"):
-            found[str(file.relative_to(CORE))] = strings(file) & op_types
+            parts = [set(re.split(r"[\s,;]+", text.strip())) for text in strings(file)]
+            found[str(file.relative_to(CORE))] = {word for words in parts if words <= op_types for word in words}
     return {file: names for file, names in found.items() if names}
 
 
@@ -81,14 +99,22 @@ def test_no_role_has_the_name_of_an_op():
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=lambda role: role.name)
 def test_the_op_that_plays_a_role_has_its_signature(role):
-    info = oprack.op_info(op_for(role.name))
-    proto = info.proto
-    assert set(role.inputs) <= set(proto.inputs) and set(role.attrs) <= set(proto.attrs)
-    assert set(role.outputs) <= set(proto.outputs)
-    needed = {s.name for s in proto.inputs.values() if not s.dispensable} - set(role.inputs)
-    assert not needed, "inputs that the core would not give"
-    assert not {a.name for a in proto.attrs.values() if a.required} - set(role.attrs)
-    assert not {s.name for s in proto.outputs.values() if not s.dispensable} - set(role.outputs)
+    assert role.misfits(oprack.op_info(op_for(role.name)).proto) == []
+
+
+def test_doctor_finds_an_op_of_another_signature(pack_of):
+    assert role_problems(oprack.default_manager()) == []
+    manager = PackManager([pack_of("mine", {"add": "twice", "copy": "nowhere"})], environ={})
+    manager.register_op(Twice)
+    first, second = role_problems(manager)
+    assert first.startswith("role add of oprack-mine by op twice: it has no input Y; it has no attribute axis; ")
+    assert "Factor is not dispensable; rate has no default; expected (X, Y, *, axis) -> Out" in first
+    assert second.startswith("role copy of oprack-mine by op nowhere: UnknownOpError: ")
+
+
+def test_oprack_op_says_which_roles_an_op_plays(capsys):
+    assert main(["op", "scale"]) == 0
+    assert "Plays: affine (operators of a tensor and a number)" in capsys.readouterr().out
 
 
 def test_a_role_that_nobody_plays_names_who_wants_it_and_what_to_install():

@@ -388,3 +388,11 @@ def test_two_programs() -> None:
             O.SGD(0.1).minimize(other.loss, parameter_list=[p for p, _ in model.pairs])
         with pytest.raises(InvalidArgumentError, match="apply the gradients of one program at a time"):
             O.SGD(0.1).apply_gradients([model.pairs[0], other.pairs[1]])
+
+
+def test_clips_and_regularizers_are_found_under_all_their_names():
+    assert optimizer.GradientClipByNorm is ClipGradByNorm and optimizer.L2DecayRegularizer is L2Decay
+    assert issubclass(L1Decay, optimizer.WeightDecay) and issubclass(ClipGradByValue, optimizer.GradientClip)
+    with pytest.warns(DeprecationWarning, match=r"oprack\.autodiff\.L2Decay .* write oprack\.optimizer\.L2Decay"):
+        from oprack.autodiff import L2Decay as moved
+    assert moved is L2Decay

@@ -124,6 +124,7 @@ def _import_problems(manager: PackManager) -> list[str]:
     """What can't be imported, or does not fit together, of everything that packs name by string."""
     from oprack.errors import AlreadyExistsError, DuplicateOpError, OprackError
     from oprack.packs.info import BrokenPackWarning
+    from oprack.packs.roles import role_problems
 
     found = []
     for key in sorted({key for pack in manager.packs() if pack.status == "ok" for key in pack.layers}):
@@ -145,7 +146,7 @@ def _import_problems(manager: PackManager) -> list[str]:
             except OprackError as e:
                 found.append(f"op {op_type}: {type(e).__name__}: {e}")
         found += [str(w.message) for w in caught if issubclass(w.category, BrokenPackWarning)]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([*found, *role_problems(manager)]))
 
 
 def _check_gradient(manager: PackManager, op_type: str) -> None:

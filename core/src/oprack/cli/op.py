@@ -54,6 +54,7 @@ def describe(manager: PackManager, op_type: str) -> dict[str, Any]:
         "operator": f"{operator.__module__}:{operator.__qualname__}" if operator is not None else None,
         "gradient": _gradient(info),
         "inplace": dict(info.inplace),
+        "roles": sorted(role for _, role, player in manager.targets("role") if player == op_type),
         "no_need_buffer_vars": list(info.no_need_buffer_vars),
         "checkpoints": [note for note, _ in info.versions.checkpoints] if info.versions else [],
         "facets": dict(info.owners),
@@ -127,6 +128,10 @@ def _print(facts: dict[str, Any]) -> None:
     print("\nGradient: " + words.get(gradient["kind"], ", ".join(gradient["ops"]) or gradient.get("note", "")))
     if facts["inplace"]:
         print("In place: " + ", ".join(f"{out} may reuse {x}" for x, out in facts["inplace"].items()))
+    if facts["roles"]:
+        from oprack.op.vocabulary import ROLES
+
+        print("Plays: " + ", ".join(f"{role} ({ROLES[role].wanted_by})" for role in facts["roles"]))
     if facts["no_need_buffer_vars"]:
         print("Only the shape is read of: " + ", ".join(facts["no_need_buffer_vars"]))
     for i, note in enumerate(facts["checkpoints"], 1):

@@ -8,6 +8,10 @@ Each such meaning is a role with a signature. A pack says which of its ops plays
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from oprack.op.proto import OpProto
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,19 @@ class Role:
         """(X, Y, *, axis) -> Out"""
         arguments = [*self.inputs, *(["*", *self.attrs] if self.attrs else ())]
         return f"({', '.join(arguments)}) -> {', '.join(self.outputs)}"
+
+    def misfits(self, proto: OpProto) -> list[str]:
+        """What an op lacks to play this role, or asks for beyond its signature; [] when it fits."""
+        lacks = [f"it has no input {n}" for n in self.inputs if n not in proto.inputs]
+        lacks += [f"it has no output {n}" for n in self.outputs if n not in proto.outputs]
+        lacks += [f"it has no attribute {n}" for n in self.attrs if n not in proto.attrs]
+        for side, slots in ((self.inputs, proto.inputs), (self.outputs, proto.outputs)):
+            lacks += [
+                f"{s.name} is not dispensable" for s in slots.values() if not s.dispensable and s.name not in side
+            ]
+        return lacks + [
+            f"{a.name} has no default" for a in proto.attrs.values() if a.required and a.name not in self.attrs
+        ]
 
 
 ROLES: dict[str, Role] = {}

@@ -15,7 +15,7 @@ from oprack.packs.index import OpIndex
 from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning, warn
 from oprack.packs.namespaces import NamespaceIndex
 from oprack.packs.register import Register
-from oprack.packs.vocabulary import RoleIndex
+from oprack.packs.roles import RoleIndex
 
 if TYPE_CHECKING:
     from oprack.packs.cache import CachedSource

@@ -1,50 +1,17 @@
-"""Who plays the roles of oprack.op.vocabulary: packs say so by the hook oprack_vocabulary."""
+"""From the roles of oprack.op.vocabulary to op types, for the manager in use."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from oprack.packs.changes import on_change
+from oprack.packs.manager import default_manager
 
-from oprack.errors import AlreadyExistsError, DefinitionError, UnknownRoleError
-from oprack.packs import report
-from oprack.packs.discovery import Pack
+_found: dict[str, str] = {}
+on_change(_found.clear)
 
 
 def op_for(role: str) -> str:
-    """The op type that plays a role for the manager in use. Raises as `PackManager.op_for`."""
-    from oprack.packs.manager import default_manager
-
-    return default_manager().op_for(role)
-
-
-class RoleIndex:
-    """Role -> op type; built with the index of ops.
-
-    players: (pack, role, op type) as packs registered them. packs: all of them, for messages.
-    """
-
-    def __init__(self, players: Sequence[tuple[Pack, str, Any]], packs: Collection[Pack]) -> None:
-        self._players, self._packs = players, packs
-        self._found: dict[str, str] = {}
-
-    def op_for(self, role: str) -> str:
-        """The op type that plays a role.
-
-        Raises UnknownRoleError, which names what needs the role and the distribution that brings it;
-        AlreadyExistsError when two packs play it; DefinitionError for no role of the vocabulary.
-        """
-        found = self._found.get(role)
-        return found if found is not None else self._find(role)
-
-    def _find(self, role: str) -> str:
-        from oprack.op.vocabulary import ROLES
-
-        if role not in ROLES:
-            raise DefinitionError(report.no_such_role(role, ROLES))
-        players = [(pack, str(op_type)) for pack, name, op_type in self._players if name == role]
-        if len(players) > 1:
-            raise AlreadyExistsError(report.duplicate(role, [pack for pack, _ in players], "role"))
-        if not players:
-            raise UnknownRoleError(report.unknown_role(ROLES[role], self._packs))
-        self._found[role] = players[0][1]
-        return players[0][1]
+    """The op type that plays a role, kept until packs change. Raises as `PackManager.op_for`."""
+    found = _found.get(role)
+    if found is None:
+        found = _found[role] = default_manager().op_for(role)
+    return found

@@ -1,0 +1,63 @@
+"""Who plays the roles of oprack.op.vocabulary: packs say so by the hook oprack_vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oprack.errors import AlreadyExistsError, DefinitionError, OprackError, UnknownRoleError
+from oprack.packs import report
+from oprack.packs.discovery import Pack
+
+if TYPE_CHECKING:
+    from oprack.packs.manager import PackManager
+
+
+def role_problems(manager: PackManager) -> list[str]:
+    """Roles that two packs play, or whose op has another signature; imports the definitions of these ops."""
+    from oprack.op.vocabulary import ROLES
+
+    found = []
+    for owner, name, op_type in manager.targets("role"):
+        try:
+            manager.op_for(name)
+            misfits = ROLES[name].misfits(manager.op_info(op_type).proto)
+        except OprackError as e:
+            misfits = [f"{type(e).__name__}: {e}"]
+        if misfits:
+            signature = ROLES[name].signature
+            found.append(f"role {name} of {owner} by op {op_type}: {'; '.join(misfits)}; expected {signature}")
+    return found
+
+
+class RoleIndex:
+    """Role -> op type; built with the index of ops.
+
+    players: (pack, role, op type) as packs registered them. packs: all of them, for messages.
+    """
+
+    def __init__(self, players: Sequence[tuple[Pack, str, Any]], packs: Collection[Pack]) -> None:
+        self._players, self._packs = players, packs
+        self._found: dict[str, str] = {}
+
+    def op_for(self, role: str) -> str:
+        """The op type that plays a role.
+
+        Raises UnknownRoleError, which names what needs the role and the distribution that brings it;
+        AlreadyExistsError when two packs play it; DefinitionError for no role of the vocabulary.
+        """
+        found = self._found.get(role)
+        return found if found is not None else self._find(role)
+
+    def _find(self, role: str) -> str:
+        from oprack.op.vocabulary import ROLES
+
+        if role not in ROLES:
+            raise DefinitionError(report.no_such_role(role, ROLES))
+        players = [(pack, str(op_type)) for pack, name, op_type in self._players if name == role]
+        if len(players) > 1:
+            raise AlreadyExistsError(report.duplicate(role, [pack for pack, _ in players], "role"))
+        if not players:
+            raise UnknownRoleError(report.unknown_role(ROLES[role], self._packs))
+        self._found[role] = players[0][1]
+        return players[0][1]
