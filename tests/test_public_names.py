@@ -12,6 +12,8 @@ import pytest
 MODULES = {
     "oprack": lambda m: {**m._MODULES, **dict.fromkeys(m._SUBMODULES, "oprack")},
     "oprack.layers": lambda m: m._HOMES,
+    "oprack.testing": lambda m: {name: f"oprack.testing.{home}" for name, home in m._MODULES.items()},
+    "oprack.testing.fuzz": lambda m: {name: f"oprack.testing.fuzz.{home}" for name, home in m._MODULES.items()},
 }
 
 

@@ -8,16 +8,23 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from oprack.testing.fuzz.calls import OpCall, seeds
-    from oprack.testing.fuzz.check import Checker, Tally
-    from oprack.testing.fuzz.example import Example, load_all, save
-    from oprack.testing.fuzz.nets import Net, block, net_examples
-    from oprack.testing.fuzz.ops import op_examples
-    from oprack.testing.fuzz.outcome import Difference
-    from oprack.testing.fuzz.paths import without_size_limits
-    from oprack.testing.fuzz.scripts import script
-    from oprack.testing.fuzz.searching import Failure, Known, read_known, search
+if TYPE_CHECKING:  # what _HOMES says, for editors and type checkers; a test compares
+    # isort: off
+    from oprack.testing.fuzz.calls import OpCall as OpCall, seeds as seeds
+    from oprack.testing.fuzz.check import Checker as Checker, Tally as Tally
+    from oprack.testing.fuzz.example import Example as Example, load_all as load_all, save as save
+    from oprack.testing.fuzz.nets import Net as Net, block as block, net_examples as net_examples
+    from oprack.testing.fuzz.ops import op_examples as op_examples
+    from oprack.testing.fuzz.outcome import Difference as Difference
+    from oprack.testing.fuzz.paths import without_size_limits as without_size_limits
+    from oprack.testing.fuzz.scripts import script as script
+    from oprack.testing.fuzz.searching import (
+        Failure as Failure,
+        Known as Known,
+        read_known as read_known,
+        search as search,
+    )
+    # isort: on
 
 _HOMES = {
     "calls": ("OpCall", "seeds"),
@@ -31,26 +38,7 @@ _HOMES = {
     "searching": ("Failure", "Known", "read_known", "search"),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
-__all__ = [
-    "Checker",
-    "Difference",
-    "Example",
-    "Failure",
-    "Known",
-    "Net",
-    "OpCall",
-    "Tally",
-    "block",
-    "load_all",
-    "net_examples",
-    "op_examples",
-    "read_known",
-    "save",
-    "script",
-    "search",
-    "seeds",
-    "without_size_limits",
-]
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
