@@ -135,13 +135,16 @@ def test_a_role_of_a_blocked_pack_says_so():
     assert manager.op_for("copy") == oprack.default_manager().op_for("copy")
 
 
-def test_roles_follow_the_packs_in_use(pack_of):
-    mine = pack_of("mine", {"add": "elementwise_sub"})
-    manager = PackManager([mine], environ={})
-    assert manager.op_for("add") == "elementwise_sub"
-    manager.block("mine")
-    with pytest.raises(UnknownRoleError):
-        manager.op_for("add")
+def test_hook_oprack_vocabulary_follows_the_packs_in_use(pack_of):
+    before = op_for("add")
+    manager = PackManager([pack_of("mine", {"add": "elementwise_sub"})], environ={})
+    assert manager.packs()[1].hooks == ("oprack_vocabulary",)
+    with use_manager(manager):
+        assert op_for("add") == manager.op_for("add") == "elementwise_sub" != before
+        manager.block("mine")
+        with pytest.raises(UnknownRoleError):
+            op_for("add")
+    assert op_for("add") == before
 
 
 def test_a_role_that_two_packs_play_names_both(pack_of):
