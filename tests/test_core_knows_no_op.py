@@ -23,27 +23,28 @@ CORE = Path(oprack.__file__).parent
 # Words that are op types by chance, in the files where they mean something else.
 OTHERWISE_MEANT = {
     "autodiff/backward.py": {"shape"},  # an attribute of the role constant, as in the next five
-    "interpreter/call.py": {"shape"},
-    "interpreter/methods.py": {"shape"},
+    "functional/op_function.py": {"shape"},
+    "functional/tensor_methods.py": {"shape"},
     "layers/indexing.py": {"shape"},
     "layers/ints.py": {"shape"},
     "layers/operators.py": {"shape"},
     "layers/initializer.py": {"shape"},  # an attribute of ops that fill a variable
-    "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next four
+    "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next three
     "desc/var_desc.py": {"shape"},
     "cli/run.py": {"shape"},
     "cli/show.py": {"shape"},
     "io/checkpoint.py": {"shape", "size"},  # a tensor's, and a file's in bytes
     "io/manifest.py": {"shape", "size"},
-    "interpreter/module.py": {"shape"},  # Python's attribute of arrays and tensors, as in the next eight
-    "interpreter/trace.py": {"shape"},
-    "interpreter/tensor.py": {"shape", "set_value"},  # set_value: the method, in a message
+    "interpreter/bound_expr.py": {"shape"},  # Python's attribute of arrays and tensors, as in the next eight
+    "nn/module.py": {"shape"},
     "runtime/feed_fetch.py": {"shape"},
     "runtime/kernel_operator.py": {"shape"},
     "runtime/plan/shape_check.py": {"shape"},
+    "tensor/eager_tensor.py": {"shape"},
     "tensor/scope.py": {"shape"},
     "tensor/shape_only.py": {"shape", "where"},  # where: who asks, in a message
     "testing/fuzz/outcome.py": {"shape"},
+    "functional/tensor_conversions.py": {"set_value"},  # the method, in a message
     "testing/fuzz/searching.py": {"size"},  # how large an example is
     "cli/op.py": {"where"},  # a heading
     "ir/pattern.py": {"where"},  # a condition of a pattern

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from oprack.errors import DefinitionError, did_you_mean
+
 if TYPE_CHECKING:
     from oprack.op.proto import OpProto
 
@@ -51,6 +53,17 @@ class Role:
 
 ROLES: dict[str, Role] = {}
 """All roles by name."""
+
+
+def find_role(name: object) -> Role:
+    """The role of that name. Raises DefinitionError with close matches."""
+    found = ROLES.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise DefinitionError(
+            f"{name!r} is no role of the vocabulary{did_you_mean(str(name), ROLES)}; expected one of "
+            "oprack.op.vocabulary, or a newer oprack"
+        )
+    return found
 
 
 def _role(name: str, signature: str, meaning: str, wanted_by: str) -> None:

@@ -146,11 +146,12 @@ class Register:
 
         Raises DefinitionError for an unknown role, or one that is given twice.
         """
-        from oprack.op.vocabulary import ROLES
-        from oprack.packs.report import no_such_role
+        from oprack.op.vocabulary import find_role
 
-        if role not in ROLES:
-            raise DefinitionError(f"{self!r}: {no_such_role(role, ROLES)}")
+        try:
+            find_role(role)
+        except DefinitionError as e:
+            raise DefinitionError(f"{self!r}: {e}") from None
         if not isinstance(op_type, str) or not op_type:
             raise DefinitionError(f"{self!r}: role({role!r}, {op_type!r}); expected an op type")
         if any(kind == "role" and key == role for kind, key, _ in self.contributions.targets):

@@ -142,13 +142,6 @@ def install(owner: str, packs: Iterable[Pack]) -> str:
     return f"`pip install {owner}` adds it"
 
 
-def no_such_role(role: object, known: Iterable[str]) -> str:
-    return (
-        f"{role!r} is no role of the vocabulary{did_you_mean(str(role), known)}; expected one of oprack.op.vocabulary, "
-        "or a newer oprack"
-    )
-
-
 def unknown_role(role: Role, packs: Iterable[Pack]) -> str:
     owner = home("roles", role.name)
     return (

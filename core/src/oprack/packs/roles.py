@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import AlreadyExistsError, DefinitionError, OprackError, UnknownRoleError
+from oprack.errors import AlreadyExistsError, OprackError, UnknownRoleError
 from oprack.packs import report
 from oprack.packs.discovery import Pack
 
@@ -50,14 +50,13 @@ class RoleIndex:
         return found if found is not None else self._find(role)
 
     def _find(self, role: str) -> str:
-        from oprack.op.vocabulary import ROLES
+        from oprack.op.vocabulary import find_role
 
-        if role not in ROLES:
-            raise DefinitionError(report.no_such_role(role, ROLES))
+        wanted = find_role(role)
         players = [(pack, str(op_type)) for pack, name, op_type in self._players if name == role]
         if len(players) > 1:
             raise AlreadyExistsError(report.duplicate(role, [pack for pack, _ in players], "role"))
         if not players:
-            raise UnknownRoleError(report.unknown_role(ROLES[role], self._packs))
+            raise UnknownRoleError(report.unknown_role(wanted, self._packs))
         self._found[role] = players[0][1]
         return players[0][1]
