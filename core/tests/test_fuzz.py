@@ -58,12 +58,12 @@ LIBRARY = _Library()
 RECORD = OpCase("shifted", {"X": np.ones((2, 3), "f4"), "B": np.arange(3, dtype="f4")}, {"by": 2.0})
 
 
-def planted(manager: PackManager, function: Any, least: int = 1 << 20) -> Checker:
+def planted(manager: PackManager, function: Any, min_numel: int = 1 << 20) -> Checker:
     """A checker with the op, its kernel, and `function` as the kernel of a library for large tensors."""
     manager.register_op(Shifted)
     manager.register_kernel(shifted)
     manager._register._target("library", "fast", f"{__name__}:LIBRARY")
-    declared = kernel("shifted", dtypes={"float32"}, library="fast", priority=5, least=least)
+    declared = kernel("shifted", dtypes={"float32"}, library="fast", priority=5, min_numel=min_numel)
     manager.register_kernel(declared(function))
     manager.libraries = lambda: {"fast": LIBRARY}  # type: ignore[method-assign]
     return Checker(manager, only=["fast*"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oprack.kernel import KernelCall, kernel
+from oprack.kernel import KernelSpecialization, kernel
 from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Executor
@@ -16,20 +16,20 @@ from oprack.tensor import Scope
 
 Build = Callable[..., Program]
 CALLS: list[str] = []
-SEEN: list[KernelCall] = []
+SEEN: list[KernelSpecialization] = []
 
 
-def _prepare(call: KernelCall) -> Any:
+def _specialize(call: KernelSpecialization) -> Any:
     SEEN.append(call)
     return partial(call.xp.multiply, call.xp.asarray(call.attrs["factor"], call.dtypes["X"][0]))
 
 
-@kernel("double", library="fast", priority=2, prepare=_prepare)
+@kernel("double", library="fast", priority=2, specialize=_specialize)
 def double_prepared(X: Any, *, factor: Any, out: Any = None) -> Any:
     return np.multiply(X, X.dtype.type(factor), out=out)
 
 
-@kernel("double", library="large", priority=3, least=100)
+@kernel("double", library="large", priority=3, min_numel=100)
 def double_large(X: Any, *, factor: Any) -> Any:
     CALLS.append("large")
     return X * X.dtype.type(factor)

@@ -50,7 +50,7 @@ def chain(workload: Workload) -> Callable[[], list[np.ndarray]]:
 
 def _kernel(manager: Any, op: Any, dtype: np.dtype) -> tuple[Callable[..., Any], dict[str, Any]]:
     """The plain kernel of an op for dense tensors, or what it prepares for a plan, and its keyword arguments."""
-    from oprack.kernel import KernelCall, bind_signature
+    from oprack.kernel import KernelSpecialization, bind_signature
 
     proto = manager.op_info(op.type).proto
     attrs = {a.name: op.attrs.get(a.name, a.default) for a in proto.attrs.values()}
@@ -59,7 +59,7 @@ def _kernel(manager: Any, op: Any, dtype: np.dtype) -> tuple[Callable[..., Any],
         if spec.library != "plain" or dtype.name not in spec.dtypes or any(c for *_, c in signature.inputs):
             continue
         dtypes = {slot: (dtype,) * len(names) for slot, names in op.inputs.items()}
-        prepared = spec.prepare and spec.prepare(KernelCall(op.type, attrs, dtypes, np))
+        prepared = spec.specialize and spec.specialize(KernelSpecialization(op.type, attrs, dtypes, np))
         if prepared is not None:
             return prepared, {}
         given = {p: attrs[a] for p, a in signature.attrs}

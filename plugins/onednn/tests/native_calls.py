@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from oprack.kernel import KernelCall, bind_signature, kernel_specs
+from oprack.kernel import KernelSpecialization, bind_signature, kernel_specs
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, Scope
@@ -79,7 +79,7 @@ class Call:
         """A function of a call that does what a plan does; None when the kernel prepares nothing."""
         spec = SPECS[self.op_type]
         dtypes = {s: tuple(None if v is None else v.dtype for v in vs) for s, vs in self.inputs.items()}
-        made = spec.prepare and spec.prepare(KernelCall(self.op_type, self.attrs, dtypes, np))
+        made = spec.specialize and spec.specialize(KernelSpecialization(self.op_type, self.attrs, dtypes, np))
         if made is None:
             return None
         takes_context = "ctx" in getattr(getattr(made, "__code__", None), "co_varnames", ())

@@ -8,7 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
-from oprack.kernel.kernel_call import KernelCall
+from oprack.kernel.specialization import KernelSpecialization
 from oprack_onednn import callsite
 from oprack_onednn.kernels import conv, pointwise, pool, squeeze_excite
 from oprack_onednn.kernels._steps import OpContext
@@ -30,13 +30,13 @@ def constant(*shape, seed=0):
 
 
 def call_of(op_type, given=("Input", "Filter"), **attrs):
-    return KernelCall(op_type, OpContext.of(op_type, **attrs).attrs, {slot: (np.float32,) for slot in given}, np)
+    return KernelSpecialization(op_type, OpContext.of(op_type, **attrs).attrs, {slot: (np.float32,) for slot in given}, np)
 
 
 def convolution(**attrs):
     """A prepared convolution, and the kernel that it stands for."""
     call = call_of("onednn_conv2d", paddings=[1, 1], **attrs)
-    return conv._prepare_fused(call), lambda *arrays: conv.by_steps(
+    return conv._specialize_fused(call), lambda *arrays: conv.by_steps(
         *arrays, *[None] * (4 - len(arrays)), call.attrs, conv.run_plain
     )
 
@@ -97,7 +97,7 @@ def test_parameters_that_may_change_are_not_kept(bindings):
 @pytest.mark.plans("conv2d")
 def test_a_residual_in_any_layout():
     call = call_of("onednn_conv2d", ("Input", "Filter", "Residual"), post_ops=["residual", "relu"])
-    site, w = conv._prepare_fused(call), constant(8, 5, 1, 1)
+    site, w = conv._specialize_fused(call), constant(8, 5, 1, 1)
     for seed, turn in ((0, False), (1, True), (2, False)):
         x, r = normal(2, 5, 7, 6, seed=seed), normal(2, 8, 7, 6, seed=seed)
         r = np.ascontiguousarray(r.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2) if turn else r
@@ -166,27 +166,27 @@ def test_a_library_that_stops_to_serve(monkeypatch):
 @pytest.mark.parametrize("op_type", ["conv2d", "depthwise_conv2d"])
 def test_a_convolution_alone(op_type, bindings):
     groups = 6 if op_type == "depthwise_conv2d" else 1
-    site = conv._prepare(call_of(op_type, groups=groups))
+    site = conv._specialize(call_of(op_type, groups=groups))
     x, w = normal(2, 6, 7, 6), constant(12, 6 // groups, 3, 3)
     y, step = site(x, w), OpContext.of("conv2d", groups=groups)
     np.testing.assert_allclose(y, conv.run_plain("conv2d", {"Input": x, "Filter": w}, step), **CLOSE)
     assert is_channels_last(y) and len(bindings) == 1
-    assert conv._prepare(call_of(op_type, data_format="NHWC")) is None
+    assert conv._specialize(call_of(op_type, data_format="NHWC")) is None
 
 
 def test_pooling(any_size, bindings):
     attrs = dict(pooling_type="avg", ksize=[2, 2], strides=[2, 2])
-    site, x = pool._prepare(call_of("pool2d", ("X",), **attrs)), normal(2, 6, 8, 8)
+    site, x = pool._specialize(call_of("pool2d", ("X",), **attrs)), normal(2, 6, 8, 8)
     np.testing.assert_allclose(site(x), x.reshape(2, 6, 4, 2, 4, 2).mean(axis=(3, 5)), **CLOSE)
     assert len(bindings) == 1
-    assert pool._prepare(call_of("pool2d", ("X",), data_format="NHWC")) is None
+    assert pool._specialize(call_of("pool2d", ("X",), data_format="NHWC")) is None
 
 
 def test_squeeze_and_excitation(bindings):
     slots = ("X", "Reduce", "Expand", "ExpandBias")
     call = call_of("onednn_squeeze_excite", slots, reduce_post_ops=["relu"], expand_post_ops=["sigmoid"])
     arrays = (constant(12, 48, 1, 1), None, constant(48, 12, 1, 1), constant(48))
-    site, x = squeeze_excite._prepare(call), normal(3, 48, 6, 5)
+    site, x = squeeze_excite._specialize(call), normal(3, 48, 6, 5)
     want = squeeze_excite.by_steps(x, *arrays, call.attrs, squeeze_excite.run_plain)
     np.testing.assert_allclose(site(x, *arrays), want, **CLOSE)
     assert len(bindings) == 1
@@ -206,7 +206,7 @@ def test_pointwise_convolutions(slots, bindings):
     want = pointwise.by_steps(x, w, b, *others, call.attrs, pointwise.run_plain)
     while others[-1] is None:
         others.pop()
-    np.testing.assert_allclose(pointwise._prepare(call)(x, w, b, *others), want, **CLOSE)
+    np.testing.assert_allclose(pointwise._specialize(call)(x, w, b, *others), want, **CLOSE)
     assert len(bindings) == 1
 
 
@@ -216,7 +216,7 @@ def test_a_bound_plan_outlives_the_plans_of_its_thread():
     slots = ("X", "Reduce", "Expand")
     call = call_of("onednn_squeeze_excite", slots, reduce_post_ops=["relu"], expand_post_ops=["sigmoid"])
     arrays = (constant(12, 480, 1, 1), None, constant(480, 12, 1, 1))
-    site, x = squeeze_excite._prepare(call), normal(3, 480, 6, 5)
+    site, x = squeeze_excite._specialize(call), normal(3, 480, 6, 5)
     want = squeeze_excite.by_steps(x, *arrays, None, call.attrs, squeeze_excite.run_plain)
     site(x, *arrays)
     THREAD.plans.clear()

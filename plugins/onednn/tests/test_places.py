@@ -6,7 +6,7 @@ import inspect
 
 import numpy as np
 import pytest
-from oprack.kernel import KernelCall
+from oprack.kernel import KernelSpecialization
 from oprack.packs.manager import default_manager
 from oprack_onednn import served
 from oprack_onednn.kernels import layer_norm, matmul, softmax
@@ -45,7 +45,7 @@ def test_a_product_and_what_follows_of_rows_that_are_apart(any_size, monkeypatch
     x, residual = (SLICES[slices](a) for a in (normal(6, 1, 40), normal(6, 1, 30, seed=1)))
     w, b = normal(40, 30, seed=2), normal(30, seed=3)
     args = (x, constant(w) if fixed else w, b, residual)
-    call = KernelCall(
+    call = KernelSpecialization(
         "onednn_matmul",
         {"x_num_col_dims": -1, "trans_x": False, "post_ops": ["residual", "relu"]},
         {"Residual": (1,)},
@@ -53,7 +53,7 @@ def test_a_product_and_what_follows_of_rows_that_are_apart(any_size, monkeypatch
     )
     want = np.maximum(x @ w + b + residual, 0)
     monkeypatch.setattr(matmul, "by_steps", lambda *a: pytest.fail("NumPy ran"))
-    site = matmul._prepare_fused(call)
+    site = matmul._specialize_fused(call)
     for run in (site, site, lambda *a: matmul._run_fused(*a, call.attrs)):
         agree(run(*args), want)
 
@@ -72,8 +72,8 @@ def test_places_of_a_program_take_every_shape_and_parameter(any_size, op):
     module = {"softmax": softmax, "layer_norm": layer_norm}.get(op, matmul)
     attrs = {a.name: a.default for a in default_manager().op_info(op).proto.attrs.values()}
     attrs |= {"post_ops": ["relu"]} if op == "onednn_matmul" else {}
-    prepare = module._prepare_fused if op == "onednn_matmul" else module._prepare
-    site = prepare(KernelCall(op, attrs, {}, np))
+    prepare = module._specialize_fused if op == "onednn_matmul" else module._specialize
+    site = prepare(KernelSpecialization(op, attrs, {}, np))
     width = 24
     parameters = {
         "softmax": [()],

@@ -18,7 +18,7 @@ from oprack.packs.manager import default_manager
 from oprack.runtime.kernel_operator import OperatorWithKernel, create_operator
 from oprack.runtime.kernel_results import is_promised
 from oprack.runtime.limits import Limits
-from oprack.runtime.plan.record import OpRecord
+from oprack.runtime.record import OpRecord
 from oprack.runtime.plan.shape_check import Promised
 from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.run_context import RunContext

@@ -141,22 +141,20 @@ class CallGenerator:
         tied = self._tied(self.expr.outputs[0][0]) if self.expr.outputs else None
         declared = self.expr.outputs[0][0] in self.expr.info.inplace.values() if tied is not None else False
         buffer = f"buffer_of(x{tied})" if declared else "None"
-        code = self._code()
-        call = code.call(buffer, buffer)
-        target, after = code.targets()
+        made, after = self._code().assigned(buffer, buffer)
         args = f"({', '.join(self.args)}{',' if self.args else ''})"
         guard = "" if self.bound.place.kind == "cpu" else "with activate(): "
         yield "try:"
-        yield f"    {guard}{target} = {call}"
+        yield f"    {guard}{'; '.join(made)}"
         yield "except (RuntimeWarning, FloatingPointError):"  # what the user's settings make of infinities
-        yield f"    with quiet(): {target} = {call}"
+        yield f"    with quiet(): {'; '.join(made)}"
         yield "except Exception:"
         yield f"    reference({args})"  # says what is wrong
         yield "    raise"
         yield from after
         if checks:
-            made = "".join(f"r{j}, " if meta is not None else "None, " for j, meta in enumerate(self.bound.outputs))
-            yield f"if dims: compare(dims, ({made}), {args})"
+            results = "".join(f"r{j}, " if meta is not None else "None, " for j, meta in enumerate(self.bound.outputs))
+            yield f"if dims: compare(dims, ({results}), {args})"
 
     def _code(self) -> _EagerKernelCode:
         """The call among the arguments and results of this function."""
@@ -197,7 +195,8 @@ class CallGenerator:
     def _wrap(self) -> Iterator[str]:
         yield from self._node()
         record = self.bound.record
-        viewed = record.chosen.signature.inputs[0][0] if record is not None and record.chosen.spec.view else ""
+        chain = record.chosen.chain() if record is not None else ()
+        viewed = next((kernel.signature.inputs[0][0] for kernel in chain if kernel.spec.view), "")
         for slot in self.expr.returned:
             tied = self._tied(slot)
             for j in self.outs[slot]:

@@ -1,27 +1,31 @@
 """Kernels: their type, how they are declared, and how one is chosen."""
 
+from typing import Any
+
 from oprack.kernel.decorator import KernelSpec, kernel, kernel_specs
-from oprack.kernel.kernel_call import KernelCall
+from oprack.kernel.invoke import decline
 from oprack.kernel.kernel_map import Candidate, OpKernelMap, size_limits_ignored
 from oprack.kernel.kernel_type import OpKernelType
 from oprack.kernel.predicates import KernelQuery, Predicate, attr, dtype, has_input, kind, place, predicate
 from oprack.kernel.rules import ANY_KERNEL, DETERMINISTIC_KERNELS, KernelRules
 from oprack.kernel.signature import KernelSignature, bind_signature
+from oprack.kernel.specialization import KernelSpecialization
 
 __all__ = [
     "ANY_KERNEL",
     "DETERMINISTIC_KERNELS",
     "Candidate",
-    "KernelCall",
     "KernelQuery",
     "KernelRules",
     "KernelSignature",
     "KernelSpec",
+    "KernelSpecialization",
     "OpKernelMap",
     "OpKernelType",
     "Predicate",
     "attr",
     "bind_signature",
+    "decline",
     "dtype",
     "has_input",
     "kernel",
@@ -31,3 +35,13 @@ __all__ = [
     "predicate",
     "size_limits_ignored",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "KernelCall":
+        import warnings
+
+        text = "oprack.kernel.KernelCall is called KernelSpecialization now; the old name goes in the next release"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return KernelSpecialization
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, TypeVar
 
 from oprack.errors import DefinitionError
-from oprack.kernel.kernel_call import Prepare
 from oprack.kernel.predicates import Predicate
+from oprack.kernel.specialization import Specialize
 from oprack.types import ALL_DTYPES
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,9 +31,10 @@ class KernelSpec:
     when: Predicate | None = field(default=None, compare=False)
     priority: int = 0
     view: bool = False
-    least: int = 0
-    prepare: Prepare | None = None
+    min_numel: int = 0
+    specialize: Specialize | None = None
     deterministic: bool = True
+    may_decline: bool = False
     owner: str = ""
 
     @property
@@ -56,27 +58,41 @@ def kernel(
     when: Predicate | None = None,
     priority: int = 0,
     view: bool = False,
-    least: int = 0,
-    prepare: Prepare | None = None,
+    min_numel: int = 0,
+    specialize: Specialize | None = None,
     deterministic: bool | Collection[str] = True,
+    may_decline: bool = False,
+    least: int | None = None,
+    prepare: Specialize | None = None,
 ) -> Callable[[F], F]:
     """Declare a kernel of `op_type`; may be stacked for several ops.
 
     place: "cpu", "cuda" or both. dtypes: names that OpKernelType's dtype may have. library, layout: see OpKernelType.
     when: a Predicate. priority: the highest that fits wins. view: results may be views of the first parameter's memory.
-    least: elements of the first input below which the next kernel that fits is the better one; it must return its
+    min_numel: elements of the first input below which the next kernel that fits is the better one; it must return its
     outputs in the same form (an array, a tuple, a dict).
-    prepare: called with a KernelCall when a plan is made; what it returns is called in place of the kernel, with the
-    same inputs but without attributes and `xp`, which it knows. It may be a ufunc, or keep what it works out for the
-    shapes that it meets; several threads may be in it at once. None leaves the kernel as it is.
+    may_decline: it may return NotImplemented, or decline("why"), and leave the call to the next kernel that fits, which
+    must return its outputs in the same form. It decides before it writes to `out` and before it draws random numbers.
+    specialize: called with a KernelSpecialization when a plan is made; what it returns is called in place of the
+    kernel, with the same inputs but without attributes and `xp`, which it knows, and may decline where the kernel may.
+    It may be a ufunc, or keep what it works out for the shapes that it meets; several threads may be in it at once.
+    None leaves the kernel as it is.
     deterministic: False where the same inputs may give other bits on the next run, as sums by atomics on a GPU do, or
     the places where they may not; elsewhere the kernel is left out of runs that ask for determinism.
 
     The function's positional parameters are input slots (a list for a duplicable one, None for an absent one,
-    `Out@GRAD` is `Out_grad`); keyword-only parameters are attributes or the injected `out`, `ctx`, `xp`.
+    `Out@GRAD` is `Out_grad`); keyword-only parameters are attributes or the injected `out`, `ctx`, `xp`. A parameter
+    annotated with a NamedTuple class takes all the slots, or attributes, that are its fields; those that the op does
+    not have must have a default.
     It returns the outputs in OpProto order (one value, a tuple) or a dict by slot; None leaves an output unset. What it
     returns is the program's, and an op in place may overwrite it: return no array that the kernel keeps for itself.
     """
+    if least is not None:
+        _renamed(op_type, "least", "min_numel")
+        min_numel = least
+    if prepare is not None:
+        _renamed(op_type, "prepare", "specialize")
+        specialize = prepare
     places = (place,) if isinstance(place, str) else tuple(place)
     unknown = set(dtypes) - ALL_DTYPES
     if unknown or not dtypes:
@@ -101,10 +117,19 @@ def kernel(
         for p in places:
             spec = KernelSpec(op_type, p, frozenset(dtypes), function, library, layout, when, priority, view)
             same_bits = deterministic if isinstance(deterministic, bool) else p in deterministic
-            specs.append(replace(spec, least=least, prepare=prepare, deterministic=same_bits))
+            spec = replace(spec, may_decline=may_decline)
+            specs.append(replace(spec, min_numel=min_numel, specialize=specialize, deterministic=same_bits))
         return function
 
     return mark
+
+
+def _renamed(op_type: str, old: str, new: str) -> None:
+    warnings.warn(
+        f"@kernel({op_type!r}): {old}= is called {new}= now; the old name goes in the next release",
+        DeprecationWarning,
+        stacklevel=3,
+    )
 
 
 def kernel_specs(module: ModuleType) -> Iterator[KernelSpec]:

@@ -23,7 +23,7 @@ _unlimited = 0
 
 @contextmanager
 def size_limits_ignored() -> Iterator[None]:
-    """Choose kernels as if none declared `least`, in all threads, for the length of a with block; meant for tests.
+    """Choose kernels as if none declared `min_numel`, in all threads, for the length of a with block; meant for tests.
 
     What was prepared before keeps its choices. Kernels that compare sizes themselves are their library's matter: see
     `without_size_limits` in the hook oprack_libraries.
@@ -40,17 +40,20 @@ def size_limits_ignored() -> Iterator[None]:
 class Candidate:
     """A kernel and whether it fits: reason is "" or says why not.
 
-    smaller: what runs in its place when the first input has fewer than spec.least elements.
+    next: what takes over when it declines, or the first input has fewer than spec.min_numel elements.
     """
 
     spec: KernelSpec
     signature: KernelSignature
     reason: str = ""
-    smaller: Candidate | None = None
+    next: Candidate | None = None
 
-    def for_size(self, count: int) -> Candidate:
-        """The kernel for a first input of `count` elements."""
-        return self if self.smaller is None or count >= self.spec.least else self.smaller.for_size(count)
+    def chain(self) -> Iterator[Candidate]:
+        """It and those that take over, in order."""
+        current: Candidate | None = self
+        while current is not None:
+            yield current
+            current = current.next
 
 
 class OpKernelMap:
@@ -154,8 +157,9 @@ class OpKernelMap:
                 spec, inputs = fitting[0].spec, _inputs_text(query)
                 _LOG.info(text, self.proto.type, expected.library, wider, inputs, spec.name, spec.library)
         if fitting:
-            best = self._by_size(fitting)
-            return replace(best, smaller=None) if _unlimited else best
+            if _unlimited:
+                fitting = [replace(c, spec=replace(c.spec, min_numel=0)) for c in fitting]
+            return self._linked(fitting)
         lines = [
             f"  {c.spec.name} of {c.spec.owner} [{c.spec.place}, {c.spec.library}, "
             f"{', '.join(sorted(c.spec.dtypes))}]: {c.reason}"
@@ -167,8 +171,8 @@ class OpKernelMap:
             + "\nCast the inputs to a dtype above, run at another place, or install a pack with such a kernel."
         )
 
-    def _by_size(self, fitting: list[Candidate]) -> Candidate:
-        """The best kernel, linked to the one that takes over for small inputs, which must fit, too."""
+    def _linked(self, fitting: list[Candidate]) -> Candidate:
+        """The best kernel, linked to those that take over from it, which must fit, too."""
         kinds = _containers(fitting[0].signature)  # kernels of others fit as well where the input is absent
         rank = ranked(fitting[0].spec, kinds)
         tied = [c for c in fitting if (ranked(c.spec, kinds), _containers(c.signature)) == (rank, kinds)]
@@ -176,8 +180,10 @@ class OpKernelMap:
         if len(tied) > 1:
             spec = untied(self.proto.type, self.owner, [c.spec for c in tied], self._on_tie)
             best = next(c for c in tied if c.spec is spec)
-        others = [c for c in fitting if c.spec.least < best.spec.least and c.spec.layout == best.spec.layout]
-        return replace(best, smaller=self._by_size(others)) if others else best
+        others = [c for c in fitting if c not in tied]
+        if not best.spec.may_decline:
+            others = [c for c in others if c.spec.min_numel < best.spec.min_numel]
+        return replace(best, next=self._linked(others)) if others else best
 
 
 def _containers(signature: KernelSignature) -> tuple[tuple[str, str], ...]:

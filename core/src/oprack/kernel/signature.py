@@ -19,13 +19,17 @@ CONTAINERS = ("LoDTensor", "SelectedRows", "LoDTensorArray")
 class KernelSignature:
     """What to pass to a kernel.
 
-    inputs: (slot, duplicable, container) per positional parameter, in order; container is "" for bare arrays, or the
-    name of the class that the annotation asks for. attrs: (parameter, attribute). injected: of `out`, `ctx`, `xp`.
+    inputs: (slot, duplicable, container) per input, in order; container is "" for bare arrays, or the name of the class
+    that the annotation asks for. attrs: (parameter, attribute). injected: of `out`, `ctx`, `xp`. slot_groups: (first of
+    its inputs, class, fields) of each parameter that takes several slots. attr_groups: (parameter, class, (field,
+    attribute) of each) of those that take several attributes.
     """
 
     inputs: tuple[tuple[str, bool, str], ...]
     attrs: tuple[tuple[str, str], ...]
     injected: tuple[str, ...]
+    slot_groups: tuple[tuple[int, type, tuple[str, ...]], ...] = ()
+    attr_groups: tuple[tuple[str, type, tuple[tuple[str, str], ...]], ...] = ()
 
 
 def _container(annotation: Any) -> str:
@@ -34,39 +38,95 @@ def _container(annotation: Any) -> str:
     return next((c for c in sorted(CONTAINERS, key=len, reverse=True) if c in text), "")
 
 
+def _group(function: Callable[..., Any], annotation: Any) -> type | None:
+    """The NamedTuple class that an annotation names; None for anything else."""
+    if isinstance(annotation, str):
+        code = inspect.unwrap(function)
+        annotation = getattr(code, "__globals__", {}).get(annotation) if annotation.isidentifier() else None
+    is_named_tuple = isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields")
+    return annotation if is_named_tuple else None
+
+
 def bind_signature(function: Callable[..., Any], proto: OpProto) -> KernelSignature:
     """Match a kernel's parameters with its op's proto.
 
     Raises DefinitionError that names the parameter and lists what the op has.
     """
-    slots = {s.param: s for s in proto.inputs.values()}
-    attrs = {a.param: a.name for a in proto.attrs.values()}
-    attrs |= {a: a for a in COMMON_ATTRS}
-    inputs, named, injected = [], [], []
-    where = f"kernel {function.__module__}.{function.__qualname__} of op {proto.type}"
+    binder = _Binder(function, proto)
     for p in inspect.signature(function).parameters.values():
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-            if p.name not in slots:
-                raise DefinitionError(
-                    f"{where}: positional parameter {p.name!r} is no input slot; expected one of "
-                    f"{', '.join(slots) or 'none (the op has no inputs)'}; attributes go after a bare *"
-                )
-            slot = slots[p.name]
-            if p.default is p.empty and slot.dispensable and not slot.duplicable:
-                raise DefinitionError(
-                    f"{where}: {p.name!r} may be absent (the slot is dispensable); write {p.name}=None"
-                )
-            inputs.append((slot.name, slot.duplicable, _container(p.annotation)))
+            binder.positional(p)
         elif p.kind is p.KEYWORD_ONLY:
-            if p.name in INJECTED:
-                injected.append(p.name)
-            elif p.name in attrs:
-                named.append((p.name, attrs[p.name]))
-            else:
-                raise DefinitionError(
-                    f"{where}: keyword-only parameter {p.name!r} is no attribute; expected one of "
-                    f"{', '.join([*attrs][: len(proto.attrs)]) or 'none'}, or {', '.join(INJECTED)}"
-                )
+            binder.keyword(p)
         else:
-            raise DefinitionError(f"{where}: *{p.name} is not allowed; name the slots and attributes that it needs")
-    return KernelSignature(tuple(inputs), tuple(named), tuple(injected))
+            raise DefinitionError(
+                f"{binder.where}: *{p.name} is not allowed; name the slots and attributes that it needs"
+            )
+    return binder.signature()
+
+
+class _Binder:
+    def __init__(self, function: Callable[..., Any], proto: OpProto) -> None:
+        self._function, self._proto = function, proto
+        self._slots = {s.param: s for s in proto.inputs.values()}
+        self._attrs = {a.param: a.name for a in proto.attrs.values()} | {a: a for a in COMMON_ATTRS}
+        self.where = f"kernel {function.__module__}.{function.__qualname__} of op {proto.type}"
+        self._inputs: list[tuple[str, bool, str]] = []
+        self._named: list[tuple[str, str]] = []
+        self._injected: list[str] = []
+        self._slot_groups: list[tuple[int, type, tuple[str, ...]]] = []
+        self._attr_groups: list[tuple[str, type, tuple[tuple[str, str], ...]]] = []
+
+    def signature(self) -> KernelSignature:
+        flat = tuple(self._inputs), tuple(self._named), tuple(self._injected)
+        return KernelSignature(*flat, tuple(self._slot_groups), tuple(self._attr_groups))
+
+    def positional(self, p: inspect.Parameter) -> None:
+        group = _group(self._function, p.annotation)
+        if group is None:
+            self._input(p.name, p.annotation, has_default=p.default is not p.empty)
+            return
+        defaults, annotations = _declared(group)
+        # a family of ops may share a group: what an op does not have stays at its default
+        fields = tuple(f for f in annotations if f in self._slots or f not in defaults)
+        self._slot_groups.append((len(self._inputs), group, fields))
+        for field in fields:
+            self._input(field, annotations[field], has_default=field in defaults)
+
+    def _input(self, name: str, annotation: Any, *, has_default: bool) -> None:
+        slot = self._slots.get(name)
+        if slot is None:
+            raise DefinitionError(
+                f"{self.where}: positional parameter {name!r} is no input slot; expected one of "
+                f"{', '.join(self._slots) or 'none (the op has no inputs)'}; attributes go after a bare *"
+            )
+        if not has_default and slot.dispensable and not slot.duplicable:
+            raise DefinitionError(
+                f"{self.where}: {name!r} may be absent (the slot is dispensable); write {name}=None"
+            )
+        self._inputs.append((slot.name, slot.duplicable, _container(annotation)))
+
+    def keyword(self, p: inspect.Parameter) -> None:
+        group = _group(self._function, p.annotation)
+        if p.name in INJECTED:
+            self._injected.append(p.name)
+        elif group is not None:
+            defaults, annotations = _declared(group)
+            fields = [f for f in annotations if f in self._attrs or f not in defaults]
+            self._attr_groups.append((p.name, group, tuple((f, self._attr(f)) for f in fields)))
+        else:
+            self._named.append((p.name, self._attr(p.name)))
+
+    def _attr(self, param: str) -> str:
+        name = self._attrs.get(param)
+        if name is None:
+            raise DefinitionError(
+                f"{self.where}: keyword-only parameter {param!r} is no attribute; expected one of "
+                f"{', '.join([*self._attrs][: len(self._proto.attrs)]) or 'none'}, or {', '.join(INJECTED)}"
+            )
+        return name
+
+
+def _declared(group: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Defaults and annotations of a NamedTuple's fields."""
+    return group._field_defaults, {f: group.__annotations__.get(f) for f in group._fields}

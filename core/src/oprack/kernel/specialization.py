@@ -1,4 +1,4 @@
-"""KernelCall: what is known of an op before its arrays are, for kernels that prepare themselves."""
+"""KernelSpecialization: what is known of an op before its arrays are, for kernels that specialize themselves."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class KernelCall:
-    """One op that a plan will run again and again, as the `prepare` of its kernel sees it.
+class KernelSpecialization:
+    """One op that a plan will run again and again, as the `specialize` of its kernel sees it.
 
     attrs: all of them, defaults filled in. dtypes: by input slot that is given, of each value; None for an absent one.
     xp: NumPy or CuPy.
@@ -25,4 +25,4 @@ class KernelCall:
         return any(dtype is not None for dtype in self.dtypes.get(slot, ()))
 
 
-Prepare = Callable[[KernelCall], "Callable[..., Any] | None"]
+Specialize = Callable[[KernelSpecialization], "Callable[..., Any] | None"]

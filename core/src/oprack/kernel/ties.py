@@ -9,18 +9,18 @@ from oprack.kernel.decorator import KernelSpec
 
 
 def ranked(spec: KernelSpec, containers: Sequence[object]) -> tuple[int, bool, int]:
-    """What decides between kernels that fit: priority, then a predicate or containers before none, then `least`."""
-    return -spec.priority, spec.when is None and not containers, -spec.least
+    """What decides between kernels that fit: priority, then a predicate or containers before none, then `min_numel`."""
+    return -spec.priority, spec.when is None and not containers, -spec.min_numel
 
 
 def may_tie(one: KernelSpec, other: KernelSpec) -> bool:
     """Whether two kernels tie in every call that both fit; containers aside."""
-    same = (one.place, one.layout, one.library, one.priority, one.least) == (
+    same = (one.place, one.layout, one.library, one.priority, one.min_numel) == (
         other.place,
         other.layout,
         other.library,
         other.priority,
-        other.least,
+        other.min_numel,
     )
     return same and one.when is other.when and bool(one.dtypes & other.dtypes)
 

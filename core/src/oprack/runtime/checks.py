@@ -68,8 +68,10 @@ _WHOLE = 1 << 14
 _SAMPLES = 1024
 
 
-def fingerprint(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], *, whole: bool = True) -> Fingerprint:
-    """Bytes, LoD and rows of every input that the op does not declare in place.
+def fingerprint(
+    op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], *, whole: bool = True, written: bool = False
+) -> Fingerprint:
+    """Bytes, LoD and rows of every input that the op does not declare in place; of those as well when `written`.
 
     whole: of every element. Else memory of a device is left alone, since to read it would wait for the device, as are
     read-only arrays, and of large arrays only samples are taken, so that the first run of a model costs little more.
@@ -77,7 +79,7 @@ def fingerprint(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], *, 
     return {
         (slot, i): [_bytes(a, whole) for a in _arrays(v)] + _structure(v, whole)
         for slot, vs in values.items()
-        if not op.is_inplace(slot)
+        if written or not op.is_inplace(slot)
         for i, v in enumerate(vs)
     }
 
@@ -121,6 +123,24 @@ def check_overwritten(
                 f"op {op.type}: kernel {chosen.spec.name} of {chosen.spec.owner} ({chosen.spec.where}) wrote to input "
                 f"{slot} (variable {op.inputs[slot][i]!r}), which the op does not declare in place; copy it in the "
                 "kernel, or declare inplace = {...} in the op's definition"
+            )
+
+
+def check_declined(
+    op: OperatorWithKernel,
+    kernel: Candidate,
+    values: Mapping[str, Sequence[Any]],
+    before: Fingerprint,
+    *,
+    whole: bool = True,
+) -> None:
+    """Raise InputOverwrittenError when a kernel that declined has changed an input, those in place included."""
+    for (slot, i), now in fingerprint(op, values, whole=whole, written=True).items():
+        if before.get((slot, i)) != now:
+            raise InputOverwrittenError(
+                f"op {op.type}: kernel {kernel.spec.name} of {kernel.spec.owner} ({kernel.spec.where}) declined after it "
+                f"had written to input {slot} (variable {op.inputs[slot][i]!r}); decide before anything is written to "
+                "`out`"
             )
 
 

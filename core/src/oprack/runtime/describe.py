@@ -73,6 +73,8 @@ def describe_operator(op: OperatorBase, scope: Scope | None = None) -> str:
     lines += slots("input ", op.inputs) + slots("output", op.outputs)
     if attrs:
         lines.append("  attributes " + ", ".join(attrs))
+    for kernel, reason in getattr(op, "declined", {}).items():
+        lines.append(f"  kernel {kernel} declined: {reason}")
     where = created_at(op.attrs)
     if where:
         lines.append(f"  created by {where}")

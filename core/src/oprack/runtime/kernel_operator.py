@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from oprack.device import transform_tensor, transform_value
-from oprack.errors import AttributeValueError, InvalidArgumentError, OprackError, PreconditionNotMetError
+from oprack.device import transform_value
+from oprack.errors import AttributeValueError, InvalidArgumentError, OprackError
 from oprack.kernel import Candidate, OpKernelMap, OpKernelType
 from oprack.op import OpInfo
 from oprack.runtime import checks
-from oprack.runtime.describe import created_at, no_buffer_text
+from oprack.runtime.describe import created_at
 from oprack.runtime.infer import NOTHING_INFERRED, Inferred, RuntimeInferShapeContext, dtype_of_value
+from oprack.runtime.kernel_call import compute
 from oprack.runtime.kernel_choice import at_place, choose
-from oprack.runtime.kernel_context import KernelContext
+from oprack.runtime.kernel_inputs import Values, require_inputs, resolved_attrs, transformed
 from oprack.runtime.kernel_results import check_results, collect
 from oprack.runtime.operator import OperatorBase
-from oprack.runtime.plan.record import OpRecord
-from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, ShapeOnly, numpy_dtype
+from oprack.runtime.record import OpRecord
+from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, numpy_dtype
 from oprack.types import DTYPE_NAMES, EMPTY_VAR
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from oprack.runtime.run_context import RunContext
 
 _SHAPE_CACHE_SIZE = 16
-Values = dict[str, list[Any]]
 
 
 class OperatorWithKernel(OperatorBase):
@@ -53,17 +53,20 @@ class OperatorWithKernel(OperatorBase):
         self._in_slots = [s for s in info.proto.inputs if s in self.inputs]
         self._out_slots = [s for s in info.proto.outputs if s in self.outputs]
         self._read: dict[str, bool] = {}
-        self._needed = [s for s, slot in info.proto.inputs.items() if not slot.dispensable]
+        self.needed = [s for s, slot in info.proto.inputs.items() if not slot.dispensable]
         # gradients have the shape of what they are of; sizes are compared, since [1] and [] stand for one another
         self._pairs = [(s, f"{s}@GRAD") for s in self._in_slots if f"{s}@GRAD" in self._in_slots]
         # outputs that are their own input; one that is also read elsewhere in the op gets a buffer of its own
         read = Counter(n for names in self.inputs.values() for n in names)
-        self._inplace = {
+        self.declined: dict[str, str] = {}
+        """Kernels that declined in the last run on the reference path, and why."""
+        inplace = {
             out: x
             for x, out in info.inplace.items()
             if x in self.inputs and out in self.outputs and self.inputs[x] == self.outputs[out]
             if all(read[n] == 1 for n in self.inputs[x])
         }
+        self.first_inplace = inplace.get(self._out_slots[0]) if self._out_slots else None
 
     def is_inplace(self, slot: str) -> bool:
         """Whether the op writes its input `slot`: the buffer of an output that has the same variable."""
@@ -84,17 +87,16 @@ class OperatorWithKernel(OperatorBase):
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         clock = time.perf_counter_ns() if run.profiler else 0
         found = self.input_values(scope)
-        self._require_inputs(found)
+        require_inputs(self, found)
         values = {s: found[s] for s in self._in_slots}
         known = len(self._chosen)
         best, expected = self.choose_kernel(values, run)
         new = len(self._chosen) != known
-        chosen = best if best.smaller is None else best.for_size(_first_size(best, values))
         clock = self._step(run, "choose_kernel", clock)
         given = values
-        at = run if chosen.spec.place == run.place.kind else at_place(run, chosen.spec.place)
-        values = self._prepare(given, chosen, expected, at)
-        attrs = self._resolve_tensor_attrs(scope) if self.tensor_attrs else self.attrs
+        at = run if best.spec.place == run.place.kind else at_place(run, best.spec.place)
+        values = transformed(self, given, best, expected, at)
+        attrs = resolved_attrs(self, scope) if self.tensor_attrs else self.attrs
         clock = self._step(run, "prepare_data", clock)
         inferred = self.run_infer_shape(values, attrs)
         if run.limits.memory is not None:
@@ -106,7 +108,7 @@ class OperatorWithKernel(OperatorBase):
         whole = run.checks.overwritten_input
         before = checks.fingerprint(self, values, whole=whole) if first or whole else None
         with _NOWHERE_ELSE if at is run else at.device.activate():
-            result = self._compute(chosen, values, attrs, at)
+            chosen, result = compute(self, best, values, attrs, at, before is not None, whole)
         outputs = collect(self, chosen, result, inferred.shares, values, at)
         try:
             check_results(self, chosen, inferred.dims, values, outputs, dtypes=first)
@@ -136,22 +138,6 @@ class OperatorWithKernel(OperatorBase):
                 checks.check_finite(self, outputs)
             self._step(run, "checks", clock)
 
-    def _require_inputs(self, values: Mapping[str, Sequence[Any]]) -> None:
-        """Refuse a needed input without a value before rules run."""
-        for slot in self._needed:
-            if slot not in values:
-                doc = self.info.proto.inputs[slot].doc
-                raise InvalidArgumentError(
-                    f"op {self.type}: input {slot} is absent, but the op needs it; give the op a variable there"
-                    + (f": {doc}" if doc else "")
-                )
-            if all(v is None for v in values[slot]):
-                names = ", ".join(map(repr, self.inputs[slot]))
-                raise PreconditionNotMetError(
-                    f"op {self.type}: input {slot} (variable {names}) holds no value; feed it or run the op that "
-                    "writes it first: for a parameter, run the startup program or load its file"
-                )
-
     def _step(self, run: RunContext, name: str, start: int) -> int:
         if not run.profiler:
             return 0
@@ -176,53 +162,6 @@ class OperatorWithKernel(OperatorBase):
     def has_kernels(self) -> bool:
         """Whether there is any kernel at the operator's place; else the CPU's runs."""
         return len(self._kernels) > 0
-
-    # prepare data ---------------------------------------------------------------------------------------------------
-    def _prepare(
-        self, values: Mapping[str, list[Any]], chosen: Candidate, expected: OpKernelType, run: RunContext
-    ) -> Values:
-        """Inputs at the kernel's place and layout; the variables in the scope keep theirs."""
-        layout, rule = chosen.spec.layout, self.info.kernel_type_for_var
-        prepared: Values = {}
-        for slot, vs in values.items():
-            if slot in self.info.no_need_buffer_vars:
-                prepared[slot] = vs
-                continue
-            new = vs
-            for i, v in enumerate(vs):
-                if not isinstance(v, LoDTensor):
-                    moved = transform_value(v, run.place, run.pool)
-                    if moved is not v:
-                        new = list(vs) if new is vs else new
-                        new[i] = moved
-                    continue
-                dtype = None
-                if rule is not None:
-                    actual = OpKernelType(v.place.kind, v.dtype, v.layout)
-                    dtype = rule(slot, actual, expected).dtype
-                if v.place == run.place and v.layout == layout and dtype in (None, v.dtype):
-                    continue
-                if new is vs:
-                    new = list(vs)
-                new[i] = transform_tensor(v, run.place, run.pool, layout=layout, dtype=dtype)
-            prepared[slot] = new
-        return prepared
-
-    def _resolve_tensor_attrs(self, scope: Scope) -> dict[str, Any]:
-        """Attributes that the program gives as variables, as plain values of the attribute's type."""
-        resolved = dict(self.attrs)
-        for name, source in self.tensor_attrs.items():
-            proto = self.info.proto.attrs[name]
-            names = [source] if isinstance(source, str) else list(source)
-            flat = [x for n in names for x in np.asarray(self.get_input(scope, n)).reshape(-1).tolist()]
-            if not proto.type.name.endswith("S") and len(flat) != 1:
-                raise PreconditionNotMetError(
-                    f"op {self.type}: attribute {name!r} is taken from {', '.join(map(repr, names)) or 'no variable'}, "
-                    f"which holds {len(flat)} values; expected one"
-                )
-            resolved[name] = flat if proto.type.name.endswith("S") else flat[0]
-        assert self.info.checker is not None
-        return self.info.checker.check(resolved)
 
     # infer shape ----------------------------------------------------------------------------------------------------
     def run_infer_shape(self, values: Values, attrs: Mapping[str, Any]) -> Inferred:
@@ -267,61 +206,6 @@ class OperatorWithKernel(OperatorBase):
         if declared is None or declared.dtype not in DTYPE_NAMES:
             return dtype
         return max(dtype, numpy_dtype(declared.dtype), key=lambda d: d.itemsize)
-
-    # compute --------------------------------------------------------------------------------------------------------
-    def _compute(self, chosen: Candidate, values: Values, attrs: Mapping[str, Any], run: RunContext) -> Any:
-        args: list[Any] = []
-        for slot, duplicable, container in chosen.signature.inputs:
-            vs = values.get(slot)
-            if vs is None:
-                args.append([] if duplicable else None)
-                continue
-            if slot in self.info.no_need_buffer_vars:
-                vs = [self._without_buffer(v, slot, chosen) for v in vs]
-            bare = [v.array if isinstance(v, LoDTensor) and not container else v for v in vs]
-            if duplicable:
-                args.append(bare)
-                continue
-            if bare[0] is None and not self.info.proto.inputs[slot].dispensable:
-                raise PreconditionNotMetError(
-                    f"op {self.type}: input {slot} (variable {self.inputs[slot][0]!r}) holds no value; feed it, load "
-                    "it, or run the op that writes it first"
-                )
-            args.append(bare[0])
-        named = {param: attrs[name] for param, name in chosen.signature.attrs}
-        for name in chosen.signature.injected:
-            if name == "ctx":
-                lods = {s: [v.lod if isinstance(v, LoDTensor) else [] for v in vs] for s, vs in values.items()}
-                named["ctx"] = KernelContext(self, lods, run, attrs)
-            elif name == "xp":
-                named["xp"] = run.device.xp
-            else:
-                named["out"] = self._inplace_buffer(values)
-        return chosen.spec.function(*args, **named)
-
-    def _without_buffer(self, value: Any, slot: str, chosen: Candidate) -> Any:
-        """What a kernel sees of an input of which the op needs no more than shape and LoD."""
-        if not isinstance(value, LoDTensor):
-            return value
-        array = ShapeOnly(value.array, no_buffer_text(self.type, slot, chosen))
-        return LoDTensor(array, value.lod, place=value.place, layout=value.layout, check=False)
-
-    def _inplace_buffer(self, values: Values) -> Any:
-        """The input's own buffer when the first output is that input and nobody else sees its memory."""
-        out = self._out_slots[0] if self._out_slots else ""
-        x = self._inplace.get(out)
-        value = values[x][0] if x is not None else None
-        if isinstance(value, LoDTensor) and not value.shared and value.array.flags.c_contiguous:
-            flags = value.array.flags
-            owned = flags.owndata and flags.writeable if isinstance(value.array, np.ndarray) else True
-            return value.array if owned else None
-        return None
-
-
-def _first_size(chosen: Candidate, values: Mapping[str, Sequence[Any]]) -> int:
-    """Elements of a kernel's first input; 0 when it has none."""
-    first = next(iter(values.get(chosen.signature.inputs[0][0], ())), None) if chosen.signature.inputs else None
-    return first.array.size if isinstance(first, LoDTensor) else 0
 
 
 _NOWHERE_ELSE = contextlib.nullcontext()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.errors import InvalidArgumentError, KernelResultError, OprackError
-from oprack.op import slot_name
+from oprack.kernel.invoke import returned
 from oprack.runtime.infer import RuntimeInferVarTypeContext, dtype_of_value
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.types import ALL_DTYPES, COMPLEX, DTYPE_NAMES, EMPTY_VAR, FLOATS, HALF_FLOATS, dtype_name
@@ -31,12 +31,12 @@ def collect(
     by_slot = _by_slot(op, chosen, result)
     lods = {target: values[s][i].lod for (s, i), target in shares if hasattr(values[s][i], "lod")}
     outputs: dict[str, list[Any]] = {}
-    for slot, returned in by_slot.items():
+    for slot, made in by_slot.items():
         if slot not in op.outputs:
             continue
         many = op.info.proto.outputs[slot].duplicable
-        items = returned if many and isinstance(returned, list | tuple) else [returned]
-        if len(items) != len(op.outputs[slot]) and returned is not None:
+        items = made if many and isinstance(made, list | tuple) else [made]
+        if len(items) != len(op.outputs[slot]) and made is not None:
             raise KernelResultError(
                 f"{_kernel_of(op, chosen)} returned {len(items)} values for output {slot}; expected one for each of "
                 f"its {len(op.outputs[slot])} variables (None = not computed)"
@@ -53,25 +53,10 @@ def _kernel_of(op: OperatorWithKernel, chosen: Candidate) -> str:
 
 
 def _by_slot(op: OperatorWithKernel, chosen: Candidate, result: Any) -> dict[str, Any]:
-    protos = op.info.proto.outputs
-    if isinstance(result, dict):
-        grads = any("@GRAD" in s for s in protos)
-        named = {k if k in protos else slot_name(k, grads=grads): v for k, v in result.items()}
-        unknown = [k for k in named if k not in protos]
-        if unknown:
-            raise KernelResultError(
-                f"{_kernel_of(op, chosen)} returned {', '.join(unknown)}; expected output slots {', '.join(protos)}"
-            )
-        return named
-    slots = list(protos)
-    if isinstance(result, tuple):
-        if len(result) > len(slots):
-            raise KernelResultError(
-                f"{_kernel_of(op, chosen)} returned {len(result)} values; the op has {len(slots)} outputs: "
-                f"{', '.join(slots)}"
-            )
-        return dict(zip(slots, result, strict=False))
-    return {slots[0]: result} if slots else {}
+    try:
+        return {slot: value for _, slot, value in returned(result, op.info.proto)}
+    except KernelResultError as error:
+        raise KernelResultError(f"{_kernel_of(op, chosen)} {error}") from None
 
 
 def _wrap(op: OperatorWithKernel, value: Any, lod: Any, slot: str, i: int, chosen: Candidate, run: RunContext) -> Any:

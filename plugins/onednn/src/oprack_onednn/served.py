@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from oprack.errors import DefinitionError
 from oprack.kernel import KernelSignature, Predicate, bind_signature, kernel
-from oprack.kernel.kernel_call import Prepare
+from oprack.kernel.specialization import Prepare
 from oprack.op import OpProto, slot_name
 from oprack.packs.manager import default_manager
 
@@ -90,7 +90,7 @@ def served(
                 when=usable & _floats(tuple(slot_name(name, grads=op_type.endswith("_grad")) for name in read)),
                 priority=PRIORITY,
                 view=view,
-                least=getattr(Limits, least) if least else 0,
+                min_numel=getattr(Limits, least) if least else 0,
                 prepare=prepare,
             )
             declared(run)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from oprack.runtime.kernel_context import KernelContext
-from oprack.runtime.plan.kernel_code import KernelCode, Value, kernels_by_size
-from oprack.runtime.plan.record import OpRecord
+from oprack.runtime.plan.kernel_code import KernelCode, Value
+from oprack.runtime.record import OpRecord
 from oprack.runtime.plan.shape_check import ShapeCheck
 from oprack.tensor import LoDTensor, SelectedRows, ShapeOnly
 from oprack.types import EMPTY_VAR
@@ -213,7 +213,7 @@ class Generator:
                     local.used = i
         check = ShapeCheck(record)
         viewed, met = None, list[Local]()
-        for kernel in kernels_by_size(record.chosen):
+        for kernel in record.chosen.chain():
             if kernel.spec.view:
                 viewed = next((x for x in ins.get(kernel.signature.inputs[0][0], ()) if x is not None), None)
         for slot, values in record.outputs.items():
@@ -272,11 +272,9 @@ class Generator:
 
     def _call(self, i: int, step: _Step) -> list[str]:
         """The op's statements."""
-        code = self._code(step)
         # where a small array comes, to find out whether a buffer is free costs more than a new one
-        call = code.call(self._buffer_for(i, step))
-        target, after = code.targets()
-        return [f"{target} = {call}", *after, *(["del result"] if target == "result" else [])]
+        made, after = self._code(step).assigned(self._buffer_for(i, step))
+        return [*made, *after]
 
     def _named(self, hint: str, value: Any) -> str:
         """What the code calls an object; the same name for a function that it knows already."""

@@ -6,11 +6,12 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from oprack.kernel import Candidate, KernelCall
-from oprack.op.proto import slot_name
-from oprack.runtime.plan.record import OpRecord
+from oprack.errors import KernelNotFoundError
+from oprack.kernel import Candidate, KernelSpecialization
+from oprack.kernel.invoke import Arguments, bind_inputs, bind_named, returned
+from oprack.runtime.record import OpRecord
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 
 
@@ -63,23 +64,28 @@ class KernelCode:
         raise NotImplementedError(f"{type(self).__name__} must define share_lod")
 
     # Calls ------------------------------------------------------------------------------------------------------------
-    def call(self, buffer: str = "None", small_buffer: str = "None") -> str:
-        """The kernel called, or that of several which suits the size of the first input.
+    def call(self, into: str, buffer: str = "None", other_buffer: str = "None") -> str:
+        """An expression: the kernel called, and where it declines or the first input is small, the next one.
 
-        buffer: text of what it may write its first output to; small_buffer: the same for a kernel of small inputs.
+        into: the name that the result is assigned to; the expression assigns to it as well. buffer: text of what the
+        kernel may write its first output to; other_buffer: the same for those that take over.
         """
-        largest, *others = kernels_by_size(self.record.chosen)
-        call, above = self._one(largest, buffer), largest
-        conditions: list[str] = []
-        for kernel in others:
-            first = self._first(above)
-            small = self._one(kernel, small_buffer)
-            if first is None:  # as a size of 0
-                call, conditions = small, []
-            else:
-                conditions.insert(0, f"{small} if {first.name}.size < {above.spec.least} else")
-            above = kernel
-        return " ".join([*conditions, call])
+        best, *others = self.record.chosen.chain()
+        texts = [self._one(best, buffer), *(self._one(kernel, other_buffer) for kernel in others)]
+        text = ""
+        for kernel, call in zip(reversed((best, *others)), reversed(texts), strict=True):
+            conditions = []
+            if text and kernel.spec.min_numel:
+                first = self._first(kernel)
+                if first is None:  # as a size of 0
+                    continue
+                conditions.append(f"{first.name}.size < {kernel.spec.min_numel}")
+            if kernel.spec.may_decline:
+                text = text or f"{self.named('all_declined', all_declined)}()"
+                conditions.append(f"({into} := {call}) is NotImplemented")
+                call = into
+            text = f"{text} if {' or '.join(conditions)} else {call}" if conditions else call
+        return text
 
     def _first(self, kernel: Candidate) -> Any:
         """The value whose size decides."""
@@ -87,49 +93,30 @@ class KernelCode:
         return next(iter(self.ins.get(inputs[0][0], ())), None) if inputs else None
 
     def _one(self, kernel: Candidate, buffer: str) -> str:
-        """The call of one kernel, or of what it prepared for the op."""
-        signature, attrs = kernel.signature, self.record.op.attrs
-        args = [self._argument(*given) for given in signature.inputs]
-        prepared = self._prepared(kernel)
-        if prepared is None:
-            function, injected = kernel.spec.function, frozenset(signature.injected)
+        """The call of one kernel, or of the specialized one for the op."""
+        given = _Texts(self, buffer)
+        args = bind_inputs(kernel.signature, given)
+        specialized = self._specialized(kernel)
+        if specialized is None:
+            function = kernel.spec.function
             name = self.named(function.__name__, function)
-            args += [f"{p}={self._constant(p, attrs[a])}" for p, a in signature.attrs]
+            args += [f"{param}={text}" for param, text in bind_named(kernel.signature, given).items()]
         else:
-            name, injected = self.named(self.record.op.type, prepared), _wanted(prepared, self.xp)
+            name, wanted = self.named(self.record.op.type, specialized), _wanted(specialized, self.xp)
             while args and args[-1] == "None":
                 args.pop()
-        if "ctx" in injected:
-            args.append(f"ctx={self.context()}")
-        if "xp" in injected:
-            args.append("xp=xp")
-        if "out" in injected and (buffer != "None" or prepared is None):
-            args.append(f"out={buffer}")
+            args += [f"{param}={given.injected(param)}" for param in wanted if param == "ctx" or buffer != "None"]
         return f"{name}({', '.join(args)})"
 
-    def _prepared(self, kernel: Candidate) -> Callable[..., Any] | None:
-        if kernel.spec.prepare is None:
+    def _specialized(self, kernel: Candidate) -> Callable[..., Any] | None:
+        if kernel.spec.specialize is None:
             return None
         op = self.record.op
         dtypes = {slot: tuple(v.dtype if v else None for v in values) for slot, values in self.ins.items()}
-        return kernel.spec.prepare(KernelCall(op.type, op.attrs, dtypes, self.xp))
+        return kernel.spec.specialize(KernelSpecialization(op.type, op.attrs, dtypes, self.xp))
 
-    def _argument(self, slot: str, many: bool, container: str) -> str:
-        texts = []
-        for value in self.ins.get(slot, ()):
-            if value is None:
-                texts.append("None")
-            else:
-                if value.tensor and slot in self.record.op.info.no_need_buffer_vars:
-                    # without the names of op and kernel: a call that fails is made again on the reference path
-                    x = value.name
-                    value = dataclasses.replace(value, name=f"({x} if {x}.__class__ is ShapeOnly else ShapeOnly({x}))")
-                texts.append(self.lod_tensor(value) if value.tensor and container else value.name)
-        if many:
-            return f"[{', '.join(texts)}]"
-        return texts[0] if texts else "None"
-
-    def _constant(self, hint: str, value: Any) -> str:
+    def constant(self, hint: str, value: Any) -> str:
+        """An attribute's value."""
         if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and abs(value) < 1e300):
             return repr(value)
         return self.named(hint, value)
@@ -147,20 +134,27 @@ class KernelCode:
     def targets(self) -> tuple[str, list[str]]:
         """What the call is assigned to, and the statements that make the outputs of it."""
         result, after = self.record.result, list[str]()
-        protos = list(self.record.op.info.proto.outputs)
         if isinstance(result, dict):
-            grads = any("@GRAD" in s for s in protos)
-            for key, returned in result.items():
+            for key, slot, value in returned(result, self.record.op.info.proto):
                 made: list[str] = []
-                slot = key if key in protos else slot_name(key, grads=grads)
-                target = self._target(slot, returned, made)
+                target = self._target(slot, value, made)
                 if target != "_":
                     after += [f"{target} = result[{key!r}]", *made]
             return "result", after
+        texts = [self._target(slot, value, after) for _, slot, value in returned(result, self.record.op.info.proto)]
         if isinstance(result, tuple):
-            texts = [self._target(slot, returned, after) for slot, returned in zip(protos, result, strict=False)]
             return f"{', '.join(texts)}{',' if len(texts) == 1 else ''}", after
-        return (self._target(protos[0], result, after) if protos else "_"), after
+        return (texts[0] if texts else "_"), after
+
+    def assigned(self, buffer: str = "None", other_buffer: str = "None") -> tuple[list[str], list[str]]:
+        """The statements of the call, and those that make the outputs of what it returned."""
+        target, after = self.targets()
+        if len(list(self.record.chosen.chain())) == 1 and not self.record.chosen.spec.may_decline:
+            return [f"{target} = {self.call(target, buffer)}"], after + (["del result"] if target == "result" else [])
+        if target.isidentifier():
+            made = [f"{target} = {self.call(target, buffer, other_buffer)}"]
+            return made, after + (["del result"] if target == "result" else [])
+        return [f"result = {self.call('result', buffer, other_buffer)}", f"{target} = result", "del result"], after
 
     def _target(self, slot: str, returned: Any, after: list[str]) -> str:
         made = self.outs.get(slot)
@@ -190,15 +184,51 @@ class KernelCode:
             yield from self.share_lod(made, self.ins[slot][i])
 
 
-def kernels_by_size(chosen: Candidate) -> list[Candidate]:
-    """A kernel and those that take over for smaller inputs."""
-    return [chosen, *kernels_by_size(chosen.smaller)] if chosen.smaller is not None else [chosen]
+class _Texts(Arguments[Any, str]):
+    """Arguments as expressions. buffer: text of what the first output may be written to."""
+
+    def __init__(self, code: KernelCode, buffer: str) -> None:
+        self._code, self._buffer = code, buffer
+
+    def values(self, slot: str) -> Sequence[Any]:
+        return self._code.ins.get(slot, ())
+
+    def value(self, slot: str, i: int, value: Any, container: str) -> str:
+        if value is None:
+            return "None"
+        if value.tensor and slot in self._code.record.op.info.no_need_buffer_vars:
+            # without the names of op and kernel: a call that fails is made again on the reference path
+            x = value.name
+            value = dataclasses.replace(value, name=f"({x} if {x}.__class__ is ShapeOnly else ShapeOnly({x}))")
+        text: str = self._code.lod_tensor(value) if value.tensor and container else value.name
+        return text
+
+    def attr(self, name: str) -> str:
+        return self._code.constant(name, self._code.record.op.attrs[name])
+
+    def injected(self, name: str) -> str:
+        return {"ctx": self._code.context, "xp": lambda: "xp", "out": lambda: self._buffer}[name]()
+
+    def absent(self) -> str:
+        return "None"
+
+    def several(self, values: list[str]) -> str:
+        return f"[{', '.join(values)}]"
+
+    def group(self, group: type, fields: dict[str, str]) -> str:
+        given = ", ".join(f"{name}={text}" for name, text in fields.items())
+        return f"{self._code.named(group.__name__, group)}({given})"
 
 
-def _wanted(function: Any, xp: Any) -> frozenset[str]:
-    """What of `ctx` and `out` a prepared function takes."""
+def all_declined() -> NoReturn:
+    """The op runs once more on the reference path then, which says who declined and why."""
+    raise KernelNotFoundError("every kernel that fits has declined")
+
+
+def _wanted(function: Any, xp: Any) -> list[str]:
+    """What of `ctx` and `out` a specialized kernel takes."""
     called = getattr(function, "func", function)
     if isinstance(called, xp.ufunc):
-        return frozenset(["out"])
+        return ["out"]
     parameters = inspect.signature(function).parameters.values()
-    return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY) & {"ctx", "out"}
+    return sorted({p.name for p in parameters if p.kind is p.KEYWORD_ONLY} & {"ctx", "out"})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError
 from oprack.runtime.plan.codegen import Generated, Generator, Port
-from oprack.runtime.plan.record import OpRecord, signature
+from oprack.runtime.record import OpRecord, signature
 from oprack.runtime.plan.shape_check import shapes_of
 from oprack.tensor import LoDTensor, Scope
 

@@ -11,7 +11,7 @@ from oprack.tensor import LoDTensor, SelectedRows
 from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
-    from oprack.runtime.plan.record import OpRecord
+    from oprack.runtime.record import OpRecord
     from oprack.runtime.run_context import RunContext
 
 _SHAPES = 1024

@@ -36,21 +36,21 @@ def _divide_floats(call):
     return broadcasting("divide")(call) if call.dtypes["X"][0].kind in "fc" else None
 
 
-@kernel("elementwise_add", place=BOTH, dtypes=REAL | COMPLEX, prepare=broadcasting("add"))
+@kernel("elementwise_add", place=BOTH, dtypes=REAL | COMPLEX, specialize=broadcasting("add"))
 def elementwise_add(X, Y, *, axis, out=None, xp):
     """X + Y."""
     x, y = align(X, Y, axis, "elementwise_add")
     return xp.add(x, y, out=usable(out, x, y))
 
 
-@kernel("elementwise_sub", place=BOTH, dtypes=REAL | COMPLEX, prepare=broadcasting("subtract"))
+@kernel("elementwise_sub", place=BOTH, dtypes=REAL | COMPLEX, specialize=broadcasting("subtract"))
 def elementwise_sub(X, Y, *, axis, out=None, xp):
     """X - Y."""
     x, y = align(X, Y, axis, "elementwise_sub")
     return xp.subtract(x, y, out=usable(out, x, y))
 
 
-@kernel("elementwise_mul", place=BOTH, dtypes=REAL | COMPLEX | BOOL, prepare=broadcasting("multiply"))
+@kernel("elementwise_mul", place=BOTH, dtypes=REAL | COMPLEX | BOOL, specialize=broadcasting("multiply"))
 def elementwise_mul(X, Y, *, axis, xp):
     """X * Y."""
     return xp.multiply(*align(X, Y, axis, "elementwise_mul"))
@@ -66,7 +66,7 @@ def elementwise_mul_rows(X: SelectedRows, Y, *, xp):
     return SelectedRows(X.rows.copy(), xp.multiply(X.value, Y.reshape(())), X.height, place=X.place, check=False)
 
 
-@kernel("elementwise_div", place=BOTH, dtypes=REAL | COMPLEX | BOOL, prepare=_divide_floats)
+@kernel("elementwise_div", place=BOTH, dtypes=REAL | COMPLEX | BOOL, specialize=_divide_floats)
 def elementwise_div(X, Y, *, axis, xp):
     """X / Y."""
     require_divisor(Y, "elementwise_div", xp)

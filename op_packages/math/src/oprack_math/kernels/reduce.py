@@ -22,12 +22,12 @@ def _summing(call):
     return partial(total, keep_dim=call.attrs["keep_dim"], xp=call.xp)
 
 
-def _prepare_sum(call):
+def _specialize_sum(call):
     summing, dim, everything = _summing(call), call.attrs["dim"], call.attrs["reduce_all"]
     return summing and (lambda X: summing(X, axes_of(X.ndim, dim, everything)))
 
 
-def _prepare_mean(call):
+def _specialize_mean(call):
     summing, dim, everything = _summing(call), call.attrs["dim"], call.attrs["reduce_all"]
     if summing is None:
         return None
@@ -40,7 +40,7 @@ def _prepare_mean(call):
     return mean
 
 
-@kernel("reduce_sum", place=BOTH, dtypes=ALL_DTYPES, prepare=_prepare_sum)
+@kernel("reduce_sum", place=BOTH, dtypes=ALL_DTYPES, specialize=_specialize_sum)
 def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype, xp):
     """Sum over some dims."""
     if out_dtype >= 0:
@@ -51,7 +51,7 @@ def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype, xp):
     return total(X, axes, keep_dim, xp, accumulator(dtype)).astype(dtype, copy=False)
 
 
-@kernel("reduce_mean", place=BOTH, dtypes=ALL_DTYPES, prepare=_prepare_mean)
+@kernel("reduce_mean", place=BOTH, dtypes=ALL_DTYPES, specialize=_specialize_mean)
 def reduce_mean(X, *, dim, keep_dim, reduce_all, xp):
     """Mean over some dims."""
     axes = axes_of(X.ndim, dim, reduce_all)

@@ -53,7 +53,7 @@ def _one_ufunc(call):
     return partial(call.xp.add, call.xp.asarray(attrs["bias"], dtype)) if attrs["scale"] == 1 else None
 
 
-@kernel("scale", place=BOTH, dtypes=ALL_DTYPES, prepare=_one_ufunc)
+@kernel("scale", place=BOTH, dtypes=ALL_DTYPES, specialize=_one_ufunc)
 def scale(X, ScaleTensor=None, *, scale, bias, bias_after_scale, out=None, xp):
     """scale X + bias, or scale (X + bias)."""
     return _scaled(X, ScaleTensor, scale, bias, bias_after_scale, out, xp)

@@ -15,7 +15,7 @@ def _fmax(call):
     return partial(call.xp.fmax, call.xp.zeros((), call.dtypes["X"][0]))
 
 
-@kernel("relu", place=BOTH, dtypes=REALS, prepare=_fmax)
+@kernel("relu", place=BOTH, dtypes=REALS, specialize=_fmax)
 def relu(X, *, out=None, xp):
     return xp.fmax(X, X.dtype.type(0), out=out)  # NaN becomes 0, as in Paddle
 

@@ -7,7 +7,7 @@ from oprack.kernel import kernel
 from oprack_tensor.dims import reshape_dims, to_ints
 
 
-def _prepare(call):
+def _specialize(call):
     """A shape that says all itself, but for one dim at most, is what the arrays' own reshape takes."""
     shape = tuple(call.attrs["shape"])
     if call.given("Shape") or call.given("ShapeTensor") or 0 in shape or min(shape, default=1) < -1:
@@ -22,7 +22,7 @@ def _prepare(call):
     return run
 
 
-@kernel("reshape2", place=("cpu", "cuda"), view=True, prepare=_prepare)
+@kernel("reshape2", place=("cpu", "cuda"), view=True, specialize=_specialize)
 def reshape2(X, Shape=None, ShapeTensor=None, *, shape, xp):
     out = X.reshape(reshape_dims("reshape2", X.shape, to_ints(None if ShapeTensor else Shape, ShapeTensor, shape)))
     return out, xp.empty((0, *X.shape), X.dtype)

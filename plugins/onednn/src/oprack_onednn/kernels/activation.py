@@ -46,32 +46,32 @@ def apply(x, out, algorithm, alpha=0.0, beta=0.0):
     return y
 
 
-@served("relu", least="eltwise")
+@served("relu", min_numel="eltwise")
 def relu(X, *, out=None, ctx):
     return apply(X, out, "relu")
 
 
-@served("relu6", least="eltwise")
+@served("relu6", min_numel="eltwise")
 def relu6(X, *, threshold, out=None, ctx):
     return apply(X, out, "clip_v2", 0.0, threshold) if is_ordinary(X) else NotImplemented
 
 
-@served("leaky_relu", least="eltwise")
+@served("leaky_relu", min_numel="eltwise")
 def leaky_relu(X, *, alpha, ctx):
     return apply(X, None, "relu", alpha) if alpha else NotImplemented
 
 
-@served("sigmoid", least="eltwise")
+@served("sigmoid", min_numel="eltwise")
 def sigmoid(X, *, out=None, ctx):
     return apply(X, out, "logistic")
 
 
-@served("tanh", least="eltwise")
+@served("tanh", min_numel="eltwise")
 def tanh(X, *, out=None, ctx):
     return apply(X, out, "tanh")
 
 
-@served("gelu", least="costly")
+@served("gelu", min_numel="costly")
 def gelu(X, *, approximate, ctx):
     if approximate:
         return apply(X, None, "gelu_tanh")
@@ -79,29 +79,29 @@ def gelu(X, *, approximate, ctx):
     return NotImplemented if y is NotImplemented or not is_ordinary(y) else y
 
 
-@served("swish", least="eltwise")
+@served("swish", min_numel="eltwise")
 def swish(X, *, beta, ctx):
     return apply(X, None, "swish", beta)
 
 
-@served("hard_swish", least="eltwise")
+@served("hard_swish", min_numel="eltwise")
 def hard_swish(X, *, threshold, scale, offset, ctx):
     if scale != threshold:
         return NotImplemented
     return apply(X, None, "hardswish", 1 / scale, offset / scale)
 
 
-@served("hard_sigmoid", least="eltwise")
+@served("hard_sigmoid", min_numel="eltwise")
 def hard_sigmoid(X, *, slope, offset, out=None, ctx):
     return apply(X, out, "hardsigmoid", slope, offset) if is_ordinary(X) else NotImplemented
 
 
-@served("silu", least="eltwise")
+@served("silu", min_numel="eltwise")
 def silu(X, *, ctx):
     return apply(X, None, "swish", 1.0)
 
 
-@served("scale", least="eltwise")
+@served("scale", min_numel="eltwise")
 def scale(X, ScaleTensor=None, *, scale, bias, bias_after_scale, out=None, ctx):
     if ScaleTensor is not None:
         return NotImplemented

@@ -39,39 +39,39 @@ def apply(known, dy, algorithm, alpha=0.0, beta=0.0):
     return dx
 
 
-@served("gelu_grad", least="costly")
+@served("gelu_grad", min_numel="costly")
 def gelu_grad(X, Out_grad, *, approximate, ctx):
     return apply(X, Out_grad, "gelu_tanh" if approximate else "gelu_erf")
 
 
-@served("leaky_relu_grad", least="eltwise")
+@served("leaky_relu_grad", min_numel="eltwise")
 def leaky_relu_grad(X, Out_grad, *, alpha, ctx):
     return apply(X, Out_grad, "relu", alpha)
 
 
-@served("sigmoid_grad", least="binary")
+@served("sigmoid_grad", min_numel="binary")
 def sigmoid_grad(Out, Out_grad, *, ctx):
     return apply(Out, Out_grad, "logistic_use_dst")
 
 
-@served("tanh_grad", least="binary")
+@served("tanh_grad", min_numel="binary")
 def tanh_grad(Out, Out_grad, *, ctx):
     return apply(Out, Out_grad, "tanh_use_dst")
 
 
-@served("swish_grad", least="eltwise")
+@served("swish_grad", min_numel="eltwise")
 def swish_grad(X, Out_grad, *, beta, ctx):
     return apply(X, Out_grad, "swish", beta)
 
 
-@served("silu_grad", least="eltwise")
+@served("silu_grad", min_numel="eltwise")
 def silu_grad(X, Out, Out_grad, *, ctx):
     if Out.shape != X.shape:
         return NotImplemented
     return apply(X, Out_grad, "swish", 1.0)
 
 
-@served("hard_swish_grad", least="eltwise")
+@served("hard_swish_grad", min_numel="eltwise")
 def hard_swish_grad(X, Out_grad, *, threshold, scale, offset, ctx):
     if scale != threshold:
         return NotImplemented

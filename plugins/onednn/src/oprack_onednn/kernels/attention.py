@@ -114,7 +114,7 @@ def _find(q, k, v, mask, heads, alpha):
     return THREAD.plan(key, AttentionPlan, q, k, v, added, heads, alpha)
 
 
-def _prepare(call):
+def _specialize(call):
     heads, alpha = call.attrs["heads"], call.attrs["alpha"]
 
     def find(q, k, v, mask=None):
@@ -127,7 +127,7 @@ def _prepare(call):
     return call_site(find, otherwise, (0, 1, 2, 3) if call.given("Mask") else (0, 1, 2))
 
 
-@served("onednn_attention", prepare=_prepare)
+@served("onednn_attention", specialize=_specialize)
 def onednn_attention(Q, K, V, Mask=None, *, heads, alpha, ctx):
     found = _find(Q, K, V, Mask, heads, alpha)
     return NotImplemented if found is None else found.run(Q, K, V, Mask)

@@ -121,7 +121,7 @@ def _window(attrs):
     return list(_own(attrs).values())
 
 
-def _prepare(call):
+def _specialize(call):
     """A convolution alone, of images in the program's order of dims."""
     if call.attrs["data_format"] == "NHWC":
         return None
@@ -136,7 +136,7 @@ def _prepare(call):
     return call_site(find, otherwise)
 
 
-@served("conv2d", "depthwise_conv2d", prepare=_prepare)
+@served("conv2d", "depthwise_conv2d", specialize=_specialize)
 def conv2d(Input, Filter, *, strides, paddings, dilations, groups, padding_algorithm, data_format, ctx):
     x = Input.transpose(0, 3, 1, 2) if data_format == "NHWC" else Input
     plan = find_plan(x, Filter, None, strides, paddings, dilations, groups, padding_algorithm)
@@ -152,7 +152,7 @@ def _find_fused(x, w, bias, residual, attrs):
     return find_plan(x, w, residual, *_window(attrs), bias is not None, attrs["post_ops"])
 
 
-def _prepare_fused(call):
+def _specialize_fused(call):
     attrs = call.attrs
 
     def find(x, w, bias=None, residual=None):
@@ -169,7 +169,7 @@ def _fused(x, w, bias, residual, attrs):
     return by_steps(x, w, bias, residual, attrs, run_served) if y is NotImplemented else y
 
 
-@served("onednn_conv2d", prepare=_prepare_fused)
+@served("onednn_conv2d", specialize=_specialize_fused)
 def onednn_conv2d(Input, Filter, Bias=None, Residual=None, *, ctx):
     return _fused(Input, Filter, Bias, Residual, ctx.attrs)
 

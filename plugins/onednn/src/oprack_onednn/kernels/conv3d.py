@@ -15,7 +15,7 @@ def _window(attrs):
     return [attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")]
 
 
-def _prepare(call):
+def _specialize(call):
     """A convolution of volumes in the program's order of dims."""
     if call.attrs["data_format"] == "NDHWC":
         return None
@@ -31,7 +31,7 @@ def _prepare(call):
     return call_site(find, otherwise)
 
 
-@served("conv3d", prepare=_prepare)
+@served("conv3d", specialize=_specialize)
 def conv3d(Input, Filter, *, data_format, ctx):
     last = data_format == "NDHWC"
     x = Input.transpose(_FIRST) if last else Input

@@ -197,7 +197,7 @@ def run(layers, x, filters, biases, residual):
     return by_steps(x, filters, biases, residual, layers, run_served) if y is NotImplemented else y
 
 
-def _prepare(call):
+def _specialize(call):
     layers = layers_of(call.attrs)
     count, biases = len(layers), sum(layer.bias is not None for layer in layers)
 
@@ -215,7 +215,7 @@ def _prepare(call):
     return lambda x, filters, biases=(), residual=None: site(x, *filters, *biases, residual)
 
 
-@served("onednn_conv2d_chain", prepare=_prepare)
+@served("onednn_conv2d_chain", specialize=_specialize)
 def conv_chain(Input, Filter, Bias=None, Residual=None, *, ctx):
     return run(layers_of(ctx.attrs), Input, tuple(Filter), tuple(Bias or ()), Residual)
 

@@ -124,7 +124,7 @@ def _run(attrs, *arrays):
     return by_steps(*arrays, attrs, run_served) if y is NotImplemented else y
 
 
-def _prepare(call):
+def _specialize(call):
     attrs = call.attrs
 
     def find(*arrays):
@@ -136,7 +136,7 @@ def _prepare(call):
     return call_site(find, otherwise)
 
 
-@served("onednn_conv2d_transpose_pair", prepare=_prepare)
+@served("onednn_conv2d_transpose_pair", specialize=_specialize)
 def conv_transpose_pair(Input, Filter, Bias=None, NextFilter=None, NextBias=None, *, ctx):
     return _run(ctx.attrs, Input, Filter, Bias, NextFilter, NextBias)
 

@@ -112,21 +112,21 @@ def apply(X, Y, axis, out, algorithm):
     return result
 
 
-@served("elementwise_add", least="binary")
+@served("elementwise_add", min_numel="binary")
 def elementwise_add(X, Y, *, axis, out=None, ctx):
     return apply(X, Y, axis, out, _c.BINARY_ADD)
 
 
-@served("elementwise_sub", least="binary")
+@served("elementwise_sub", min_numel="binary")
 def elementwise_sub(X, Y, *, axis, out=None, ctx):
     return apply(X, Y, axis, out, _c.BINARY_SUB)
 
 
-@served("elementwise_mul", least="binary")
+@served("elementwise_mul", min_numel="binary")
 def elementwise_mul(X, Y, *, axis, ctx):
     return apply(X, Y, axis, None, _c.BINARY_MUL)
 
 
-@served("elementwise_div", least="binary")
+@served("elementwise_div", min_numel="binary")
 def elementwise_div(X, Y, *, axis, ctx):
     return apply(X, Y, axis, None, _c.BINARY_DIV)

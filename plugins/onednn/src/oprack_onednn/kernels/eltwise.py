@@ -52,7 +52,7 @@ def _is_lossy(post_ops):
     return any(text.startswith(LOSSY) for text in post_ops)
 
 
-def _prepare(call):
+def _specialize(call):
     """The plan of each shape, bound; NumPy's functions where NaN or infinities would be lost."""
     post_ops = tuple(call.attrs["post_ops"])
     site = call_site(lambda x, one: find_plan(x, one, post_ops), lambda x, one: by_steps(x, post_ops))
@@ -64,7 +64,7 @@ def _prepare(call):
     return onednn_eltwise
 
 
-@served("onednn_eltwise", prepare=_prepare)
+@served("onednn_eltwise", specialize=_specialize)
 def onednn_eltwise(X, *, post_ops, ctx):
     if _is_lossy(post_ops) and not is_ordinary(X):
         return NotImplemented

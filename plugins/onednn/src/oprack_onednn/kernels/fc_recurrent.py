@@ -74,7 +74,7 @@ def _run(layers, options, reversals, X, WeightX, Weight, Bias, ctx):
     return NotImplemented if out is None else out
 
 
-def _prepare(make, by_steps, names):
+def _specialize(make, by_steps, names):
     """prepare of an op: its weights are made ready once. names: attributes that `make` takes."""
 
     def prepare(call):
@@ -128,11 +128,11 @@ def plain_fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, use_peepholes, ctx):
 _GRU, _LSTM = FromConstants(gru_layer), FromConstants(lstm_layer)
 
 
-@served("onednn_fc_gru", prepare=_prepare(gru_layer, plain_fc_gru, ["origin_mode"]))
+@served("onednn_fc_gru", specialize=_specialize(gru_layer, plain_fc_gru, ["origin_mode"]))
 def fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
     return _run(_GRU, (origin_mode,), tuple(is_reverse), X, WeightX, Weight, Bias, ctx)
 
 
-@served("onednn_fc_lstm", prepare=_prepare(lstm_layer, plain_fc_lstm, ["use_peepholes"]))
+@served("onednn_fc_lstm", specialize=_specialize(lstm_layer, plain_fc_lstm, ["use_peepholes"]))
 def fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, use_peepholes, ctx):
     return _run(_LSTM, (use_peepholes,), tuple(is_reverse), X, WeightX, Weight, Bias, ctx)

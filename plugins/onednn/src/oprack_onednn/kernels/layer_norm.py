@@ -87,7 +87,7 @@ def _find(x, scale, bias, epsilon, begin_norm_axis):
     return THREAD.plan(("layer_norm", x.shape, lead, *key), LayerNormPlan, x.shape, lead, *key)
 
 
-def _prepare(call):
+def _specialize(call):
     """Scale and bias keep their addresses, and with it the plan, for each shape."""
     options, context = (call.attrs["epsilon"], call.attrs["begin_norm_axis"]), OpContext(call.op_type, call.attrs)
 
@@ -103,7 +103,7 @@ def _prepare(call):
     return call_site(find, otherwise)
 
 
-@served("layer_norm", prepare=_prepare)
+@served("layer_norm", specialize=_specialize)
 def layer_norm(X, Scale=None, Bias=None, *, epsilon, begin_norm_axis, ctx):
     found = _find(X, Scale, Bias, epsilon, begin_norm_axis)
     return NotImplemented if found is None else found.run(X, Scale, Bias)
@@ -134,7 +134,7 @@ def build_grad(rows, columns, epsilon, scaled):
     return plan
 
 
-@served("layer_norm_grad", least="eltwise")
+@served("layer_norm_grad", min_numel="eltwise")
 def layer_norm_grad(X, Scale=None, Mean=None, Variance=None, Y_grad=None, *, epsilon, begin_norm_axis, ctx):
     arrays = [X, Y_grad, Mean, Variance, *([] if Scale is None else [Scale])]
     if not X.size or not all(a is not None and a.flags.c_contiguous and a.dtype == X.dtype for a in arrays):

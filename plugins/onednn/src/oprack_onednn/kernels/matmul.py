@@ -122,7 +122,7 @@ def _finder(op_type, attrs):
     return lambda x, y: find_product(x, y, 1.0, None, is_constant(y))
 
 
-def _prepare(call):
+def _specialize(call):
     """One place for a constant Y, whose address stays, and one for any other."""
     find, context = _finder(call.op_type, call.attrs), OpContext(call.op_type, call.attrs)
 
@@ -151,22 +151,22 @@ def _run(X, Y, ctx):
     return NotImplemented if found is None else found.run(X, Y)
 
 
-@served("matmul_v2", prepare=_prepare)
+@served("matmul_v2", specialize=_specialize)
 def matmul_v2(X, Y, *, ctx):
     return _run(X, Y, ctx)
 
 
-@served("matmul", prepare=_prepare)
+@served("matmul", specialize=_specialize)
 def matmul(X, Y, *, ctx):
     return _run(X, Y, ctx)
 
 
-@served("bmm", prepare=_prepare)
+@served("bmm", specialize=_specialize)
 def bmm(X, Y, *, ctx):
     return _run(X, Y, ctx)
 
 
-@served("mul", prepare=_prepare)
+@served("mul", specialize=_specialize)
 def mul(X, Y, *, ctx):
     return _run(row_major(X), Y, ctx)
 
@@ -237,7 +237,7 @@ def _run_fused(x, y, bias, residual, attrs):
     return by_steps(x, y, bias, residual, attrs, run_served) if out is NotImplemented else out
 
 
-def _prepare_fused(call):
+def _specialize_fused(call):
     attrs, own = call.attrs, _own(call.attrs)
 
     def find(x, y, bias=None, residual=None):
@@ -249,7 +249,7 @@ def _prepare_fused(call):
     return call_site(find, otherwise, (0, 3) if call.given("Residual") else (0,))
 
 
-@served("onednn_matmul", prepare=_prepare_fused)
+@served("onednn_matmul", specialize=_specialize_fused)
 def onednn_matmul(X, Y, Bias=None, Residual=None, *, ctx):
     return _run_fused(X, Y, Bias, Residual, ctx.attrs)
 

@@ -99,7 +99,7 @@ def _run(attrs, *arrays):
     return by_steps(*arrays, attrs, run_served) if y is NotImplemented else y
 
 
-def _prepare(call):
+def _specialize(call):
     free = [i for i, slot in ((0, "Input"), (3, "InputScale"), (4, "OutputScale"), (5, "Residual")) if call.given(slot)]
     post_ops = tuple(call.attrs["post_ops"])
 
@@ -109,7 +109,7 @@ def _prepare(call):
     return call_site(padded(_find, post_ops), padded(_run, call.attrs), free)
 
 
-@served("onednn_pointwise_conv2d", prepare=_prepare)
+@served("onednn_pointwise_conv2d", specialize=_specialize)
 def pointwise(Input, Filter, Bias=None, InputScale=None, OutputScale=None, Residual=None, *, ctx):
     return _run(ctx.attrs, Input, Filter, Bias, InputScale, OutputScale, Residual)
 

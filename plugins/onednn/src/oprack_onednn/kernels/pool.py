@@ -115,7 +115,7 @@ def find_plan(x, attrs):
     return THREAD.plan(("pool2d", x.shape, x.strides, attrs), PoolPlan, x, *attrs)
 
 
-def _prepare(call):
+def _specialize(call):
     """Pooling of images in the program's order of dims."""
     if call.attrs["data_format"] == "NHWC":
         return None
@@ -126,7 +126,7 @@ def _prepare(call):
     return lambda x: site(x) if x.size < Limits.eltwise or is_ordinary(x) else run_plain("pool2d", {"X": x}, context)
 
 
-@served("pool2d", prepare=_prepare)
+@served("pool2d", specialize=_specialize)
 def pool(X, *, ctx):
     last = ctx.attrs["data_format"] == "NHWC" and X.ndim == 4
     x = X.transpose(0, 3, 1, 2) if last else X

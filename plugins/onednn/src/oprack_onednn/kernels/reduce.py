@@ -47,13 +47,13 @@ def apply(x, dims, keep_dim, reduce_all, algorithm):
     return y
 
 
-@served("reduce_sum", least="binary")
+@served("reduce_sum", min_numel="binary")
 def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype, ctx):
     if out_dtype >= 0:
         return NotImplemented
     return apply(X, dim, keep_dim, reduce_all, _c.REDUCTION_SUM)
 
 
-@served("reduce_mean", least="binary")
+@served("reduce_mean", min_numel="binary")
 def reduce_mean(X, *, dim, keep_dim, reduce_all, ctx):
     return apply(X, dim, keep_dim, reduce_all, _c.REDUCTION_MEAN)

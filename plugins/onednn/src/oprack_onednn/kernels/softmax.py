@@ -60,7 +60,7 @@ def _find(x, axis, algorithm):
     return THREAD.plan(("softmax", around, x.shape, algorithm), SoftmaxPlan, around, algorithm, x.shape)
 
 
-def _prepare(call):
+def _specialize(call):
     axis, algorithm, context = call.attrs["axis"], _ALGORITHMS[call.op_type], OpContext(call.op_type, call.attrs)
 
     def find(x):
@@ -105,21 +105,21 @@ def apply_grad(y, dy, axis, algorithm):
     return dx
 
 
-@served("softmax", prepare=_prepare)
+@served("softmax", specialize=_specialize)
 def softmax(X, *, axis, out=None, ctx):
     return _run(X, axis, out, _c.SOFTMAX_ACCURATE)
 
 
-@served("log_softmax", prepare=_prepare)
+@served("log_softmax", specialize=_specialize)
 def log_softmax(X, *, axis, out=None, ctx):
     return _run(X, axis, out, _c.SOFTMAX_LOG)
 
 
-@served("softmax_grad", least="binary")
+@served("softmax_grad", min_numel="binary")
 def softmax_grad(Out, Out_grad, *, axis, ctx):
     return apply_grad(Out, Out_grad, axis, _c.SOFTMAX_ACCURATE)
 
 
-@served("log_softmax_grad", least="eltwise")
+@served("log_softmax_grad", min_numel="eltwise")
 def log_softmax_grad(Out, Out_grad, *, axis, ctx):
     return apply_grad(Out, Out_grad, axis, _c.SOFTMAX_LOG)

@@ -67,14 +67,14 @@ def _run(attrs, x, *parameters):
     return by_steps(x, *parameters, attrs, run_served) if y is NotImplemented else y
 
 
-def _prepare(call):
+def _specialize(call):
     def padded(function):
         return lambda *arrays: function(call.attrs, *arrays, *[None] * (5 - len(arrays)))
 
     return call_site(padded(_find), padded(_run))
 
 
-@served("onednn_squeeze_excite", prepare=_prepare)
+@served("onednn_squeeze_excite", specialize=_specialize)
 def squeeze_excite(X, Reduce, ReduceBias=None, Expand=None, ExpandBias=None, *, ctx):
     return _run(ctx.attrs, X, Reduce, ReduceBias, Expand, ExpandBias)
 

@@ -185,7 +185,7 @@ def _run(attrs, *arrays):
     return by_steps(maps, attrs["post_ops"], run_served)
 
 
-def _prepare(call):
+def _specialize(call):
     attrs, entries, weighers = call.attrs, OfThreads(), OfThreads()
 
     def enter(key, maps):
@@ -216,7 +216,7 @@ def _prepare(call):
     return run
 
 
-@served("onednn_upsampled_conv2d", prepare=_prepare)
+@served("onednn_upsampled_conv2d", specialize=_specialize)
 def upsampled_conv2d(X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, ctx):
     return _run(ctx.attrs, X, Filter, Bias, Project, Shift, Scale)
 

@@ -191,13 +191,13 @@ def run(attrs, x, u, bias=None, residual=None):
     return by_steps(x, u, bias, residual, attrs) if y is NotImplemented else y
 
 
-def _prepare(prepared):
+def _specialize(prepared):
     attrs = prepared.attrs
     free = (0, 3) if prepared.given("Residual") else (0,)
     return call_site(lambda *arrays: find_plan(attrs, *arrays), lambda *arrays: run(attrs, *arrays), free)
 
 
-@served("onednn_winograd_conv2d", prepare=_prepare)
+@served("onednn_winograd_conv2d", specialize=_specialize)
 def winograd(Input, Filter, Bias=None, Residual=None, *, ctx):
     return run(ctx.attrs, Input, Filter, Bias, Residual)
 
