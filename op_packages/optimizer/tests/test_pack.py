@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from oprack.kernel import Candidate, bind_signature
+from oprack.kernel.invoke import call_arrays
 from oprack.packs.manager import default_manager
 from oprack.tensor import SelectedRows
 from oprack.testing import Conformance, OpCase
@@ -27,12 +29,10 @@ def _run(op, names, grad, attrs):
     state, _ = _state()
     info = default_manager().op_info(op)
     sparse = isinstance(grad, SelectedRows)
-    functions = [k.function for k in default_manager().kernel_map(op, "cpu")]
-    function = next(f for f in functions if ("rows" in f.__name__) == sparse)
-    values = info.checker.check(attrs) | {"xp": np}
-    named = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    spec = next(k for k in default_manager().kernel_map(op, "cpu") if ("rows" in k.function.__name__) == sparse)
+    candidate = Candidate(spec, bind_signature(spec.function, info.proto))
     inputs = {n: state[n] for n in names} | {"Grad": grad}
-    found = function(**inputs, **{n: values[n] for n in named if n != "out"})
+    found = call_arrays(op, candidate, inputs, SimpleNamespace(attrs=info.checker.check(attrs)))
     found = found if isinstance(found, tuple) else (found,)
     return dict(zip(info.proto.outputs, found, strict=False))
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy_kernels import WITHOUT
 from oprack.kernel import KernelSpecialization, bind_signature, kernel_specs
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
+from oprack.runtime.compose import StepContext
 from oprack.tensor import LoDTensor, Scope
 from oprack.testing.cases import load_cases
 from oprack.testing.runner import missing_ops
@@ -27,18 +29,8 @@ PARAMETERS |= {"ReduceBias", "Expand", "ExpandBias", "Project", "Shift", "Transi
 MOST_ELEMENTS = 1 << 14
 
 
-class Context:
+class Context(StepContext):
     """What kernels ask of their KernelContext."""
-
-    def __init__(self, op_type, attrs, lods):
-        self.op_type, self.attrs, self.lods = op_type, attrs, lods
-
-    def lod(self, slot, i=0):
-        values = self.lods.get(slot, ())
-        return values[i] if i < len(values) else []
-
-    def wants(self, slot, i=0):
-        return True
 
     def is_read(self, *slots):
         return False
@@ -58,6 +50,9 @@ class Call:
         values[i] = array
         return replace(self, inputs={**self.inputs, slot: values})
 
+    def context(self):
+        return Context(default_manager(), self.op_type, self.attrs, WITHOUT, self.lods)
+
     def _arguments(self, spec):
         proto = default_manager().op_info(self.op_type).proto
         signature = bind_signature(spec.function, proto)
@@ -66,14 +61,13 @@ class Call:
             values = self.inputs.get(slot, [])
             args.append(values if many else values[0] if values else None)
         named = {param: self.attrs[name] for param, name in signature.attrs}
-        context = Context(self.op_type, self.attrs, self.lods)
-        injected = {"ctx": context, "xp": np, "out": None}
+        injected = {"ctx": self.context(), "xp": np, "out": None}
         return args, named | {name: injected[name] for name in signature.injected}
 
     def direct(self):
         """What the kernel gives."""
         args, named = self._arguments(SPECS[self.op_type])
-        return self._by_slot(SPECS[self.op_type].function(*args, **named))
+        return self._by_slot_or_numpy(SPECS[self.op_type].function(*args, **named))
 
     def prepared(self):
         """A function of a call that does what a plan does; None when the kernel prepares nothing."""
@@ -85,21 +79,22 @@ class Call:
         takes_context = "ctx" in getattr(getattr(made, "__code__", None), "co_varnames", ())
 
         def run(call):
-            args, named = call._arguments(spec)
+            args, _ = call._arguments(spec)
             while args and args[-1] is None:
                 args.pop()
-            return call._by_slot(made(*args, **({"ctx": named["ctx"]} if takes_context else {})))
+            return call._by_slot_or_numpy(made(*args, **({"ctx": call.context()} if takes_context else {})))
 
         return run
 
+    def _by_slot_or_numpy(self, result):
+        return self.by_numpy() if result is NotImplemented else self._by_slot(result)
+
     def by_numpy(self):
         """What the kernel gives that runs where this library does not."""
-        manager = default_manager()
-        for spec in manager.kernel_map(self.op_type, "cpu"):
-            if spec.library == "plain" and "float32" in spec.dtypes and spec.when is None and not spec.view:
-                args, named = self._arguments(spec)
-                return self._by_slot(spec.function(*args, **named))
-        raise LookupError(self.op_type)
+        context = StepContext(default_manager(), self.op_type, self.attrs, WITHOUT, self.lods)
+        protos = default_manager().op_info(self.op_type).proto.inputs
+        arrays = {s: v if protos[s].duplicable else v[0] for s, v in self.inputs.items() if v}
+        return self._by_slot(context.compute(arrays, self.attrs))
 
     def _by_slot(self, result):
         slots = list(default_manager().op_info(self.op_type).proto.outputs)

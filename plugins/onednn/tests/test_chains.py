@@ -26,7 +26,7 @@ def chain(*ops, shape=(64, 80)):
 @pytest.fixture(autouse=True)
 def no_steps(monkeypatch):
     """oneDNN itself computes the chains."""
-    monkeypatch.setattr(eltwise, "by_steps", None)
+    monkeypatch.setattr(eltwise, "after", None)
 
 
 def test_every_activation_has_its_place_in_a_chain():

@@ -8,7 +8,6 @@ import pytest
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn import served
 from oprack_onednn.kernels import conv_chain
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.plan import THREAD, Plan
@@ -134,7 +133,6 @@ def test_chains_run_on_numpy_as_well(monkeypatch, excluded):
         monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
     else:
         monkeypatch.setattr("oprack_onednn.plan.Thread.plan", lambda *a: None)
-        monkeypatch.setattr(served, "_served", {})
     for example in (chain_case(STEM), chain_case(INVERTED, residual=True)):
         want, got = run_both(example, excluded=("onednn",))
         np.testing.assert_allclose(got, want, **CLOSE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy_kernels import numpy_result
 from oprack import Program, Scope
 from oprack.inference import Config, create_predictor
 from oprack.io import save_inference_model
@@ -11,7 +12,6 @@ from oprack.op.grad_desc import grad_op_descs
 from oprack.packs.manager import default_manager
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor
-from oprack_onednn import served
 from oprack_onednn.kernels.gru import gru
 from oprack_onednn.kernels.lstm import lstm
 
@@ -58,7 +58,7 @@ def slots(op_type, lengths, states, bias=True, peepholes=False):
 def run(op_type, given, lengths, **attrs):
     """(what this library's kernel gives, what NumPy's gives)."""
     ctx = Context(op_type, [0, *np.cumsum(lengths).tolist()], **attrs)
-    want = served.run_plain(op_type, given, ctx)
+    want = numpy_result(op_type, given, ctx)
     return FUNCTIONS[op_type][0](**given, **{n: ctx.attrs[n] for n in NAMES[op_type]}, ctx=ctx), want
 
 
@@ -88,7 +88,7 @@ LENGTHS = [[7], [3, 0, 9, 1, 0], [0, 0, 5], [4] * 40, list(range(60))]
 def test_walks(monkeypatch, op_type, attrs, states, lengths):
     given = slots(op_type, lengths, states, bias=states)
     for kernel in ("gru", "lstm"):
-        monkeypatch.setattr(f"oprack_onednn.kernels.{kernel}.run_plain", lambda *a: pytest.fail("left to NumPy"))
+        monkeypatch.setattr(f"oprack_onednn.kernels.{kernel}.run_reference", lambda *a: pytest.fail("left to NumPy"))
     got, want = run(op_type, given, lengths, **attrs)
     for g, w in zip(hidden(op_type, got), want[3:] if op_type == "gru" else want[:2], strict=True):
         assert g.shape == w.shape and g.dtype == w.dtype
@@ -110,7 +110,7 @@ def test_a_weight_that_is_trained_keeps_what_the_gradient_reads(op_type):
     given = slots(op_type, [3, 5], False, peepholes=op_type == "lstm")
     given["Weight"] = given["Weight"].copy()
     got, want = run(op_type, given, [3, 5])
-    assert [g.shape for g in got] == [w.shape for w in want]
+    assert got is NotImplemented and all(w is not None for w in want)
 
 
 GATES = {"gru": ["BatchGate", "BatchResetHiddenPrev", "BatchHidden"], "lstm": ["BatchGate", "BatchCellPreAct"]}

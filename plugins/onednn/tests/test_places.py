@@ -6,12 +6,12 @@ import inspect
 
 import numpy as np
 import pytest
+from numpy_kernels import numpy_result
 from oprack.kernel import KernelSpecialization
 from oprack.packs.manager import default_manager
-from oprack_onednn import served
+from oprack.runtime.compose import StepContext
 from oprack_onednn.kernels import layer_norm, matmul, softmax
 from oprack_onednn.kernels._rows import rows_of
-from oprack_onednn.kernels._steps import OpContext
 
 
 def normal(*shape, seed=0):
@@ -87,8 +87,11 @@ def test_places_of_a_program_take_every_shape_and_parameter(any_size, op):
         for given in parameters * 2:
             x = normal(*shape)
             names = [p for p in inspect.signature(getattr(module, op)).parameters][: 1 + len(given)]
-            want = served.run_plain(op, dict(zip(names, (x, *given), strict=True)), OpContext(op, attrs))
-            got = site(x, *given)
+            context = StepContext(default_manager(), op, attrs)
+            want, got = numpy_result(op, dict(zip(names, (x, *given), strict=True)), context), site(x, *given)
+            assert got is not NotImplemented or not x.size
+            if got is NotImplemented:
+                continue
             for g, w in zip(*((r if isinstance(r, tuple) else (r,)) for r in (got, want)), strict=True):
                 agree(g, w)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy_kernels import numpy_result
 from oprack.packs.manager import default_manager
-from oprack_onednn import served
 from oprack_onednn.kernels import _recurrent
 from oprack_onednn.kernels.rnn import rnn
 from oprack_onednn.plan import THREAD
@@ -46,11 +46,10 @@ def both(monkeypatch, lengths, steps, batch, **attrs):
     sides = 2 if ctx.attrs["is_bidirec"] else 1
     x, states, weights = arguments(ctx.attrs["mode"], ctx.attrs["num_layers"], sides, steps, batch)
     slots = {"Input": x, "PreState": states, "WeightList": weights, "SequenceLength": lengths}
-    want = served.run_plain("rnn", slots, ctx)
-    with monkeypatch.context() as patch:
-        patch.setattr(served, "plain", lambda *a: pytest.fail("rnn was left to NumPy"))
-        names = ("is_bidirec", "hidden_size", "num_layers", "mode", "is_test")
-        got = rnn(x, states, weights, lengths, **{n: ctx.attrs[n] for n in names}, ctx=ctx)
+    want = numpy_result("rnn", slots, ctx)
+    names = ("is_bidirec", "hidden_size", "num_layers", "mode", "is_test")
+    got = rnn(x, states, weights, lengths, **{n: ctx.attrs[n] for n in names})
+    assert got is not NotImplemented, "rnn was left to NumPy"
     assert list(got) == list(want) and got["DropoutState"] is None and got["Reserve"] is None
     return got, want
 
@@ -89,9 +88,7 @@ def test_directions_in_a_thread_each(monkeypatch, mode, lengths):
 
 
 def test_training_is_left_to_numpy(monkeypatch):
-    monkeypatch.setattr(served, "plain", lambda *a: "NumPy's")
-    ctx = Context(hidden_size=HIDDEN, mode="GRU")
     x, states, weights = arguments("GRU", 1, 1, 4, 2)
     attrs = dict(is_bidirec=False, hidden_size=HIDDEN, num_layers=1, mode="GRU")
-    assert rnn(x, states, weights, **attrs, is_test=False, ctx=ctx) == "NumPy's"
-    assert rnn(x, states, weights, np.array([9, 1]), **attrs, is_test=True, ctx=ctx) == "NumPy's"
+    assert rnn(x, states, weights, **attrs, is_test=False) is NotImplemented
+    assert rnn(x, states, weights, np.array([9, 1]), **attrs, is_test=True) is NotImplemented

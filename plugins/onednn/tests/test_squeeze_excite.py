@@ -8,7 +8,6 @@ import pytest
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn import served
 from oprack_onednn.kernels import pointwise, squeeze_excite
 from oprack_onednn.memory import image_desc
 from oprack_onednn.native import MemoryDesc
@@ -134,7 +133,6 @@ def test_fused_ops_run_on_numpy_as_well(monkeypatch, make, excluded):
         monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
     else:
         monkeypatch.setattr("oprack_onednn.plan.Thread.plan", lambda *a: None)
-        monkeypatch.setattr(served, "_served", {})
     (got,) = oprack.Executor(excluded_libraries=excluded).run(fused, case.feeds, case.fetches(), scope)
     np.testing.assert_allclose(got, want, **CLOSE)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import oprack
 import pytest
+from numpy_kernels import on_numpy
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn.kernels import winograd
-from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.ops.winograd import matrices
 from oprack_onednn.plan import Plan
 
@@ -91,10 +91,9 @@ def test_on_numpy_as_well(monkeypatch, dtype):
     x, w, b = (a.astype(dtype) for a in (normal(2, 5, 9, 11), normal(7, 5, 3, 3), normal(7)))
     _, g, _ = matrices()
     u = np.einsum("ia,jb,kcab->ijck", g, g, w).reshape(36, 5, 7).astype(dtype)
-    attrs = OpContext.of("onednn_winograd_conv2d", paddings=[1, 0, 2, 1], post_ops=["tanh"]).attrs
-    got = winograd.by_steps(x, u, b, None, attrs)
-    conv = OpContext.of("conv2d", paddings=[1, 0, 2, 1])
-    want = np.tanh(winograd.run_plain("conv2d", {"Input": x, "Filter": w}, conv) + b.reshape(-1, 1, 1))
+    ctx = on_numpy("onednn_winograd_conv2d", {"paddings": [1, 0, 2, 1], "post_ops": ["tanh"]})
+    got = winograd.by_steps(x, u, b, None, ctx.attrs, ctx)
+    want = np.tanh(ctx.run_op("conv2d", {"Input": x, "Filter": w}, {"paddings": [1, 0, 2, 1]}) + b.reshape(-1, 1, 1))
     assert got.dtype == dtype
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
 
@@ -104,9 +103,9 @@ def test_rounding_is_like_that_of_a_convolution():
     x, w = np.maximum(normal(1, 256, 12, 12), 0), normal(64, 256, 3, 3) / 48
     _, g, _ = matrices()
     u = np.einsum("ia,jb,kcab->ijck", g, g, w.astype(np.float64), optimize=True).reshape(36, 256, 64)
-    attrs = OpContext.of("onednn_winograd_conv2d", paddings=[1, 1, 1, 1]).attrs
-    exact = winograd.by_steps(x.astype(np.float64), u, None, None, attrs)
-    got = winograd.run(attrs, x, u.astype(np.float32))
+    ctx = on_numpy("onednn_winograd_conv2d", {"paddings": [1, 1, 1, 1]})
+    exact = winograd.by_steps(x.astype(np.float64), u, None, None, ctx.attrs, ctx)
+    got = winograd.winograd(x, u.astype(np.float32), ctx=ctx)
     assert np.sqrt(np.square(got - exact).mean()) < 1e-6 * np.abs(exact).max()
 
 

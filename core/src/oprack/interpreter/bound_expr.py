@@ -18,9 +18,9 @@ from oprack.packs.manager import default_manager
 from oprack.runtime.kernel_operator import OperatorWithKernel, create_operator
 from oprack.runtime.kernel_results import is_promised
 from oprack.runtime.limits import Limits
-from oprack.runtime.record import OpRecord
 from oprack.runtime.plan.shape_check import Promised
 from oprack.runtime.prepared import PreparedProgram
+from oprack.runtime.record import OpRecord
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
 from oprack.tensor.meta import CPU, TensorMeta, meta_of_value

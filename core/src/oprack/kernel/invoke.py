@@ -176,7 +176,9 @@ def invoke(
         current = current.next
     lines = [f"  {name}: {reason}" for name, reason in declined.items()]
     raise KernelNotFoundError(
-        f"op {op_type}: every kernel that fits has declined:\n" + "\n".join(lines) + "\nChange the inputs or attributes "
+        f"op {op_type}: every kernel that fits has declined:\n"
+        + "\n".join(lines)
+        + "\nChange the inputs or attributes "
         "accordingly, or install a pack with a kernel that takes them."
     )
 
@@ -224,9 +226,11 @@ class ArrayArguments(Arguments[Any, Any]):
         return group(**fields)
 
 
-def call_arrays(op_type: str, candidate: Candidate, inputs: Mapping[str, Any], ctx: Any, out: Any = None) -> Any:
+def call_arrays(
+    op_type: str, candidate: Candidate, inputs: Mapping[str, Any], ctx: Any, out: Any = None, xp: Any = np
+) -> Any:
     """Run the first kernel of a chain that does not decline on arrays by slot, and give what it returned."""
-    given = ArrayArguments(inputs, ctx, out)
+    given = ArrayArguments(inputs, ctx, out, xp)
     slots = candidate.signature.inputs
     first = next(iter(given.values(slots[0][0])), None) if slots else None
     return invoke(op_type, candidate, getattr(first, "size", 0), lambda one: call(one, given))[1]

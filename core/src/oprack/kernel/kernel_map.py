@@ -157,9 +157,15 @@ class OpKernelMap:
                 spec, inputs = fitting[0].spec, _inputs_text(query)
                 _LOG.info(text, self.proto.type, expected.library, wider, inputs, spec.name, spec.library)
         if fitting:
+            rest: list[Candidate] = []
+            if expected.library != "plain":  # others take over where the library that is asked for declines
+                wider = replace(expected, library="plain", layout="any")
+                mine = {id(c.spec) for c in fitting}
+                every = self.candidates(wider, query, excluded, deterministic)
+                rest = [c for c in every if not c.reason and id(c.spec) not in mine]
             if _unlimited:
-                fitting = [replace(c, spec=replace(c.spec, min_numel=0)) for c in fitting]
-            return self._linked(fitting)
+                fitting, rest = ([replace(c, spec=replace(c.spec, min_numel=0)) for c in cs] for cs in (fitting, rest))
+            return self._linked(fitting, rest)
         lines = [
             f"  {c.spec.name} of {c.spec.owner} [{c.spec.place}, {c.spec.library}, "
             f"{', '.join(sorted(c.spec.dtypes))}]: {c.reason}"
@@ -171,8 +177,8 @@ class OpKernelMap:
             + "\nCast the inputs to a dtype above, run at another place, or install a pack with such a kernel."
         )
 
-    def _linked(self, fitting: list[Candidate]) -> Candidate:
-        """The best kernel, linked to those that take over from it, which must fit, too."""
+    def _linked(self, fitting: list[Candidate], rest: list[Candidate]) -> Candidate:
+        """The best kernel, linked to those that take over from it, which must fit, too; then come those of `rest`."""
         kinds = _containers(fitting[0].signature)  # kernels of others fit as well where the input is absent
         rank = ranked(fitting[0].spec, kinds)
         tied = [c for c in fitting if (ranked(c.spec, kinds), _containers(c.signature)) == (rank, kinds)]
@@ -183,7 +189,9 @@ class OpKernelMap:
         others = [c for c in fitting if c not in tied]
         if not best.spec.may_decline:
             others = [c for c in others if c.spec.min_numel < best.spec.min_numel]
-        return replace(best, next=self._linked(others)) if others else best
+        if not others and best.spec.may_decline:
+            others, rest = rest, []
+        return replace(best, next=self._linked(others, rest)) if others else best
 
 
 def _containers(signature: KernelSignature) -> tuple[tuple[str, str], ...]:

@@ -101,9 +101,7 @@ class _Binder:
                 f"{', '.join(self._slots) or 'none (the op has no inputs)'}; attributes go after a bare *"
             )
         if not has_default and slot.dispensable and not slot.duplicable:
-            raise DefinitionError(
-                f"{self.where}: {name!r} may be absent (the slot is dispensable); write {name}=None"
-            )
+            raise DefinitionError(f"{self.where}: {name!r} may be absent (the slot is dispensable); write {name}=None")
         self._inputs.append((slot.name, slot.duplicable, _container(annotation)))
 
     def keyword(self, p: inspect.Parameter) -> None:

@@ -138,9 +138,9 @@ def check_declined(
     for (slot, i), now in fingerprint(op, values, whole=whole, written=True).items():
         if before.get((slot, i)) != now:
             raise InputOverwrittenError(
-                f"op {op.type}: kernel {kernel.spec.name} of {kernel.spec.owner} ({kernel.spec.where}) declined after it "
-                f"had written to input {slot} (variable {op.inputs[slot][i]!r}); decide before anything is written to "
-                "`out`"
+                f"op {op.type}: kernel {kernel.spec.name} of {kernel.spec.owner} ({kernel.spec.where}) declined after "
+                f"it had written to input {slot} (variable {op.inputs[slot][i]!r}); decide before anything is written "
+                "to `out`"
             )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from oprack.errors import KernelNotFoundError, NotFoundError
 from oprack.kernel import Candidate, KernelQuery, OpKernelMap, OpKernelType
 from oprack.runtime.infer import dtype_of_value
-from oprack.runtime.kernel_context import KernelTypeContext
+from oprack.runtime.kernel_type_context import KernelTypeContext
 from oprack.tensor.place import Place
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a kernel, and the rule that picks its OpKernelType, may ask about the op that is running."""
+"""What a kernel may ask about the op that is running."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack.errors import InvalidArgumentError, PreconditionNotMetError
-from oprack.kernel import OpKernelType
-from oprack.runtime.infer import dtype_of_value
+from oprack.kernel import KernelRules
+from oprack.runtime.compose import StepContext
 from oprack.tensor import Place
 from oprack.tensor.lod_tensor import LoD
 
@@ -17,77 +16,6 @@ if TYPE_CHECKING:
     from oprack.device import DeviceContext
     from oprack.runtime.kernel_operator import OperatorWithKernel
     from oprack.runtime.run_context import RunContext
-
-
-class KernelTypeContext:
-    """Handed to `expected_kernel_type(ctx)`."""
-
-    def __init__(self, op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], place: Place) -> None:
-        self._op = op
-        self._values = values
-        self.op_type = op.type
-        self.attrs = op.attrs
-        self.place = place
-
-    def input_count(self, slot: str) -> int:
-        return len(self._values.get(slot, ()))
-
-    def has_input(self, slot: str) -> bool:
-        return bool(self._values.get(slot))
-
-    def is_initialized(self, slot: str, i: int = 0) -> bool:
-        """Whether input i of a slot holds a value with a dtype."""
-        values = self._values.get(slot, ())
-        return i < len(values) and dtype_of_value(values[i]) is not None
-
-    def dtype(self, slot: str, i: int = 0) -> str:
-        """dtype of input i of a slot. Raises InvalidArgumentError when it holds none."""
-        values = self._values.get(slot, ())
-        dtype = dtype_of_value(values[i]) if i < len(values) else None
-        if dtype is None:
-            raise InvalidArgumentError(f"op {self.op_type}: input {slot}[{i}] holds no tensor, so it has no dtype")
-        return dtype
-
-    def output_dtype(self, slot: str) -> str | None:
-        """dtype that the program declares for the first output of a slot; None when it does not say."""
-        return self._op.output_dtype(slot)
-
-    def kernel_type(
-        self, *, dtype: str, place: str | None = None, layout: str = "any", library: str = "plain"
-    ) -> OpKernelType:
-        """An OpKernelType at the place of the run; a library or layout may be forced."""
-        return OpKernelType(place or self.place.kind, dtype, layout, library)
-
-    def common_dtype(self) -> OpKernelType:
-        """The default rule: the dtype that all given inputs share.
-
-        Raises InvalidArgumentError that names the inputs that differ, or says that none is given.
-        """
-        first: tuple[str, str] | None = None
-        for slot, values in self._values.items():
-            for i, value in enumerate(values):
-                dtype = dtype_of_value(value)
-                if dtype is None:
-                    continue
-                if first is None:
-                    first = (f"{slot}[{i}]", dtype)
-                elif dtype != first[1]:
-                    raise InvalidArgumentError(
-                        f"op {self.op_type} (pack {self._op.info.pack}): input {first[0]} is {first[1]} but "
-                        f"{slot}[{i}] is {dtype}; all inputs of this op share one dtype, so cast one of them"
-                    )
-        if first is None and self._values:
-            names = [repr(n) for slot in self._values for n in self._op.inputs[slot]]
-            raise PreconditionNotMetError(
-                f"op {self.op_type}: variable {', '.join(names)} holds no value; feed it, load it, or run the op that "
-                "writes it first"
-            )
-        if first is None:
-            raise InvalidArgumentError(
-                f"op {self.op_type} (pack {self._op.info.pack}): it has no input, so the dtype of the kernel can't "
-                "be told; its definition needs expected_kernel_type, for example dtype_of_attr('dtype')"
-            )
-        return self.kernel_type(dtype=first[1])
 
 
 class KernelContext:
@@ -156,3 +84,33 @@ class KernelContext:
     def generator(self, seed: int = 0) -> np.random.Generator:
         """Random generator of this draw; a seed other than 0 gives the same numbers on every run."""
         return self._run.random.generator(self._op.key, seed)
+
+    @property
+    def rules(self) -> KernelRules:
+        """Which kernels the run may choose among."""
+        return self._run.rules
+
+    def run_op(
+        self,
+        op_type: str,
+        inputs: Mapping[str, Any],
+        attrs: Mapping[str, Any] | None = None,
+        lods: Mapping[str, Sequence[LoD]] | None = None,
+    ) -> Any:
+        """Compute another op on arrays, by the best kernel that the run may choose; for kernels of fused ops.
+
+        Args:
+            op_type: the op; its shape rule is not asked.
+            inputs: arrays by slot, a list for a duplicable one, None for an absent one.
+            attrs: those that differ from the op's defaults.
+            lods: offsets of the inputs by slot.
+
+        Returns:
+            What the kernel returned: an array, a tuple in the order of OpProto, or a dict by slot.
+
+        Raises:
+            KernelNotFoundError: no kernel fits.
+        """
+        run = self._run
+        step = StepContext(run.program.manager, op_type, attrs, run.rules, lods, run.place.kind, run.device.xp)
+        return step.compute(inputs, attrs or {})

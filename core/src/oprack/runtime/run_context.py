@@ -15,9 +15,9 @@ from oprack.tensor import LoDTensor, Place, Scope, ShapeOnly, Variable
 if TYPE_CHECKING:
     from oprack.runtime.liveness import Dying
     from oprack.runtime.operator import OperatorBase
-    from oprack.runtime.record import OpRecord
     from oprack.runtime.prepared import PreparedBlock, PreparedProgram
     from oprack.runtime.profiler import Profiler
+    from oprack.runtime.record import OpRecord
 
 
 @dataclass(frozen=True)

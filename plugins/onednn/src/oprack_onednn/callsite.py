@@ -7,16 +7,17 @@ oneDNN every address, each time; for small images that takes longer than the pri
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from oprack.kernel import decline
 
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Outlet, Weights, is_constant, last_strides
 from oprack_onednn.native import NotServedError
-from oprack_onednn.operands import FLOAT, address
-from oprack_onednn.plan import THREAD, BoundPlan, OfThreads, Plan
+from oprack_onednn.operands import FLOAT, OperandError, address
+from oprack_onednn.plan import THREAD, BoundPlan, PerThread, Plan
 
 _MISALIGNED = FLOAT.itemsize - 1
 SHAPES = 64
@@ -67,12 +68,12 @@ class Planned:
 def attempt(find: Callable[..., Planned | None], *arrays: Any) -> Any:
     """What the plan that `find` gives for an op's inputs computes; NotImplemented where oneDNN does not serve them."""
     if not LIBRARY.usable():
-        return NotImplemented
+        return decline(LIBRARY.problem)
     try:
         planned = find(*arrays)
         return NotImplemented if planned is None else planned.run(*arrays)
-    except NotServedError:
-        return NotImplemented
+    except (NotServedError, OperandError) as error:
+        return decline(str(error))
 
 
 _FREE = object()
@@ -101,14 +102,16 @@ class _Bound:
 
 
 def call_site(
-    find: Callable[..., Planned | None], otherwise: Callable[..., Any], free: Sequence[int] = (0,)
+    find: Callable[..., Planned | None], free: Sequence[int] = (0,), fallback: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """A function of an op's inputs that computes its result.
+    """A function of an op's inputs that computes its result, or declines.
 
-    find: gives the plan for inputs, or None. otherwise: computes the result of inputs that it is None for, or whose
-    parameters may change. free: the inputs that are no parameters, in order; the first input is one of them.
+    find: gives the plan for inputs, or None. free: the inputs that are no parameters, in order; the first input is one
+    of them. fallback: called for inputs that nothing can be bound for; default: an attempt with the plan as it is.
     """
-    entries = OfThreads()
+    if fallback is None:
+        fallback = partial(attempt, find)
+    entries = PerThread()
     varying = [i - 1 for i in free[1:]]
 
     def enter(key: tuple[Any, ...], arrays: tuple[Any, ...]) -> _Bound | None:
@@ -126,16 +129,16 @@ def call_site(
     def run(x: Any, *others: Any) -> Any:
         # a plan was bound to arrays of this dtype and of the shapes and strides of the key, and found to fit them
         if x.dtype is not FLOAT:
-            return otherwise(x, *others)
+            return fallback(x, *others)
         if THREAD.revision != LIBRARY.threads_revision:
             if not LIBRARY.usable():
-                return otherwise(x, *others)
+                return fallback(x, *others)
             THREAD.open()
         key: tuple[Any, ...] = (THREAD.setting, x.shape, x.strides)
         for i in varying:
             other = others[i]
             if other.dtype is not FLOAT:
-                return otherwise(x, *others)
+                return fallback(x, *others)
             key += (other.shape, other.strides)
         bound = entries.get(key)
         if bound is None:
@@ -147,14 +150,14 @@ def call_site(
                     bound = enter(key, (x, *others))
                     break
         if bound is None:
-            return otherwise(x, *others)
+            return fallback(x, *others)
         start = misplaced = address(x)
         if varying:
             starts = [address(others[i]) for i in varying]
             for a in starts:
                 misplaced |= a
         if misplaced & _MISALIGNED:
-            return otherwise(x, *others)
+            return fallback(x, *others)
         y, out = bound.take()
         if varying:
             bound.run(start, *starts, out)

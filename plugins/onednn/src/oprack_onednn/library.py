@@ -119,7 +119,7 @@ class Library:
 
     def without_size_limits(self) -> AbstractContextManager[None]:
         """Let kernels take arrays of any size, in all threads, for the length of a with block; meant for tests."""
-        from oprack_onednn.served import no_limits
+        from oprack_onednn.declare import no_limits
 
         return no_limits()
 

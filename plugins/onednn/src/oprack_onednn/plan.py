@@ -339,7 +339,7 @@ class Thread(threading.local):
 THREAD = Thread()
 
 
-class OfThreads(dict[Any, Any]):
+class PerThread(dict[Any, Any]):
     """What several Python threads keep, by keys that begin with THREAD.setting; it goes when its thread ends."""
 
     def __init__(self) -> None:
@@ -353,7 +353,7 @@ class OfThreads(dict[Any, Any]):
         self[key] = value
 
 
-def _forget(kept: OfThreads | None, setting: int) -> None:
+def _forget(kept: PerThread | None, setting: int) -> None:
     if kept is not None:
         kept._threads.pop(setting, None)
         for key in list(kept):

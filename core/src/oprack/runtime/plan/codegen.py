@@ -13,8 +13,8 @@ import numpy as np
 
 from oprack.runtime.kernel_context import KernelContext
 from oprack.runtime.plan.kernel_code import KernelCode, Value
-from oprack.runtime.record import OpRecord
 from oprack.runtime.plan.shape_check import ShapeCheck
+from oprack.runtime.record import OpRecord
 from oprack.tensor import LoDTensor, SelectedRows, ShapeOnly
 from oprack.types import EMPTY_VAR
 

@@ -207,7 +207,7 @@ class _Texts(Arguments[Any, str]):
         return self._code.constant(name, self._code.record.op.attrs[name])
 
     def injected(self, name: str) -> str:
-        return {"ctx": self._code.context, "xp": lambda: "xp", "out": lambda: self._buffer}[name]()
+        return self._code.context() if name == "ctx" else self._buffer if name == "out" else name
 
     def absent(self) -> str:
         return "None"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError
 from oprack.runtime.plan.codegen import Generated, Generator, Port
-from oprack.runtime.record import OpRecord, signature
 from oprack.runtime.plan.shape_check import shapes_of
+from oprack.runtime.record import OpRecord, signature
 from oprack.tensor import LoDTensor, Scope
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
 from oprack_optimizer.kernels._update import BOTH, REALS, by_blocks, dense, is_large, number, rounded, scalar, working
+from oprack_optimizer.ops._state import AdamRule, AdamState
 
 
 def step(p, grad, m1, m2, lr, b1pow, b2pow, beta1, beta2, epsilon, xp, out=None):
@@ -46,19 +47,26 @@ def _update_block(given, made, work, keep1, add1, keep2, add2, epsilon, rate):
     np.subtract(p, work, out=new)
 
 
-def skipped(SkipUpdate, p, m1, m2, b1pow, b2pow, master):
+def skipped(param, state):
     """The outputs that leave everything as it is, or None when the step is to be taken."""
-    if SkipUpdate is None or not bool(SkipUpdate.reshape(-1)[0]):
+    if state.SkipUpdate is None or not bool(state.SkipUpdate.reshape(-1)[0]):
         return None
-    copies = [a.copy() for a in (p, m1, m2, b1pow, b2pow)]
-    return (*copies, None if master is None else master.copy())
+    copies = [a.copy() for a in (param, state.Moment1, state.Moment2, state.Beta1Pow, state.Beta2Pow)]
+    return (*copies, None if state.MasterParam is None else state.MasterParam.copy())
 
 
-def powers(b1pow, b2pow, beta1, beta2, use_global):
-    """Powers for the next step; with use_global another op updates them."""
-    if use_global:
+def rates_of(state, rule):
+    """(beta1, beta2, epsilon), which one-element tensors may override."""
+    tensors = state.Beta1Tensor, state.Beta2Tensor, state.EpsilonTensor
+    return [number(t, v) for t, v in zip(tensors, (rule.beta1, rule.beta2, rule.epsilon), strict=True)]
+
+
+def powers(state, rates, rule):
+    """Powers for the next step; with use_global_beta_pow another op updates them."""
+    b1pow, b2pow = state.Beta1Pow, state.Beta2Pow
+    if rule.use_global_beta_pow:
         return b1pow.copy(), b2pow.copy()
-    return b1pow * b1pow.dtype.type(beta1), b2pow * b2pow.dtype.type(beta2)
+    return b1pow * b1pow.dtype.type(rates[0]), b2pow * b2pow.dtype.type(rates[1])
 
 
 def _lazy(p, grad, m1, m2, lr, b1, b2, rates, out, xp):
@@ -72,105 +80,46 @@ def _lazy(p, grad, m1, m2, lr, b1, b2, rates, out, xp):
     return new
 
 
-def _update(param, grad, lr, m1, m2, b1pow, b2pow, master, rates, lazy, multi_precision, use_global, xp, out=None):
-    p = working(param, master, multi_precision)
-    scalars = scalar(lr, p.dtype), scalar(b1pow, p.dtype), scalar(b2pow, p.dtype)
-    if isinstance(grad, SelectedRows):
-        if lazy:
-            new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates, out if p is param else None, xp)
-        else:
-            new, new1, new2 = step(p, dense(grad, p.dtype, xp), m1, m2, *scalars, *rates, xp)
+def _update(param, grad, state, rule, xp, out=None, lazy=False):
+    same = skipped(param, state)
+    if same is not None:
+        return same
+    rates, master = rates_of(state, rule), state.MasterParam
+    p = working(param, master, rule.multi_precision)
+    m1, m2 = state.Moment1, state.Moment2
+    scalars = [scalar(a, p.dtype) for a in (state.LearningRate, state.Beta1Pow, state.Beta2Pow)]
+    out = out if p is param else None
+    if lazy:
+        new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates, out, xp)
+    elif isinstance(grad, SelectedRows):
+        new, new1, new2 = step(p, dense(grad, p.dtype, xp), m1, m2, *scalars, *rates, xp)
     else:
-        new, new1, new2 = step(p, grad, m1, m2, *scalars, *rates, xp, out if p is param else None)
-    out, new_master = rounded(new, param, master, multi_precision)
-    return out, new1, new2, *powers(b1pow, b2pow, rates[0], rates[1], use_global), new_master
+        new, new1, new2 = step(p, grad, m1, m2, *scalars, *rates, xp, out)
+    out, new_master = rounded(new, param, master, rule.multi_precision)
+    return out, new1, new2, *powers(state, rates, rule), new_master
 
 
 @kernel("adam", place=BOTH, dtypes=REALS)
-def adam(
-    Param,
-    Grad,
-    LearningRate,
-    Moment1,
-    Moment2,
-    Beta1Pow,
-    Beta2Pow,
-    MasterParam=None,
-    SkipUpdate=None,
-    Beta1Tensor=None,
-    Beta2Tensor=None,
-    EpsilonTensor=None,
-    *,
-    beta1,
-    beta2,
-    epsilon,
-    multi_precision,
-    use_global_beta_pow,
-    out=None,
-    xp,
-):
-    same = skipped(SkipUpdate, Param, Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam)
-    if same is not None:
-        return same
-    rates = number(Beta1Tensor, beta1), number(Beta2Tensor, beta2), number(EpsilonTensor, epsilon)
-    state = Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam
-    return _update(Param, Grad, LearningRate, *state, rates, False, multi_precision, use_global_beta_pow, xp, out)
+def adam(Param, Grad, state: AdamState, *, rule: AdamRule, out=None, xp):
+    return _update(Param, Grad, state, rule, xp, out)
 
 
 @kernel("adam", place=BOTH, dtypes=REALS, deterministic={"cpu"})
-def adam_rows(
-    Param,
-    Grad: SelectedRows,
-    LearningRate,
-    Moment1,
-    Moment2,
-    Beta1Pow,
-    Beta2Pow,
-    MasterParam=None,
-    SkipUpdate=None,
-    Beta1Tensor=None,
-    Beta2Tensor=None,
-    EpsilonTensor=None,
-    *,
-    beta1,
-    beta2,
-    epsilon,
-    lazy_mode,
-    multi_precision,
-    use_global_beta_pow,
-    out=None,
-    xp,
-):
-    same = skipped(SkipUpdate, Param, Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam)
-    if same is not None:
-        return same
-    rates = number(Beta1Tensor, beta1), number(Beta2Tensor, beta2), number(EpsilonTensor, epsilon)
-    state = Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam
-    return _update(Param, Grad, LearningRate, *state, rates, lazy_mode, multi_precision, use_global_beta_pow, xp, out)
+def adam_rows(Param, Grad: SelectedRows, state: AdamState, *, rule: AdamRule, lazy_mode, out=None, xp):
+    return _update(Param, Grad, state, rule, xp, out, lazy_mode)
 
 
 @kernel("merged_adam", place=BOTH, dtypes=REALS)
-def merged_adam(
-    Param,
-    Grad,
-    LearningRate,
-    Moment1,
-    Moment2,
-    Beta1Pow,
-    Beta2Pow,
-    MasterParam,
-    *,
-    beta1,
-    beta2,
-    epsilon,
-    multi_precision,
-    use_global_beta_pow,
-    xp,
-):
+def merged_adam(Param, Grad, states: AdamState, *, rule: AdamRule, xp):
     found = []
     for i, param in enumerate(Param):
-        lr = LearningRate[i if len(LearningRate) > 1 else 0]
-        state = Moment1[i], Moment2[i], Beta1Pow[i], Beta2Pow[i], MasterParam[i] if MasterParam else None
-        rates = beta1, beta2, epsilon
-        found.append(_update(param, Grad[i], lr, *state, rates, False, multi_precision, use_global_beta_pow, xp))
+        one = AdamState(
+            states.LearningRate[i if len(states.LearningRate) > 1 else 0],
+            states.Moment1[i],
+            states.Moment2[i],
+            states.Beta1Pow[i],
+            states.Beta2Pow[i],
+            states.MasterParam[i] if states.MasterParam else None,
+        )
+        found.append(_update(param, Grad[i], one, rule, xp))
     return tuple(list(values) for values in zip(*found, strict=True))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
-from oprack_optimizer.kernels._update import BOTH, REALS, dense, number, rounded, scalar, working
-from oprack_optimizer.kernels.adam import powers, skipped, step
+from oprack_optimizer.kernels._update import BOTH, REALS, dense, rounded, scalar, working
+from oprack_optimizer.kernels.adam import powers, rates_of, skipped, step
+from oprack_optimizer.ops._state import AdamRule, AdamState
 
 
 def _decayed(p, lr, lr_ratio, coeff, with_decay):
@@ -18,83 +19,25 @@ def _decayed(p, lr, lr_ratio, coeff, with_decay):
     return p * (kind(1) - lr * kind(coeff)), lr
 
 
-def _update(param, grad, lr, state, master, rates, decay, multi_precision, use_global, xp):
-    m1, m2, b1pow, b2pow = state
-    p = working(param, master, multi_precision)
-    p, lr = _decayed(p, scalar(lr, p.dtype), *decay)
+def _update(param, grad, state, rule, decay, xp):
+    same = skipped(param, state)
+    if same is not None:
+        return same
+    rates = rates_of(state, rule)
+    p = working(param, state.MasterParam, rule.multi_precision)
+    p, lr = _decayed(p, scalar(state.LearningRate, p.dtype), *decay)
     g = grad if not isinstance(grad, SelectedRows) else dense(grad, p.dtype, xp)
-    new, new1, new2 = step(p, g, m1, m2, lr, scalar(b1pow, p.dtype), scalar(b2pow, p.dtype), *rates, xp)
-    out, new_master = rounded(new, param, master, multi_precision)
-    return out, new1, new2, *powers(b1pow, b2pow, rates[0], rates[1], use_global), new_master
+    b1pow, b2pow = scalar(state.Beta1Pow, p.dtype), scalar(state.Beta2Pow, p.dtype)
+    new, new1, new2 = step(p, g, state.Moment1, state.Moment2, lr, b1pow, b2pow, *rates, xp)
+    out, new_master = rounded(new, param, state.MasterParam, rule.multi_precision)
+    return out, new1, new2, *powers(state, rates, rule), new_master
 
 
 @kernel("adamw", place=BOTH, dtypes=REALS)
-def adamw(
-    Param,
-    Grad,
-    LearningRate,
-    Moment1,
-    Moment2,
-    Beta1Pow,
-    Beta2Pow,
-    MasterParam=None,
-    SkipUpdate=None,
-    Beta1Tensor=None,
-    Beta2Tensor=None,
-    EpsilonTensor=None,
-    *,
-    beta1,
-    beta2,
-    epsilon,
-    lr_ratio,
-    coeff,
-    with_decay,
-    multi_precision,
-    use_global_beta_pow,
-    xp,
-):
-    state = Moment1, Moment2, Beta1Pow, Beta2Pow
-    same = skipped(SkipUpdate, Param, *state, MasterParam)
-    if same is not None:
-        return same
-    rates = number(Beta1Tensor, beta1), number(Beta2Tensor, beta2), number(EpsilonTensor, epsilon)
-    decay = lr_ratio, coeff, with_decay
-    return _update(
-        Param, Grad, LearningRate, state, MasterParam, rates, decay, multi_precision, use_global_beta_pow, xp
-    )
+def adamw(Param, Grad, state: AdamState, *, rule: AdamRule, lr_ratio, coeff, with_decay, xp):
+    return _update(Param, Grad, state, rule, (lr_ratio, coeff, with_decay), xp)
 
 
 @kernel("adamw", place=BOTH, dtypes=REALS, deterministic={"cpu"})
-def adamw_rows(
-    Param,
-    Grad: SelectedRows,
-    LearningRate,
-    Moment1,
-    Moment2,
-    Beta1Pow,
-    Beta2Pow,
-    MasterParam=None,
-    SkipUpdate=None,
-    Beta1Tensor=None,
-    Beta2Tensor=None,
-    EpsilonTensor=None,
-    *,
-    beta1,
-    beta2,
-    epsilon,
-    lr_ratio,
-    coeff,
-    with_decay,
-    multi_precision,
-    use_global_beta_pow,
-    xp,
-):
-    state = Moment1, Moment2, Beta1Pow, Beta2Pow
-    same = skipped(SkipUpdate, Param, *state, MasterParam)
-    if same is not None:
-        return same
-    rates = number(Beta1Tensor, beta1), number(Beta2Tensor, beta2), number(EpsilonTensor, epsilon)
-    decay = lr_ratio, coeff, with_decay
-    return _update(
-        Param, Grad, LearningRate, state, MasterParam, rates, decay, multi_precision, use_global_beta_pow, xp
-    )
+def adamw_rows(Param, Grad: SelectedRows, state: AdamState, *, rule: AdamRule, lr_ratio, coeff, with_decay, xp):
+    return _update(Param, Grad, state, rule, (lr_ratio, coeff, with_decay), xp)

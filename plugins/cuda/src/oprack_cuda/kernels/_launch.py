@@ -14,7 +14,7 @@ PRIORITY = 10
 I64, I32, F64, U64 = np.int64, np.int32, np.float64, np.uint64
 
 
-def cuda_kernel(op_type: str, dtypes: Any, deterministic: bool = True) -> Any:
+def cuda_kernel(op_type: str, dtypes: Any, deterministic: bool = True, may_decline: bool = False) -> Any:
     """@kernel of library "cuda", which goes before the sources that serve all places."""
     return kernel(
         op_type,
@@ -24,6 +24,7 @@ def cuda_kernel(op_type: str, dtypes: Any, deterministic: bool = True) -> Any:
         when=usable,
         priority=PRIORITY,
         deterministic=deterministic,
+        may_decline=may_decline,
     )
 
 

@@ -6,8 +6,6 @@ import math
 
 from oprack.kernel import kernel
 from oprack.types import FLOATS, HALF_FLOATS
-from oprack_math.kernels import trigonometric
-from oprack_nn.kernels import rectifiers, sigmoids
 
 from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launch
 from oprack_cuda.ops.bias_act import ACTIVATIONS
@@ -16,14 +14,10 @@ REALS = FLOATS | HALF_FLOATS
 _CODES = {name: I32(i) for i, name in enumerate(ACTIVATIONS)}
 
 
-def _source(act):
-    return next(getattr(m, act) for m in (rectifiers, sigmoids, trigonometric) if hasattr(m, act))
-
-
 @kernel("cuda_bias_act", place=("cpu", "cuda"), dtypes=REALS)
-def plain_bias_act(X, Bias, *, axis, act, numbers, xp):
+def reference_bias_act(X, Bias, *, axis, act, numbers, ctx):
     total = X + Bias.reshape(-1, *(1,) * (X.ndim - axis % X.ndim - 1))
-    return _source(act)(total, **dict(zip(ACTIVATIONS[act], numbers, strict=True)), xp=xp)
+    return ctx.run_op(act, {"X": total}, dict(zip(ACTIVATIONS[act], numbers, strict=True)))
 
 
 @cuda_kernel("cuda_bias_act", REALS)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from oprack.kernel import decline
 from oprack.types import FLOATS, HALF_FLOATS
-from oprack_nn.kernels import lookup_table as plain
 
 from oprack_cuda.kernels._launch import I64, cuda_kernel, dense, launch, sums_dtype
 
@@ -30,11 +30,11 @@ def lookup_table_v2(Ids, W, *, padding_idx, xp):
     return _look_up(W, Ids, padding_idx, xp)
 
 
-@cuda_kernel("lookup_table_grad", REALS, deterministic=False)
-@cuda_kernel("lookup_table_v2_grad", REALS, deterministic=False)
-def lookup_table_grad(W, Ids, Out_grad, *, is_sparse, padding_idx, ctx, xp):
+@cuda_kernel("lookup_table_grad", REALS, deterministic=False, may_decline=True)
+@cuda_kernel("lookup_table_v2_grad", REALS, deterministic=False, may_decline=True)
+def lookup_table_grad(W, Ids, Out_grad, *, is_sparse, padding_idx, xp):
     if is_sparse:
-        return plain.lookup_table_grad(W, Ids, Out_grad, is_sparse=True, padding_idx=padding_idx, ctx=ctx, xp=xp)
+        return decline("is_sparse asks for rows")
     ids, values = dense(xp, Ids.reshape(-1), "int64"), dense(xp, Out_grad)
     width = values.shape[-1]
     total = xp.zeros((W.shape[0], width), sums_dtype(values.dtype))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from oprack.kernel import decline
 from oprack.types import FLOATS, HALF_FLOATS
-from oprack_optimizer.kernels import adam as plain
-from oprack_optimizer.kernels._update import number, scalar, working
+from oprack_optimizer.kernels._update import scalar, working
+from oprack_optimizer.kernels.adam import powers, rates_of
+from oprack_optimizer.ops._state import AdamRule, AdamState, MomentumRule, MomentumState
 
 from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launch, sums_dtype
 
@@ -45,123 +47,51 @@ class _Step:
         return (self.rounded, self.new) if self.has_master else (self.new, None)
 
 
-@cuda_kernel("sgd", REALS)
-def sgd(Param, LearningRate, Grad, MasterParam=None, *, multi_precision, out=None, xp):
-    from oprack_optimizer.kernels import sgd as source
+_UNSERVED = "a 16-bit parameter without master weights"
 
+
+@cuda_kernel("sgd", REALS, may_decline=True)
+def sgd(Param, LearningRate, Grad, MasterParam=None, *, multi_precision, out=None, xp):
     step = _Step(Param, Grad, MasterParam, multi_precision, xp, out)
     if not step.served:
-        return source.sgd(Param, LearningRate, Grad, MasterParam, multi_precision=multi_precision, out=out, xp=xp)
+        return decline(_UNSERVED)
     step.run("sgd", step.p, step.grad, step.one(LearningRate), step.new, step.rounded, I64(step.p.size))
     return step.results
 
 
-@cuda_kernel("momentum", REALS)
-def momentum(
-    Param,
-    Grad,
-    Velocity,
-    LearningRate,
-    MasterParam=None,
-    *,
-    mu,
-    use_nesterov,
-    regularization_method,
-    regularization_coeff,
-    multi_precision,
-    rescale_grad,
-    xp,
-):
-    from oprack_optimizer.kernels import momentum as source
-
-    step = _Step(Param, Grad, MasterParam, multi_precision, xp)
+@cuda_kernel("momentum", REALS, may_decline=True)
+def momentum(Param, Grad, state: MomentumState, *, rule: MomentumRule, xp):
+    step = _Step(Param, Grad, state.MasterParam, rule.multi_precision, xp)
     if not step.served:
-        rule = {"mu": mu, "use_nesterov": use_nesterov, "rescale_grad": rescale_grad}
-        rule |= {"regularization_method": regularization_method, "regularization_coeff": regularization_coeff}
-        rule["multi_precision"] = multi_precision
-        return source.momentum(Param, Grad, Velocity, LearningRate, MasterParam, **rule)
-    velocity, l2 = step.like(), regularization_coeff if regularization_method == "l2_decay" else 0.0
-    given = step.p, step.grad, step.state(Velocity), step.one(LearningRate), step.new, velocity, step.rounded
-    step.run("momentum", *given, I64(step.p.size), F64(mu), I32(use_nesterov), F64(l2), F64(rescale_grad))
+        return decline(_UNSERVED)
+    velocity, l2 = step.like(), rule.regularization_coeff if rule.regularization_method == "l2_decay" else 0.0
+    given = step.p, step.grad, step.state(state.Velocity), step.one(state.LearningRate)
+    numbers = I64(step.p.size), F64(rule.mu), I32(rule.use_nesterov), F64(l2), F64(rule.rescale_grad)
+    step.run("momentum", *given, step.new, velocity, step.rounded, *numbers)
     new, master = step.results
     return new, velocity, master
 
 
-def _adam(step, rate, moments, powers, rates, use_global, rate_ratio=1.0, decay=0.0):
-    m1, m2 = step.like(), step.like()
-    given = step.p, step.grad, *map(step.state, moments), step.one(rate), *map(step.one, powers)
+def _adam(param, grad, state, rule, xp, rate_ratio=1.0, decay=0.0):
+    if state.SkipUpdate is not None:
+        return decline("SkipUpdate is given")
+    step = _Step(param, grad, state.MasterParam, rule.multi_precision, xp)
+    if not step.served:
+        return decline(_UNSERVED)
+    rates, m1, m2 = rates_of(state, rule), step.like(), step.like()
+    moments = step.state(state.Moment1), step.state(state.Moment2)
+    scalars = [step.one(a) for a in (state.LearningRate, state.Beta1Pow, state.Beta2Pow)]
     numbers = I64(step.p.size), *map(F64, rates), F64(rate_ratio), F64(decay)
-    step.run("adam", *given, step.new, m1, m2, step.rounded, *numbers)
+    step.run("adam", step.p, step.grad, *moments, *scalars, step.new, m1, m2, step.rounded, *numbers)
     new, master = step.results
-    return new, m1, m2, *plain.powers(*powers, *rates[:2], use_global), master
+    return new, m1, m2, *powers(state, rates, rule), master
 
 
-@cuda_kernel("adam", REALS)
-def adam(
-    Param,
-    Grad,
-    LearningRate,
-    Moment1,
-    Moment2,
-    Beta1Pow,
-    Beta2Pow,
-    MasterParam=None,
-    SkipUpdate=None,
-    Beta1Tensor=None,
-    Beta2Tensor=None,
-    EpsilonTensor=None,
-    *,
-    beta1,
-    beta2,
-    epsilon,
-    multi_precision,
-    use_global_beta_pow,
-    xp,
-):
-    step = _Step(Param, Grad, MasterParam, multi_precision, xp)
-    given = LearningRate, Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam, SkipUpdate
-    tensors = Beta1Tensor, Beta2Tensor, EpsilonTensor
-    if SkipUpdate is not None or not step.served:
-        rule = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "multi_precision": multi_precision}
-        return plain.adam(Param, Grad, *given, *tensors, **rule, use_global_beta_pow=use_global_beta_pow, xp=xp)
-    rates = [number(t, v) for t, v in zip(tensors, (beta1, beta2, epsilon), strict=True)]
-    return _adam(step, LearningRate, (Moment1, Moment2), (Beta1Pow, Beta2Pow), rates, use_global_beta_pow)
+@cuda_kernel("adam", REALS, may_decline=True)
+def adam(Param, Grad, state: AdamState, *, rule: AdamRule, xp):
+    return _adam(Param, Grad, state, rule, xp)
 
 
-@cuda_kernel("adamw", REALS)
-def adamw(
-    Param,
-    Grad,
-    LearningRate,
-    Moment1,
-    Moment2,
-    Beta1Pow,
-    Beta2Pow,
-    MasterParam=None,
-    SkipUpdate=None,
-    Beta1Tensor=None,
-    Beta2Tensor=None,
-    EpsilonTensor=None,
-    *,
-    beta1,
-    beta2,
-    epsilon,
-    lr_ratio,
-    coeff,
-    with_decay,
-    multi_precision,
-    use_global_beta_pow,
-    xp,
-):
-    from oprack_optimizer.kernels import adamw as source
-
-    step = _Step(Param, Grad, MasterParam, multi_precision, xp)
-    given = LearningRate, Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam, SkipUpdate
-    tensors = Beta1Tensor, Beta2Tensor, EpsilonTensor
-    if SkipUpdate is not None or not step.served:
-        rule = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "multi_precision": multi_precision}
-        rule |= {"lr_ratio": lr_ratio, "coeff": coeff, "with_decay": with_decay}
-        return source.adamw(Param, Grad, *given, *tensors, **rule, use_global_beta_pow=use_global_beta_pow, xp=xp)
-    rates = [number(t, v) for t, v in zip(tensors, (beta1, beta2, epsilon), strict=True)]
-    decay = (lr_ratio, coeff) if with_decay else (1.0, 0.0)
-    return _adam(step, LearningRate, (Moment1, Moment2), (Beta1Pow, Beta2Pow), rates, use_global_beta_pow, *decay)
+@cuda_kernel("adamw", REALS, may_decline=True)
+def adamw(Param, Grad, state: AdamState, *, rule: AdamRule, lr_ratio, coeff, with_decay, xp):
+    return _adam(Param, Grad, state, rule, xp, *((lr_ratio, coeff) if with_decay else ()))

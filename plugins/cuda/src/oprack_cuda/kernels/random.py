@@ -5,10 +5,9 @@ the numbers are others than those of the CPU.
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import decline
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS, HALF_FLOATS
-from oprack_nn.kernels import dropout as plain
-from oprack_random.kernels import uniform_random as plain_uniform
 from oprack_random.kernels._shape import given_shape
 
 from oprack_cuda.kernels._launch import F64, I64, U64, cuda_kernel, dense, launch
@@ -20,11 +19,10 @@ def _seed(ctx, number):
     return U64(ctx.generator(number).integers(1 << 63))
 
 
-@cuda_kernel("dropout", REALS)
+@cuda_kernel("dropout", REALS, may_decline=True)
 def dropout(X, Seed=None, *, dropout_prob, is_test, dropout_implementation, fix_seed, seed, ctx, xp):
-    options = {"dropout_implementation": dropout_implementation, "fix_seed": fix_seed, "seed": seed}
     if is_test or dropout_prob in (0.0, 1.0):
-        return plain.dropout(X, Seed, dropout_prob=dropout_prob, is_test=is_test, **options, ctx=ctx, xp=xp)
+        return decline("nothing is random")
     number = int(Seed.reshape(-1)[0]) if Seed is not None else seed if fix_seed else 0
     x = dense(xp, X)
     out, mask = xp.empty(x.shape, x.dtype), xp.empty(x.shape, "uint8")
@@ -33,11 +31,10 @@ def dropout(X, Seed=None, *, dropout_prob, is_test, dropout_implementation, fix_
     return out, mask
 
 
-@cuda_kernel("dropout_grad", REALS)
+@cuda_kernel("dropout_grad", REALS, may_decline=True)
 def dropout_grad(Out_grad, Mask=None, *, dropout_prob, is_test, dropout_implementation, xp):
     if is_test or Mask is None:
-        options = {"is_test": is_test, "dropout_implementation": dropout_implementation}
-        return plain.dropout_grad(Out_grad, Mask, dropout_prob=dropout_prob, **options)
+        return decline("there is no mask")
     grad = dense(xp, Out_grad)
     out, numbers = xp.empty(grad.shape, grad.dtype), (I64(grad.size), F64(_scale(dropout_prob, dropout_implementation)))
     launch(xp, "random.cu", "dropout_grad", grad.dtype, grad.size, grad, dense(xp, Mask), out, *numbers)
@@ -49,7 +46,7 @@ def _scale(p, implementation):
     return 1.0 / (1.0 - p) if implementation == "upscale_in_train" and p < 1.0 else 1.0
 
 
-@cuda_kernel("uniform_random", FLOATS | {"bfloat16"})
+@cuda_kernel("uniform_random", FLOATS | {"bfloat16"}, may_decline=True)
 def uniform_random(
     ShapeTensor=None,
     ShapeTensorList=None,
@@ -60,16 +57,11 @@ def uniform_random(
     max,
     seed,
     diag_num,
-    diag_step,
-    diag_val,
     ctx,
     xp,
 ):
     if diag_num:
-        diagonal = {"diag_num": diag_num, "diag_step": diag_step, "diag_val": diag_val}
-        given = ShapeTensor, ShapeTensorList
-        options = {"shape": shape, "dtype": dtype, "min": min, "max": max, "seed": seed}
-        return plain_uniform.uniform_random(*given, **options, **diagonal, ctx=ctx, xp=xp)
+        return decline("diag_num asks for a diagonal")
     if min > max:
         raise InvalidArgumentError(f"op uniform_random: min is {min} and max {max}; expected min <= max")
     out = xp.empty(given_shape("uniform_random", ShapeTensor, ShapeTensorList, shape), numpy_dtype(dtype))

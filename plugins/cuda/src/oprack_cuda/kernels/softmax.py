@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from oprack.kernel import decline
 from oprack.types import FLOATS, HALF_FLOATS
-from oprack_nn.kernels import softmax as plain
 
 from oprack_cuda.kernels._launch import I64, cuda_kernel, dense, launch_rows
 
 REALS = FLOATS | HALF_FLOATS
+_NOT_LAST = "axis is not the last dim"
 
 
 def _is_last(x, axis):
     return x.ndim > 0 and axis in (-1, x.ndim - 1)
 
 
-@cuda_kernel("softmax", REALS)
+@cuda_kernel("softmax", REALS, may_decline=True)
 def softmax(X, *, axis, out=None, xp):
     if not _is_last(X, axis):
-        return plain.softmax(X, axis=axis, out=out, xp=xp)
+        return decline(_NOT_LAST)
     x = dense(xp, X)
     y, width = (xp.empty(x.shape, x.dtype) if out is None else out), x.shape[-1]
     rows = x.size // max(width, 1)
@@ -25,10 +26,10 @@ def softmax(X, *, axis, out=None, xp):
     return y
 
 
-@cuda_kernel("softmax_grad", REALS)
+@cuda_kernel("softmax_grad", REALS, may_decline=True)
 def softmax_grad(Out, Out_grad, *, axis, xp):
     if not _is_last(Out, axis):
-        return plain.softmax_grad(Out, Out_grad, axis=axis, xp=xp)
+        return decline(_NOT_LAST)
     y, dy = dense(xp, Out), dense(xp, Out_grad)
     dx, width = xp.empty(y.shape, y.dtype), y.shape[-1]
     rows = y.size // max(width, 1)

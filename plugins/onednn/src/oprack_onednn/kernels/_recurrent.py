@@ -20,7 +20,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.operands import OperandError, Region
-from oprack_onednn.plan import THREAD, BoundPlan, OfThreads, Plan
+from oprack_onednn.plan import THREAD, BoundPlan, PerThread, Plan
 
 # cell -> gates of the weights, gates of the bias
 GATES = {
@@ -45,7 +45,7 @@ class PlansByThread:
     """Plans with the same weights, of every thread that uses them."""
 
     def __init__(self) -> None:
-        self._plans = OfThreads()
+        self._plans = PerThread()
 
     def own(self) -> dict[Any, BoundPlan | None]:
         """Those of this thread, to be added to."""

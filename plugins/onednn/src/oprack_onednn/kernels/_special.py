@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+NOT_ORDINARY = "the array holds NaN or infinities"
+
 
 def is_ordinary(array: np.ndarray) -> bool:
     """Whether a float array holds no NaN and no infinity. NumPy's maximum and minimum hand on NaN."""

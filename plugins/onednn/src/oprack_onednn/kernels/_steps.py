@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from oprack.kernel import KernelRules
 from oprack.packs.manager import default_manager
+from oprack.runtime.compose import StepContext
 
 from oprack_onednn import _c
 from oprack_onednn.native import Attributes
 from oprack_onednn.ops.post_ops import RESIDUAL, algorithm, attributes
 
-
-class OpContext:
-    """What the kernels of this library read of a KernelContext, for an op that stands in no program."""
-
-    def __init__(self, op_type: str, attrs: dict[str, Any]) -> None:
-        self.op_type, self.attrs = op_type, attrs
-
-    @classmethod
-    def of(cls, op_type: str, **attrs: Any) -> OpContext:
-        """With the defaults of the op."""
-        proto = default_manager().op_info(op_type).proto
-        return cls(op_type, {a.name: a.default for a in proto.attrs.values()} | attrs)
+_REFERENCE = KernelRules(excluded=["onednn"])
 
 
-Run = Callable[[str, dict[str, Any], OpContext], Any]
-"""run(op type, arrays by parameter, context): computes one step; served.run_served or served.run_plain."""
+def run_reference(op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], lods: Any = None) -> Any:
+    """Compute an op on arrays by slot without this library."""
+    return StepContext(default_manager(), op_type, attrs, _REFERENCE, lods).compute(inputs, attrs)
 
 
-def after(y: Any, axis: int, bias: Any, residual: Any, post_ops: list[str], run: Run) -> Any:
-    """What follows the main step: the bias along an axis, and the post-ops."""
+def after(y: Any, axis: int, bias: Any, residual: Any, post_ops: list[str], ctx: Any) -> Any:
+    """What follows the main step: the bias along an axis, and the post-ops. ctx: the context of the fused op."""
     if bias is not None:
-        y = run("elementwise_add", {"X": y, "Y": bias}, OpContext.of("elementwise_add", axis=axis))
+        y = ctx.run_op("elementwise_add", {"X": y, "Y": bias}, {"axis": axis})
     for text in post_ops:
         if text == RESIDUAL:
-            y = run("elementwise_add", {"X": y, "Y": residual}, OpContext.of("elementwise_add", axis=-1))
+            y = ctx.run_op("elementwise_add", {"X": y, "Y": residual}, {"axis": -1})
         else:
             op_type, attrs = attributes(text)
-            y = run(op_type, {"X": y}, OpContext.of(op_type, **attrs))
+            y = ctx.run_op(op_type, {"X": y}, attrs)
     return y
 
 

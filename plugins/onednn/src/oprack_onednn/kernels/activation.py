@@ -5,13 +5,15 @@ oneDNN's clipping loses NaN, and its gelu infinities; arrays that hold such are 
 
 from __future__ import annotations
 
+from oprack.kernel import decline
+
 from oprack_onednn import _c
-from oprack_onednn.kernels._special import is_ordinary
+from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, OneDNNError, Plan
-from oprack_onednn.served import served
 
 
 def build(size, algorithm, alpha, beta):
@@ -37,7 +39,7 @@ def run_in_place(y, algorithm, alpha, beta):
 def apply(x, out, algorithm, alpha=0.0, beta=0.0):
     """The activation of x, in `out` when it has x's strides; NotImplemented when NumPy should do it."""
     if memory_order(x.shape, x.strides) is None:
-        return NotImplemented
+        return decline("the array has gaps")
     plan = THREAD.plan(("eltwise", x.size, algorithm, alpha, beta), build, x.size, algorithm, alpha, beta)
     if plan is None:
         return NotImplemented
@@ -46,63 +48,63 @@ def apply(x, out, algorithm, alpha=0.0, beta=0.0):
     return y
 
 
-@served("relu", min_numel="eltwise")
-def relu(X, *, out=None, ctx):
+@onednn_kernel("relu", min_numel="eltwise")
+def relu(X, *, out=None):
     return apply(X, out, "relu")
 
 
-@served("relu6", min_numel="eltwise")
-def relu6(X, *, threshold, out=None, ctx):
-    return apply(X, out, "clip_v2", 0.0, threshold) if is_ordinary(X) else NotImplemented
+@onednn_kernel("relu6", min_numel="eltwise")
+def relu6(X, *, threshold, out=None):
+    return apply(X, out, "clip_v2", 0.0, threshold) if is_ordinary(X) else decline(NOT_ORDINARY)
 
 
-@served("leaky_relu", min_numel="eltwise")
-def leaky_relu(X, *, alpha, ctx):
+@onednn_kernel("leaky_relu", min_numel="eltwise")
+def leaky_relu(X, *, alpha):
     return apply(X, None, "relu", alpha) if alpha else NotImplemented
 
 
-@served("sigmoid", min_numel="eltwise")
-def sigmoid(X, *, out=None, ctx):
+@onednn_kernel("sigmoid", min_numel="eltwise")
+def sigmoid(X, *, out=None):
     return apply(X, out, "logistic")
 
 
-@served("tanh", min_numel="eltwise")
-def tanh(X, *, out=None, ctx):
+@onednn_kernel("tanh", min_numel="eltwise")
+def tanh(X, *, out=None):
     return apply(X, out, "tanh")
 
 
-@served("gelu", min_numel="costly")
-def gelu(X, *, approximate, ctx):
+@onednn_kernel("gelu", min_numel="costly")
+def gelu(X, *, approximate):
     if approximate:
         return apply(X, None, "gelu_tanh")
     y = apply(X, None, "gelu_erf")
-    return NotImplemented if y is NotImplemented or not is_ordinary(y) else y
+    return y if y is NotImplemented or is_ordinary(y) else decline(NOT_ORDINARY)
 
 
-@served("swish", min_numel="eltwise")
-def swish(X, *, beta, ctx):
+@onednn_kernel("swish", min_numel="eltwise")
+def swish(X, *, beta):
     return apply(X, None, "swish", beta)
 
 
-@served("hard_swish", min_numel="eltwise")
-def hard_swish(X, *, threshold, scale, offset, ctx):
+@onednn_kernel("hard_swish", min_numel="eltwise")
+def hard_swish(X, *, threshold, scale, offset):
     if scale != threshold:
         return NotImplemented
     return apply(X, None, "hardswish", 1 / scale, offset / scale)
 
 
-@served("hard_sigmoid", min_numel="eltwise")
-def hard_sigmoid(X, *, slope, offset, out=None, ctx):
-    return apply(X, out, "hardsigmoid", slope, offset) if is_ordinary(X) else NotImplemented
+@onednn_kernel("hard_sigmoid", min_numel="eltwise")
+def hard_sigmoid(X, *, slope, offset, out=None):
+    return apply(X, out, "hardsigmoid", slope, offset) if is_ordinary(X) else decline(NOT_ORDINARY)
 
 
-@served("silu", min_numel="eltwise")
-def silu(X, *, ctx):
+@onednn_kernel("silu", min_numel="eltwise")
+def silu(X):
     return apply(X, None, "swish", 1.0)
 
 
-@served("scale", min_numel="eltwise")
-def scale(X, ScaleTensor=None, *, scale, bias, bias_after_scale, out=None, ctx):
+@onednn_kernel("scale", min_numel="eltwise")
+def scale(X, ScaleTensor=None, *, scale, bias, bias_after_scale, out=None):
     if ScaleTensor is not None:
         return NotImplemented
     return apply(X, out, "linear", scale, bias if bias_after_scale else scale * bias)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from oprack_onednn import _c
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import served
 
 
 def build(size, algorithm, alpha, beta):
@@ -39,40 +39,40 @@ def apply(known, dy, algorithm, alpha=0.0, beta=0.0):
     return dx
 
 
-@served("gelu_grad", min_numel="costly")
-def gelu_grad(X, Out_grad, *, approximate, ctx):
+@onednn_kernel("gelu_grad", min_numel="costly")
+def gelu_grad(X, Out_grad, *, approximate):
     return apply(X, Out_grad, "gelu_tanh" if approximate else "gelu_erf")
 
 
-@served("leaky_relu_grad", min_numel="eltwise")
-def leaky_relu_grad(X, Out_grad, *, alpha, ctx):
+@onednn_kernel("leaky_relu_grad", min_numel="eltwise")
+def leaky_relu_grad(X, Out_grad, *, alpha):
     return apply(X, Out_grad, "relu", alpha)
 
 
-@served("sigmoid_grad", min_numel="binary")
-def sigmoid_grad(Out, Out_grad, *, ctx):
+@onednn_kernel("sigmoid_grad", min_numel="binary")
+def sigmoid_grad(Out, Out_grad):
     return apply(Out, Out_grad, "logistic_use_dst")
 
 
-@served("tanh_grad", min_numel="binary")
-def tanh_grad(Out, Out_grad, *, ctx):
+@onednn_kernel("tanh_grad", min_numel="binary")
+def tanh_grad(Out, Out_grad):
     return apply(Out, Out_grad, "tanh_use_dst")
 
 
-@served("swish_grad", min_numel="eltwise")
-def swish_grad(X, Out_grad, *, beta, ctx):
+@onednn_kernel("swish_grad", min_numel="eltwise")
+def swish_grad(X, Out_grad, *, beta):
     return apply(X, Out_grad, "swish", beta)
 
 
-@served("silu_grad", min_numel="eltwise")
-def silu_grad(X, Out, Out_grad, *, ctx):
+@onednn_kernel("silu_grad", min_numel="eltwise")
+def silu_grad(X, Out, Out_grad):
     if Out.shape != X.shape:
         return NotImplemented
     return apply(X, Out_grad, "swish", 1.0)
 
 
-@served("hard_swish_grad", min_numel="eltwise")
-def hard_swish_grad(X, Out_grad, *, threshold, scale, offset, ctx):
+@onednn_kernel("hard_swish_grad", min_numel="eltwise")
+def hard_swish_grad(X, Out_grad, *, threshold, scale, offset):
     if scale != threshold:
         return NotImplemented
     return apply(X, Out_grad, "hardswish", 1 / scale, offset / scale)

@@ -9,13 +9,13 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import attempt, call_site
+from oprack_onednn.callsite import call_site
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._rows import RowMajorPlan
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import served
 
 # Bytes of scores that are computed at a time, and parts of a batch at most.
 _SCORES, _PARTS = 1 << 21, 32
@@ -120,15 +120,11 @@ def _specialize(call):
     def find(q, k, v, mask=None):
         return _find(q, k, v, mask, heads, alpha)
 
-    def otherwise(q, k, v, mask=None):
-        y = attempt(find, q, k, v, mask)
-        return attention(q, k, v, mask, heads=heads, alpha=alpha) if y is NotImplemented else y
-
-    return call_site(find, otherwise, (0, 1, 2, 3) if call.given("Mask") else (0, 1, 2))
+    return call_site(find, (0, 1, 2, 3) if call.given("Mask") else (0, 1, 2))
 
 
-@served("onednn_attention", specialize=_specialize)
-def onednn_attention(Q, K, V, Mask=None, *, heads, alpha, ctx):
+@onednn_kernel("onednn_attention", specialize=_specialize)
+def onednn_attention(Q, K, V, Mask=None, *, heads, alpha):
     found = _find(Q, K, V, Mask, heads, alpha)
     return NotImplemented if found is None else found.run(Q, K, V, Mask)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from oprack_onednn import _c
+from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, served
 
 
 def forward(image, epsilon, fixed):
@@ -72,7 +72,7 @@ def _fixed(attrs):
     return attrs["use_global_stats"] or (attrs["is_test"] and not attrs["trainable_statistics"])
 
 
-@served("batch_norm")
+@onednn_kernel("batch_norm")
 def batch_norm(
     X, Scale=None, Bias=None, Mean=None, Variance=None, MomentumTensor=None, *, momentum, epsilon, data_layout, ctx
 ):
@@ -96,7 +96,7 @@ def batch_norm(
     return y, Mean * keep + mean * new, Variance * keep + variance * new, mean, inverse_std
 
 
-@served("batch_norm_grad")
+@onednn_kernel("batch_norm_grad")
 def batch_norm_grad(
     X, Scale=None, Mean=None, Variance=None, SavedMean=None, SavedVariance=None, Y_grad=None, *,
     epsilon, data_layout, ctx,

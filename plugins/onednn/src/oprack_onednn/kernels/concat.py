@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.memory import empty_image, image_desc, is_channels_last, last_strides
 from oprack_onednn.native import MemoryDesc
 from oprack_onednn.operands import Region
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, served
 
 
 class ConcatPlan:
@@ -27,7 +27,7 @@ class ConcatPlan:
             start += x.shape[axis]
 
 
-@served("concat")
+@onednn_kernel("concat")
 def concat(X, AxisTensor=None, *, axis, ctx):
     first = X[0]
     if axis in (0, -4) and ctx.lod("X"):  # sequences are joined as well

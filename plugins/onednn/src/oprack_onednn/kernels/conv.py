@@ -7,16 +7,15 @@ from oprack.types import FLOATS
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, attempt, call_site
-from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of a fused convolution)
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._implementation import convolution
 from oprack_onednn.kernels._product import add_product
-from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
+from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, dims
 from oprack_onednn.ops._shapes import conv_out, pads_of
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import run_plain, run_served, served
 
 
 def grouped(shape, groups):
@@ -125,19 +124,12 @@ def _specialize(call):
     """A convolution alone, of images in the program's order of dims."""
     if call.attrs["data_format"] == "NHWC":
         return None
-    window, context = _window(call.attrs), OpContext(call.op_type, call.attrs)
-
-    def find(x, w):
-        return find_plan(x, w, None, *window)
-
-    def otherwise(x, w):
-        return conv2d(x, w, **_own(call.attrs), data_format="NCHW", ctx=context)
-
-    return call_site(find, otherwise)
+    window = _window(call.attrs)
+    return call_site(lambda x, w: find_plan(x, w, None, *window))
 
 
-@served("conv2d", "depthwise_conv2d", specialize=_specialize)
-def conv2d(Input, Filter, *, strides, paddings, dilations, groups, padding_algorithm, data_format, ctx):
+@onednn_kernel("conv2d", "depthwise_conv2d", specialize=_specialize)
+def conv2d(Input, Filter, *, strides, paddings, dilations, groups, padding_algorithm, data_format):
     x = Input.transpose(0, 3, 1, 2) if data_format == "NHWC" else Input
     plan = find_plan(x, Filter, None, strides, paddings, dilations, groups, padding_algorithm)
     if plan is None:
@@ -158,32 +150,24 @@ def _specialize_fused(call):
     def find(x, w, bias=None, residual=None):
         return _find_fused(x, w, bias, residual, attrs)
 
-    def otherwise(x, w, bias=None, residual=None):
-        return _fused(x, w, bias, residual, attrs)
-
-    return call_site(find, otherwise, (0, 3) if call.given("Residual") else (0,))
+    return call_site(find, (0, 3) if call.given("Residual") else (0,))
 
 
-def _fused(x, w, bias, residual, attrs):
-    y = attempt(lambda *arrays: _find_fused(*arrays, attrs), x, w, bias, residual)
-    return by_steps(x, w, bias, residual, attrs, run_served) if y is NotImplemented else y
-
-
-@served("onednn_conv2d", specialize=_specialize_fused)
+@onednn_kernel("onednn_conv2d", specialize=_specialize_fused)
 def onednn_conv2d(Input, Filter, Bias=None, Residual=None, *, ctx):
-    return _fused(Input, Filter, Bias, Residual, ctx.attrs)
+    return attempt(lambda *arrays: _find_fused(*arrays, ctx.attrs), Input, Filter, Bias, Residual)
 
 
 @kernel("onednn_conv2d", place="cpu", dtypes=FLOATS)
-def plain_conv2d(Input, Filter, Bias=None, Residual=None, *, ctx):
-    return by_steps(Input, Filter, Bias, Residual, ctx.attrs, run_plain)
+def reference_conv2d(Input, Filter, Bias=None, Residual=None, *, ctx):
+    return by_steps(Input, Filter, Bias, Residual, ctx.attrs, ctx)
 
 
 def _own(attrs):
     return {name: attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")}
 
 
-def by_steps(x, w, bias, residual, attrs, run):
+def by_steps(x, w, bias, residual, attrs, ctx):
     """The convolution, then what follows it."""
-    y = run("conv2d", {"Input": x, "Filter": w}, OpContext.of("conv2d", **_own(attrs)))
-    return after(y, 1, bias, residual, attrs["post_ops"], run)
+    y = ctx.run_op("conv2d", {"Input": x, "Filter": w}, _own(attrs))
+    return after(y, 1, bias, residual, attrs["post_ops"], ctx)

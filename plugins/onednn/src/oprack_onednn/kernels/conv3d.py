@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from oprack_onednn.callsite import attempt, call_site
-from oprack_onednn.kernels._steps import OpContext
+from oprack_onednn.callsite import call_site
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels.conv import find_plan
 from oprack_onednn.kernels.conv_grad import gradients
-from oprack_onednn.served import run_plain, served
 
 _FIRST, _LAST = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
 
@@ -19,19 +18,11 @@ def _specialize(call):
     """A convolution of volumes in the program's order of dims."""
     if call.attrs["data_format"] == "NDHWC":
         return None
-    window, context = _window(call.attrs), OpContext(call.op_type, call.attrs)
-
-    def find(x, w):
-        return find_plan(x, w, None, *window)
-
-    def otherwise(x, w):
-        y = attempt(find, x, w)
-        return run_plain("conv3d", {"Input": x, "Filter": w}, context) if y is NotImplemented else y
-
-    return call_site(find, otherwise)
+    window = _window(call.attrs)
+    return call_site(lambda x, w: find_plan(x, w, None, *window))
 
 
-@served("conv3d", specialize=_specialize)
+@onednn_kernel("conv3d", specialize=_specialize)
 def conv3d(Input, Filter, *, data_format, ctx):
     last = data_format == "NDHWC"
     x = Input.transpose(_FIRST) if last else Input
@@ -42,7 +33,7 @@ def conv3d(Input, Filter, *, data_format, ctx):
     return y.transpose(_LAST) if last else y
 
 
-@served("conv3d_grad")
+@onednn_kernel("conv3d_grad")
 def conv3d_grad(Input, Filter, Output_grad, *, data_format, ctx):
     last = data_format == "NDHWC"
     x, dy = (a.transpose(_FIRST) if last else a for a in (Input, Output_grad))

@@ -10,15 +10,14 @@ from oprack.types import FLOATS
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, attempt, call_site
-from oprack_onednn.kernels import conv
-from oprack_onednn.kernels._steps import OpContext, as_post_ops
+from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.conv import ConvShape
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import run_plain, run_served, served
 
 # Bytes of the largest result in between that each thread computes at a time.
 _CACHE = 5 << 19
@@ -192,44 +191,39 @@ def find_plan(layers, x, filters, biases, residual):
     return THREAD.plan((*key, constant), ChainPlan, x, filters, biases, residual, layers)
 
 
-def run(layers, x, filters, biases, residual):
-    y = attempt(lambda *_: find_plan(layers, x, filters, biases, residual), x, *filters, *biases, residual)
-    return by_steps(x, filters, biases, residual, layers, run_served) if y is NotImplemented else y
-
-
 def _specialize(call):
     layers = layers_of(call.attrs)
     count, biases = len(layers), sum(layer.bias is not None for layer in layers)
 
-    def apart(function):
-        def flat(x, *more):
-            residual = more[count + biases] if len(more) > count + biases else None
-            return function(layers, x, more[:count], more[count : count + biases], residual)
-
-        return flat
+    def find(x, *more):
+        residual = more[count + biases] if len(more) > count + biases else None
+        return find_plan(layers, x, more[:count], more[count : count + biases], residual)
 
     free = (0, 1 + count + biases) if call.given("Residual") else (0,)
-    site = call_site(apart(find_plan), apart(run), free)
+    site = call_site(find, free)
     if len(free) == 1:
         return lambda x, filters, biases=(), residual=None: site(x, *filters, *biases)
     return lambda x, filters, biases=(), residual=None: site(x, *filters, *biases, residual)
 
 
-@served("onednn_conv2d_chain", specialize=_specialize)
+@onednn_kernel("onednn_conv2d_chain", specialize=_specialize)
 def conv_chain(Input, Filter, Bias=None, Residual=None, *, ctx):
-    return run(layers_of(ctx.attrs), Input, tuple(Filter), tuple(Bias or ()), Residual)
+    given = Input, tuple(Filter), tuple(Bias or ()), Residual
+    x, filters, biases, residual = given
+    return attempt(lambda *_: find_plan(layers_of(ctx.attrs), *given), x, *filters, *biases, residual)
 
 
 @kernel("onednn_conv2d_chain", place="cpu", dtypes=FLOATS)
-def plain_chain(Input, Filter, Bias=None, Residual=None, *, ctx):
-    return by_steps(Input, Filter, Bias or (), Residual, layers_of(ctx.attrs), run_plain)
+def reference_chain(Input, Filter, Bias=None, Residual=None, *, ctx):
+    return by_steps(Input, Filter, Bias or (), Residual, layers_of(ctx.attrs), ctx)
 
 
-def by_steps(x, filters, biases, residual, layers, run_step):
+def by_steps(x, filters, biases, residual, layers, ctx):
     """One convolution after the other."""
     for w, layer in zip(filters, layers, strict=True):
         bias = None if layer.bias is None else biases[layer.bias]
-        names = dict(strides=list(layer.strides), paddings=list(layer.paddings), groups=layer.groups)
-        attrs = OpContext.of("onednn_conv2d", **names, post_ops=list(layer.post_ops)).attrs
-        x = conv.by_steps(x, w, bias, residual if RESIDUAL in layer.post_ops else None, attrs, run_step)
+        attrs = dict(strides=list(layer.strides), paddings=list(layer.paddings), groups=layer.groups)
+        attrs["post_ops"] = list(layer.post_ops)
+        given = {"Input": x, "Filter": w, "Bias": bias, "Residual": residual if RESIDUAL in layer.post_ops else None}
+        x = ctx.run_op("onednn_conv2d", given, attrs)
     return x

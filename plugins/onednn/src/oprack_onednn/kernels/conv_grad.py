@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from oprack_onednn import _c
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels.conv import ConvShape
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import served
 
 
 class GradPlan:
@@ -63,7 +63,7 @@ class GradPlan:
         return plan
 
 
-@served("conv2d_grad", "depthwise_conv2d_grad")
+@onednn_kernel("conv2d_grad", "depthwise_conv2d_grad")
 def conv2d_grad(
     Input, Filter, Output_grad, *, strides, paddings, dilations, groups, padding_algorithm, data_format, ctx
 ):

@@ -7,13 +7,13 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
+from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, empty_image, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, dims, element_strides
 from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import run_plain, run_served, served
 
 
 def filter_view(w, groups):
@@ -158,10 +158,10 @@ def compute(x, w, bias, strides, paddings, dilations, groups, padding, output_si
     return y
 
 
-@served("conv2d_transpose", "depthwise_conv2d_transpose")
+@onednn_kernel("conv2d_transpose", "depthwise_conv2d_transpose")
 def conv2d_transpose(
     Input, Filter, Bias=None, *, strides, paddings, dilations, groups, padding_algorithm, output_size, output_padding,
-    data_format, ctx,
+    data_format,
 ):  # fmt: skip
     x = Input.transpose(0, 3, 1, 2) if data_format == "NHWC" else Input
     attrs = (strides, paddings, dilations, groups, padding_algorithm, output_size, output_padding)
@@ -171,23 +171,23 @@ def conv2d_transpose(
     return y.transpose(0, 2, 3, 1) if data_format == "NHWC" else y
 
 
-@served("onednn_conv2d_transpose")
+@onednn_kernel("onednn_conv2d_transpose")
 def onednn_conv2d_transpose(
-    Input, Filter, Bias=None, *, strides, paddings, dilations, groups, padding_algorithm, output_padding, post_ops, ctx
+    Input, Filter, Bias=None, *, strides, paddings, dilations, groups, padding_algorithm, output_padding, post_ops
 ):
     attrs = (strides, paddings, dilations, groups, padding_algorithm, (), output_padding)
     y = compute(Input, Filter, Bias, *attrs, post_ops)
-    return by_steps(Input, Filter, Bias, ctx.attrs, run_served) if y is None else y
+    return NotImplemented if y is None else y
 
 
 @kernel("onednn_conv2d_transpose", place="cpu", dtypes=FLOATS)
-def plain_conv2d_transpose(Input, Filter, Bias=None, *, ctx):
-    return by_steps(Input, Filter, Bias, ctx.attrs, run_plain)
+def reference_conv2d_transpose(Input, Filter, Bias=None, *, ctx):
+    return by_steps(Input, Filter, Bias, ctx.attrs, ctx)
 
 
-def by_steps(x, w, bias, attrs, run):
+def by_steps(x, w, bias, attrs, ctx):
     """The transposed convolution, then what follows it."""
     names = ("strides", "paddings", "dilations", "groups", "padding_algorithm", "output_padding")
     own = {name: attrs[name] for name in names}
-    y = run("conv2d_transpose", {"Input": x, "Filter": w}, OpContext.of("conv2d_transpose", **own))
-    return after(y, 1, bias, None, attrs["post_ops"], run)
+    y = ctx.run_op("conv2d_transpose", {"Input": x, "Filter": w}, own)
+    return after(y, 1, bias, None, attrs["post_ops"], ctx)

@@ -10,14 +10,13 @@ from oprack.types import FLOATS
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, attempt, call_site
-from oprack_onednn.kernels import activation, conv_transpose, elementwise  # noqa: F401  (steps of the op)
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._derived import DerivedWeights, FromConstants
-from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
+from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import run_plain, run_served, served
 
 # Bytes of tiles between the products: what stays in a core's cache.
 _BETWEEN = 1 << 19
@@ -119,36 +118,23 @@ def _find(attrs, x, w, bias, next_w, next_bias):
     return THREAD.plan((*key, *post_ops), PairPlan, x, w, bias, next_w, next_bias, *post_ops)
 
 
-def _run(attrs, *arrays):
-    y = attempt(partial(_find, attrs), *arrays)
-    return by_steps(*arrays, attrs, run_served) if y is NotImplemented else y
-
-
 def _specialize(call):
-    attrs = call.attrs
-
-    def find(*arrays):
-        return _find(attrs, *arrays, *[None] * (5 - len(arrays)))
-
-    def otherwise(*arrays):
-        return _run(attrs, *arrays, *[None] * (5 - len(arrays)))
-
-    return call_site(find, otherwise)
+    return call_site(lambda *arrays: _find(call.attrs, *arrays, *[None] * (5 - len(arrays))))
 
 
-@served("onednn_conv2d_transpose_pair", specialize=_specialize)
+@onednn_kernel("onednn_conv2d_transpose_pair", specialize=_specialize)
 def conv_transpose_pair(Input, Filter, Bias=None, NextFilter=None, NextBias=None, *, ctx):
-    return _run(ctx.attrs, Input, Filter, Bias, NextFilter, NextBias)
+    return attempt(partial(_find, ctx.attrs), Input, Filter, Bias, NextFilter, NextBias)
 
 
 @kernel("onednn_conv2d_transpose_pair", place="cpu", dtypes=FLOATS)
-def plain_conv_transpose_pair(Input, Filter, Bias=None, NextFilter=None, NextBias=None, *, ctx):
-    return by_steps(Input, Filter, Bias, NextFilter, NextBias, ctx.attrs, run_plain)
+def reference_conv_transpose_pair(Input, Filter, Bias=None, NextFilter=None, NextBias=None, *, ctx):
+    return by_steps(Input, Filter, Bias, NextFilter, NextBias, ctx.attrs, ctx)
 
 
-def by_steps(x, w, bias, next_w, next_bias, attrs, run):
+def by_steps(x, w, bias, next_w, next_bias, attrs, ctx):
     """One transposed convolution after the other, each with what follows it."""
     for filter, row, post_ops in ((w, bias, attrs["post_ops"]), (next_w, next_bias, attrs["next_post_ops"])):
-        own = OpContext.of("conv2d_transpose", strides=list(filter.shape[2:]))
-        x = after(run("conv2d_transpose", {"Input": x, "Filter": filter}, own), 1, row, None, post_ops, run)
+        own = {"strides": list(filter.shape[2:])}
+        x = after(ctx.run_op("conv2d_transpose", {"Input": x, "Filter": filter}, own), 1, row, None, post_ops, ctx)
     return x

@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from oprack_onednn import _c
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._recurrent import threads_for
 from oprack_onednn.kernels._special import is_ordinary
@@ -18,7 +19,6 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import THREAD, BoundPlan, Plan
-from oprack_onednn.served import served
 
 _STEPS = 32  # of a block
 _BOUND = 4  # steps of a plan
@@ -84,7 +84,7 @@ def _pairs(arrays, n):
 _PAIRS = FromConstants(_pairs)
 
 
-@served("crf_decoding", unread=("Label", "Length"))
+@onednn_kernel("crf_decoding", unread=("Label", "Length"))
 def crf_decoding(Emission, Transition, Label=None, Length=None, *, ctx):
     emission = np.ascontiguousarray(Emission).reshape(-1, Emission.shape[-1])
     if emission.dtype != FLOAT or (Label is not None and Label.size != len(emission)):

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 
 from oprack_onednn import _c
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
 from oprack_onednn.operands import Region
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import served
 
 _MOST_ROUNDS = 64
 
@@ -112,21 +112,21 @@ def apply(X, Y, axis, out, algorithm):
     return result
 
 
-@served("elementwise_add", min_numel="binary")
-def elementwise_add(X, Y, *, axis, out=None, ctx):
+@onednn_kernel("elementwise_add", min_numel="binary")
+def elementwise_add(X, Y, *, axis, out=None):
     return apply(X, Y, axis, out, _c.BINARY_ADD)
 
 
-@served("elementwise_sub", min_numel="binary")
-def elementwise_sub(X, Y, *, axis, out=None, ctx):
+@onednn_kernel("elementwise_sub", min_numel="binary")
+def elementwise_sub(X, Y, *, axis, out=None):
     return apply(X, Y, axis, out, _c.BINARY_SUB)
 
 
-@served("elementwise_mul", min_numel="binary")
-def elementwise_mul(X, Y, *, axis, ctx):
+@onednn_kernel("elementwise_mul", min_numel="binary")
+def elementwise_mul(X, Y, *, axis):
     return apply(X, Y, axis, None, _c.BINARY_MUL)
 
 
-@served("elementwise_div", min_numel="binary")
-def elementwise_div(X, Y, *, axis, ctx):
+@onednn_kernel("elementwise_div", min_numel="binary")
+def elementwise_div(X, Y, *, axis):
     return apply(X, Y, axis, None, _c.BINARY_DIV)

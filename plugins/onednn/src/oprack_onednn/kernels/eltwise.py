@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import decline, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, attempt, call_site
-from oprack_onednn.kernels._special import is_ordinary
+from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels._steps import after
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Outlet, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.ops.post_ops import CLIPPING, algorithm
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import run_plain, served
 
 _ONE = np.ones(1, np.float32)
 _ONE.flags.writeable = False
@@ -55,27 +55,23 @@ def _is_lossy(post_ops):
 def _specialize(call):
     """The plan of each shape, bound; NumPy's functions where NaN or infinities would be lost."""
     post_ops = tuple(call.attrs["post_ops"])
-    site = call_site(lambda x, one: find_plan(x, one, post_ops), lambda x, one: by_steps(x, post_ops))
+    site = call_site(lambda x, one: find_plan(x, one, post_ops))
     lossy = _is_lossy(post_ops)
 
     def onednn_eltwise(X):
-        return by_steps(X, post_ops) if lossy and not is_ordinary(X) else site(X, _ONE)
+        return decline(NOT_ORDINARY) if lossy and not is_ordinary(X) else site(X, _ONE)
 
     return onednn_eltwise
 
 
-@served("onednn_eltwise", specialize=_specialize)
-def onednn_eltwise(X, *, post_ops, ctx):
+@onednn_kernel("onednn_eltwise", specialize=_specialize)
+def onednn_eltwise(X, *, post_ops):
     if _is_lossy(post_ops) and not is_ordinary(X):
-        return NotImplemented
+        return decline(NOT_ORDINARY)
     return attempt(lambda *arrays: find_plan(*arrays, tuple(post_ops)), X, _ONE)
 
 
 @kernel("onednn_eltwise", dtypes=FLOATS)
-def plain_eltwise(X, *, post_ops):
-    return by_steps(X, post_ops)
-
-
-def by_steps(x, post_ops):
+def reference_eltwise(X, *, post_ops, ctx):
     """One function after the other."""
-    return after(x, 1, None, None, post_ops, run_plain) if post_ops else x.copy()
+    return after(X, 1, None, None, post_ops, ctx) if post_ops else X.copy()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._recurrent import Layer, sequences
-from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.operands import FLOAT, OperandError
-from oprack_onednn.served import run_plain, served
 
 
 def gru_layer(arrays, origin_mode):
@@ -74,65 +71,52 @@ def _run(layers, options, reversals, X, WeightX, Weight, Bias, ctx):
     return NotImplemented if out is None else out
 
 
-def _specialize(make, by_steps, names):
-    """prepare of an op: its weights are made ready once. names: attributes that `make` takes."""
+def _specialize(make, *names):
+    """`specialize` of an op: its weights are made ready once. names: attributes that `make` takes."""
 
-    def prepare(call):
+    def specialize(call):
         layers, reversals = FromConstants(make), tuple(call.attrs["is_reverse"])
-        options = {name: call.attrs[name] for name in names}
+        options = [call.attrs[name] for name in names]
 
         def run(X, WeightX, Weight, Bias, *, ctx):
-            if LIBRARY.ready or LIBRARY.usable():
-                out = _run(layers, options.values(), reversals, X, WeightX, Weight, Bias, ctx)
-                if out is not NotImplemented:
-                    return out
-            return by_steps(X, WeightX, Weight, Bias, **options, is_reverse=reversals, ctx=ctx)
+            if not (LIBRARY.ready or LIBRARY.usable()):
+                return NotImplemented
+            return _run(layers, options, reversals, X, WeightX, Weight, Bias, ctx)
 
         return run
 
-    return prepare
-
-
-class _WithLoD(OpContext):
-    """A step whose inputs have the LoD of X."""
-
-    context: Any = None
-
-    def lod(self, slot: str, i: int = 0) -> Any:
-        return self.context.lod("X")
+    return specialize
 
 
 def _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, op_type, result, **attrs):
     """Direction by direction: the product, then the op."""
     parts = []
-    product = OpContext.of("mul", x_num_col_dims=1, y_num_col_dims=1)
+    product, lods = {"x_num_col_dims": 1, "y_num_col_dims": 1}, {"Input": [ctx.lod("X")]}
     for w_input, w_state, bias, reverse in zip(WeightX, Weight, Bias, is_reverse, strict=True):
-        step = _WithLoD.of(op_type, is_reverse=reverse, **attrs)
-        step.context = ctx
-        x = run_plain("mul", {"X": X, "Y": w_input}, product)
+        x = ctx.run_op("mul", {"X": X, "Y": w_input}, product)
         arrays = {"Input": x, "Weight": w_state, "Bias": bias.reshape(1, -1)}
-        parts.append(run_plain(op_type, arrays, step)[result])
+        parts.append(ctx.run_op(op_type, arrays, {"is_reverse": reverse, **attrs}, lods)[result])
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 @kernel("onednn_fc_gru", place="cpu", dtypes=FLOATS)
-def plain_fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
+def reference_fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
     return _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, "gru", 3, origin_mode=origin_mode)
 
 
 @kernel("onednn_fc_lstm", place="cpu", dtypes=FLOATS)
-def plain_fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, use_peepholes, ctx):
+def reference_fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, use_peepholes, ctx):
     return _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, "lstm", 0, use_peepholes=use_peepholes)
 
 
 _GRU, _LSTM = FromConstants(gru_layer), FromConstants(lstm_layer)
 
 
-@served("onednn_fc_gru", specialize=_specialize(gru_layer, plain_fc_gru, ["origin_mode"]))
+@onednn_kernel("onednn_fc_gru", specialize=_specialize(gru_layer, "origin_mode"))
 def fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
     return _run(_GRU, (origin_mode,), tuple(is_reverse), X, WeightX, Weight, Bias, ctx)
 
 
-@served("onednn_fc_lstm", specialize=_specialize(lstm_layer, plain_fc_lstm, ["use_peepholes"]))
+@onednn_kernel("onednn_fc_lstm", specialize=_specialize(lstm_layer, "use_peepholes"))
 def fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, use_peepholes, ctx):
     return _run(_LSTM, (use_peepholes,), tuple(is_reverse), X, WeightX, Weight, Bias, ctx)

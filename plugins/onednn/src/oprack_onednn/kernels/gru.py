@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from oprack_onednn import _c
+from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.kernels._steps import run_reference
 from oprack_onednn.kernels._walk import StepPlan, walk
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import Plan
-from oprack_onednn.served import run_plain, served
 
 GATES = {"sigmoid": "logistic", "tanh": "tanh", "relu": "relu"}
 
@@ -52,7 +53,7 @@ class GruStep(StepPlan):
         )
 
 
-@served("gru")
+@onednn_kernel("gru")
 def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_reverse, origin_mode, ctx):
     if not is_constant(Weight) or ctx.is_read("BatchGate", "BatchResetHiddenPrev", "BatchHidden"):
         return NotImplemented
@@ -68,6 +69,6 @@ def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_re
         hidden = walk(GruStep, key, Input, Weight, bias, [H0], lod[-1], is_reverse)
     if hidden is None:
         arrays = {"Input": Input, "Weight": Weight, "H0": H0, "Bias": Bias}
-        hidden = [run_plain("gru", arrays, ctx)[3]]
+        hidden = [run_reference("gru", arrays, ctx.attrs, {"Input": [lod]})[3]]
     # always the same: plans of programs count on which outputs there are
     return None, None, None, hidden[0]

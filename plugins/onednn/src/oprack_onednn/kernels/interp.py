@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from oprack_onednn import _c
+from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, served
 
 
 class InterpPlan:
@@ -48,10 +48,10 @@ def target_size(spatial, out_h, out_w, scale):
     return None
 
 
-@served("nearest_interp_v2", "bilinear_interp_v2", "nearest_interp", "bilinear_interp")
+@onednn_kernel("nearest_interp_v2", "bilinear_interp_v2", "nearest_interp", "bilinear_interp")
 def interp(
     X, OutSize=None, SizeTensor=(), Scale=None, *, data_layout, interp_method, align_corners, align_mode, out_h, out_w,
-    scale, ctx,
+    scale
 ):  # fmt: skip
     if OutSize is not None or SizeTensor or Scale is not None or align_corners or X.ndim != 4:
         return NotImplemented

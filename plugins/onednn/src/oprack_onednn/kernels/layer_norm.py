@@ -7,15 +7,14 @@ import math
 import numpy as np
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import attempt, call_site
+from oprack_onednn.callsite import call_site
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._rows import RowMajorPlan
-from oprack_onednn.kernels._steps import OpContext
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, Outlet
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc, contiguous_strides
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import run_plain, served
 
 
 def build(rows, columns, epsilon, scaled, shifted):
@@ -89,22 +88,16 @@ def _find(x, scale, bias, epsilon, begin_norm_axis):
 
 def _specialize(call):
     """Scale and bias keep their addresses, and with it the plan, for each shape."""
-    options, context = (call.attrs["epsilon"], call.attrs["begin_norm_axis"]), OpContext(call.op_type, call.attrs)
+    options = call.attrs["epsilon"], call.attrs["begin_norm_axis"]
 
     def find(x, scale=None, bias=None):
         return _find(x, scale, bias, *options)
 
-    def otherwise(x, scale=None, bias=None):
-        result = attempt(find, x, scale, bias)
-        if result is NotImplemented:
-            return run_plain(call.op_type, {"X": x, "Scale": scale, "Bias": bias}, context)
-        return result
-
-    return call_site(find, otherwise)
+    return call_site(find)
 
 
-@served("layer_norm", specialize=_specialize)
-def layer_norm(X, Scale=None, Bias=None, *, epsilon, begin_norm_axis, ctx):
+@onednn_kernel("layer_norm", specialize=_specialize)
+def layer_norm(X, Scale=None, Bias=None, *, epsilon, begin_norm_axis):
     found = _find(X, Scale, Bias, epsilon, begin_norm_axis)
     return NotImplemented if found is None else found.run(X, Scale, Bias)
 
@@ -134,7 +127,7 @@ def build_grad(rows, columns, epsilon, scaled):
     return plan
 
 
-@served("layer_norm_grad", min_numel="eltwise")
+@onednn_kernel("layer_norm_grad", min_numel="eltwise")
 def layer_norm_grad(X, Scale=None, Mean=None, Variance=None, Y_grad=None, *, epsilon, begin_norm_axis, ctx):
     arrays = [X, Y_grad, Mean, Variance, *([] if Scale is None else [Scale])]
     if not X.size or not all(a is not None and a.flags.c_contiguous and a.dtype == X.dtype for a in arrays):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from oprack_onednn import _c
+from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.kernels._steps import run_reference
 from oprack_onednn.kernels._walk import StepPlan, walk
 from oprack_onednn.kernels.gru import GATES
 from oprack_onednn.library import LIBRARY
@@ -10,7 +12,6 @@ from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.plan import Plan
-from oprack_onednn.served import run_plain, served
 
 
 class LstmStep(StepPlan):
@@ -49,7 +50,7 @@ class LstmStep(StepPlan):
         product(3, h_after, (2, seen))
 
 
-@served("lstm")
+@onednn_kernel("lstm")
 def lstm(
     Input,
     Weight,
@@ -78,6 +79,6 @@ def lstm(
         states = walk(LstmStep, key, Input, Weight, Bias.reshape(-1), [H0, C0], lod[-1], is_reverse)
     if states is None:
         arrays = {"Input": Input, "Weight": Weight, "Bias": Bias, "H0": H0, "C0": C0}
-        states = run_plain("lstm", arrays, ctx)[:2]
+        states = run_reference("lstm", arrays, ctx.attrs, {"Input": [lod]})[:2]
     # always the same: plans of programs count on which outputs there are
     return *states, None, None

@@ -10,14 +10,13 @@ from oprack.types import FLOATS
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import attempt, call_site
-from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of a fused product)
+from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.kernels._rows import RowMajorPlan, rows_of
-from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
+from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, run_plain, run_served, served
 
 
 # Products of two arrays -----------------------------------------------------------------------------------------------
@@ -124,13 +123,8 @@ def _finder(op_type, attrs):
 
 def _specialize(call):
     """One place for a constant Y, whose address stays, and one for any other."""
-    find, context = _finder(call.op_type, call.attrs), OpContext(call.op_type, call.attrs)
-
-    def otherwise(x, y):
-        out = attempt(find, x, y)
-        return run_plain(call.op_type, {"X": x, "Y": y}, context) if out is NotImplemented else out
-
-    weighted, both = call_site(find, otherwise), call_site(find, otherwise, (0, 1))
+    find = _finder(call.op_type, call.attrs)
+    weighted, both = call_site(find), call_site(find, (0, 1))
 
     # two small matrices as they are: what the way to NumPy's kernel would end at
     as_they_are = call.op_type == "matmul_v2" and not (call.attrs["trans_x"] or call.attrs["trans_y"])
@@ -151,22 +145,22 @@ def _run(X, Y, ctx):
     return NotImplemented if found is None else found.run(X, Y)
 
 
-@served("matmul_v2", specialize=_specialize)
+@onednn_kernel("matmul_v2", specialize=_specialize)
 def matmul_v2(X, Y, *, ctx):
     return _run(X, Y, ctx)
 
 
-@served("matmul", specialize=_specialize)
+@onednn_kernel("matmul", specialize=_specialize)
 def matmul(X, Y, *, ctx):
     return _run(X, Y, ctx)
 
 
-@served("bmm", specialize=_specialize)
+@onednn_kernel("bmm", specialize=_specialize)
 def bmm(X, Y, *, ctx):
     return _run(X, Y, ctx)
 
 
-@served("mul", specialize=_specialize)
+@onednn_kernel("mul", specialize=_specialize)
 def mul(X, Y, *, ctx):
     return _run(row_major(X), Y, ctx)
 
@@ -234,7 +228,7 @@ def _run_fused(x, y, bias, residual, attrs):
         dense = np.ascontiguousarray(x.swapaxes(-1, -2) if swapped else x)
         added = residual if residual is None else np.ascontiguousarray(residual)
         out = attempt(lambda *arrays: _find_fused(*arrays, rows, False, post_ops), dense, y, bias, added)
-    return by_steps(x, y, bias, residual, attrs, run_served) if out is NotImplemented else out
+    return out
 
 
 def _specialize_fused(call):
@@ -243,26 +237,26 @@ def _specialize_fused(call):
     def find(x, y, bias=None, residual=None):
         return _find_fused(x, y, bias, residual, *own)
 
-    def otherwise(x, y, bias=None, residual=None):
+    def fallback(x, y, bias=None, residual=None):
         return _run_fused(x, y, bias, residual, attrs)
 
-    return call_site(find, otherwise, (0, 3) if call.given("Residual") else (0,))
+    return call_site(find, (0, 3) if call.given("Residual") else (0,), fallback)
 
 
-@served("onednn_matmul", specialize=_specialize_fused)
+@onednn_kernel("onednn_matmul", specialize=_specialize_fused)
 def onednn_matmul(X, Y, Bias=None, Residual=None, *, ctx):
     return _run_fused(X, Y, Bias, Residual, ctx.attrs)
 
 
 @kernel("onednn_matmul", place="cpu", dtypes=FLOATS)
-def plain_matmul(X, Y, Bias=None, Residual=None, *, ctx):
-    return by_steps(X, Y, Bias, Residual, ctx.attrs, run_plain)
+def reference_matmul(X, Y, Bias=None, Residual=None, *, ctx):
+    return by_steps(X, Y, Bias, Residual, ctx.attrs, ctx)
 
 
-def by_steps(x, y, bias, residual, attrs, run):
+def by_steps(x, y, bias, residual, attrs, ctx):
     """The product, then what follows it."""
     if attrs["trans_x"]:
         x = x.swapaxes(-1, -2)
     rows = attrs["x_num_col_dims"] if attrs["x_num_col_dims"] > 0 else x.ndim - 1
-    out = run("mul", {"X": x, "Y": y}, OpContext.of("mul", x_num_col_dims=rows, y_num_col_dims=1))
-    return after(out, -1, bias, residual, attrs["post_ops"], run)
+    out = ctx.run_op("mul", {"X": x, "Y": y}, {"x_num_col_dims": rows, "y_num_col_dims": 1})
+    return after(out, -1, bias, residual, attrs["post_ops"], ctx)

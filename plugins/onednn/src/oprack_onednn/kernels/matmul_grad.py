@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
+from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.kernels.matmul import product, row_major
-from oprack_onednn.served import Limits, served
 
 
 def _matrix(a, transposed):
     return a.swapaxes(-1, -2) if transposed else a
 
 
-@served("matmul_v2_grad")
+@onednn_kernel("matmul_v2_grad")
 def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx):
     x, y, g = X, Y, Out_grad
     if min(x.ndim, y.ndim) < 2 or g.size * x.shape[-1] < Limits.product:
@@ -45,7 +45,7 @@ def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx):
     return dx, dy
 
 
-@served("mul_grad")
+@onednn_kernel("mul_grad")
 def mul_grad(X, Y, Out_grad, *, x_num_col_dims, y_num_col_dims, ctx):
     if not (X.size and Y.size):
         return NotImplemented

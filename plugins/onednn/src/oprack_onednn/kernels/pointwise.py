@@ -13,13 +13,12 @@ from oprack.types import FLOATS
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, attempt, call_site
-from oprack_onednn.kernels import activation, conv, elementwise  # noqa: F401  (steps of the op)
-from oprack_onednn.kernels._steps import OpContext, after, as_post_ops
+from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_channels_last, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import run_plain, run_served, served
 
 # Weights for every image are kept ready for scaling up to this many numbers, for each number of images that is met.
 _MOST_WEIGHTS = 1 << 18
@@ -94,41 +93,33 @@ def _find(post_ops, x, w, bias, *others):
     return THREAD.plan(key, PointwisePlan, x, w, bias, *others, post_ops)
 
 
-def _run(attrs, *arrays):
-    y = attempt(partial(_find, tuple(attrs["post_ops"])), *arrays)
-    return by_steps(*arrays, attrs, run_served) if y is NotImplemented else y
-
-
 def _specialize(call):
     free = [i for i, slot in ((0, "Input"), (3, "InputScale"), (4, "OutputScale"), (5, "Residual")) if call.given(slot)]
     post_ops = tuple(call.attrs["post_ops"])
-
-    def padded(function, first):
-        return lambda *arrays: function(first, *arrays, *[None] * (6 - len(arrays)))
-
-    return call_site(padded(_find, post_ops), padded(_run, call.attrs), free)
+    return call_site(lambda *arrays: _find(post_ops, *arrays, *[None] * (6 - len(arrays))), free)
 
 
-@served("onednn_pointwise_conv2d", specialize=_specialize)
+@onednn_kernel("onednn_pointwise_conv2d", specialize=_specialize)
 def pointwise(Input, Filter, Bias=None, InputScale=None, OutputScale=None, Residual=None, *, ctx):
-    return _run(ctx.attrs, Input, Filter, Bias, InputScale, OutputScale, Residual)
+    find = partial(_find, tuple(ctx.attrs["post_ops"]))
+    return attempt(find, Input, Filter, Bias, InputScale, OutputScale, Residual)
 
 
 @kernel("onednn_pointwise_conv2d", place="cpu", dtypes=FLOATS)
-def plain_pointwise(Input, Filter, Bias=None, InputScale=None, OutputScale=None, Residual=None, *, ctx):
-    return by_steps(Input, Filter, Bias, InputScale, OutputScale, Residual, ctx.attrs, run_plain)
+def reference_pointwise(Input, Filter, Bias=None, InputScale=None, OutputScale=None, Residual=None, *, ctx):
+    return by_steps(Input, Filter, Bias, InputScale, OutputScale, Residual, ctx.attrs, ctx)
 
 
-def by_steps(x, w, bias, input_scale, output_scale, residual, attrs, run):
+def by_steps(x, w, bias, input_scale, output_scale, residual, attrs, ctx):
     """The ops that it stands for, one by one."""
 
     def times(a, scale):
-        return run("elementwise_mul", {"X": a, "Y": scale}, OpContext.of("elementwise_mul", axis=-1))
+        return ctx.run_op("elementwise_mul", {"X": a, "Y": scale}, {"axis": -1})
 
     if input_scale is not None:
         x = times(x, input_scale)
-    y = run("conv2d", {"Input": x, "Filter": w}, OpContext.of("conv2d"))
+    y = ctx.run_op("conv2d", {"Input": x, "Filter": w})
     if output_scale is not None:
-        y = times(after(y, 1, bias, None, [], run), output_scale)
+        y = times(after(y, 1, bias, None, [], ctx), output_scale)
         bias = None
-    return after(y, 1, bias, residual, attrs["post_ops"], run)
+    return after(y, 1, bias, residual, attrs["post_ops"], ctx)

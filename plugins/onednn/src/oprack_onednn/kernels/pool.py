@@ -5,16 +5,17 @@ oneDNN's maximum passes over NaN, and begins with the least finite number: image
 
 from __future__ import annotations
 
+from oprack.kernel import decline
+
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, call_site
-from oprack_onednn.kernels._special import is_ordinary
-from oprack_onednn.kernels._steps import OpContext
+from oprack_onednn.declare import Limits, onednn_kernel
+from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import Limits, run_plain, served
 
 
 class PoolShape:
@@ -119,14 +120,14 @@ def _specialize(call):
     """Pooling of images in the program's order of dims."""
     if call.attrs["data_format"] == "NHWC":
         return None
-    attrs, context = _known(call.attrs), OpContext(call.op_type, call.attrs)
-    site = call_site(lambda x: find_plan(x, attrs), lambda x: pool(x, ctx=context))
+    attrs = _known(call.attrs)
+    site = call_site(lambda x: find_plan(x, attrs))
     if call.attrs["pooling_type"] != "max":
         return site
-    return lambda x: site(x) if x.size < Limits.eltwise or is_ordinary(x) else run_plain("pool2d", {"X": x}, context)
+    return lambda x: site(x) if x.size < Limits.eltwise or is_ordinary(x) else decline(NOT_ORDINARY)
 
 
-@served("pool2d", specialize=_specialize)
+@onednn_kernel("pool2d", specialize=_specialize)
 def pool(X, *, ctx):
     last = ctx.attrs["data_format"] == "NHWC" and X.ndim == 4
     x = X.transpose(0, 3, 1, 2) if last else X
@@ -137,7 +138,7 @@ def pool(X, *, ctx):
     return y.transpose(0, 2, 3, 1) if last else y
 
 
-@served("pool2d_grad")
+@onednn_kernel("pool2d_grad")
 def pool_grad(X, Out_grad, *, ctx):
     if X.size < Limits.eltwise or X.ndim != 4 or Out_grad.ndim != 4:
         return NotImplemented

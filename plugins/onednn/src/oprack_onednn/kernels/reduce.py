@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 
 from oprack_onednn import _c
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import served
 
 # Elements that are summed to one: beyond, NumPy's sum in pairs is the more exact one.
 _LONGEST = 1 << 14
@@ -47,13 +47,13 @@ def apply(x, dims, keep_dim, reduce_all, algorithm):
     return y
 
 
-@served("reduce_sum", min_numel="binary")
-def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype, ctx):
+@onednn_kernel("reduce_sum", min_numel="binary")
+def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype):
     if out_dtype >= 0:
         return NotImplemented
     return apply(X, dim, keep_dim, reduce_all, _c.REDUCTION_SUM)
 
 
-@served("reduce_mean", min_numel="binary")
-def reduce_mean(X, *, dim, keep_dim, reduce_all, ctx):
+@onednn_kernel("reduce_mean", min_numel="binary")
+def reduce_mean(X, *, dim, keep_dim, reduce_all):
     return apply(X, dim, keep_dim, reduce_all, _c.REDUCTION_MEAN)

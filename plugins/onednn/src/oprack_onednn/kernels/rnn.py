@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import Order
 from oprack_onednn.kernels._recurrent import Layer, directions_apart, equal_steps, packed_steps
 from oprack_onednn.operands import FLOAT, OperandError
-from oprack_onednn.served import served
 
 _CELLS = {"LSTM": "lstm", "GRU": "lbr_gru", "RNN_RELU": "relu", "RNN_TANH": "tanh"}
 _GATES = {"LSTM": [0, 1, 2, 3], "GRU": [1, 0, 2], "RNN_RELU": [0], "RNN_TANH": [0]}  # in oneDNN's order
@@ -37,8 +37,8 @@ def rnn_layer(arrays, mode):
 _LAYERS = FromConstants(rnn_layer)
 
 
-@served("rnn", unread=("SequenceLength",))
-def rnn(Input, PreState, WeightList, SequenceLength=None, *, is_bidirec, hidden_size, num_layers, mode, is_test, ctx):
+@onednn_kernel("rnn", unread=("SequenceLength",))
+def rnn(Input, PreState, WeightList, SequenceLength=None, *, is_bidirec, hidden_size, num_layers, mode, is_test):
     steps, batch = Input.shape[:2]
     if not is_test or not Input.size or any(a.dtype != FLOAT for a in (Input, *PreState, *WeightList)):
         return NotImplemented

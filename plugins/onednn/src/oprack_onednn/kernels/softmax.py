@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 
+from oprack.kernel import decline
+
 from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._rows import RowMajorPlan
-from oprack_onednn.kernels._special import is_ordinary
-from oprack_onednn.kernels._steps import OpContext
+from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import run_plain, served
 
 _ALGORITHMS = {"softmax": _c.SOFTMAX_ACCURATE, "log_softmax": _c.SOFTMAX_LOG}
 
@@ -61,19 +62,12 @@ def _find(x, axis, algorithm):
 
 
 def _specialize(call):
-    axis, algorithm, context = call.attrs["axis"], _ALGORITHMS[call.op_type], OpContext(call.op_type, call.attrs)
-
-    def find(x):
-        return _find(x, axis, algorithm)
-
-    def otherwise(x):
-        return run_plain(call.op_type, {"X": x}, context)
-
-    site = call_site(find, otherwise)
+    axis, algorithm = call.attrs["axis"], _ALGORITHMS[call.op_type]
+    site = call_site(lambda x: _find(x, axis, algorithm))
 
     def run(x):
         y = site(x)
-        return y if is_ordinary(y) else otherwise(x)
+        return y if y is NotImplemented or is_ordinary(y) else decline(NOT_ORDINARY)
 
     return run
 
@@ -84,9 +78,9 @@ def _run(x, axis, out, algorithm):
         return NotImplemented
     if out is None or out.strides != x.strides:
         y = found.run(x)
-        return y if is_ordinary(y) else NotImplemented
+        return y if is_ordinary(y) else decline(NOT_ORDINARY)
     if not is_ordinary(x):  # out may be x's own memory
-        return NotImplemented
+        return decline(NOT_ORDINARY)
     found.plan.run(x, out)
     return out
 
@@ -105,21 +99,21 @@ def apply_grad(y, dy, axis, algorithm):
     return dx
 
 
-@served("softmax", specialize=_specialize)
-def softmax(X, *, axis, out=None, ctx):
+@onednn_kernel("softmax", specialize=_specialize)
+def softmax(X, *, axis, out=None):
     return _run(X, axis, out, _c.SOFTMAX_ACCURATE)
 
 
-@served("log_softmax", specialize=_specialize)
-def log_softmax(X, *, axis, out=None, ctx):
+@onednn_kernel("log_softmax", specialize=_specialize)
+def log_softmax(X, *, axis, out=None):
     return _run(X, axis, out, _c.SOFTMAX_LOG)
 
 
-@served("softmax_grad", min_numel="binary")
-def softmax_grad(Out, Out_grad, *, axis, ctx):
+@onednn_kernel("softmax_grad", min_numel="binary")
+def softmax_grad(Out, Out_grad, *, axis):
     return apply_grad(Out, Out_grad, axis, _c.SOFTMAX_ACCURATE)
 
 
-@served("log_softmax_grad", min_numel="eltwise")
-def log_softmax_grad(Out, Out_grad, *, axis, ctx):
+@onednn_kernel("log_softmax_grad", min_numel="eltwise")
+def log_softmax_grad(Out, Out_grad, *, axis):
     return apply_grad(Out, Out_grad, axis, _c.SOFTMAX_LOG)

@@ -9,14 +9,13 @@ from oprack.types import FLOATS
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, attempt, call_site
-from oprack_onednn.kernels import activation, conv, pool  # noqa: F401  (steps of the op)
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._product import add_product
-from oprack_onednn.kernels._steps import OpContext, after
+from oprack_onednn.kernels._steps import after
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.plan import THREAD, Plan
-from oprack_onednn.served import run_plain, run_served, served
 
 # Sums over more than this many pixels go row by row first: in parallel, and with rounding errors that do not pile up.
 _LONG = 256
@@ -62,34 +61,24 @@ def _find(attrs, x, *parameters):
     return THREAD.plan(("squeeze", x.shape, x.strides, forms, post_ops), SqueezePlan, x, *parameters, *post_ops)
 
 
-def _run(attrs, x, *parameters):
-    y = attempt(partial(_find, attrs), x, *parameters)
-    return by_steps(x, *parameters, attrs, run_served) if y is NotImplemented else y
-
-
 def _specialize(call):
-    def padded(function):
-        return lambda *arrays: function(call.attrs, *arrays, *[None] * (5 - len(arrays)))
-
-    return call_site(padded(_find), padded(_run))
+    return call_site(lambda *arrays: _find(call.attrs, *arrays, *[None] * (5 - len(arrays))))
 
 
-@served("onednn_squeeze_excite", specialize=_specialize)
+@onednn_kernel("onednn_squeeze_excite", specialize=_specialize)
 def squeeze_excite(X, Reduce, ReduceBias=None, Expand=None, ExpandBias=None, *, ctx):
-    return _run(ctx.attrs, X, Reduce, ReduceBias, Expand, ExpandBias)
+    return attempt(partial(_find, ctx.attrs), X, Reduce, ReduceBias, Expand, ExpandBias)
 
 
 @kernel("onednn_squeeze_excite", place="cpu", dtypes=FLOATS)
-def plain_squeeze_excite(X, Reduce, ReduceBias=None, Expand=None, ExpandBias=None, *, ctx):
-    return by_steps(X, Reduce, ReduceBias, Expand, ExpandBias, ctx.attrs, run_plain)
+def reference_squeeze_excite(X, Reduce, ReduceBias=None, Expand=None, ExpandBias=None, *, ctx):
+    return by_steps(X, Reduce, ReduceBias, Expand, ExpandBias, ctx.attrs, ctx)
 
 
-def by_steps(x, reduce, reduce_bias, expand, expand_bias, attrs, run):
+def by_steps(x, reduce, reduce_bias, expand, expand_bias, attrs, ctx):
     """The ops that it stands for, one by one."""
-    mean = OpContext.of("pool2d", pooling_type="avg", ksize=[1, 1], adaptive=True)
-    y = run("pool2d", {"X": x}, mean)
-    one = OpContext.of("conv2d")
-    y = after(run("conv2d", {"Input": y, "Filter": reduce}, one), 1, reduce_bias, None, attrs["reduce_post_ops"], run)
-    return after(
-        run("conv2d", {"Input": y, "Filter": expand}, one), 1, expand_bias, None, attrs["expand_post_ops"], run
-    )
+    y = ctx.run_op("pool2d", {"X": x}, {"pooling_type": "avg", "ksize": [1, 1], "adaptive": True})
+    y = ctx.run_op("conv2d", {"Input": y, "Filter": reduce})
+    y = after(y, 1, reduce_bias, None, attrs["reduce_post_ops"], ctx)
+    y = ctx.run_op("conv2d", {"Input": y, "Filter": expand})
+    return after(y, 1, expand_bias, None, attrs["expand_post_ops"], ctx)

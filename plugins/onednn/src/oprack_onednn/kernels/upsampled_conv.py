@@ -13,16 +13,16 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.callsite import SHAPES
-from oprack_onednn.kernels import activation, conv, elementwise, interp  # noqa: F401  (steps of the op)
+from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.kernels import activation
 from oprack_onednn.kernels._phases import EXPANDED
-from oprack_onednn.kernels._steps import OpContext, after
+from oprack_onednn.kernels._steps import after
 from oprack_onednn.kernels._upsampled_plan import Source, UpsampledConvPlan
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Outlet, is_constant, last_strides
 from oprack_onednn.operands import FLOAT, OperandError
 from oprack_onednn.ops.post_ops import algorithm
-from oprack_onednn.plan import THREAD, BoundPlan, OfThreads
-from oprack_onednn.served import run_plain, run_served, served
+from oprack_onednn.plan import THREAD, BoundPlan, PerThread
 
 # From 3x3 taps: what the first and last row, the first and last column, and their four corners miss; and all.
 _WINDOW = np.eye(9, dtype=np.float32).reshape(3, 3, 9)
@@ -181,12 +181,12 @@ def _run(attrs, *arrays):
     plan = maps.plan(attrs["post_ops"]) if LIBRARY.usable() else None
     if plan is not None:
         with suppress(OperandError):
-            return Bound(plan, maps, False, OfThreads()).run(maps)
-    return by_steps(maps, attrs["post_ops"], run_served)
+            return Bound(plan, maps, False, PerThread()).run(maps)
+    return NotImplemented
 
 
 def _specialize(call):
-    attrs, entries, weighers = call.attrs, OfThreads(), OfThreads()
+    attrs, entries, weighers = call.attrs, PerThread(), PerThread()
 
     def enter(key, maps):
         if len(entries) >= SHAPES:
@@ -216,29 +216,29 @@ def _specialize(call):
     return run
 
 
-@served("onednn_upsampled_conv2d", specialize=_specialize)
+@onednn_kernel("onednn_upsampled_conv2d", specialize=_specialize)
 def upsampled_conv2d(X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, ctx):
     return _run(ctx.attrs, X, Filter, Bias, Project, Shift, Scale)
 
 
 @kernel("onednn_upsampled_conv2d", place="cpu", dtypes=FLOATS)
-def plain_upsampled_conv2d(X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, ctx):
+def reference_upsampled_conv2d(X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, ctx):
     maps = Maps(ctx.attrs, X, Filter, Bias, Project, Shift, Scale)
-    return by_steps(maps, ctx.attrs["post_ops"], run_plain)
+    return by_steps(maps, ctx.attrs["post_ops"], ctx)
 
 
-def by_steps(maps, post_ops, run):
+def by_steps(maps, post_ops, ctx):
     """One map after the other: 1x1 convolution, scale, repeated pixels, convolution; then the sum of all."""
     total = None
-    one, padded = OpContext.of("conv2d"), OpContext.of("conv2d", paddings=[maps.ws[0].shape[2] // 2] * 2)
+    padded = {"paddings": [maps.ws[0].shape[2] // 2] * 2}
     parts = zip(maps.xs, maps.ws, maps.projects, maps.shifts, maps.scales, maps.factors, strict=True)
     for x, w, project, shift, scale, factor in parts:
         if project is not None:
-            x = after(run("conv2d", {"Input": x, "Filter": project}, one), 1, shift, None, [], run)
+            x = after(ctx.run_op("conv2d", {"Input": x, "Filter": project}), 1, shift, None, [], ctx)
         if scale is not None:
-            x = run("elementwise_mul", {"X": x, "Y": scale}, OpContext.of("elementwise_mul"))
+            x = ctx.run_op("elementwise_mul", {"X": x, "Y": scale})
         if factor > 1:
             x = x.repeat(factor, axis=2).repeat(factor, axis=3)
-        y = run("conv2d", {"Input": x, "Filter": w}, padded)
-        total = y if total is None else run("elementwise_add", {"X": total, "Y": y}, OpContext.of("elementwise_add"))
-    return after(total, 1, maps.bias, None, post_ops, run)
+        y = ctx.run_op("conv2d", {"Input": x, "Filter": w}, padded)
+        total = y if total is None else ctx.run_op("elementwise_add", {"X": total, "Y": y})
+    return after(total, 1, maps.bias, None, post_ops, ctx)

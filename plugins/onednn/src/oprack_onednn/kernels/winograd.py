@@ -13,7 +13,7 @@ from oprack.types import FLOATS
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import Planned, attempt, call_site
-from oprack_onednn.kernels import activation, elementwise  # noqa: F401  (steps of the op)
+from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
@@ -21,7 +21,6 @@ from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError,
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
 from oprack_onednn.plan import THREAD, Plan, reorder_desc
-from oprack_onednn.served import run_plain, served
 
 # Bytes of gathered tiles up to which a part of the images is computed at a time, so that it stays in the caches.
 _PART = 1 << 21
@@ -186,28 +185,21 @@ def find_plan(attrs, x, u, bias=None, residual=None):
     return THREAD.plan(key, WinogradPlan, x, u, bias, residual, paddings, post_ops)
 
 
-def run(attrs, x, u, bias=None, residual=None):
-    y = attempt(partial(find_plan, attrs), x, u, bias, residual)
-    return by_steps(x, u, bias, residual, attrs) if y is NotImplemented else y
+def _specialize(call):
+    return call_site(partial(find_plan, call.attrs), (0, 3) if call.given("Residual") else (0,))
 
 
-def _specialize(prepared):
-    attrs = prepared.attrs
-    free = (0, 3) if prepared.given("Residual") else (0,)
-    return call_site(lambda *arrays: find_plan(attrs, *arrays), lambda *arrays: run(attrs, *arrays), free)
-
-
-@served("onednn_winograd_conv2d", specialize=_specialize)
+@onednn_kernel("onednn_winograd_conv2d", specialize=_specialize)
 def winograd(Input, Filter, Bias=None, Residual=None, *, ctx):
-    return run(ctx.attrs, Input, Filter, Bias, Residual)
+    return attempt(partial(find_plan, ctx.attrs), Input, Filter, Bias, Residual)
 
 
 @kernel("onednn_winograd_conv2d", place="cpu", dtypes=FLOATS)
-def plain_winograd(Input, Filter, Bias=None, Residual=None, *, ctx):
-    return by_steps(Input, Filter, Bias, Residual, ctx.attrs)
+def reference_winograd(Input, Filter, Bias=None, Residual=None, *, ctx):
+    return by_steps(Input, Filter, Bias, Residual, ctx.attrs, ctx)
 
 
-def by_steps(x, u, bias, residual, attrs):
+def by_steps(x, u, bias, residual, attrs, ctx):
     """The same in NumPy."""
     n, c, h, w = x.shape
     k = u.shape[2]
@@ -222,4 +214,4 @@ def by_steps(x, u, bias, residual, attrs):
     products = (forth @ tiles).reshape(TILE * TILE, -1, c) @ u
     y = (back @ products.reshape(TILE * TILE, -1)).reshape(RESULTS, RESULTS, n, rows, columns, k)
     y = y.transpose(2, 5, 3, 0, 4, 1).reshape(n, k, rows * RESULTS, columns * RESULTS)[:, :, :high, :wide]
-    return after(np.ascontiguousarray(y), 1, bias, residual, attrs["post_ops"], run_plain)
+    return after(np.ascontiguousarray(y), 1, bias, residual, attrs["post_ops"], ctx)
