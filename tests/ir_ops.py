@@ -13,6 +13,7 @@ from oprack.kernel import kernel
 from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of
 from oprack.packs.manager import PackManager
 from oprack.runtime import OperatorBase
+from oprack.runtime.run_block import run_block
 from oprack.types import AttrType
 
 
@@ -114,7 +115,7 @@ class Repeat(OpDef, type="repeat"):
 class RepeatOp(OperatorBase):
     def run_impl(self, scope: Any, run: Any) -> None:
         for _ in range(self.attrs["times"]):
-            run.run_block(self.attrs["sub_block"], scope.new_scope())
+            run_block(run, self.attrs["sub_block"], scope.new_scope())
 
 
 @kernel("plus")

@@ -18,6 +18,7 @@ from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Executor
 from oprack.runtime.operator import OperatorBase
+from oprack.runtime.run_block import run_block
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import AttrType, VarType
 
@@ -72,7 +73,7 @@ class RepeatOp(OperatorBase):
 
     def run_impl(self, scope: Scope, run: Any) -> None:
         for _ in range(self.attrs["n"]):
-            run.run_block(self.attrs["sub_block"], scope.new_scope())
+            run_block(run, self.attrs["sub_block"], scope.new_scope())
 
 
 @pytest.fixture(autouse=True)

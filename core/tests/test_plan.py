@@ -14,6 +14,7 @@ from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Checks, Executor, Profiler
 from oprack.runtime.operator import OperatorBase
+from oprack.runtime.run_block import run_block
 from oprack.tensor import LoDTensor, Scope, SelectedRows
 
 Build = Callable[..., Program]
@@ -209,7 +210,7 @@ class Twice(OperatorBase):
 
     def run_impl(self, scope: Scope, run: Any) -> None:
         for _ in range(2):
-            run.run_block(self.attrs["sub_block"], scope.new_scope())
+            run_block(run, self.attrs["sub_block"], scope.new_scope())
 
 
 def test_ops_that_run_themselves_split_the_plan_and_their_blocks_have_plans_too(

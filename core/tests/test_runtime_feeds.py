@@ -20,6 +20,7 @@ from oprack.errors import (
 from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Executor
+from oprack.runtime.run_block import run_block
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
 
 Build = Callable[..., Program]
@@ -153,7 +154,7 @@ def nested(depth: int, rack: PackManager) -> Program:
 
     class InnerOp(OperatorBase):
         def run_impl(self, scope: Scope, run: Any) -> None:
-            run.run_block(self.attrs["sub_block"], scope.new_scope())
+            run_block(run, self.attrs["sub_block"], scope.new_scope())
 
     rack.register_op(Inner)
     rack.register_operator("inner", InnerOp)

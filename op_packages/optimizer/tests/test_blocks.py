@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oprack_optimizer.kernels import _update, adam, momentum
+from oprack_optimizer.ops._state import MomentumRule
 
 ADAM = (0.9, 0.999, 1e-6, np)
 LAYOUTS = pytest.mark.parametrize("layout", [lambda a: a, lambda a: a.T], ids=["row major", "turned"])
@@ -45,5 +46,5 @@ def test_adam(monkeypatch, dtype, layout, kept):
 @KEPT
 @pytest.mark.parametrize("nesterov", [False, True])
 def test_momentum(monkeypatch, dtype, layout, kept, nesterov):
-    rule = (np.asarray(0.01, dtype), 0.9, nesterov, "l2_decay", 0.1, 2.0)
+    rule = (np.asarray(0.01, dtype), MomentumRule(0.9, nesterov, "l2_decay", 0.1, False, 2.0))
     same_bits(monkeypatch, momentum.step, values(3, dtype, layout), *rule, kept=kept)

@@ -87,10 +87,22 @@ def _kernel(spec: Any) -> dict[str, Any]:
         "owner": spec.owner,
         "priority": spec.priority,
         "when": spec.when.text if spec.when is not None else "",
+        "min_numel": spec.min_numel,
+        "may_decline": spec.may_decline,
         "view": spec.view,
         "function": spec.name,
         "where": spec.where,
     }
+
+
+def _condition(kernel: dict[str, Any]) -> str:
+    """When the kernel runs, in words."""
+    parts = [kernel["when"]] if kernel["when"] else []
+    if kernel["min_numel"]:
+        parts.append(f"{kernel['min_numel']} elements or more")
+    if kernel["may_decline"]:
+        parts.append("may decline")
+    return "; ".join(parts) or "-"
 
 
 def _gradient(info: OpInfo) -> dict[str, Any]:
@@ -141,7 +153,7 @@ def _print(facts: dict[str, Any]) -> None:
     if facts["kernels"]:
         print("\nKernels:")
         rows = [
-            (k["place"], k["library"], k["owner"], k["priority"], " ".join(k["dtypes"]), k["when"] or "-", k["where"])
+            (k["place"], k["library"], k["owner"], k["priority"], " ".join(k["dtypes"]), _condition(k), k["where"])
             for k in facts["kernels"]
         ]
         print_table(("PLACE", "LIBRARY", "OWNER", "PRIORITY", "DTYPES", "WHEN", "WHERE"), rows, indent="  ")

@@ -12,7 +12,7 @@ from oprack.kernel.decorator import KernelSpec
 from oprack.kernel.kernel_type import OpKernelType
 from oprack.kernel.predicates import KernelQuery
 from oprack.kernel.signature import KernelSignature, bind_signature
-from oprack.kernel.ties import may_tie, ranked, tie_text, untied
+from oprack.kernel.ties import Rank, may_tie, ranked, tie_text, untied
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.proto import OpProto
 
@@ -40,12 +40,14 @@ def size_limits_ignored() -> Iterator[None]:
 class Candidate:
     """A kernel and whether it fits: reason is "" or says why not.
 
-    next: what takes over when it declines, or the first input has fewer than spec.min_numel elements.
+    rank: the lowest is preferred. next: what takes over when it declines, or the first input has fewer than
+    spec.min_numel elements.
     """
 
     spec: KernelSpec
     signature: KernelSignature
     reason: str = ""
+    rank: Rank = (0, 0, False, 0)
     next: Candidate | None = None
 
     def chain(self) -> Iterator[Candidate]:
@@ -133,8 +135,12 @@ class OpKernelMap:
         excluded: libraries that may not be used now. deterministic: so may no kernel that can't promise the same bits.
         """
         barred = set(excluded)
-        found = [Candidate(s, g, _reason(s, g, expected, query, barred, deterministic)) for s, g in self._kernels]
-        return sorted(found, key=lambda c: (c.reason != "", *ranked(c.spec, _containers(c.signature))))
+        found = []
+        for spec, signature in self._kernels:
+            reason, asked = _reason(spec, signature, expected, query, barred, deterministic), _containers(signature)
+            idle = sum(slot not in query.kinds for slot, _ in asked)
+            found.append(Candidate(spec, signature, reason, ranked(spec, len(asked), idle)))
+        return sorted(found, key=lambda c: (c.reason != "", *c.rank))
 
     def choose(
         self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = (), deterministic: bool = False
@@ -179,10 +185,9 @@ class OpKernelMap:
 
     def _linked(self, fitting: list[Candidate], rest: list[Candidate]) -> Candidate:
         """The best kernel, linked to those that take over from it, which must fit, too; then come those of `rest`."""
-        kinds = _containers(fitting[0].signature)  # kernels of others fit as well where the input is absent
-        rank = ranked(fitting[0].spec, kinds)
-        tied = [c for c in fitting if (ranked(c.spec, kinds), _containers(c.signature)) == (rank, kinds)]
-        best = tied[0]
+        best = fitting[0]
+        kinds = _containers(best.signature)  # kernels of others fit as well where the input is absent
+        tied = [c for c in fitting if (c.rank, _containers(c.signature)) == (best.rank, kinds)]
         if len(tied) > 1:
             spec = untied(self.proto.type, self.owner, [c.spec for c in tied], self._on_tie)
             best = next(c for c in tied if c.spec is spec)

@@ -7,10 +7,15 @@ from collections.abc import Callable, Sequence
 from oprack.errors import DuplicateKernelError
 from oprack.kernel.decorator import KernelSpec
 
+Rank = tuple[int, int, bool, int]
 
-def ranked(spec: KernelSpec, containers: Sequence[object]) -> tuple[int, bool, int]:
-    """What decides between kernels that fit: priority, then a predicate or containers before none, then `min_numel`."""
-    return -spec.priority, spec.when is None and not containers, -spec.min_numel
+
+def ranked(spec: KernelSpec, asked: int, idle: int) -> Rank:
+    """What decides between kernels that fit: priority, then a predicate or containers before none, then `min_numel`.
+
+    asked: how many inputs have to be containers. idle: how many of those are absent, so that they tell nothing.
+    """
+    return -spec.priority, idle, spec.when is None and asked == idle, -spec.min_numel
 
 
 def may_tie(one: KernelSpec, other: KernelSpec) -> bool:

@@ -17,6 +17,7 @@ from oprack.runtime.limits import Limits
 from oprack.runtime.prepared import PreparedCache, PreparedProgram
 from oprack.runtime.profiler import current_profiler
 from oprack.runtime.random import RandomState
+from oprack.runtime.run_block import run_steps
 from oprack.runtime.run_context import Checks, RunContext
 from oprack.runtime.schedules import set_schedules
 from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
@@ -144,7 +145,7 @@ class NaiveExecutor:
         with np.errstate(all="ignore"), device.activate():
             if self.place.kind != "cpu":
                 self._move_inputs(program, scope)
-            context.run_steps(program.main, scope, keep)
+            run_steps(context, program.main, scope, keep)
 
     def run_once(
         self,

@@ -6,11 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from oprack.desc.reach import named_by_attributes, read_inside, written_inside
+from oprack.desc.reach import named_by_attributes, read_inside, reads, written_inside
 from oprack.errors import BlockCycleError, BlockDepthError
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc, ProgramDesc
+    from oprack.runtime.operator import OperatorBase
 
 DEEPEST = 64
 """How deep blocks may be nested: each takes several frames of Python's stack."""
@@ -82,3 +83,58 @@ def last_uses(
             if last_read.get(name, i) < i:
                 dying[last_read[name]].buffers.append(name)
     return dying
+
+
+def read_after(ops: Sequence[OpDesc], program: ProgramDesc) -> set[str]:
+    """Variables that have to be there for ops: what these read, and what their blocks write."""
+    return {name for op in ops for name in (*reads(op, program), *written_inside(op, program))}
+
+
+@dataclass(frozen=True)
+class SegmentVariables:
+    """Variables of ops in a row that only run kernels.
+
+    parameters: read before they are written, and persistable. reads: the others of those. keep: written, and read
+    afterwards. outer: written, of a scope above. consumed: of `reads` and `parameters`, what is not read afterwards.
+    dying: per op, what it is the last to name and nobody reads afterwards.
+    """
+
+    parameters: list[str]
+    reads: list[str]
+    keep: Collection[str]
+    outer: Collection[str]
+    consumed: list[str]
+    dying: list[list[str]]
+
+
+def segment_variables(
+    operators: Sequence[OperatorBase], block: BlockDesc, keep: Collection[str] | None
+) -> SegmentVariables:
+    """What a segment reads, writes and lets go of. keep: variables that are read after it; None = all."""
+    written: set[str] = set()
+    read_first: dict[str, None] = {}
+    last: dict[str, int] = {}
+    for i, op in enumerate(operators):
+        given = [n for names in op.inputs.values() for n in names]
+        made = [n for names in op.outputs.values() for n in names]
+        read_first.update(dict.fromkeys(n for n in given if n not in written))
+        written.update(made)
+        last.update(dict.fromkeys((*given, *made), i))
+    outer = {n for n in written if n not in block.vars or block.vars[n].persistable}
+    kept = written if keep is None else {n for n in written if n in keep} | outer
+    dead = [n for n in written if n not in kept]
+    if keep is not None:
+        read_last = {n for n in read_first if n not in keep and n in block.vars and not block.vars[n].persistable}
+        dead += sorted(read_last - written)
+    dying: list[list[str]] = [[] for _ in operators]
+    for n in dead:
+        dying[last[n]].append(n)
+    persistable = {n for n in read_first if (v := block.find_var_recursive(n)) is not None and v.persistable}
+    return SegmentVariables(
+        parameters=[n for n in read_first if n in persistable],
+        reads=[n for n in read_first if n not in persistable],
+        keep=kept,
+        outer=outer,
+        consumed=[n for n in dead if n in read_first],
+        dying=dying,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,10 @@ from oprack.device import DeviceContext, DeviceContextPool
 from oprack.kernel import ANY_KERNEL, KernelRules
 from oprack.runtime.limits import NO_LIMITS, Limits
 from oprack.runtime.random import RandomState
-from oprack.tensor import LoDTensor, Place, Scope, ShapeOnly, Variable
+from oprack.tensor import Place, Scope
 
 if TYPE_CHECKING:
-    from oprack.runtime.liveness import Dying
-    from oprack.runtime.operator import OperatorBase
-    from oprack.runtime.prepared import PreparedBlock, PreparedProgram
+    from oprack.runtime.prepared import PreparedProgram
     from oprack.runtime.profiler import Profiler
     from oprack.runtime.record import OpRecord
 
@@ -38,7 +37,7 @@ class Checks:
 
 @dataclass
 class RunContext:
-    """Place, device, random state, checks and observers of one run; runs sub-blocks for control flow."""
+    """Place, device, random state, checks and observers of one run."""
 
     place: Place
     device: DeviceContext
@@ -69,51 +68,9 @@ class RunContext:
         self.shapes_after.append((numbers, key))
 
     def run_block(self, index: int, scope: Scope, before: Callable[[Scope], None] | None = None) -> None:
-        """Run block `index` in `scope`, after creating its own variables there."""
-        block = self.program.block(index)
-        block.create_variables(scope)
-        if before is not None:
-            before(scope)
-        self.run_steps(block, scope, None)
+        """The old name of oprack.runtime.run_block.run_block; goes in the next release."""
+        from oprack.runtime.run_block import run_block
 
-    def run_steps(self, block: PreparedBlock, scope: Scope, keep: Sequence[str] | None) -> None:
-        """Run a block in `scope`, which has its variables. keep: local ones that are read afterwards; None = all.
-
-        Raises LoopLimitError when it is not the block that the run starts with, and such blocks have run too often.
-        """
-        if block.block.idx != self.program.block_id:
-            self.rounds += 1
-            self.limits.check_rounds(self.rounds, block.block.idx)
-        if self.planned:
-            block.plan(keep).run(self, scope)
-        else:
-            self.run_operators(block.operators, scope, None if keep is None else block.dying(keep))
-
-    def run_operators(
-        self, operators: Sequence[OperatorBase], scope: Scope, dying: Sequence[Dying] | None = None
-    ) -> None:
-        """Run operators in order; observers see each one before and after.
-
-        dying: per operator, what is dropped after it (liveness.last_uses).
-        """
-        for i, op in enumerate(operators):
-            for o in self.observers:
-                o.before_op(op, scope)
-            op.run(scope, self)
-            for o in self.observers:
-                o.after_op(op, scope)
-            if dying is not None:
-                for name in dying[i].values:
-                    var = scope.find_local_var(name)
-                    if var is not None:
-                        var.value = None
-                for name in dying[i].buffers:
-                    _free_buffer(scope.find_local_var(name))
-
-
-def _free_buffer(var: Variable | None) -> None:
-    """Let go of a tensor's memory, and keep its shape."""
-    value = var.value if var is not None else None
-    if var is not None and isinstance(value, LoDTensor):
-        array = ShapeOnly(value.array)
-        var.value = LoDTensor(array, value.lod, place=value.place, layout=value.layout, check=False)
+        text = "run.run_block(index, scope) is run_block(run, index, scope) of oprack.runtime.run_block now"
+        warnings.warn(f"{text}; the method goes in the next release", DeprecationWarning, stacklevel=2)
+        run_block(self, index, scope, before)

@@ -15,6 +15,7 @@ from oprack.runtime.limits import Limits
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.prepared import PreparedProgram
 from oprack.runtime.random import RandomState
+from oprack.runtime.run_block import run_operators
 from oprack.runtime.run_context import RunContext
 from oprack.tensor import CPUPlace, Place, Scope
 from oprack.types import AttrType
@@ -54,7 +55,7 @@ class SingleOp:
             limits=Limits.of(),
         )
         with np.errstate(all="ignore"), run.device.activate():
-            run.run_operators([operator], scope)
+            run_operators(run, [operator], scope)
 
     def _operator(self, place: Place) -> tuple[OperatorBase, PreparedProgram]:
         found = self._runs.get(place)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
-from oprack.desc.reach import reads, written_inside
+from oprack.runtime.liveness import read_after, segment_variables
 from oprack.runtime.operator import OperatorBase
 from oprack.runtime.plan.segment import Segment
 from oprack.tensor import Scope
@@ -27,18 +27,17 @@ class BlockPlan:
         steps: list[Segment | OperatorBase] = []
         for group in reversed(groups):
             if _runs_kernel(group[0]):
-                steps.append(Segment(cast("list[OperatorWithKernel]", group), block, needed))
+                steps.append(Segment(cast("list[OperatorWithKernel]", group), segment_variables(group, block, needed)))
             else:
                 steps += reversed(group)
             if needed is not None:
-                program = block.program
-                needed = needed.union(*((*reads(o.desc, program), *written_inside(o.desc, program)) for o in group))
+                needed |= read_after([op.desc for op in group], block.program)
         self.steps = steps[::-1]
         written = {n for op in operators for names in op.outputs.values() for n in names}
         own = [block.vars[n] for n in written if n in block.vars]
         # ops that run themselves write to a variable of any scope above, unless this one has it; and what is read
         # before it is written is no variable of a scope above that has the same name
-        looked_up = {n for s in steps for n in (s.reads if isinstance(s, Segment) else _names_of(s))}
+        looked_up = {n for s in steps for n in (s.variables.reads if isinstance(s, Segment) else _names_of(s))}
         local = (v for v in block.vars.values() if v.name in looked_up)
         self._local = [v.name for v in local if not v.persistable or v.type in PER_RUN_KINDS]
         self._persistable = [v.name for v in own if v.persistable and v.type not in PER_RUN_KINDS]

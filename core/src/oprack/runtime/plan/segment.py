@@ -5,18 +5,18 @@ from __future__ import annotations
 import itertools
 import linecache
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError
+from oprack.runtime.liveness import SegmentVariables
 from oprack.runtime.plan.codegen import Generated, Generator, Port
 from oprack.runtime.plan.shape_check import shapes_of
 from oprack.runtime.record import OpRecord, signature
 from oprack.tensor import LoDTensor, Scope
 
 if TYPE_CHECKING:
-    from oprack.desc import BlockDesc
     from oprack.runtime.kernel_operator import OperatorWithKernel
     from oprack.runtime.run_context import RunContext
 
@@ -52,34 +52,10 @@ class Compiled:
 
 
 class Segment:
-    """Ops of a block that run kernels, without one that runs itself in between.
+    """Ops of a block that run kernels, without one that runs itself in between."""
 
-    keep: variables that are read after the segment; None = all that it writes.
-    """
-
-    def __init__(self, operators: Sequence[OperatorWithKernel], block: BlockDesc, keep: Collection[str] | None) -> None:
-        self.operators = list(operators)
-        written: set[str] = set()
-        reads: dict[str, None] = {}
-        for op in self.operators:
-            reads.update(dict.fromkeys(n for names in op.inputs.values() for n in names if n not in written))
-            written.update(n for names in op.outputs.values() for n in names)
-        outer = {n for n in written if n not in block.vars or block.vars[n].persistable}
-        self.keep = written if keep is None else {n for n in written if n in keep} | outer
-        self._outer = outer
-        self._dead = [n for n in written if n not in self.keep]
-        if keep is not None:
-            read_last = {n for n in reads if n not in keep and n in block.vars and not block.vars[n].persistable}
-            self._dead += sorted(read_last - written)
-        last = {n: i for i, op in enumerate(self.operators) for n in _names_of(op)}
-        # what the plan itself must let go of: all else never leaves the generated function
-        self._consumed = [n for n in self._dead if n in reads]
-        self._dying: list[list[str]] = [[] for _ in self.operators]
-        for n in self._dead:
-            self._dying[last[n]].append(n)
-        persistable = {n for n in reads if (v := block.find_var_recursive(n)) is not None and v.persistable}
-        self._parameters = [n for n in reads if n in persistable]
-        self.reads = [n for n in reads if n not in persistable]
+    def __init__(self, operators: Sequence[OperatorWithKernel], variables: SegmentVariables) -> None:
+        self.operators, self.variables = list(operators), variables
         self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
         self._last: tuple[list[Any], Any, Any] = ([], None, ())
         self._ops_text = f"{len(self.operators)} ops from {self.operators[0].key}"
@@ -87,8 +63,8 @@ class Segment:
     # Running ----------------------------------------------------------------------------------------------------------
     def run(self, run: RunContext, scope: Scope) -> None:
         """Run in `scope`: generated code for a signature seen before, else the reference path, traced."""
-        parameters = [_value(scope, n) for n in self._parameters]
-        temporaries = [_value(scope, n) for n in self.reads]
+        parameters = [_value(scope, n) for n in self.variables.parameters]
+        temporaries = [_value(scope, n) for n in self.variables.reads]
         # parameters are the same objects from run to run, unless they are trained: then identity fails, not equality
         known, parameter_key, parameter_shapes = self._last
         if known != parameters:
@@ -103,10 +79,10 @@ class Segment:
             self._trace(run, scope, key, shapes)
             return
         run.shapes_met = compiled.shapes.get(shapes)
-        values = dict(zip(self._parameters, parameters, strict=True))
-        values.update(zip(self.reads, temporaries, strict=True))
+        values = dict(zip(self.variables.parameters, parameters, strict=True))
+        values.update(zip(self.variables.reads, temporaries, strict=True))
         del temporaries
-        self._drop(scope, self._consumed)
+        self._drop(scope, self.variables.consumed)
         run.shapes_settled = True
         run.shapes_after.clear()
         self._execute(compiled, values, run, scope)
@@ -157,15 +133,15 @@ class Segment:
                     lod = results[i]
                     i += 1
                 value = LoDTensor(value, lod, place=run.place, check=False, shared=port.shared)
-            var = (scope.find_var(port.var) if port.var in self._outer else None) or scope.var(port.var)
+            var = (scope.find_var(port.var) if port.var in self.variables.outer else None) or scope.var(port.var)
             var.value = value
 
     # Tracing ----------------------------------------------------------------------------------------------------------
     def _trace(self, run: RunContext, scope: Scope, key: Any, shapes: Any) -> None:
         """Run on the reference path, which checks every shape; compile when this signature is new."""
         records: list[OpRecord] = []
-        for op, dying in zip(self.operators, self._dying, strict=True):
-            for n in (n for names in op.outputs.values() for n in names if n not in self._outer):
+        for op, dying in zip(self.operators, self.variables.dying, strict=True):
+            for n in (n for names in op.outputs.values() for n in names if n not in self.variables.outer):
                 scope.var(n)
             run.recorder = records
             try:
@@ -182,7 +158,7 @@ class Segment:
                 self._compiled.popitem(last=False)
 
     def _compile(self, records: list[OpRecord], run: RunContext) -> Compiled:
-        generated = Generator(records, self.keep, run.device.xp, self._parameters).generate()
+        generated = Generator(records, self.variables.keep, run.device.xp, self.variables.parameters).generate()
         lines: dict[str, Mapping[int, int]] = {}
         function = self._function(generated, lines, asking=False)
         return Compiled(generated, run.device.plan_function(function, {op.type for op in self.operators}), lines)
@@ -222,10 +198,6 @@ class Segment:
     def sources(self) -> list[str]:
         """Generated code, one text per signature."""
         return [c.generated.source.text for c in self._compiled.values()]
-
-
-def _names_of(op: OperatorWithKernel) -> Iterator[str]:
-    return (n for slots in (op.inputs, op.outputs) for names in slots.values() for n in names)
 
 
 def _value(scope: Scope, name: str) -> Any:

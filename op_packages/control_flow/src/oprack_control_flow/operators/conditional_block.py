@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oprack.runtime import OperatorBase, RunContext
+from oprack.runtime.run_block import run_block, run_steps
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX
 
@@ -46,7 +47,7 @@ class ConditionalBlockInferOp(_Conditional):
         inner = scope.new_scope()
         try:
             block.create_variables(inner)
-            run.run_steps(block, inner, ())
+            run_steps(run, block, inner, ())
         finally:
             scope.delete_scope(inner)
 
@@ -65,7 +66,7 @@ class ConditionalBlockOp(ConditionalBlockInferOp):
         if self.runs(scope):
             if self._keeps_scope:
                 kept.append(scope.new_scope())
-                run.run_block(self.attrs["sub_block"], kept[0])
+                run_block(run, self.attrs["sub_block"], kept[0])
             else:
                 self.run_freely(scope, run)
         if "Scope" in self.outputs:
@@ -98,7 +99,7 @@ class ConditionalBlockGradOp(_Conditional):
             for name, value in flowing.items():
                 own(local, name, changeable(value))
 
-        run.run_block(self.attrs["sub_block"], grads, before=link)
+        run_block(run, self.attrs["sub_block"], grads, before=link)
         for x, grad in wanted:
             self._put(scope, run, x, grad, grads.var(x + GRAD_SUFFIX).value)
         kept[0].delete_scope(grads)

@@ -7,6 +7,7 @@ from typing import Any
 
 from oprack.errors import InvalidArgumentError
 from oprack.runtime import OperatorBase, RunContext
+from oprack.runtime.run_block import run_block, run_operators
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX
 
@@ -68,7 +69,7 @@ class RecurrentOp(_Steps):
                 for name in (*states, *outputs):
                     own(local, name, None)
 
-            run.run_block(self.attrs["sub_block"], step, before=link)
+            run_block(run, self.attrs["sub_block"], step, before=link)
             values = [self.get_input(step, n) for n in states]
             for name in outputs:
                 parts[name][t] = self.get_input(step, name).array
@@ -159,10 +160,10 @@ class RecurrentGradOp(_Steps):
         link(step)
         done = 0
         for name in sorted(flow, key=lambda n: ends[n]):
-            run.run_operators(block.operators[done : ends[name]], step)
+            run_operators(run, block.operators[done : ends[name]], step)
             done = max(done, ends[name])
             total = added(step.var(name).value, shared(flow[name]), run.device.xp)
             if total is None:  # nothing flows into the last step
                 total = zeros_like(scope_value(step, name.removesuffix(GRAD_SUFFIX)), run.device.xp)
             own(step, name, total)
-        run.run_operators(block.operators[done:], step)
+        run_operators(run, block.operators[done:], step)

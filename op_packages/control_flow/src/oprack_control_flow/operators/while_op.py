@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from oprack.runtime import OperatorBase, RunContext
+from oprack.runtime.run_block import run_block, run_steps
 from oprack.tensor import LoDTensor, Scope
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX
 
@@ -55,7 +56,7 @@ class WhileOp(OperatorBase):
             while self._holds(scope, name):
                 step = scope.new_scope()
                 before = self._snapshot(scope)
-                run.run_block(index, step)
+                run_block(run, index, step)
                 for changed, value in before.items():
                     own(step, changed, value)
                 rounds.append(step)
@@ -70,7 +71,7 @@ class WhileOp(OperatorBase):
         try:
             block.create_variables(step)
             while self._holds(scope, name):
-                run.run_steps(block, step, ())
+                run_steps(run, block, step, ())
                 for local in step.local_var_names():
                     step.var(local).value = None
                 step.drop_kids()
@@ -111,7 +112,7 @@ class WhileGradOp(OperatorBase):
         rounds = scope.get_var(self.input("StepScopes")).value or []
         for step in reversed(rounds):
             grads = step.new_scope()
-            run.run_block(self.attrs["sub_block"], grads, before=lambda local: self._link(local, flowing))
+            run_block(run, self.attrs["sub_block"], grads, before=lambda local: self._link(local, flowing))
             for name in grad_names([x for x, _ in self._wanted]):
                 if name not in self._carried:
                     totals[name] = added(totals.get(name), grads.var(name).value, run.device.xp)
