@@ -10,11 +10,9 @@ from oprack.device import (
     CPUDeviceContext,
     DeviceContext,
     DeviceContextPool,
-    register_layout_transform,
-    transform_layout,
     transform_tensor,
 )
-from oprack.errors import AlreadyExistsError, NotFoundError, UnimplementedError
+from oprack.errors import NotFoundError
 from oprack.packs.manager import PackManager
 from oprack.runtime import Executor
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
@@ -71,24 +69,17 @@ def test_a_program_runs_at_the_place_and_each_value_is_copied_once(build: Any, r
     assert (z == 4).all() and exe.pool.get(FakePlace()).copies == 2
 
 
-def test_tensors_move_between_places_layouts_and_dtypes() -> None:
+def test_tensors_move_between_places_and_dtypes() -> None:
     pool = DeviceContextPool(lambda kind: FakeContext)
     tensor = LoDTensor(np.arange(6, dtype=np.float32).reshape(1, 2, 3), [[0, 1]])
     assert transform_tensor(tensor, CPUPlace(), pool) is tensor
-    moved = transform_tensor(tensor, FakePlace(), pool, layout="nhwc", dtype="float64")
-    assert (moved.place, moved.layout, moved.dtype, moved.shape) == (FakePlace(), "nhwc", "float64", (1, 3, 2))
+    moved = transform_tensor(tensor, FakePlace(), pool, dtype="float64")
+    assert (moved.place, moved.dtype, moved.shape) == (FakePlace(), "float64", (1, 2, 3))
     assert moved.lod == [[0, 1]]
     back = transform_tensor(moved, CPUPlace(), pool, dtype="float32")
     assert (back.array == tensor.array).all()
     real = transform_tensor(LoDTensor(np.array([1 + 2j])), CPUPlace(), pool, dtype="float64")
     assert real.array.tolist() == [1.0]
-
-
-def test_unknown_layouts_and_duplicates() -> None:
-    with pytest.raises(UnimplementedError, match="no transform from layout 'any' to 'blocked'; known: any -> nhwc"):
-        transform_layout(np.zeros(1), "any", "blocked")
-    with pytest.raises(AlreadyExistsError, match="from layout 'any' to 'nhwc' is registered already"):
-        register_layout_transform("any", "nhwc", lambda a: a)
 
 
 def test_a_handle_may_need_another_one() -> None:

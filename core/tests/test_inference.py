@@ -132,20 +132,6 @@ def test_an_output_that_is_no_tensor_is_told(predictor: Predictor, rack: PackMan
         predictor.run()
 
 
-def test_outputs_come_back_in_the_layout_of_the_program(predictor: Predictor, rack: PackManager) -> None:
-    @kernel("double", priority=1, layout="nhwc")
-    def last(X: Any) -> Any:
-        return X
-
-    rack.register_kernel(last)
-    block = predictor._model.program.global_block()
-    block.vars["x"].shape = (-1, 2, 3, 4)
-    images = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
-    fill(predictor, images)
-    predictor.run()
-    assert (predictor.get_output_handle("twice").copy_to_cpu() == images).all()
-
-
 def test_a_model_whose_ops_are_missing_is_refused_when_it_is_loaded(prefix: Path) -> None:
     from oprack.packs.manager import use_manager
 

@@ -98,10 +98,10 @@ def test_asking_for_a_library_without_a_kernel_falls_back_and_says_so_once(
     switched: PackManager, build: Build, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Asking(Switched, type="asking"):
-        """As switched, always by library fast in a layout of its own."""
+        """As switched, always by library fast."""
 
         def expected_kernel_type(ctx: Any) -> Any:
-            return ctx.kernel_type(dtype=ctx.dtype("X"), library="fast", layout="blocked")
+            return ctx.kernel_type(dtype=ctx.dtype("X"), library="fast")
 
     @kernel("asking")
     def only(X: Any) -> Any:

@@ -51,7 +51,7 @@ def plain(X: Any) -> Any: ...
 def one_group(X: Any, *, groups: int) -> Any: ...
 
 
-@kernel("thing", dtypes={"float32"}, library="onednn", layout="onednn", priority=5)
+@kernel("thing", dtypes={"float32"}, library="onednn", priority=5)
 def library(X: Any) -> Any: ...
 
 
@@ -74,7 +74,7 @@ def test_library_can_be_forced_or_switched_off() -> None:
     found = kernels(plain, library)
     assert chosen(found) == "library"
     assert found.choose(FLOAT32, query(), excluded=["onednn"]).spec.function is plain
-    assert chosen(found, OpKernelType("cpu", "float32", "onednn", "onednn")) == "library"
+    assert chosen(found, OpKernelType("cpu", "float32", "onednn")) == "library"
 
 
 def test_the_kind_of_variable_selects() -> None:

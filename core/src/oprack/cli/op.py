@@ -83,7 +83,6 @@ def _kernel(spec: Any) -> dict[str, Any]:
         "place": spec.place,
         "dtypes": sorted(spec.dtypes),
         "library": spec.library,
-        "layout": spec.layout,
         "owner": spec.owner,
         "priority": spec.priority,
         "when": spec.when.text if spec.when is not None else "",

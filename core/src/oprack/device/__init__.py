@@ -1,4 +1,4 @@
-"""Devices: one DeviceContext per place, found through a pool, and the transform of data between places and layouts."""
+"""Devices: one DeviceContext per place, found through a pool, and the transform of data between places."""
 
 from oprack.device.constants import constant, set_constant_store
 from oprack.device.context import CPUDeviceContext, DeviceContext
@@ -6,8 +6,6 @@ from oprack.device.pool import DeviceContextPool
 from oprack.device.rows import dense_rows, merged_rows, row_totals
 from oprack.device.transform import (
     host_array,
-    register_layout_transform,
-    transform_layout,
     transform_rows,
     transform_tensor,
     transform_value,
@@ -21,10 +19,8 @@ __all__ = [
     "dense_rows",
     "host_array",
     "merged_rows",
-    "register_layout_transform",
     "row_totals",
     "set_constant_store",
-    "transform_layout",
     "transform_rows",
     "transform_tensor",
     "transform_value",

@@ -27,7 +27,6 @@ class KernelSpec:
     dtypes: frozenset[str]
     function: Callable[..., Any]
     library: str = "plain"
-    layout: str = "any"
     when: Predicate | None = field(default=None, compare=False)
     priority: int = 0
     view: bool = False
@@ -54,7 +53,6 @@ def kernel(
     place: str | Collection[str] = "cpu",
     dtypes: Collection[str] = ALL_DTYPES,
     library: str = "plain",
-    layout: str = "any",
     when: Predicate | None = None,
     priority: int = 0,
     view: bool = False,
@@ -67,7 +65,7 @@ def kernel(
 ) -> Callable[[F], F]:
     """Declare a kernel of `op_type`; may be stacked for several ops.
 
-    place: "cpu", "cuda" or both. dtypes: names that OpKernelType's dtype may have. library, layout: see OpKernelType.
+    place: "cpu", "cuda" or both. dtypes: names that OpKernelType's dtype may have. library: see OpKernelType.
     when: a Predicate. priority: the highest that fits wins. view: results may be views of the first parameter's memory.
     min_numel: elements of the first input below which the next kernel that fits is the better one; it must return its
     outputs in the same form (an array, a tuple, a dict).
@@ -115,7 +113,7 @@ def kernel(
     def mark(function: F) -> F:
         specs = function.__dict__.setdefault(_MARK, [])
         for p in places:
-            spec = KernelSpec(op_type, p, frozenset(dtypes), function, library, layout, when, priority, view)
+            spec = KernelSpec(op_type, p, frozenset(dtypes), function, library, when, priority, view)
             same_bits = deterministic if isinstance(deterministic, bool) else p in deterministic
             spec = replace(spec, may_decline=may_decline)
             specs.append(replace(spec, min_numel=min_numel, specialize=specialize, deterministic=same_bits))

@@ -76,7 +76,7 @@ class OpKernelMap:
         """Add a kernel of a pack.
 
         Raises DefinitionError when its parameters or its predicate do not match the op, DuplicateKernelError when it
-        ties with another one of its pack in every call that both fit (same place, dtype, layout, library, containers
+        ties with another one of its pack in every call that both fit (same place, dtype, library, containers
         and priority, and no predicate or the same). A tie between packs is for `choose` to settle.
         """
         if spec.op_type != self.proto.type:
@@ -155,7 +155,7 @@ class OpKernelMap:
         found = self.candidates(expected, query, excluded, deterministic)
         fitting = [c for c in found if not c.reason]
         if not fitting and expected.library != "plain":
-            wider = replace(expected, library="plain", layout="any")
+            wider = replace(expected, library="plain")
             fitting = [c for c in self.candidates(wider, query, excluded, deterministic) if not c.reason]
             if fitting and expected.library not in self._missed:
                 self._missed.add(expected.library)
@@ -165,7 +165,7 @@ class OpKernelMap:
         if fitting:
             rest: list[Candidate] = []
             if expected.library != "plain":  # others take over where the library that is asked for declines
-                wider = replace(expected, library="plain", layout="any")
+                wider = replace(expected, library="plain")
                 mine = {id(c.spec) for c in fitting}
                 every = self.candidates(wider, query, excluded, deterministic)
                 rest = [c for c in every if not c.reason and id(c.spec) not in mine]
@@ -225,8 +225,6 @@ def _reason(
         return f"library {spec.library} is switched off"
     if deterministic and not spec.deterministic:
         return "can't promise the same bits on every run, which deterministic=True asks for"
-    if expected.layout != "any" and spec.layout != expected.layout:
-        return f"layout is {spec.layout}, but {expected.layout} is asked for"
     if expected.dtype not in spec.dtypes:
         return f"dtype {expected.dtype} is not among {', '.join(sorted(spec.dtypes))}"
     for slot, _, container in signature.inputs:

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class OpKernelType:
-    """place: kind of place ("cpu"). dtype: name. layout: "any" or a library's own. library: "plain" or its name."""
+    """place: kind of place ("cpu"). dtype: name. library: "plain" or its name."""
 
     place: str
     dtype: str
-    layout: str = "any"
     library: str = "plain"
 
     def __str__(self) -> str:
-        extra = "" if (self.layout, self.library) == ("any", "plain") else f", {self.library}, layout {self.layout}"
-        return f"{self.place}, {self.dtype}{extra}"
+        return f"{self.place}, {self.dtype}" + ("" if self.library == "plain" else f", {self.library}")

@@ -20,9 +20,8 @@ def ranked(spec: KernelSpec, asked: int, idle: int) -> Rank:
 
 def may_tie(one: KernelSpec, other: KernelSpec) -> bool:
     """Whether two kernels tie in every call that both fit; containers aside."""
-    same = (one.place, one.layout, one.library, one.priority, one.min_numel) == (
+    same = (one.place, one.library, one.priority, one.min_numel) == (
         other.place,
-        other.layout,
         other.library,
         other.priority,
         other.min_numel,

@@ -77,7 +77,7 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
         return SelectedRows(value.rows, array, value.height, place=value.place, check=False, shared=True)
     if isinstance(value, LoDTensor):
         array = fed_array(name, value.array)
-        tensor = LoDTensor(array, value.lod, place=value.place, layout=value.layout, check=False, shared=True)
+        tensor = LoDTensor(array, value.lod, place=value.place, check=False, shared=True)
     else:
         lod = None
         if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], list):

@@ -97,7 +97,7 @@ class _Given(Arguments[Any, Any]):
         if slot in op.info.no_need_buffer_vars:
             # of this input the op needs no more than shape and LoD
             array = ShapeOnly(value.array, no_buffer_text(op.type, slot, self._candidate))
-            value = LoDTensor(array, value.lod, place=value.place, layout=value.layout, check=False)
+            value = LoDTensor(array, value.lod, place=value.place, check=False)
         return value if container else value.array
 
     def attr(self, name: str) -> Any:

@@ -45,7 +45,7 @@ def choose(
     except KernelNotFoundError as missing:
         if expected.place == "cpu":
             raise
-        expected = replace(expected, place="cpu", library="plain", layout="any")
+        expected = replace(expected, place="cpu", library="plain")
         try:
             on_host = manager.kernel_map(op.type, "cpu")
             chosen = on_host.choose(expected, query, excluded, run.rules.deterministic)

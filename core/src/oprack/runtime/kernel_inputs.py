@@ -9,7 +9,7 @@ import numpy as np
 
 from oprack.device import transform_tensor, transform_value
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
-from oprack.kernel import Candidate, OpKernelType
+from oprack.kernel import OpKernelType
 from oprack.tensor import LoDTensor, Scope
 
 if TYPE_CHECKING:
@@ -39,12 +39,11 @@ def require_inputs(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]]) 
 def transformed(
     op: OperatorWithKernel,
     values: Mapping[str, list[Any]],
-    chosen: Candidate,
     expected: OpKernelType,
     run: RunContext,
 ) -> Values:
     """Inputs at the kernel's place; the variables in the scope keep theirs."""
-    layout, rule = chosen.spec.layout, op.info.kernel_type_for_var
+    rule = op.info.kernel_type_for_var
     prepared: Values = {}
     for slot, vs in values.items():
         if slot in op.info.no_need_buffer_vars:
@@ -60,13 +59,13 @@ def transformed(
                 continue
             dtype = None
             if rule is not None:
-                actual = OpKernelType(v.place.kind, v.dtype, v.layout)
+                actual = OpKernelType(v.place.kind, v.dtype)
                 dtype = rule(slot, actual, expected).dtype
-            if v.place == run.place and v.layout == layout and dtype in (None, v.dtype):
+            if v.place == run.place and dtype in (None, v.dtype):
                 continue
             if new is vs:
                 new = list(vs)
-            new[i] = transform_tensor(v, run.place, run.pool, layout=layout, dtype=dtype)
+            new[i] = transform_tensor(v, run.place, run.pool, dtype=dtype)
         prepared[slot] = new
     return prepared
 

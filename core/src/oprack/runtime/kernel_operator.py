@@ -95,7 +95,7 @@ class OperatorWithKernel(OperatorBase):
         clock = self._step(run, "choose_kernel", clock)
         given = values
         at = run if best.spec.place == run.place.kind else at_place(run, best.spec.place)
-        values = transformed(self, given, best, expected, at)
+        values = transformed(self, given, expected, at)
         attrs = resolved_attrs(self, scope) if self.tensor_attrs else self.attrs
         clock = self._step(run, "prepare_data", clock)
         inferred = self.run_infer_shape(values, attrs)

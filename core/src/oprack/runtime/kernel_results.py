@@ -27,7 +27,7 @@ Values = Mapping[str, Sequence[Any]]
 def collect(
     op: OperatorWithKernel, chosen: Candidate, result: Any, shares: Shares, values: Values, run: RunContext
 ) -> dict[str, list[Any]]:
-    """What the kernel returned, as lists of values by output slot, with LoD, place and layout set."""
+    """What the kernel returned, as lists of values by output slot, with LoD and place set."""
     by_slot = _by_slot(op, chosen, result)
     lods = {target: values[s][i].lod for (s, i), target in shares if hasattr(values[s][i], "lod")}
     outputs: dict[str, list[Any]] = {}
@@ -66,7 +66,7 @@ def _wrap(op: OperatorWithKernel, value: Any, lod: Any, slot: str, i: int, chose
         value.place = run.place
         return value
     if isinstance(value, LoDTensor):
-        value.place, value.layout = run.place, chosen.spec.layout
+        value.place = run.place
         if value.array.dtype not in _DTYPES:
             _check_known(op, value.array.dtype, slot, chosen)
         return value
@@ -83,7 +83,7 @@ def _wrap(op: OperatorWithKernel, value: Any, lod: Any, slot: str, i: int, chose
         )
     if value.dtype not in _DTYPES:
         _check_known(op, value.dtype, slot, chosen)
-    tensor = LoDTensor(value, lod, place=run.place, layout=chosen.spec.layout, check=False)
+    tensor = LoDTensor(value, lod, place=run.place, check=False)
     if tensor.array.dtype.kind == "c" and "@GRAD" in slot:
         tensor = _real_gradient(op, tensor, slot, i)
     return tensor
@@ -146,8 +146,8 @@ def check_results(
     for (slot, i), dims in promised.items():
         made = outputs.get(slot, ())
         value = made[i] if i < len(made) else None
-        if not isinstance(value, LoDTensor | SelectedRows) or getattr(value, "layout", "any") != "any":
-            continue  # a library's own layout has its dims in another order
+        if not isinstance(value, LoDTensor | SelectedRows):
+            continue
         if not is_promised(value.shape, dims):
             raise KernelResultError(
                 f"{_kernel_of(op, chosen)} returned shape {list(value.shape)} for output {slot} (variable "

@@ -47,11 +47,9 @@ class KernelTypeContext:
         """dtype that the program declares for the first output of a slot; None when it does not say."""
         return self._op.output_dtype(slot)
 
-    def kernel_type(
-        self, *, dtype: str, place: str | None = None, layout: str = "any", library: str = "plain"
-    ) -> OpKernelType:
-        """An OpKernelType at the place of the run; a library or layout may be forced."""
-        return OpKernelType(place or self.place.kind, dtype, layout, library)
+    def kernel_type(self, *, dtype: str, place: str | None = None, library: str = "plain") -> OpKernelType:
+        """An OpKernelType at the place of the run; a library may be forced."""
+        return OpKernelType(place or self.place.kind, dtype, library)
 
     def common_dtype(self) -> OpKernelType:
         """The default rule: the dtype that all given inputs share.

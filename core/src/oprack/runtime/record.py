@@ -19,9 +19,9 @@ Signature = tuple[Any, ...] | None
 
 
 def signature(value: Any) -> Signature:
-    """What the choice of kernels depends on: class, dtype, place, layout and number of LoD levels, never the shape."""
+    """What the choice of kernels depends on: class, dtype, place and number of LoD levels, never the shape."""
     if isinstance(value, LoDTensor):
-        return (LoDTensor, value.array.dtype, len(value.lod), value.layout, value.place)
+        return (LoDTensor, value.array.dtype, len(value.lod), value.place)
     if isinstance(value, SelectedRows):
         return (SelectedRows, value.value.dtype, value.place)
     if isinstance(value, LoDTensorArray):
@@ -36,7 +36,7 @@ class OpRecord:
 
     op, chosen: the operator and its kernel. given: values by input slot. result: what the kernel returned. outputs: by
     output slot. inferred: what the shape rule said. plain: whether generated code can do it:
-    nothing is transformed before the kernel or after it, and the results are in the program's own layout.
+    nothing is transformed before the kernel or after it.
     """
 
     op: OperatorWithKernel
@@ -60,7 +60,7 @@ class OpRecord:
     ) -> OpRecord:
         """The record of a run. prepared: `given` after the data transform."""
         same = all(g is p for s, values in prepared.items() for g, p in zip(given[s], values, strict=True))
-        plain = chosen.spec.layout == "any" and same and not _made_real(result, outputs)
+        plain = same and not _made_real(result, outputs)
         return cls(op, chosen, hollow(given), hollow(result), hollow(outputs), inferred, plain)
 
 

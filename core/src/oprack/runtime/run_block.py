@@ -85,4 +85,4 @@ def _free_buffer(var: Variable | None) -> None:
     value = var.value if var is not None else None
     if var is not None and isinstance(value, LoDTensor):
         array = ShapeOnly(value.array)
-        var.value = LoDTensor(array, value.lod, place=value.place, layout=value.layout, check=False)
+        var.value = LoDTensor(array, value.lod, place=value.place, check=False)

@@ -74,11 +74,10 @@ class LoDTensor:
 
     array: numpy.ndarray, or the array of the place's own library (cupy); of a LoDTensor its array, without its LoD.
     lod: offsets per level, outermost first; [] for a plain tensor. [[0, 2, 2, 5]] = sequences of 2, 0 and 3 rows.
-    layout: "any" or the name of a kernel library's own memory layout.
     shared: another variable or the caller may see this memory, so nothing may be written into it in place.
     """
 
-    __slots__ = ("array", "layout", "lod", "place", "shared")
+    __slots__ = ("array", "lod", "place", "shared")
     array: Any
 
     def __init__(
@@ -87,7 +86,6 @@ class LoDTensor:
         lod: object = None,
         *,
         place: Place | None = None,
-        layout: str = "any",
         check: bool = True,
         shared: bool = False,
     ) -> None:
@@ -98,7 +96,6 @@ class LoDTensor:
             array = plain_array(array) if isinstance(array, _NUMPY) else np.asarray(array)
         self.array = array
         self.place = place or CPUPlace()
-        self.layout = layout
         self.shared = shared
         if not lod:
             self.lod: LoD = []

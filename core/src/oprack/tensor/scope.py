@@ -29,7 +29,7 @@ class Variable:
             value = value.__oprack_value__()
         value = plain_value(value)
         if isinstance(value, LoDTensor):
-            value = LoDTensor(value.array, value.lod, place=value.place, layout=value.layout, check=False, shared=True)
+            value = LoDTensor(value.array, value.lod, place=value.place, check=False, shared=True)
         elif hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "place"):
             value = LoDTensor(value, shared=True)
         self.value = value

@@ -15,7 +15,7 @@ def plain_value(value: Any) -> Any:
         array = plain_array(value.array)
         if array is value.array:
             return value
-        return LoDTensor(array, value.lod, place=value.place, layout=value.layout, check=False)
+        return LoDTensor(array, value.lod, place=value.place, check=False)
     if isinstance(value, SelectedRows):
         array = plain_array(value.value)
         return value if array is value.value else SelectedRows(value.rows, array, value.height, place=value.place)
