@@ -36,27 +36,29 @@ def constants(monkeypatch):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "plans(kind, ...): oneDNN makes a plan of each kind, and refuses none of them")
+    config.addinivalue_line(
+        "markers", "primitives(kind, ...): oneDNN makes a chain of each kind, and refuses none of them"
+    )
 
 
 @pytest.fixture(autouse=True)
-def plans(request, monkeypatch):
-    """A test that is marked with kinds of plans fails when NumPy computes in oneDNN's place."""
-    marker = request.node.get_closest_marker("plans")
+def primitives(request, monkeypatch):
+    """A test that is marked with kinds of chains fails when NumPy computes in oneDNN's place."""
+    marker = request.node.get_closest_marker("primitives")
     if marker is None:
         yield
         return
-    from oprack_onednn.plan import Thread
+    from oprack_onednn.primitive_chain import Thread
 
-    made, refused, find = set(), [], Thread.plan
+    made, refused, find = set(), [], Thread.primitive
 
-    def plan(self, key, build, *args):
+    def primitive(self, key, build, *args):
         found = find(self, key, build, *args)
         if key[0] in marker.args:
             made.add(key[0]) if found is not None else refused.append(key)
         return found
 
-    monkeypatch.setattr(Thread, "plan", plan)
+    monkeypatch.setattr(Thread, "primitive", primitive)
     yield
     assert not refused, "oneDNN refused these"
-    assert made == set(marker.args), "oneDNN made no such plans"
+    assert made == set(marker.args), "oneDNN made no such chains"

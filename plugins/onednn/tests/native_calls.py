@@ -20,7 +20,7 @@ from oprack.testing.cases import load_cases
 from oprack.testing.runner import missing_ops
 from oprack_onednn import kernels
 from oprack_onednn.memory import last_strides
-from oprack_onednn.plan import BoundPlan
+from oprack_onednn.primitive_chain import BoundChain
 
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
 # what the kernels take for granted of parameters: read-only, and owners of their memory
@@ -224,18 +224,18 @@ def recorded(op_type):
 
 @contextmanager
 def native_runs():
-    """A list that gets an element for each plan that runs."""
-    runs, run = [], BoundPlan._run
+    """A list that gets an element for each chain that runs."""
+    runs, run = [], BoundChain._run
 
     def counted(self, *addresses):
         runs.append(len(addresses))
         return run(self, *addresses)
 
-    BoundPlan._run = counted
+    BoundChain._run = counted
     try:
         yield runs
     finally:
-        BoundPlan._run = run
+        BoundChain._run = run
 
 
 def calls_of(op_type, most=2):

@@ -10,7 +10,7 @@ import pytest
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn.kernels.attention import _part_of, attention
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 CLOSE = dict(rtol=1e-5, atol=2e-6)
 B, T, HEADS, D = 2, 10, 3, 4
@@ -26,8 +26,8 @@ def run(monkeypatch, feeds, heads, alpha, *, excluded=(), served=True):
     outputs = {"Out": "out"}
     case = PassCase(feeds, {}, [("onednn_attention", {s: s for s in feeds}, outputs, {"heads": heads, "alpha": alpha})])
     program, scope = case.build()
-    ran, execute = [], Plan.run
-    monkeypatch.setattr(Plan, "run", lambda self, *args: (ran.append(self), execute(self, *args))[1])
+    ran, execute = [], PrimitiveChain.run
+    monkeypatch.setattr(PrimitiveChain, "run", lambda self, *args: (ran.append(self), execute(self, *args))[1])
     (out,) = oprack.Executor(excluded_libraries=excluded).run(program, feeds, ["out"], scope)
     assert bool(ran) == served
     return out
@@ -58,7 +58,7 @@ def test_attention_with_masks(monkeypatch, mask, alpha):
 @pytest.mark.parametrize("mask", MASKS, ids=str)
 def test_a_batch_in_parts(monkeypatch, mask):
     monkeypatch.setattr("oprack_onednn.kernels.attention._SCORES", 1)
-    monkeypatch.setattr(THREAD, "plans", OrderedDict())
+    monkeypatch.setattr(THREAD, "chains", OrderedDict())
     test_attention_with_masks(monkeypatch, mask, 0.25)
 
 
@@ -134,7 +134,7 @@ def check(ops, feeds=FEEDS, params=None, fused=True, **close):
     return found[0] if found else None
 
 
-@pytest.mark.plans("attention")
+@pytest.mark.primitives("attention")
 def test_bert():
     q = [*heads("q"), ("scale", {"X": "q_h"}, {"Out": "q_s"}, {"scale": 0.5})]
     scores = ("matmul_v2", {"X": "q_s", "Y": "k_h"}, {"Out": "s"}, {"trans_y": True})
@@ -144,7 +144,7 @@ def test_bert():
 
 @pytest.mark.parametrize("mask", [(B, 1, 1, T), (B, 1, T, T), (B, HEADS, T, T)], ids=str)
 @pytest.mark.parametrize("order", ["XY", "YX"])
-@pytest.mark.plans("attention")
+@pytest.mark.primitives("attention")
 def test_masks(mask, order):
     add = ("elementwise_add", dict(zip(order, ("s", "m"), strict=True)), {"Out": "sm"})
     ops = [*ALL_HEADS, SCORES, add, *softmax("sm"), *context()]
@@ -152,14 +152,14 @@ def test_masks(mask, order):
     assert op.inputs["Mask"] == ["m"]
 
 
-@pytest.mark.plans("attention")
+@pytest.mark.primitives("attention")
 def test_a_constant_mask():
     add = ("elementwise_add", {"X": "s", "Y": "m"}, {"Out": "sm"})
     causal = np.triu(np.full((T, T), -1e4, np.float32), 1)
     check([*ALL_HEADS, SCORES, add, *softmax("sm"), *context()], params={"m": causal})
 
 
-@pytest.mark.plans("attention")
+@pytest.mark.primitives("attention")
 def test_reshapes_in_place_as_programs_of_paddle_1_have_them():
     def made(name):
         return [
@@ -178,7 +178,7 @@ def test_reshapes_in_place_as_programs_of_paddle_1_have_them():
     assert op_types(check_passes(case, *names, **CLOSE)) == ["onednn_matmul"] * 3 + ["onednn_attention", "mul"]
 
 
-@pytest.mark.plans("attention")
+@pytest.mark.primitives("attention")
 def test_the_first_matmul_has_a_factor():
     scores = ("matmul", {"X": "q_h", "Y": "k_h"}, {"Out": "s"}, {"transpose_Y": True, "alpha": 0.25})
     scaled = ("scale", {"X": "s"}, {"Out": "s2"}, {"scale": 0.5})
@@ -186,27 +186,27 @@ def test_the_first_matmul_has_a_factor():
     assert op.attrs["alpha"] == 0.125
 
 
-@pytest.mark.plans("attention")
+@pytest.mark.primitives("attention")
 def test_scores_are_divided():
     divided = ("elementwise_div", {"X": "s", "Y": "d"}, {"Out": "s2"})
     op = check([*ALL_HEADS, SCORES, divided, *softmax("s2"), *context()], params={"d": np.float32([4.0])})
     assert op.attrs["alpha"] == 0.25
 
 
-@pytest.mark.plans("attention")
+@pytest.mark.primitives("attention")
 def test_keys_are_flipped_by_their_transpose():
     scores = ("matmul_v2", {"X": "q_h", "Y": "k_h"}, {"Out": "s"})
     check([*heads("q"), *heads("k", axis=(0, 2, 3, 1)), *heads("v"), scores, *softmax(), *context()])
 
 
 @pytest.mark.parametrize("shape", [(-1, T, HEADS, D), (0, T, HEADS, D), (0, -1, HEADS, D)], ids=str)
-@pytest.mark.plans("attention")
+@pytest.mark.primitives("attention")
 def test_shapes_of_the_split(shape):
     check([*heads("q", shape), *heads("k", shape), *heads("v", shape), SCORES, *softmax(), *context()])
 
 
 @pytest.mark.parametrize("shape", [(-1, T, WIDTH), (0, 0, -1), (0, -1, WIDTH)], ids=str)
-@pytest.mark.plans("attention")
+@pytest.mark.primitives("attention")
 def test_shapes_of_the_join(shape):
     check([*ALL_HEADS, SCORES, *softmax(), *context(shape=shape)])
 
@@ -246,7 +246,7 @@ def together(source):
 
 @pytest.mark.parametrize("product", ["matmul_v2", "mul"])
 @pytest.mark.parametrize("biased", [True, False])
-@pytest.mark.plans("attention")
+@pytest.mark.primitives("attention")
 def test_svtr(product, biased):
     attrs = {"x_num_col_dims": 2} if product == "mul" else {}
     ops = [(product, {"X": "x", "Y": "w"}, {"Out": "y0"}, attrs)]
@@ -260,7 +260,7 @@ def test_svtr(product, biased):
     assert op_types(optimized) == [product, *["elementwise_add"] * biased] * 3 + ["onednn_attention"]
 
 
-@pytest.mark.plans("attention")
+@pytest.mark.primitives("attention")
 def test_thirds_of_one_variable():
     ops = [*together("x"), SCORES, *softmax(), *context()]
     case = PassCase({"x": normal(B, T, 3 * WIDTH)}, {}, ops, ["out"])

@@ -14,7 +14,7 @@ from oprack_onednn import callsite
 from oprack_onednn.kernels import conv, pointwise, pool, squeeze_excite
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import is_channels_last
-from oprack_onednn.plan import THREAD, BoundPlan, PerThread
+from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread
 
 CLOSE = dict(rtol=2e-5, atol=2e-5)
 
@@ -43,10 +43,10 @@ def convolution(**attrs):
 
 @pytest.fixture
 def bindings(monkeypatch):
-    """How often a plan was bound."""
+    """How often a chain was bound."""
     made = []
 
-    class Counted(BoundPlan):
+    class Counted(BoundChain):
         def __init__(self, *args):
             made.append(args)
             super().__init__(*args)
@@ -55,7 +55,7 @@ def bindings(monkeypatch):
     return made
 
 
-def test_a_plan_is_bound_once_for_each_shape(bindings):
+def test_a_chain_is_bound_once_for_each_shape(bindings):
     site, plain = convolution(post_ops=["relu"])
     w, b = constant(8, 5, 3, 3), constant(8)
     for shape in [(2, 5, 7, 6), (1, 5, 9, 9)]:
@@ -67,7 +67,7 @@ def test_a_plan_is_bound_once_for_each_shape(bindings):
     assert len(bindings) == 3
 
 
-@pytest.mark.plans("conv2d")
+@pytest.mark.primitives("conv2d")
 def test_results_do_not_share_memory():
     site, plain = convolution()
     w, xs = constant(8, 5, 3, 3), [normal(1, 5, 60, 60, seed=i) for i in range(4)]
@@ -94,7 +94,7 @@ def test_parameters_that_may_change_are_not_kept(bindings):
     assert not bindings
 
 
-@pytest.mark.plans("conv2d")
+@pytest.mark.primitives("conv2d")
 def test_a_residual_in_any_layout():
     call = call_of("onednn_conv2d", ("Input", "Filter", "Residual"), post_ops=["residual", "relu"])
     site, w = conv._specialize_fused(call), constant(8, 5, 1, 1)
@@ -159,7 +159,7 @@ def test_a_library_that_stops_to_serve(monkeypatch):
     monkeypatch.setattr(LIBRARY, "ready", False)
     monkeypatch.setattr(LIBRARY, "problem", "as a test wants it")
     monkeypatch.setattr(LIBRARY, "threads_revision", LIBRARY.threads_revision + 1)
-    monkeypatch.setattr(BoundPlan, "_run", lambda *a: pytest.fail("oneDNN ran"))
+    monkeypatch.setattr(BoundChain, "_run", lambda *a: pytest.fail("oneDNN ran"))
     assert site(x, w) is NotImplemented
 
 
@@ -210,16 +210,16 @@ def test_pointwise_convolutions(slots, bindings):
     assert len(bindings) == 1
 
 
-@pytest.mark.plans("squeeze")
-def test_a_bound_plan_outlives_the_plans_of_its_thread():
-    """What the plan computes with, such as ones and zeros of its own, lives as long."""
+@pytest.mark.primitives("squeeze")
+def test_a_bound_chain_outlives_the_chains_of_its_thread():
+    """What the chain computes with, such as ones and zeros of its own, lives as long."""
     slots = ("X", "Reduce", "Expand")
     call = call_of("onednn_squeeze_excite", slots, reduce_post_ops=["relu"], expand_post_ops=["sigmoid"])
     arrays = (constant(12, 480, 1, 1), None, constant(480, 12, 1, 1))
     site, x = squeeze_excite._specialize(call), normal(3, 480, 6, 5)
     want = squeeze_excite.by_steps(x, *arrays, None, call.attrs, on_numpy(call.op_type))
     site(x, *arrays)
-    THREAD.plans.clear()
+    THREAD.primitives.clear()
     gc.collect()
     others = [np.full(48, np.nan, np.float32) for _ in range(200)]
     np.testing.assert_allclose(site(x, *arrays), want, **CLOSE)

@@ -17,7 +17,7 @@ from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, Scope
 from oprack.testing.cases import load_cases
 from oprack.testing.runner import check_case, differences, missing_ops, run_case
-from oprack_onednn.plan import BoundPlan
+from oprack_onednn.primitive_chain import BoundChain
 
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
 OPS = sorted(
@@ -37,15 +37,15 @@ TAKES_IN = {"conv2d", "conv2d_transpose", "depthwise_conv2d", "matmul_v2", "mul"
 
 @pytest.fixture
 def runs(monkeypatch):
-    """Counts the plans that ran."""
+    """Counts the chains that ran."""
     count = []
-    run = BoundPlan._run
+    run = BoundChain._run
 
     def counted(self, *args):
         count.append(1)
         return run(self, *args)
 
-    monkeypatch.setattr(BoundPlan, "_run", counted)
+    monkeypatch.setattr(BoundChain, "_run", counted)
     return count
 
 
@@ -104,7 +104,7 @@ def test_what_follows_an_op_may_be_taken_in(op, any_size):
         assert not [r.error for r in done.reports if r.error], case.id
         matches += sum(r.matches for r in done.reports if r.name.startswith("onednn_"))
         executor = Executor()
-        for _ in range(2):  # traced, then as a plan
+        for _ in range(2):  # traced, then as a chain
             got = executor.run(done.program, feed, fetches, scope, return_numpy=False)
         for name, want, value in zip(fetches, plain, got, strict=True):
             assert value.lod == want.lod

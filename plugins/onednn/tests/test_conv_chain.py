@@ -10,7 +10,7 @@ from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn.kernels import conv_chain
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 PASSES = ("onednn_fuse_conv2d", "onednn_chain_conv2d")
 CLOSE = dict(rtol=1e-4, atol=1e-4)
@@ -62,16 +62,16 @@ ODD = [layer(5, 3, pad=(0, 2, 1, 0)), layer(9, 2, 2, pad=0, act="sigmoid"), laye
 
 @pytest.fixture
 def parts(monkeypatch):
-    """Notes the parts of every plan of one thread; none is left from before."""
+    """Notes the parts of every chain of one thread; none is left from before."""
     monkeypatch.setattr(LIBRARY, "num_threads", lambda: 1)
-    THREAD.plans.clear()
-    made, before = [], conv_chain.ChainPlan._parts
+    THREAD.primitives.clear()
+    made, before = [], conv_chain.ChainPrimitive._parts
 
     def note(self):
         made.append(before(self))
         return made[-1]
 
-    monkeypatch.setattr(conv_chain.ChainPlan, "_parts", note)
+    monkeypatch.setattr(conv_chain.ChainPrimitive, "_parts", note)
     return made
 
 
@@ -94,14 +94,14 @@ def test_in_parts(monkeypatch, parts, layers, cache, overlap):
     monkeypatch.setattr(conv_chain, "_OVERLAP", overlap)
     want, got = run_both(chain_case(layers))
     np.testing.assert_allclose(got, want, **CLOSE)
-    *_, found = parts  # a plan with little to do is built anew, for one thread
+    *_, found = parts  # a chain with little to do is built anew, for one thread
     assert len(found) > 1 or cache > 1 << 20 or overlap < 2
     rows = sorted((i, r) for p in found for i in range(p.first, p.first + p.images) for r in range(p.begin, p.end))
     assert rows == [(i, r) for i in range(2) for r in range(got.shape[2])]
 
 
 @pytest.mark.parametrize("cache", [1 << 30, 1 << 12], ids=str)
-@pytest.mark.plans("conv chain")
+@pytest.mark.primitives("conv chain")
 def test_a_residual_and_any_layout(monkeypatch, parts, cache):
     monkeypatch.setattr(conv_chain, "_CACHE", cache)
     monkeypatch.setattr(conv_chain, "_OVERLAP", 1e9)
@@ -130,9 +130,9 @@ def test_the_overlap_is_bounded(monkeypatch, parts):
 @pytest.mark.parametrize("excluded", [(), ("onednn",)])
 def test_chains_run_on_numpy_as_well(monkeypatch, excluded):
     if excluded:
-        monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
+        monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
     else:
-        monkeypatch.setattr("oprack_onednn.plan.Thread.plan", lambda *a: None)
+        monkeypatch.setattr("oprack_onednn.primitive_chain.Thread.primitive", lambda *a: None)
     for example in (chain_case(STEM), chain_case(INVERTED, residual=True)):
         want, got = run_both(example, excluded=("onednn",))
         np.testing.assert_allclose(got, want, **CLOSE)

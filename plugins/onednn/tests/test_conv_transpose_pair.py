@@ -11,7 +11,7 @@ from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn.kernels import conv_transpose_pair
-from oprack_onednn.plan import Plan
+from oprack_onednn.primitive_chain import PrimitiveChain
 
 PASS = "onednn_pair_conv2d_transpose"
 CLOSE = dict(rtol=1e-4, atol=1e-5)
@@ -58,7 +58,7 @@ def test_tiles_of_tiles(n, windows, outputs, bias):
     assert op_types(optimized) == ["onednn_conv2d_transpose_pair"]
 
 
-@pytest.mark.plans("conv2d_transpose_pair")
+@pytest.mark.primitives("conv2d_transpose_pair")
 @pytest.mark.usefixtures("constants")
 def test_convolutions_with_nothing_between():
     ops = [transposed("x", "y0", "w", (2, 2)), transposed("y0", "y1", "v", (2, 2))]
@@ -93,15 +93,15 @@ def test_it_runs_step_by_step_as_well(monkeypatch, excluded):
     assert [op.type for op in fused.blocks[0].ops] == ["onednn_conv2d_transpose_pair"]
     (want,) = oprack.Executor(excluded_libraries=("onednn",)).run(program, case.feeds, case.fetches(), scope)
     if excluded:
-        monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
-    monkeypatch.setattr(conv_transpose_pair.PairPlan, "run", lambda *a: pytest.fail("it ran as one op"))
+        monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
+    monkeypatch.setattr(conv_transpose_pair.PairPrimitive, "run", lambda *a: pytest.fail("it ran as one op"))
     (got,) = oprack.Executor(excluded_libraries=excluded).run(fused, case.feeds, case.fetches(), scope)
     np.testing.assert_allclose(got, want, **CLOSE)
 
 
-@pytest.mark.plans("conv2d_transpose_pair")
+@pytest.mark.primitives("conv2d_transpose_pair")
 def test_in_a_predictor(tmp_path):
-    """Its parameters are constant, and the op keeps its plan."""
+    """Its parameters are constant, and the op keeps its primitive."""
     case = pair()
     program, scope = case.build()
     save_inference_model(tmp_path / "model", program, ["x"], case.fetches(), scope)

@@ -25,7 +25,7 @@ from oprack_onednn.kernels import (
     softmax,
 )
 from oprack_onednn.memory import is_channels_last
-from oprack_onednn.plan import THREAD
+from oprack_onednn.primitive_chain import THREAD
 
 
 class Context:
@@ -244,7 +244,7 @@ BROADCASTS = [(2, 12, 30, 40), (12, 1, 1), (1, 12, 1, 1), (1,), (2, 12, 1, 1), (
 @pytest.mark.parametrize("layout", ["row major", "channels last"])
 @pytest.mark.parametrize("second", ["row major", "channels last"])
 @pytest.mark.parametrize("shape", BROADCASTS, ids=str)
-@pytest.mark.plans("binary")
+@pytest.mark.primitives("binary")
 def test_elementwise(monkeypatch, shape, layout, second):
     x, y = LAYOUTS[layout](normal(2, 12, 30, 40)), normal(*shape) + 3
     if len(shape) == 4:
@@ -356,7 +356,7 @@ def test_concat(monkeypatch, axis):
     assert is_channels_last(got)
 
 
-@pytest.mark.plans("product")
+@pytest.mark.primitives("product")
 def test_a_product_of_images_in_channels_last_memory(monkeypatch):
     x = LAYOUTS["channels last"](normal(64, 16, 5, 5))
     agree(*both(monkeypatch, matmul.mul, "mul", x, normal(400, 120), x_num_col_dims=1, y_num_col_dims=1))

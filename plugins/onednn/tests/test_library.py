@@ -25,7 +25,7 @@ from oprack_onednn.kernels.conv import conv2d
 from oprack_onednn.library import LIBRARY, Library, usable
 from oprack_onednn.memory import PACKED, Buffers, is_constant, memory_order
 from oprack_onednn.native import NotServedError, PrimitiveDesc
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 ATTRS = dict(
     strides=[1, 1], paddings=[1, 1], dilations=[1, 1], groups=1, padding_algorithm="EXPLICIT", data_format="NCHW"
@@ -91,7 +91,7 @@ def test_where_it_does_not_serve_numpy_runs(monkeypatch):
     program, out, scope = program_of_conv()
     feed = {"x": normal(2, 4, 12, 12)}
     (want,) = oprack.Executor(excluded_libraries=("onednn",)).run(program, feed, [out], scope)
-    monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
+    monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
     executor = oprack.Executor()
     monkeypatch.setattr(LIBRARY, "ready", False)
     monkeypatch.setattr(LIBRARY, "problem", "as a test wants it")
@@ -153,13 +153,13 @@ def test_threads():
 def test_a_limit_holds_for_one_python_thread():
     x, w = normal(1, 32, 64, 64), normal(64, 32, 3, 3)  # enough work to be shared
     want = convolve(x, w)
-    plans = THREAD.plans
+    chains = THREAD.primitives
     with LIBRARY.limit_threads(1):
         np.testing.assert_allclose(convolve(x, w), want, rtol=1e-5, atol=1e-5)
-        assert THREAD.plans is not plans or oprack_onednn.num_threads() == 1
+        assert THREAD.primitives is not chains or oprack_onednn.num_threads() == 1
         assert LIBRARY._gomp.omp_get_max_threads() == 1
     np.testing.assert_array_equal(convolve(x, w), want)
-    assert THREAD.plans is plans and LIBRARY._gomp.omp_get_max_threads() == oprack_onednn.num_threads()
+    assert THREAD.primitives is chains and LIBRARY._gomp.omp_get_max_threads() == oprack_onednn.num_threads()
 
 
 def test_config_limits_the_threads(monkeypatch):
@@ -185,9 +185,9 @@ def test_doctor_says_what_serves(capsys):
     assert "library onednn: oneDNN 3.2.0" in capsys.readouterr().out
 
 
-@pytest.mark.plans("conv2d")
+@pytest.mark.primitives("conv2d")
 def test_many_python_threads_at_once():
-    """Each has plans and scratch memory of its own; packed weights are shared."""
+    """Each has chains and scratch memory of its own; packed weights are shared."""
     weights = [normal(8, 4, 3, 3, seed=i) for i in range(3)]
     for w in weights:
         w.flags.writeable = False
@@ -210,7 +210,7 @@ def test_many_python_threads_at_once():
 
 
 # Weights --------------------------------------------------------------------------------------------------------------
-@pytest.mark.plans("conv2d")
+@pytest.mark.primitives("conv2d")
 def test_weights_that_are_trained_are_read_anew():
     x, w = normal(1, 4, 12, 12), normal(8, 4, 3, 3)
     first = convolve(x, w).copy()
@@ -228,7 +228,7 @@ def test_only_read_only_memory_of_its_own_is_constant():
     assert is_constant(array)
     turned = np.asfortranarray(array).copy(order="F")
     turned.flags.writeable = False
-    assert not is_constant(turned), "plans go by the shapes of constants alone"
+    assert not is_constant(turned), "chains go by the shapes of constants alone"
 
 
 def test_packed_weights_live_as_long_as_the_array():
@@ -243,7 +243,7 @@ def test_packed_weights_live_as_long_as_the_array():
         packed = weakref.ref(PACKED._entries[id(w)][1][0][1])
         del w
         gc.collect()
-        assert packed() is None, "neither a plan nor anybody else keeps them"
+        assert packed() is None, "neither a chain nor anybody else keeps them"
     assert len(PACKED._entries) == before
 
 
@@ -287,7 +287,7 @@ def test_buffers_that_nobody_takes_any_more_are_given_back():
     assert sum(map(len, buffers._by_size.values())) == 2 and held.size == 3000
 
 
-@pytest.mark.plans("conv2d")
+@pytest.mark.primitives("conv2d")
 def test_results_do_not_share_memory():
     x, w = normal(4, 4, 60, 60), normal(8, 4, 3, 3)
     results = [convolve(x * i, w) for i in range(4)]
@@ -303,12 +303,12 @@ def test_memory_order():
     assert memory_order((2, 3), (0, 4)) is None
 
 
-def test_plans_are_bounded(monkeypatch):
-    monkeypatch.setattr("oprack_onednn.plan._PLANS", 5)
-    THREAD.plans.clear()
+def test_chains_are_bounded(monkeypatch):
+    monkeypatch.setattr("oprack_onednn.primitive_chain._PRIMITIVES", 5)
+    THREAD.primitives.clear()
     for n in range(1, 10):
         convolve(normal(1, 4, n, 3), normal(8, 4, 3, 3))
-    assert len(THREAD.plans) == 5
+    assert len(THREAD.primitives) == 5
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -323,38 +323,38 @@ def test_what_onednn_refuses_goes_to_numpy():
     assert convolve(np.zeros((0, 4, 12, 12), np.float32), normal(8, 4, 3, 3)) is NotImplemented
 
 
-def test_a_plan_within_a_plan_leaves_the_outer_one_its_threads():
+def test_a_chain_within_a_chain_leaves_the_outer_one_its_threads():
     seen = []
 
     def outer():
         THREAD.work += 1.0  # much to do
         seen.append(THREAD.current)
-        THREAD.plan(object(), list)
+        THREAD.primitive(object(), list)
         seen.append(THREAD.current)
         return seen
 
     with THREAD.limited(2):
-        THREAD.plan(object(), outer)
+        THREAD.primitive(object(), outer)
         assert seen == [2, 2]
 
 
 def test_a_thread_that_ended_leaves_nothing_behind():
-    plans, streams = [], []
+    chains, streams = [], []
 
     def run():
         convolve(normal(1, 4, 12, 12), normal(8, 4, 3, 3))
-        plans.extend(map(weakref.ref, THREAD.plans.values()))
+        chains.extend(map(weakref.ref, THREAD.primitives.values()))
         streams.append(THREAD.stream)
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
     gc.collect()
-    assert plans and not any(r() for r in plans)
+    assert chains and not any(r() for r in chains)
     assert sys.getrefcount(streams[0]) == sys.getrefcount(object()) + 1, "only this list has it"
 
 
-def test_a_plan_with_little_to_do_runs_on_one_thread():
+def test_a_chain_with_little_to_do_runs_on_one_thread():
     oprack_onednn.set_num_threads(2)
     try:
         small, large = normal(1, 4, 12, 12), normal(1, 32, 64, 64)

@@ -17,10 +17,10 @@ from native_calls import SPECS, calls_of, native_runs
 from oprack.kernel import KernelQuery, bind_signature
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor
-from oprack_onednn import callsite, kernels, memory, plan
+from oprack_onednn import callsite, chain, kernels, memory
 from oprack_onednn.native import MemoryDesc
 from oprack_onednn.operands import External, OperandError, Region
-from oprack_onednn.plan import OneDNNError, Plan
+from oprack_onednn.primitive_chain import OneDNNError, PrimitiveChain
 
 GUARD = 256
 PATTERN = np.frombuffer(b"\x01\x00\xc0\x7f" * (GUARD // 4), np.uint8)  # NaN, as float32
@@ -83,11 +83,11 @@ def _modules():
 def canaries(monkeypatch):
     """Around everything that this plugin allocates, too."""
     made = Canaries()
-    for module in (memory, plan, *_modules()):
+    for module in (memory, chain, *_modules()):
         if hasattr(module, "np"):
             monkeypatch.setattr(module, "np", _NumPy(made))
     monkeypatch.setattr(memory.BUFFERS, "size_of", lambda nbytes: 0)  # each result in memory of its own
-    plan.THREAD.plans.clear()
+    chain.THREAD.primitives.clear()
     return made
 
 
@@ -135,7 +135,7 @@ def outcome(function, *args):
             warnings.simplefilter("ignore")
             result = function(*args)
     except OneDNNError:
-        raise  # a primitive or a plan that does not fit is a mistake of this plugin
+        raise  # a primitive or a chain that does not fit is a mistake of this plugin
     except Exception:
         return "error"
     return {slot: value if isinstance(value, list | tuple) else [value] for slot, value in result.items()}
@@ -198,8 +198,8 @@ def test_no_operand_leads_out_of_its_memory(op_type, constant, any_size, canarie
 # The guard itself -----------------------------------------------------------------------------------------------------
 @pytest.fixture
 def matrix():
-    """Memory of a plan for [4, 6], whose rows are 8 elements apart, to be written."""
-    plan.THREAD.ready()
+    """Memory of a chain for [4, 6], whose rows are 8 elements apart, to be written."""
+    chain.THREAD.ready()
     return External(MemoryDesc.strided((4, 6), (8, 1)), written=True)
 
 
@@ -255,9 +255,9 @@ def test_a_part_of_an_array_reaches_to_its_end_at_most(matrix):
             matrix.address((Region(other), 0))
 
 
-def test_memory_of_a_plan_is_not_seen_beyond_its_end():
-    plan.THREAD.ready()
-    made, whole, row = Plan(), MemoryDesc.strided((4, 6)), MemoryDesc.strided((6,))
+def test_memory_of_a_chain_is_not_seen_beyond_its_end():
+    chain.THREAD.ready()
+    made, whole, row = PrimitiveChain(), MemoryDesc.strided((4, 6)), MemoryDesc.strided((6,))
     for given, again in ((made.input(whole), made.same), (made.temporary(whole), made.alias)):
         again(given, row, 4 * 18)
         for offset in (4 * 19, -4):

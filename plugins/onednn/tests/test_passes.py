@@ -10,7 +10,7 @@ from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.ops.post_ops import ACTIVATIONS, attributes, encode
-from oprack_onednn.plan import Plan
+from oprack_onednn.primitive_chain import PrimitiveChain
 
 CLOSE = dict(rtol=1e-5, atol=1e-5)
 
@@ -35,7 +35,7 @@ def texts(optimized, op_type):
     return [op.attrs["post_ops"] for op in optimized.program.blocks[0].ops if op.type == op_type]
 
 
-@pytest.mark.plans("conv2d")
+@pytest.mark.primitives("conv2d")
 def test_a_convolution_takes_in_all_that_follows():
     case = conv_case(
         after("elementwise_add", 0, {"axis": 1}, Y="b"),
@@ -50,7 +50,7 @@ def test_a_convolution_takes_in_all_that_follows():
 
 
 @pytest.mark.parametrize("shape", [(12,), (12, 1, 1), (1, 12, 1, 1)], ids=str)
-@pytest.mark.plans("conv2d")
+@pytest.mark.primitives("conv2d")
 def test_bias_in_every_shape(shape):
     bias = after("elementwise_add", 0, {"axis": 1 if len(shape) < 4 else -1}, Y="b")
     optimized = check_passes(conv_case(bias, b=normal(*shape)), "onednn_fuse_conv2d", **CLOSE)
@@ -64,7 +64,7 @@ def test_what_is_no_bias_stays():
     assert op_types(check_passes(late, "onednn_fuse_conv2d", **CLOSE)) == ["onednn_conv2d", "elementwise_add"]
 
 
-@pytest.mark.plans("conv2d")
+@pytest.mark.primitives("conv2d")
 def test_a_depthwise_convolution():
     case = conv_case(after("relu", 0), op_type="depthwise_conv2d", groups=6)
     assert op_types(check_passes(case, "onednn_fuse_conv2d", **CLOSE)) == ["onednn_conv2d"]
@@ -80,7 +80,7 @@ def test_a_depthwise_convolution():
     ids=str,
 )
 @pytest.mark.parametrize("excluded", [(), ("onednn",)])
-@pytest.mark.plans("conv2d_transpose")
+@pytest.mark.primitives("conv2d_transpose")
 def test_a_transposed_convolution(w, attrs, excluded):
     outputs = w[1] * attrs.get("groups", 1)
     conv = ("conv2d_transpose", {"Input": "x", "Filter": "w"}, {"Output": "y0"}, attrs)
@@ -102,7 +102,7 @@ def test_channels_last_programs_are_left_alone():
     assert op_types(check_passes(case, "onednn_fuse_conv2d", **CLOSE)) == ["conv2d", "relu"]
 
 
-@pytest.mark.plans("conv2d")
+@pytest.mark.primitives("conv2d")
 def test_a_residual_comes_from_anywhere_before():
     ops = [
         ("relu", {"X": "x"}, {"Out": "r"}),
@@ -123,7 +123,7 @@ def test_a_result_that_others_read_stays():
 
 
 @pytest.mark.parametrize("op_type", ["mul", "matmul", "matmul_v2"])
-@pytest.mark.plans("fused")
+@pytest.mark.primitives("fused")
 @pytest.mark.usefixtures("constants")
 def test_a_product_takes_in_all_that_follows(op_type):
     product = (op_type, {"X": "x", "Y": "w"}, {"Out": "y0"})
@@ -135,7 +135,7 @@ def test_a_product_takes_in_all_that_follows(op_type):
     assert texts(optimized, "onednn_matmul") == [["tanh", "residual"]]
 
 
-@pytest.mark.plans("fused")
+@pytest.mark.primitives("fused")
 @pytest.mark.usefixtures("constants")
 def test_products_of_batches():
     ops = [("matmul_v2", {"X": "x", "Y": "w"}, {"Out": "y0"}), after("elementwise_add", 0, Y="b"), after("swish", 1)]
@@ -152,7 +152,7 @@ def test_products_of_batches():
 
 
 @pytest.mark.parametrize("op_type", ACTIVATIONS)
-@pytest.mark.plans("conv2d")
+@pytest.mark.primitives("conv2d")
 def test_every_activation(op_type):
     proto = oprack.op_info(op_type).proto.attrs
     values = [proto[name].default for name in ACTIVATIONS[op_type][0]]
@@ -176,7 +176,7 @@ def test_fused_ops_run_on_numpy_as_well(monkeypatch, dtype, excluded):
     passes = [p for p in select_passes() if p.name == "onednn_fuse_conv2d"]
     optimized = optimize(program.desc, scope, keep=case.fetches(), passes=passes)
     if excluded or dtype == "float64":
-        monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
+        monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
     executor = oprack.Executor(excluded_libraries=excluded)
     (got,) = executor.run(optimized.program, case.feeds, case.fetches(), scope)
     assert got.dtype == dtype

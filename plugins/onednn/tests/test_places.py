@@ -1,4 +1,4 @@
-"""Products, softmax and layer_norm as plans call them: at one place of a program again and again."""
+"""Products, softmax and layer_norm as chains call them: at one place of a program again and again."""
 
 from __future__ import annotations
 

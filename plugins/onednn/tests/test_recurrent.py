@@ -14,7 +14,7 @@ from oprack.types import dtype_enum
 from oprack_onednn.kernels import _recurrent
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import order_of
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 CLOSE = dict(rtol=1e-5, atol=1e-5)
 GATES = {"gru": 3, "lstm": 4}
@@ -65,7 +65,7 @@ PASSES = ("onednn_fuse_matmul", "onednn_fuse_recurrent")
 
 @pytest.mark.parametrize("lengths", LENGTHS, ids=lambda lengths: f"{len(lengths)}-{sum(lengths)}")
 @pytest.mark.parametrize("op_type", GATES)
-@pytest.mark.plans("recurrent")
+@pytest.mark.primitives("recurrent")
 def test_both_directions_of_a_layer(op_type, lengths):
     optimized = check_passes(both_directions(op_type, lengths), *PASSES, **CLOSE)
     assert op_types(optimized) == [f"onednn_fc_{op_type}"]
@@ -74,14 +74,14 @@ def test_both_directions_of_a_layer(op_type, lengths):
 @pytest.mark.parametrize("lengths", [[7], [3, 0, 9, 1, 0], [4] * 5], ids=str)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("op_type, attrs", [("gru", {"origin_mode": True}), ("gru", {"bias": False}), ("lstm", {})])
-@pytest.mark.plans("recurrent")
+@pytest.mark.primitives("recurrent")
 def test_one_direction(op_type, attrs, reverse, lengths):
     ops, params, _ = layer(op_type, 0, reverse, **attrs)
     case = PassCase({"x": words(lengths)}, params, ops, fetch=["h0"])
     assert op_types(check_passes(case, *PASSES, **CLOSE)) == [f"onednn_fc_{op_type}"]
 
 
-@pytest.mark.plans("recurrent")
+@pytest.mark.primitives("recurrent")
 def test_two_layers_that_run_the_same_way(monkeypatch):
     parts = [layer("gru", i, False) for i in range(2)]
     ops = [*parts[0][0], *parts[1][0], ("concat", {"X": ["h0", "h1"]}, {"Out": "out"}, {"axis": -1})]
@@ -91,7 +91,7 @@ def test_two_layers_that_run_the_same_way(monkeypatch):
 
 
 @pytest.mark.parametrize("product", ["mul", "matmul"])
-@pytest.mark.plans("recurrent")
+@pytest.mark.primitives("recurrent")
 def test_a_product_without_bias(product):
     ops, params, _ = layer("gru", 0, True, product=product)
     ops[2][1]["Input"] = "p0"
@@ -110,7 +110,7 @@ def test_other_activations_stay(op_type, attrs):
 
 
 @pytest.mark.parametrize("lengths", [[7], [3, 0, 9, 1, 0], [4] * 5], ids=str)
-@pytest.mark.plans("recurrent")
+@pytest.mark.primitives("recurrent")
 def test_peepholes(lengths):
     case = both_directions("lstm", lengths, use_peepholes=True)
     assert op_types(check_passes(case, *PASSES, **CLOSE)) == ["onednn_fc_lstm"]
@@ -147,7 +147,7 @@ def test_fused_layers_run_on_numpy_as_well(monkeypatch, op_type, dtype):
         if var.persistable:
             tensor = scope.get_var(name).get()
             scope.get_var(name).set(tensor.array.astype(dtype))
-    monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
+    monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
     executor = oprack.Executor(excluded_libraries=("onednn",))
     runs = [executor.run(p, case.feeds, ["out"], scope, return_numpy=False) for p in (program, optimized.program)]
     ((want,), (got,)) = runs

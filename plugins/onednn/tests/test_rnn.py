@@ -8,7 +8,7 @@ from numpy_kernels import numpy_result
 from oprack.packs.manager import default_manager
 from oprack_onednn.kernels import _recurrent
 from oprack_onednn.kernels.rnn import rnn
-from oprack_onednn.plan import THREAD
+from oprack_onednn.primitive_chain import THREAD
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_RELU": 1, "RNN_TANH": 1}
 INPUTS, HIDDEN = 12, 16
@@ -67,7 +67,7 @@ def test_rnn(monkeypatch, mode, layers, is_bidirec, lengths):
 
 @pytest.mark.parametrize("mode", GATES)
 def test_batches_of_every_size(monkeypatch, mode):
-    """Steps are rounded up to the sequences of few plans, and what lies behind is not looked at."""
+    """Steps are rounded up to the sequences of few chains, and what lies behind is not looked at."""
     for batch in (1, 17, 70, 150):
         lengths = np.random.default_rng(batch).integers(0, 8, batch)
         got, want = both(monkeypatch, lengths, 8, batch, mode=mode, is_bidirec=True)

@@ -11,7 +11,7 @@ from oprack.testing.passes import op_types
 from oprack_onednn.kernels import pointwise, squeeze_excite
 from oprack_onednn.memory import image_desc
 from oprack_onednn.native import MemoryDesc
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 CLOSE = dict(rtol=2e-5, atol=2e-5)
 PASSES = ("onednn_fuse_conv2d", "onednn_fuse_squeeze_excite")
@@ -81,7 +81,7 @@ def only_onednn(monkeypatch):
 
 @pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("outputs", [24, 200], ids=lambda k: f"{k} outputs")
-@pytest.mark.plans("pointwise", "squeeze")
+@pytest.mark.primitives("pointwise", "squeeze")
 @pytest.mark.usefixtures("constants")
 def test_the_scale_of_an_input(n, outputs):
     """With fewer weights than pixels these take the scale, else the images do."""
@@ -91,7 +91,7 @@ def test_the_scale_of_an_input(n, outputs):
 
 @pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.plans("pointwise", "squeeze")
+@pytest.mark.primitives("pointwise", "squeeze")
 @pytest.mark.usefixtures("constants")
 def test_the_scale_of_a_result_is_known_before_it(n, bias):
     optimized = check_passes(scaled_result_case(n, bias), *PASSES, **CLOSE)
@@ -99,7 +99,7 @@ def test_the_scale_of_a_result_is_known_before_it(n, bias):
 
 
 @pytest.mark.parametrize("channels, reduced", [(8, 2), (37, 5), (96, 24), (480, 120)])
-@pytest.mark.plans("squeeze")
+@pytest.mark.primitives("squeeze")
 @pytest.mark.usefixtures("constants")
 def test_every_width(channels, reduced):
     check_passes(scaled_input_case(2, channels=channels, reduced=reduced), *PASSES, **CLOSE)
@@ -130,9 +130,9 @@ def test_fused_ops_run_on_numpy_as_well(monkeypatch, make, excluded):
     passes = [p for p in select_passes() if p.name in PASSES]
     fused = optimize(program.desc, scope, keep=case.fetches(), passes=passes).program
     if excluded:
-        monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
+        monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
     else:
-        monkeypatch.setattr("oprack_onednn.plan.Thread.plan", lambda *a: None)
+        monkeypatch.setattr("oprack_onednn.primitive_chain.Thread.primitive", lambda *a: None)
     (got,) = oprack.Executor(excluded_libraries=excluded).run(fused, case.feeds, case.fetches(), scope)
     np.testing.assert_allclose(got, want, **CLOSE)
 
@@ -171,11 +171,11 @@ def test_an_empty_batch():
 def test_means_of_large_images_do_not_pile_up_rounding_errors():
     """Everything behind is scaled by them; the sum of 33,856 numbers in a row is off by 5e-6 of it."""
     x = channels_last(1 + normal(1, 16, 184, 184))
-    plan, mean = Plan(), np.empty((1, 16), np.float32)
-    memory = squeeze_excite.add_mean(plan, plan.input(image_desc(x)), x.shape)
-    plan.reorder(memory, plan.output(MemoryDesc.strided(mean.shape)))
+    chain, mean = PrimitiveChain(), np.empty((1, 16), np.float32)
+    memory = squeeze_excite.add_mean(chain, chain.input(image_desc(x)), x.shape)
+    chain.reorder(memory, chain.output(MemoryDesc.strided(mean.shape)))
     THREAD.open()
-    plan.run(x, mean)
+    chain.run(x, mean)
     np.testing.assert_allclose(mean, x.mean(axis=(2, 3), dtype=np.float64), rtol=1e-6)
 
 

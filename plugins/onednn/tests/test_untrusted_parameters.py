@@ -97,7 +97,7 @@ def test_recurrent_ops_with_a_weight_of_another_size(op_type, gates, columns):
 
 
 @pytest.mark.parametrize("size", [1, 2, 2048, 8192])
-def test_a_plan_that_ran_gets_a_bias_of_another_size(size):
+def test_a_chain_that_ran_gets_a_bias_of_another_size(size):
     program = program_of("layer_norm", {"X": ones(2, 4096), "Bias": ones(1)}, ["Y", "Mean"], {"begin_norm_axis": 1})
     outcomes = []
     for excluded in ((), ("onednn",)):

@@ -15,7 +15,7 @@ from oprack.program import Program
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn.kernels import upsampled_conv
-from oprack_onednn.plan import Plan
+from oprack_onednn.primitive_chain import PrimitiveChain
 
 PASS = "onednn_upsampled_conv2d"
 CLOSE = dict(rtol=1e-4, atol=1e-4)
@@ -166,14 +166,14 @@ def test_it_runs_on_numpy_as_well(monkeypatch, excluded, dtype):
     made = "onednn_upsampled_conv2d" in [op.type for op in fused.blocks[0].ops]
     assert made == (dtype == "float32")
     if excluded or dtype == "float64":
-        monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
+        monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
     (got,) = oprack.Executor(excluded_libraries=excluded).run(fused, case.feeds, case.fetches(), scope)
     assert got.dtype == dtype
     np.testing.assert_allclose(got, want, **CLOSE)
 
 
 def test_what_onednn_refuses_runs_step_by_step(monkeypatch):
-    monkeypatch.setattr(upsampled_conv.Maps, "plan", lambda *a: None)
+    monkeypatch.setattr(upsampled_conv.Maps, "chain", lambda *a: None)
     case = pyramid(2)
     assert check(case, "onednn_fuse_conv2d")[-1] == "onednn_upsampled_conv2d"
 
@@ -221,7 +221,7 @@ def test_maps_that_do_not_fit_together():
         oprack.Executor().run(program, feeds, ["y"])
 
 
-@pytest.mark.plans("upsampled_conv2d")
+@pytest.mark.primitives("upsampled_conv2d")
 def test_in_a_predictor(tmp_path):
     """Its parameters are constant, and what is made of them is kept for every shape."""
     case = pyramid(2, conv_bias=True)
@@ -239,7 +239,7 @@ def test_in_a_predictor(tmp_path):
         np.testing.assert_allclose(got, want, **CLOSE)
 
 
-@pytest.mark.plans("upsampled_conv2d")
+@pytest.mark.primitives("upsampled_conv2d")
 def test_in_threads(tmp_path):
     """Clones share parameters, but not the weights of an image."""
     case = pyramid(2, conv_bias=True)

@@ -11,7 +11,7 @@ from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
 from oprack_onednn.kernels import winograd
 from oprack_onednn.ops.winograd import matrices
-from oprack_onednn.plan import Plan
+from oprack_onednn.primitive_chain import PrimitiveChain
 
 PASSES = ("onednn_fuse_conv2d", "onednn_winograd")
 CLOSE = dict(rtol=1e-4, atol=1e-4)
@@ -40,7 +40,7 @@ def test_the_algorithm_in_one_dim():
 
 
 @pytest.mark.parametrize("bias, act", [(True, True), (False, True), (True, False), (False, False)])
-@pytest.mark.plans("winograd")
+@pytest.mark.primitives("winograd")
 def test_what_follows(bias, act):
     optimized = check_passes(case(bias=bias, act=act), *PASSES, **CLOSE)
     assert op_types(optimized) == ["onednn_winograd_conv2d"]
@@ -50,13 +50,13 @@ def test_what_follows(bias, act):
 @pytest.mark.parametrize(
     "attrs", [{}, {"paddings": [0, 0]}, {"paddings": [2, 0, 1, 3]}, {"padding_algorithm": "SAME"}], ids=str
 )
-@pytest.mark.plans("winograd")
+@pytest.mark.primitives("winograd")
 def test_sizes_and_padding(size, attrs):
     optimized = check_passes(case((2, 64, *size), **attrs), *PASSES, **CLOSE)
     assert op_types(optimized) == ["onednn_winograd_conv2d"]
 
 
-@pytest.mark.plans("winograd")
+@pytest.mark.primitives("winograd")
 def test_in_parts(monkeypatch):
     monkeypatch.setattr(winograd, "_PART", 1)
     check_passes(case(), *PASSES, **CLOSE)
@@ -87,7 +87,7 @@ def test_constant_parameters_are_packed(monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_on_numpy_as_well(monkeypatch, dtype):
-    monkeypatch.setattr(Plan, "run", lambda *a: pytest.fail("oneDNN ran"))
+    monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
     x, w, b = (a.astype(dtype) for a in (normal(2, 5, 9, 11), normal(7, 5, 3, 3), normal(7)))
     _, g, _ = matrices()
     u = np.einsum("ia,jb,kcab->ijck", g, g, w).reshape(36, 5, 7).astype(dtype)
@@ -98,7 +98,7 @@ def test_on_numpy_as_well(monkeypatch, dtype):
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
 
 
-@pytest.mark.plans("winograd")
+@pytest.mark.primitives("winograd")
 def test_rounding_is_like_that_of_a_convolution():
     x, w = np.maximum(normal(1, 256, 12, 12), 0), normal(64, 256, 3, 3) / 48
     _, g, _ = matrices()
@@ -127,7 +127,7 @@ def test_an_empty_batch():
 
 @pytest.mark.parametrize("last", [False, True], ids=["row major", "channels last"])
 @pytest.mark.parametrize("before, behind", [("relu", "sigmoid"), (None, "relu"), (None, None)])
-@pytest.mark.plans("winograd")
+@pytest.mark.primitives("winograd")
 def test_a_residual(monkeypatch, last, before, behind):
     """In channels-last memory it goes to oneDNN."""
     ops = [("conv2d", {"Input": "x", "Filter": "w"}, {"Output": "y0"}, {"paddings": [1, 1]})]
@@ -152,7 +152,9 @@ def test_a_residual(monkeypatch, last, before, behind):
         np.testing.assert_allclose(got, want, **CLOSE)
 
 
-@pytest.mark.parametrize("channels, taken", [pytest.param(64, True, marks=pytest.mark.plans("winograd")), (320, False)])
+@pytest.mark.parametrize(
+    "channels, taken", [pytest.param(64, True, marks=pytest.mark.primitives("winograd")), (320, False)]
+)
 def test_images_of_any_size(channels, taken):
     example = case((1, channels, 14, 14))
     program, scope = example.build()
@@ -168,9 +170,9 @@ def test_images_of_any_size(channels, taken):
         np.testing.assert_allclose(got, want, **CLOSE)
 
 
-def test_plans_keep_no_images():
+def test_chains_keep_no_images():
     """There is one for each shape, and images are large."""
     x, u = normal(1, 64, 100, 100), normal(36, 64, 64)
-    plan = winograd.find_plan({"paddings": [1, 1, 1, 1], "post_ops": []}, x, u).plan
-    arrays = {id(m.array): m.array for _, memory in plan.steps for m in memory.values() if m.array is not None}
+    chain = winograd.find_primitive({"paddings": [1, 1, 1, 1], "post_ops": []}, x, u).chain
+    arrays = {id(m.array): m.array for _, memory in chain.steps for m in memory.values() if m.array is not None}
     assert sum(a.nbytes for a in arrays.values()) < x.nbytes / 100

@@ -1,7 +1,7 @@
-"""One op of a program: its plan for each shape that it meets, with what stays the same set once.
+"""One op of a program: its primitive for each shape that it meets, with what stays the same set once.
 
-A kernel that is called again and again for one op would otherwise look up its plan by shapes and attributes, and tell
-oneDNN every address, each time; for small images that takes longer than the primitives.
+A kernel that is called again and again for one op would otherwise look up its primitive by shapes and attributes, and
+tell oneDNN every address, each time; for small images that takes longer than the primitives.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Outlet, Weights, is_constant, last_strides
 from oprack_onednn.native import NotServedError
 from oprack_onednn.operands import FLOAT, OperandError, address
-from oprack_onednn.plan import THREAD, BoundPlan, PerThread, Plan
+from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, PrimitiveChain
 
 _MISALIGNED = FLOAT.itemsize - 1
 SHAPES = 64
-"""Shapes whose bound plans one op keeps, those of all threads counted."""
+"""Shapes whose bound primitives one op keeps, those of all threads counted."""
 
 
-class Planned:
-    """A plan for arrays of some shapes; its external memory is that of the given inputs in the op's order, and Output.
+class ShapedPrimitive:
+    """Primitives for arrays of some shapes, as a chain; its external memory is that of the given inputs in the op's order,
+    and Output.
 
-    weights: of inputs that the plan wants in another layout, by their place among those that are given. shape: of the
+    weights: of inputs that the chain wants in another layout, by their place among those that are given. shape: of the
     result, [N, C, *spatial] in channels-last memory, or less dims in row-major memory.
     """
 
-    plan: Plan
+    chain: PrimitiveChain
     shape: tuple[int, ...]
     weights: dict[int, Weights]
 
@@ -45,12 +46,12 @@ class Planned:
         return self.outlet()
 
     def operand(self, i: int, array: np.ndarray) -> np.ndarray:
-        """Input number i as the plan wants it. Raises OperandError when it is not what the plan packs."""
+        """Input number i as the primitive wants it. Raises OperandError when it is not what the primitive packs."""
         weights = self.weights.get(i)
         return array if weights is None else weights.of(array)
 
     def results(self, made: Any) -> Sequence[np.ndarray]:
-        """The arrays of what the outlet made, as the plan wants them."""
+        """The arrays of what the outlet made, as the primitive wants them."""
         return (made,)
 
     def called(self, run: Callable[..., None]) -> Callable[..., None]:
@@ -61,17 +62,17 @@ class Planned:
         """The result. arrays: the op's inputs in order; those that are None are left out. Raises OperandError."""
         result, _ = self._outlet.take()
         given = [a for a in arrays if a is not None]
-        self.plan.run(*(self.operand(i, a) for i, a in enumerate(given)), *self.results(result))
+        self.chain.run(*(self.operand(i, a) for i, a in enumerate(given)), *self.results(result))
         return result
 
 
-def attempt(find: Callable[..., Planned | None], *arrays: Any) -> Any:
-    """What the plan that `find` gives for an op's inputs computes; NotImplemented where oneDNN does not serve them."""
+def attempt(find: Callable[..., ShapedPrimitive | None], *arrays: Any) -> Any:
+    """What the primitive that `find` gives for an op's inputs computes; NotImplemented where oneDNN serves none."""
     if not LIBRARY.usable():
         return decline(LIBRARY.problem)
     try:
-        planned = find(*arrays)
-        return NotImplemented if planned is None else planned.run(*arrays)
+        shaped = find(*arrays)
+        return NotImplemented if shaped is None else shaped.run(*arrays)
     except (NotServedError, OperandError) as error:
         return decline(str(error))
 
@@ -80,34 +81,34 @@ _FREE = object()
 
 
 class _Bound:
-    """A plan with an op's parameters. others: the inputs but the first, _FREE for those that vary.
+    """A primitive with an op's parameters. others: the inputs but the first, _FREE for those that vary.
 
     run: takes the addresses of what varies, in arrays of the dtypes, shapes and strides of those that were given.
     """
 
     __slots__ = ("others", "run", "take")
 
-    def __init__(self, planned: Planned, arrays: Sequence[Any], free: Collection[int]) -> None:
+    def __init__(self, shaped: ShapedPrimitive, arrays: Sequence[Any], free: Collection[int]) -> None:
         operands = {
-            i: planned.operand(n, arrays[i]) for n, i in enumerate(i for i, a in enumerate(arrays) if a is not None)
+            i: shaped.operand(n, arrays[i]) for n, i in enumerate(i for i, a in enumerate(arrays) if a is not None)
         }
-        self.take = planned.outlet().take
-        results = planned.results(self.take()[0])
+        self.take = shaped.outlet().take
+        results = shaped.results(self.take()[0])
         fixed = [None if i in free else operand for i, operand in operands.items()]
         if any(operands[i] is not arrays[i] for i in free if i in operands):
             raise NotServedError("an input that varies would have to be packed in every call")
-        bound = BoundPlan(planned.plan, [*fixed, *[None] * len(results)])
-        self.run = planned.called(bound.like(*[operands[i] for i in operands if i in free], *results))
+        bound = BoundChain(shaped.chain, [*fixed, *[None] * len(results)])
+        self.run = shaped.called(bound.like(*[operands[i] for i in operands if i in free], *results))
         self.others = [_FREE if i in free else a for i, a in enumerate(arrays)][1:]
 
 
 def call_site(
-    find: Callable[..., Planned | None], free: Sequence[int] = (0,), fallback: Callable[..., Any] | None = None
+    find: Callable[..., ShapedPrimitive | None], free: Sequence[int] = (0,), fallback: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
     """A function of an op's inputs that computes its result, or declines.
 
-    find: gives the plan for inputs, or None. free: the inputs that are no parameters, in order; the first input is one
-    of them. fallback: called for inputs that nothing can be bound for; default: an attempt with the plan as it is.
+    find: gives the primitive for inputs, or None. free: the inputs that are no parameters, in order; the first input is
+    one of them. fallback: called for inputs that nothing can be bound for; default: an attempt with the primitive as it is.
     """
     if fallback is None:
         fallback = partial(attempt, find)
@@ -119,15 +120,15 @@ def call_site(
         if len(entries) >= SHAPES:
             entries.clear()
         try:
-            planned = find(*arrays)
-            bound = _Bound(planned, arrays, free) if planned is not None and constant else None
+            shaped = find(*arrays)
+            bound = _Bound(shaped, arrays, free) if shaped is not None and constant else None
         except NotServedError:
             bound = None
         entries.keep(key, bound)
         return bound
 
     def run(x: Any, *others: Any) -> Any:
-        # a plan was bound to arrays of this dtype and of the shapes and strides of the key, and found to fit them
+        # a primitive was bound to arrays of this dtype and of the shapes and strides of the key, and found to fit them
         if x.dtype is not FLOAT:
             return fallback(x, *others)
         if THREAD.revision != LIBRARY.threads_revision:

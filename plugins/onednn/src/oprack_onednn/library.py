@@ -113,7 +113,7 @@ class Library:
 
     def limit_threads(self, count: int) -> AbstractContextManager[None]:
         """Let primitives that the calling Python thread runs use `count` threads, for the length of a with block."""
-        from oprack_onednn.plan import THREAD
+        from oprack_onednn.primitive_chain import THREAD
 
         return THREAD.limited(count)
 

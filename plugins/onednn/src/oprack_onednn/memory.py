@@ -17,7 +17,7 @@ import numpy as np
 
 from oprack_onednn.native import MemoryDesc, element_strides
 from oprack_onednn.operands import FLOAT, address
-from oprack_onednn.plan import pack
+from oprack_onednn.primitive_chain import pack
 
 
 # Channels last ------------------------------------------------------------------------------------------------------

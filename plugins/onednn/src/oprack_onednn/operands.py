@@ -1,6 +1,6 @@
 """The one way from arrays to the addresses that oneDNN is given.
 
-A plan knows what each of its external memory objects reads or writes: dtype, elements and their strides. An array
+A chain knows what each of its external memory objects reads or writes: dtype, elements and their strides. An array
 becomes an address here alone, after it was compared with that: native code trusts its descriptors, and a model may
 bring parameters of any dtype and shape, a caller feeds of any strides.
 """
@@ -39,13 +39,13 @@ _layout_known = sys.implementation.name == "cpython" and all(
     _fast_address(probe) == _slow_address(probe) for probe in _probes
 )
 address = _fast_address if _layout_known else _slow_address
-"""address(array): of its first element. Nothing but a plan's guard may take it for an operand."""
+"""address(array): of its first element. Nothing but a chain's guard may take it for an operand."""
 
 
 class Region:
     """The memory of an array from its first element on; (region, byte) is an operand that begins at that byte.
 
-    Of such an operand nothing but its reach is compared with the plan's: which elements lie there is the caller's part.
+    Of such an operand nothing but its reach is compared with the chain's: which elements lie there is up to the caller.
     """
 
     __slots__ = ("address", "array", "dtype", "nbytes", "writeable")
@@ -62,7 +62,7 @@ Operand: TypeAlias = "np.ndarray | tuple[Region, int]"
 
 
 class External(Memory):
-    """Memory of a plan that an operand gives. written: whether the plan writes to it."""
+    """Memory of a chain that an operand gives. written: whether the chain writes to it."""
 
     __slots__ = ("_shape", "_strides", "dtype", "footprint", "mask", "reach", "written")
 
@@ -108,7 +108,7 @@ class External(Memory):
 
 
 def addresses(memory: Sequence[External], operands: Sequence[Operand]) -> list[int]:
-    """Addresses for some of a plan's memory. Raises OperandError when there are not as many operands."""
+    """Addresses for some of a chain's memory. Raises OperandError when there are not as many operands."""
     if len(memory) != len(operands):
         raise OperandError(f"{len(operands)} operands; expected {len(memory)}")
     return list(map(External.address, memory, operands))

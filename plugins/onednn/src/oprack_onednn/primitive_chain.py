@@ -1,6 +1,6 @@
-"""Plans: primitives in a row, built once for some shapes and run with new addresses each time.
+"""Chains: primitives in a row, built once for some shapes and run with new addresses each time.
 
-Every Python thread has its own plans, stream and scratch memory, so plans are never shared; oneDNN caches compiled
+Every Python thread has its own chains, stream and scratch memory, so chains are never shared; oneDNN caches compiled
 primitives for all of them.
 """
 
@@ -22,9 +22,9 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, Primitive, PrimitiveDesc, Stream
 from oprack_onednn.operands import External, Operand, OperandError, Region, addresses
 
-_PLANS = 1024
+_PRIMITIVES = 1024
 _ALIGN = 64
-# Seconds per product and sum, and per byte read or written, that one core takes about; and how long a plan must take
+# Seconds per product and sum, and per byte read or written, that one core takes about; and how long a chain must take
 # to be shared among threads: to wake another one, or to wait for it when others want its core, takes as long.
 _PER_OPERATION, _PER_BYTE, _SHARED = 1e-11, 1.5e-10, 1e-4
 
@@ -36,11 +36,11 @@ class OneDNNError(RuntimeError):
     """A primitive failed while it ran."""
 
 
-class Plan:
+class PrimitiveChain:
     """Primitives in a row.
 
-    external: memory objects that the operands of `run` give, in that order. All other memory is scratch, which plans of
-    a thread share: nothing in it outlives a run. threads: among which its primitives are shared.
+    external: memory objects that the operands of `run` give, in that order. All other memory is scratch, which chains
+    of a thread share: nothing in it outlives a run. threads: among which its primitives are shared.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Plan:
         self.scratch: list[tuple[Memory, int]] = []
         self.size = 0
         self._ends: dict[Memory, int] = {}
-        self._bound: BoundPlan | None = None
+        self._bound: BoundChain | None = None
         self._primitives: list[Primitive] = []
 
     def input(self, desc: MemoryDesc) -> External:
@@ -122,13 +122,13 @@ class Plan:
         return memory
 
     def run(self, *operands: Operand) -> None:
-        """Run with operands for the external memory, in the thread that made the plan.
+        """Run with operands for the external memory, in the thread that made the chain.
 
         Raises OneDNNError, and OperandError before anything is read or written.
         """
         bound = self._bound
         if bound is None:
-            bound = self._bound = BoundPlan(self)
+            bound = self._bound = BoundChain(self)
         bound._run(*addresses(self.external, operands))
 
 
@@ -156,36 +156,36 @@ def _call(primitive: Primitive, arguments: dict[int, Memory]) -> tuple[tuple[int
     return (primitive.pointer, len(arguments), addressof(array)), array
 
 
-class BoundPlan:
-    """What runs a plan. With some operands fixed it has memory objects of its own, for one place of a program.
+class BoundChain:
+    """What runs a chain. With some operands fixed it has memory objects of its own, for one place of a program.
 
     fixed: for each external memory the operand that stays, None where `run` takes it. It serves the thread that made
     it. Raises OperandError when a fixed operand does not fit.
     """
 
-    def __init__(self, plan: Plan, fixed: Sequence[Operand | None] = ()) -> None:
+    def __init__(self, chain: PrimitiveChain, fixed: Sequence[Operand | None] = ()) -> None:
         self._set_handle, self._execute, self._stream = THREAD.set_handle, THREAD.execute, THREAD.stream.pointer
-        self._threads = plan.threads
-        every = [*plan.external, *(m for *_, m in plan.twins), *(m for m, _ in plan.scratch)]
+        self._threads = chain.threads
+        every = [*chain.external, *(m for *_, m in chain.twins), *(m for m, _ in chain.scratch)]
         own = {memory: Memory(memory.desc) for memory in every} if fixed else {}
-        given = list(fixed) or [None] * len(plan.external)
-        stays = [None if g is None else m.address(g) for m, g in zip(plan.external, given, strict=True)]
+        given = list(fixed) or [None] * len(chain.external)
+        stays = [None if g is None else m.address(g) for m, g in zip(chain.external, given, strict=True)]
         free = [i for i, address in enumerate(stays) if address is None]
-        self._free = [plan.external[i] for i in free]
+        self._free = [chain.external[i] for i in free]
         self._pointers = [own.get(m, m).pointer for m in self._free]
         self._twins = []
-        for i, offset, memory in (*((i, 0, m) for i, m in enumerate(plan.external)), *plan.twins):
+        for i, offset, memory in (*((i, 0, m) for i, m in enumerate(chain.external)), *chain.twins):
             pointer, start = own.get(memory, memory).pointer, stays[i]
             if start is not None:
                 self._set_handle(pointer, start + offset)
-            elif memory is not plan.external[i]:
+            elif memory is not chain.external[i]:
                 self._twins.append((free.index(i), offset, pointer))
-        self._scratch = [(own.get(memory, memory).pointer, offset) for memory, offset in plan.scratch]
-        self._size, self._arena = plan.size, 0
-        arguments = [{k: own.get(m, m) for k, m in memory.items()} for _, memory in plan.steps]
-        calls = [_call(primitive, given) for primitive, given in zip(plan.primitives(), arguments, strict=True)]
+        self._scratch = [(own.get(memory, memory).pointer, offset) for memory, offset in chain.scratch]
+        self._size, self._arena = chain.size, 0
+        arguments = [{k: own.get(m, m) for k, m in memory.items()} for _, memory in chain.steps]
+        calls = [_call(primitive, given) for primitive, given in zip(chain.primitives(), arguments, strict=True)]
         self._calls = [call for call, _ in calls]
-        self._kept = (plan, own, calls, given)
+        self._kept = (chain, own, calls, given)
 
     def run(self, *operands: Operand) -> None:
         """Run with operands for the external memory that is not fixed.
@@ -195,7 +195,7 @@ class BoundPlan:
         self._run(*addresses(self._free, operands))
 
     def like(self, *operands: Operand) -> Callable[..., None]:
-        """Check operands, and give what runs the plan for the addresses of others of their dtypes, shapes and strides.
+        """Check operands, and give what runs the chain for the addresses of others of their dtypes, shapes and strides.
 
         Who calls it has compared these with those of the operands, and knows that what is written to is writable.
         """
@@ -235,7 +235,7 @@ class _Alive:
 
 
 class Thread(threading.local):
-    """What one Python thread needs to run plans.
+    """What one Python thread needs to run chains.
 
     setting: a number of its own for each number of threads that its primitives used. limit: threads that they may use;
     0 = as the library says. current: those that they use now. work: seconds that the primitives added so far take on
@@ -243,7 +243,7 @@ class Thread(threading.local):
     """
 
     def __init__(self) -> None:
-        self.plans: OrderedDict[Hashable, Any] = OrderedDict()
+        self.primitives: OrderedDict[Hashable, Any] = OrderedDict()
         self.limit = self.current = self._threads = 0
         self.work = 0.0
         self.setting = 0
@@ -266,7 +266,7 @@ class Thread(threading.local):
         self._threads = self.current = LIBRARY.apply_threads(self.limit)
         if self._threads not in self._by_threads:
             self._by_threads[self._threads] = next(_SETTINGS), OrderedDict()
-        self.setting, self.plans = self._by_threads[self._threads]
+        self.setting, self.primitives = self._by_threads[self._threads]
         self.revision = LIBRARY.threads_revision
         LIBRARY.ran = True
 
@@ -292,37 +292,37 @@ class Thread(threading.local):
         finally:
             self.limit, self.revision = before, -1
 
-    def plan(self, key: Hashable, build: Callable[..., Any], *args: Any) -> Any:
-        """The plan for `key`, made by `build(*args)` when it is new; None when oneDNN does not serve it."""
+    def primitive(self, key: Hashable, build: Callable[..., Any], *args: Any) -> Any:
+        """The primitive for `key`, made by `build(*args)` when it is new; None when oneDNN does not serve it."""
         if self.revision != LIBRARY.threads_revision:
             self.open()
-        plans = self.plans
+        primitives = self.primitives
         try:
-            plan = plans[key]
+            primitive = primitives[key]
         except KeyError:
             try:
-                plan = self._build(build, args)
+                primitive = self._build(build, args)
             except NotServedError:
-                plan = None
-            plans[key] = plan
-            if len(plans) > _PLANS:
-                plans.popitem(last=False)
-            return plan
-        plans.move_to_end(key)
-        return plan
+                primitive = None
+            primitives[key] = primitive
+            if len(primitives) > _PRIMITIVES:
+                primitives.popitem(last=False)
+            return primitive
+        primitives.move_to_end(key)
+        return primitive
 
     def _build(self, build: Callable[..., Any], args: Sequence[Any]) -> Any:
-        """A plan; of primitives for one thread alone when there is little to do."""
+        """A chain; of primitives for one thread alone when there is little to do."""
         work, threads, self.work = self.work, self.current, 0.0
         try:
             self.use(self._threads)
-            plan = build(*args)
+            primitive = build(*args)
             if self._threads > 1 and self.work < _SHARED:
                 self.use(1)
-                plan = build(*args)
-            return plan
+                primitive = build(*args)
+            return primitive
         finally:
-            # a plan that asks for another while it is built goes on with its own number of threads
+            # a chain that asks for another while it is built goes on with its own number of threads
             self.work = work
             self.use(threads)
 
@@ -372,7 +372,7 @@ def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int 
     raw = np.empty(target.nbytes + _ALIGN, np.uint8)
     start = -raw.ctypes.data % _ALIGN
     packed = raw[start : start + target.nbytes].view(np.float32)
-    plan = Plan()
-    plan.reorder(plan.input(source), plan.output(target))
-    plan.run(array if offset is None else (Region(array), array.itemsize * offset), packed)
+    chain = PrimitiveChain()
+    chain.reorder(chain.input(source), chain.output(target))
+    chain.run(array if offset is None else (Region(array), array.itemsize * offset), packed)
     return packed

@@ -29,7 +29,7 @@ class FromConstants:
         if not all(map(is_constant, arrays)):
             return self._make(arrays, *options)
         with self._lock:
-            # another thread may have been faster; plans hold addresses in what it made
+            # another thread may have been faster; chains hold addresses in what it made
             entry = known.get(key)
             if entry is None or not all([r() is a for r, a in zip(entry[0], arrays, strict=True)]):
                 made = self._make(arrays, *options)

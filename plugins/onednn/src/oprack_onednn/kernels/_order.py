@@ -11,7 +11,7 @@ _JOINED = 64
 
 
 def rounded(n):
-    """Sequences of the plan for one step of n sequences: few different ones, so that plans repeat."""
+    """Sequences of the primitive for one step of n sequences: few different ones, so that chains repeat."""
     step = 1 << max(0, (n - 1).bit_length() - 5)
     return -(-n // step) * step
 
@@ -62,7 +62,7 @@ class Order:
 
     @property
     def steps(self):
-        """(first packed row, sequences that a plan takes) of every step."""
+        """(first packed row, sequences that a chain takes) of every step."""
         return [(start + t * n, rounded(n)) for start, n, steps in self.runs for t in range(steps)]
 
     @property
@@ -74,11 +74,11 @@ class Order:
 
     @cached_property
     def pieces(self):
-        """(first packed row, steps, sequences that the plan takes, first packed row of the last step)."""
+        """(first packed row, steps, sequences that the chain takes, first packed row of the last step)."""
         found = []
         for start, n, steps in self.runs:
             while steps:
-                # powers of two, so that plans repeat
+                # powers of two, so that chains repeat
                 size = 1 if n > _JOINED else 1 << steps.bit_length() - 1
                 found.append((start, size, rounded(n) if size == 1 else n, start + (size - 1) * n))
                 start += size * n

@@ -11,13 +11,13 @@ from oprack_onednn.memory import Weights
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, PrimitiveDesc
 
 
-def add_product(planned, memory, rows, w, bias, post_ops, *, constant=True, last=False):
-    """Append to a plan the product of memory [rows, C] with a filter [K, C, 1, 1], the bias and the post-ops.
+def add_product(shaped, memory, rows, w, bias, post_ops, *, constant=True, last=False):
+    """Append to a chain the product of memory [rows, C] with a filter [K, C, 1, 1], the bias and the post-ops.
 
     The sum over C is taken in parts, which are then added. bias: whether there is one. constant: whether the filter is
-    packed once. last: the product is the plan's result. Filter and bias become inputs. Returns the result's memory.
+    packed once. last: the product is the chain's result. Filter and bias become inputs. Returns the result's memory.
     """
-    plan, strided, engine = planned.plan, MemoryDesc.strided, LIBRARY.engine
+    chain, strided, engine = shaped.chain, MemoryDesc.strided, LIBRARY.engine
     k, c = w.shape[:2]
     parts = next(p for p in (16, 8, 4, 2, 1) if c % p == 0 and c // p >= min(c, 16))
     width = c // parts
@@ -30,20 +30,20 @@ def add_product(planned, memory, rows, w, bias, post_ops, *, constant=True, last
     first = PrimitiveDesc("matmul", engine, source, wanted, *(after if parts == 1 else empty))
     chosen = first.desc(_c.QUERY_WEIGHTS_MD)
     if constant:
-        planned.weights[len(plan.external)] = Weights(view, chosen)
-    given = plan.same(memory, source) if memory in plan.external else plan.alias(memory, source)
-    arguments = {_c.SRC: given, _c.WEIGHTS: plan.input(chosen)}
-    extra = {_c.BIAS: plan.input(row)} if bias else {}
-    output = plan.output if last else plan.temporary
+        shaped.weights[len(chain.external)] = Weights(view, chosen)
+    given = chain.same(memory, source) if memory in chain.external else chain.alias(memory, source)
+    arguments = {_c.SRC: given, _c.WEIGHTS: chain.input(chosen)}
+    extra = {_c.BIAS: chain.input(row)} if bias else {}
+    output = chain.output if last else chain.temporary
     if parts == 1:
         target = output(split)
-        plan.add(first, {**arguments, **extra, _c.DST: target})
+        chain.add(first, {**arguments, **extra, _c.DST: target})
         return target
-    partial, target = plan.temporary(split), output(strided(result))
-    plan.add(first, {**arguments, _c.DST: partial})
+    partial, target = chain.temporary(split), output(strided(result))
+    chain.add(first, {**arguments, _c.DST: partial})
     # adding up is a product with ones, which takes bias and post-ops
     total = strided((rows, parts, k), (k, rows * k, 1))
     ones = Memory(strided((rows, 1, parts)), np.ones((rows, 1, parts), np.float32))
     second = PrimitiveDesc("matmul", engine, ones.desc, total, row, target.desc, attributes)
-    plan.add(second, {_c.SRC: ones, _c.WEIGHTS: plan.alias(partial, total), **extra, _c.DST: target})
+    chain.add(second, {_c.SRC: ones, _c.WEIGHTS: chain.alias(partial, total), **extra, _c.DST: target})
     return target

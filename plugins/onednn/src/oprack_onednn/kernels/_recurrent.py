@@ -20,7 +20,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.operands import OperandError, Region
-from oprack_onednn.plan import THREAD, BoundPlan, PerThread, Plan
+from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, PrimitiveChain
 
 # cell -> gates of the weights, gates of the bias
 GATES = {
@@ -37,24 +37,24 @@ _LINE = 16  # float32 in a cache line
 _APART = 1e8  # operations of a direction from which on it has a thread of its own
 _SHARED = 1e7  # operations of a step from which on threads share it
 _OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
-# Plans that are kept for the same weights and one thread.
-_PLANS = 2048
+# Chains that are kept for the same weights and one thread.
+_PRIMITIVES = 2048
 
 
-class PlansByThread:
-    """Plans with the same weights, of every thread that uses them."""
+class PrimitivesByThread:
+    """Chains with the same weights, of every thread that uses them."""
 
     def __init__(self) -> None:
-        self._plans = PerThread()
+        self._chains = PerThread()
 
-    def own(self) -> dict[Any, BoundPlan | None]:
+    def own(self) -> dict[Any, BoundChain | None]:
         """Those of this thread, to be added to."""
         THREAD.ready()
         key = (THREAD.setting,)
-        found: dict[Any, BoundPlan | None] | None = self._plans.get(key)
-        if found is None or len(found) > _PLANS:
+        found: dict[Any, BoundChain | None] | None = self._chains.get(key)
+        if found is None or len(found) > _PRIMITIVES:
             found = {}
-            self._plans.keep(key, found)
+            self._chains.keep(key, found)
         return found
 
 
@@ -87,7 +87,7 @@ class Layer:
                     f"{(self.directions, *shape)}"
                 )
         self.size, self._arrays = size, [_aligned(a) for a in given if a is not None]
-        self.plans = PlansByThread()
+        self.chains = PrimitivesByThread()
 
     def weights(self, direction: int, d: int) -> list[np.ndarray]:
         """Those of direction d, or of both."""
@@ -103,7 +103,7 @@ def _aligned(array: np.ndarray) -> np.ndarray:
     return copy
 
 
-class StepsPlan:
+class StepsPrimitive:
     """`steps` steps of n sequences in one or both directions.
 
     Operands: x, before, the weights of x and h, bias, peepholes if any, y, after, where `before` and `after` are none
@@ -132,31 +132,35 @@ class StepsPlan:
         desc = PrimitiveDesc(
             f"{kind}_forward", LIBRARY.engine, *options, *descs, *numbers, Attributes(), any_speed=True
         )
-        plan = self.plan = Plan()
+        chain = self.chain = PrimitiveChain()
         count = 1 + has_cells
-        memory = {_c.SRC: plan.input(x)}
-        memory |= {arg: plan.input(state) for arg in (_c.SRC_1, _c.SRC_2)[: count if before else 0]}
-        memory |= {_c.WEIGHTS: plan.input(weights[0]), _c.WEIGHTS_1: plan.input(weights[1]), _c.BIAS: plan.input(bias)}
+        memory = {_c.SRC: chain.input(x)}
+        memory |= {arg: chain.input(state) for arg in (_c.SRC_1, _c.SRC_2)[: count if before else 0]}
+        memory |= {
+            _c.WEIGHTS: chain.input(weights[0]),
+            _c.WEIGHTS_1: chain.input(weights[1]),
+            _c.BIAS: chain.input(bias),
+        }
         if peepholes:
-            memory[_c.WEIGHTS_2] = plan.input(peepholes)
-        memory[_c.DST] = plan.output(y)
-        memory |= {arg: plan.output(state) for arg in (_c.DST_1, _c.DST_2)[: count if after else 0]}
-        plan.add(desc, memory)
+            memory[_c.WEIGHTS_2] = chain.input(peepholes)
+        memory[_c.DST] = chain.output(y)
+        memory |= {arg: chain.output(state) for arg in (_c.DST_1, _c.DST_2)[: count if after else 0]}
+        chain.add(desc, memory)
 
 
-def _bound(plans, layer, steps, n, direction, d=0, before=False, after=False):
-    """Of a layer's plans that for some steps, of direction d alone or of both; None when oneDNN does not serve it."""
+def _bound(chains, layer, steps, n, direction, d=0, before=False, after=False):
+    """Of a layer's chains that for some steps, of direction d alone or of both; None when oneDNN does not serve it."""
     key = (steps, n, direction, d, before, after)
     try:
-        return plans[key]
+        return chains[key]
     except KeyError:
         shape = (layer.cell, steps, n, layer.inputs, layer.size, direction, before, after)
-        found = THREAD.plan(("recurrent", *shape), StepsPlan, *shape)
+        found = THREAD.primitive(("recurrent", *shape), StepsPrimitive, *shape)
         if found is not None:
             count = 1 + layer.has_cells
             fixed = [None] * (1 + before * count) + layer.weights(direction, d) + [None] * (1 + after * count)
-            found = BoundPlan(found.plan, fixed)
-        plans[key] = found
+            found = BoundChain(found.chain, fixed)
+        chains[key] = found
         return found
 
 
@@ -209,7 +213,7 @@ def equal_steps(layer, x, steps, n, direction, out, before=(), after=()):
     before, after: arrays [directions, n, size] of h, or of h and c. False when oneDNN does not serve it.
     """
     with threads_for(_operations(layer, n)):
-        found = _bound(layer.plans.own(), layer, steps, n, direction, 0, bool(before), bool(after))
+        found = _bound(layer.chains.own(), layer, steps, n, direction, 0, bool(before), bool(after))
         if found is not None:
             found.run(x, *before, out, *after)
     return found is not None
@@ -221,7 +225,7 @@ def packed_steps(layer, x, order, reversals, before=()):
     before: h, or h and c, [directions, n, size] each. Returns [h] or [h, c], each [directions, total + behind, size],
     where c is there at the last step of every sequence; None when oneDNN does not serve it.
     """
-    if _bound(layer.plans.own(), layer, 1, 1, 1, 0, True, layer.has_cells) is None:
+    if _bound(layer.chains.own(), layer, 1, 1, 1, 0, True, layer.has_cells) is None:
         return None
     rows = order.total + order.behind
     states = [BUFFERS.take((len(reversals), rows, layer.size)) for _ in range(1 + layer.has_cells)]
@@ -235,7 +239,7 @@ def packed_steps(layer, x, order, reversals, before=()):
 
 def _walk(layer, x, order, d, reverse, before, states):
     """Direction d of packed_steps: fills its packed rows of h, and of c."""
-    size, rows, plans = layer.size, order.total + order.behind, layer.plans.own()
+    size, rows, chains = layer.size, order.total + order.behind, layer.chains.own()
     packed = BUFFERS.take((rows, layer.inputs))
     np.take(x, order.rows(reverse), axis=0, out=packed[: order.total], mode="clip")
     packed[order.total :] = 0
@@ -246,7 +250,7 @@ def _walk(layer, x, order, d, reverse, before, states):
     source, hidden = Region(packed), [Region(a) for a in states]
     previous = [(Region(a), 0) for a in first]
     for start, steps, n, last in order.pieces:
-        found = _bound(plans, layer, steps, n, 1, d, True, layer.has_cells)
+        found = _bound(chains, layer, steps, n, 1, d, True, layer.has_cells)
         then = [(region, last * row) for region in hidden]
         after = then if layer.has_cells else ()
         found.run((source, start * wide), *previous, (hidden[0], start * row), *after)

@@ -1,14 +1,14 @@
-"""Plans whose result is a row-major array, and arrays seen as rows that may be apart in memory."""
+"""Chains whose result is a row-major array, and arrays seen as rows that may be apart in memory."""
 
 from __future__ import annotations
 
-from oprack_onednn.callsite import Planned
+from oprack_onednn.callsite import ShapedPrimitive
 from oprack_onednn.memory import Outlet
 from oprack_onednn.native import contiguous_strides
 from oprack_onednn.operands import FLOAT
 
 
-class RowMajorPlan(Planned):
+class RowMajorPrimitive(ShapedPrimitive):
     """As Planned; shape: of the row-major result."""
 
     def outlet(self):

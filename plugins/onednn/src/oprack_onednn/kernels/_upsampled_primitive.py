@@ -16,7 +16,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.ops.post_ops import algorithm
-from oprack_onednn.plan import BoundPlan, Plan
+from oprack_onednn.primitive_chain import BoundChain, PrimitiveChain
 
 _NOTHING = np.empty(1, np.float32)
 
@@ -40,14 +40,14 @@ class Source:
 
 
 class Stage:
-    """A plan whose external memory goes by keys."""
+    """A chain whose external memory goes by keys."""
 
     def __init__(self):
-        self.plan, self.memory = Plan(), {}
+        self.chain, self.memory = PrimitiveChain(), {}
 
     def external(self, key, desc):
         if key not in self.memory:
-            self.memory[key] = (self.plan.output if key == "y" else self.plan.input)(desc)
+            self.memory[key] = (self.chain.output if key == "y" else self.chain.input)(desc)
         return self.memory[key]
 
     def bound(self, operands, keep):
@@ -56,12 +56,12 @@ class Stage:
         if not self.memory:
             return lambda found: None
         if keep:
-            run = BoundPlan(self.plan, [operands.get(key) for key in self.memory]).run
+            run = BoundChain(self.chain, [operands.get(key) for key in self.memory]).run
             return lambda found: run(*[found[key] for key in free])
-        return lambda found: self.plan.run(*[(found if k in found else operands)[k] for k in self.memory])
+        return lambda found: self.chain.run(*[(found if k in found else operands)[k] for k in self.memory])
 
 
-class UpsampledConvPlan:
+class UpsampledConvPrimitive:
     """Maps of some shapes. With weights that belong to an image it computes one image, else all.
 
     spread: what comes from repeated pixels; finish: the convolutions at full resolution, added to it.
@@ -95,9 +95,9 @@ class UpsampledConvPlan:
             written = True
 
     def _weigh(self, source):
-        """The plan that multiplies weights [rows, channels] with what belongs to the image."""
+        """The primitive that multiplies weights [rows, channels] with what belongs to the image."""
         rows, c = self._rows(source), source.channels
-        stage = Plan()
+        stage = PrimitiveChain()
         given, result = MemoryDesc.strided((rows, c)), MemoryDesc.strided((rows, source.columns))
         engine = LIBRARY.engine
         if source.kind == "scale":
@@ -139,12 +139,12 @@ class UpsampledConvPlan:
             weights = stage.external(key, chosen)
         else:
             rows = stage.external(("rows", i), MemoryDesc.strided((self._rows(source), columns)))
-            weights = stage.plan.reorder(stage.plan.same(rows, view, 4 * piece.row * columns), chosen)
+            weights = stage.chain.reorder(stage.chain.same(rows, view, 4 * piece.row * columns), chosen)
         arguments = {_c.SRC: image, _c.WEIGHTS: weights, _c.DST: target(result)}
         if bias:
             self.tiled.add(piece.results)
             arguments[_c.BIAS] = stage.external(("bias", piece.results), row)
-        stage.plan.add(desc, arguments)
+        stage.chain.add(desc, arguments)
 
     def _result_shape(self, source, piece):
         spatial = zip(source.shape[2:], (piece.high, piece.wide), strict=True)
@@ -156,25 +156,25 @@ class UpsampledConvPlan:
         shape = (self.images, *source.shape[1:])
         given = stage.external(("x", i), image_desc(np.lib.stride_tricks.as_strided(_NOTHING, shape, source.strides)))
         wanted = channels_last_desc(shape)
-        return given if given.desc == wanted else stage.plan.reorder(given, wanted)
+        return given if given.desc == wanted else stage.chain.reorder(given, wanted)
 
     def _spread(self, low, bias, attributes):
-        plan = self.spread.plan
+        chain = self.spread.chain
         found = [(i, p) for i in low for p in pieces(self.sources[i].factor, self.k, self.window)]
         if not found:
             return
         # small convolutions leave their results in the same memory, one after the other
         size = max(math.prod(self._result_shape(self.sources[i], piece)) for i, piece in found)
-        between = plan.temporary(MemoryDesc.strided((size,)))
+        between = chain.temporary(MemoryDesc.strided((size,)))
         images = {i: self._image(self.spread, i) for i in low}
         for i, piece in found:
-            target = partial(plan.alias, between)
+            target = partial(chain.alias, between)
             self._convolve(self.spread, i, piece, images[i], bias and i == low[-1], target, attributes)
             self._place(self.sources[i], piece, between, i != low[0])
 
     def _place(self, source, piece, between, accumulate):
         """Append the copies of a small convolution's results to their places."""
-        plan, k = self.spread.plan, self.k
+        chain, k = self.spread.chain, self.k
         _, _, height, width = self.shape
         _, results, high, wide = self._result_shape(source, piece)
         whole = self.spread.external("y", channels_last_desc((self.images, *self.shape[1:])))
@@ -190,9 +190,9 @@ class UpsampledConvPlan:
                 end += part.target * into
                 rows += [(size, a * position + b * result, c * into) for size, a, b, c in part.dims]
             sizes, given, wanted = zip(*rows, (k, 1, 1), strict=True)
-            part = plan.alias(between, MemoryDesc.strided(sizes, given), 4 * start)
-            target = plan.same(whole, MemoryDesc.strided(sizes, wanted), 4 * end)
-            plan.reorder(part, target, accumulate=accumulate)
+            part = chain.alias(between, MemoryDesc.strided(sizes, given), 4 * start)
+            target = chain.same(whole, MemoryDesc.strided(sizes, wanted), 4 * end)
+            chain.reorder(part, target, accumulate=accumulate)
 
     def _convolve_full(self, i, bias, written, acts):
         stage = self.finish

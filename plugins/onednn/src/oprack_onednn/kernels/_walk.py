@@ -1,4 +1,4 @@
-"""Recurrent ops whose input holds the products with it already: one plan per step of time, three or more products.
+"""Recurrent ops whose input holds the products with it already: one chain per step of time, three or more products.
 
 Rows are walked in the time-major order of `_order.Order`.
 """
@@ -11,28 +11,28 @@ import numpy as np
 
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import order_of
-from oprack_onednn.kernels._recurrent import PlansByThread, threads_for
+from oprack_onednn.kernels._recurrent import PrimitivesByThread, threads_for
 from oprack_onednn.memory import BUFFERS, Weights
 from oprack_onednn.operands import Region
-from oprack_onednn.plan import THREAD, BoundPlan, Plan
+from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain
 
 
-class StepPlan:
+class StepPrimitive:
     """One step of n sequences. Operands: states before, weights, x of every gate, states after; all [n, size].
 
     weights: how parts of the op's Weight become what the products take.
     """
 
-    plan: Plan
+    chain: PrimitiveChain
     weights: Sequence[Weights]
 
 
-_PLANS = FromConstants(lambda arrays, *cell: PlansByThread())
-"""Plans with the weights set, by the sequences of a step; for each weight and cell."""
+_PRIMITIVES = FromConstants(lambda arrays, *cell: PrimitivesByThread())
+"""Chains with the weights set, by the sequences of a step; for each weight and cell."""
 
 
 def walk(
-    make: Callable[..., StepPlan],
+    make: Callable[..., StepPrimitive],
     key: tuple,
     x: np.ndarray,
     weight: np.ndarray,
@@ -51,7 +51,7 @@ def walk(
     count = x.shape[1] // size
     if any(s is not None and s.shape != (order.count, size) for s in before):
         return None
-    if THREAD.plan(("step", make, 1, *key), make, 1, *key) is None:
+    if THREAD.primitive(("step", make, 1, *key), make, 1, *key) is None:
         return None
     gates = BUFFERS.take((count, rows, size))
     parts, picked = np.ascontiguousarray(x).reshape(-1, size), count * order.rows(is_reverse)
@@ -68,17 +68,17 @@ def walk(
     given, made = ([Region(a) for a in arrays] for arrays in (gates, states))
     previous = [(Region(a), 0) for a in first]
     with threads_for(2 * total / len(order.steps) * size * x.shape[1]):
-        bound = _PLANS((weight,), make, *key).own()
+        bound = _PRIMITIVES((weight,), make, *key).own()
         for start, n in order.steps:
-            plan = bound.get(n)
-            if plan is None:
-                found = THREAD.plan(("step", make, n, *key), make, n, *key)
+            chain = bound.get(n)
+            if chain is None:
+                found = THREAD.primitive(("step", make, n, *key), make, n, *key)
                 packed = [w.of(weight) for w in found.weights]
                 fixed = [*[None] * len(before), *packed, *[None] * (count + len(before))]
-                plan = bound[n] = BoundPlan(found.plan, fixed)
+                chain = bound[n] = BoundChain(found.chain, fixed)
             offset = 4 * size * start
             after = [(region, offset) for region in made]
-            plan.run(*previous, *[(region, offset) for region in given], *after)
+            chain.run(*previous, *[(region, offset) for region in given], *after)
             previous = after
     inverse = order.inverse(is_reverse)
     return [np.take(s, inverse, axis=0, out=BUFFERS.take((total, size)), mode="clip") for s in states]

@@ -13,38 +13,38 @@ from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
-from oprack_onednn.plan import THREAD, OneDNNError, Plan
+from oprack_onednn.primitive_chain import THREAD, OneDNNError, PrimitiveChain
 
 
 def build(size, algorithm, alpha, beta):
-    """Plan of one activation over `size` elements."""
+    """Chain of one activation over `size` elements."""
     row = MemoryDesc.strided((size,))
     kind, attributes = _c.ELTWISE[algorithm], Attributes()
     desc = PrimitiveDesc(
         "eltwise_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, kind, row, row, alpha, beta, attributes
     )
-    plan = Plan()
-    plan.add(desc, {_c.SRC: plan.input(row), _c.DST: plan.output(row)})
-    return plan
+    chain = PrimitiveChain()
+    chain.add(desc, {_c.SRC: chain.input(row), _c.DST: chain.output(row)})
+    return chain
 
 
 def run_in_place(y, algorithm, alpha, beta):
     """Replace what is in a row-major array by its activation."""
-    plan = THREAD.plan(("eltwise", y.size, algorithm, alpha, beta), build, y.size, algorithm, alpha, beta)
-    if plan is None:
+    chain = THREAD.primitive(("eltwise", y.size, algorithm, alpha, beta), build, y.size, algorithm, alpha, beta)
+    if chain is None:
         raise OneDNNError(f"oneDNN: no implementation of {algorithm}")
-    plan.run(y, y)
+    chain.run(y, y)
 
 
 def apply(x, out, algorithm, alpha=0.0, beta=0.0):
     """The activation of x, in `out` when it has x's strides; NotImplemented when NumPy should do it."""
     if memory_order(x.shape, x.strides) is None:
         return decline("the array has gaps")
-    plan = THREAD.plan(("eltwise", x.size, algorithm, alpha, beta), build, x.size, algorithm, alpha, beta)
-    if plan is None:
+    chain = THREAD.primitive(("eltwise", x.size, algorithm, alpha, beta), build, x.size, algorithm, alpha, beta)
+    if chain is None:
         return NotImplemented
     y = empty_like(x) if out is None or out.strides != x.strides else out
-    plan.run(x, y)
+    chain.run(x, y)
     return y
 
 

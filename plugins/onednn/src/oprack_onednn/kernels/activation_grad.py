@@ -7,22 +7,22 @@ from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
 def build(size, algorithm, alpha, beta):
-    """Plan over `size` elements: what the forward op read (or wrote, as the algorithm wants it), dy, dx."""
+    """Chain over `size` elements: what the forward op read (or wrote, as the algorithm wants it), dy, dx."""
     row, kind, engine = MemoryDesc.strided((size,)), _c.ELTWISE[algorithm], LIBRARY.engine
     numbers = (alpha, beta)
     forward = PrimitiveDesc(
         "eltwise_forward", engine, _c.FORWARD_TRAINING, kind, row, row, *numbers, Attributes(), any_speed=True
     )
     desc = PrimitiveDesc("eltwise_backward", engine, kind, row, row, row, *numbers, forward, Attributes())
-    plan = Plan()
+    chain = PrimitiveChain()
     known = _c.DST if algorithm.endswith("_use_dst") else _c.SRC
-    memory = {known: plan.input(row), _c.DIFF_DST: plan.input(row), _c.DIFF_SRC: plan.output(row)}
-    plan.add(desc, memory)
-    return plan
+    memory = {known: chain.input(row), _c.DIFF_DST: chain.input(row), _c.DIFF_SRC: chain.output(row)}
+    chain.add(desc, memory)
+    return chain
 
 
 def apply(known, dy, algorithm, alpha=0.0, beta=0.0):
@@ -31,11 +31,11 @@ def apply(known, dy, algorithm, alpha=0.0, beta=0.0):
         return NotImplemented
     if not dy.size:
         return NotImplemented
-    plan = THREAD.plan(("eltwise_grad", dy.size, algorithm, alpha, beta), build, dy.size, algorithm, alpha, beta)
-    if plan is None:
+    chain = THREAD.primitive(("eltwise_grad", dy.size, algorithm, alpha, beta), build, dy.size, algorithm, alpha, beta)
+    if chain is None:
         return NotImplemented
     dx = empty_like(dy)
-    plan.run(known, dy, dx)
+    chain.run(known, dy, dx)
     return dx
 
 

@@ -11,11 +11,11 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
 from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.kernels._rows import RowMajorPlan
+from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
 from oprack_onednn.operands import FLOAT
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 # Bytes of scores that are computed at a time, and parts of a batch at most.
 _SCORES, _PARTS = 1 << 21, 32
@@ -36,7 +36,7 @@ def _part_of(batch, nbytes):
     return max([n for n in parts if n * nbytes <= _SCORES], default=parts[0])
 
 
-class AttentionPlan(RowMajorPlan):
+class AttentionPrimitive(RowMajorPrimitive):
     """Scores stay in scratch memory; the context is written head beside head, as the next product wants it.
 
     A batch is walked in parts whose scores stay in the caches.
@@ -50,7 +50,7 @@ class AttentionPlan(RowMajorPlan):
         step = heads * width
         arrays.append(((batch, heads, rows, width), (rows * step, width, step, 1)))
         part = _part_of(batch, FLOAT.itemsize * heads * rows * columns)
-        plan = self.plan = Plan()
+        chain = self.chain = PrimitiveChain()
         wholes = [MemoryDesc.strided(*a) for a in arrays]
         query, keys, values, context = (MemoryDesc.strided((part, *shape[1:]), strides) for shape, strides in arrays)
         shape, strides = arrays[1]
@@ -70,20 +70,20 @@ class AttentionPlan(RowMajorPlan):
             "softmax_forward", engine, _c.FORWARD_INFERENCE, _c.SOFTMAX_ACCURATE, flat, flat, 1, plain
         )
         second = PrimitiveDesc("matmul", engine, scores, values, None, context, plain)
-        memory = [plan.input(desc) for desc in wholes]
-        between = plan.temporary(scores)
-        seen_flat = plan.alias(between, flat)
+        memory = [chain.input(desc) for desc in wholes]
+        between = chain.temporary(scores)
+        seen_flat = chain.alias(between, flat)
         for i in range(0, batch, part):
             places = zip(memory, descs, jumps, strict=True)
-            q_, k_, v_, *m_, out = (plan.same(m, d, FLOAT.itemsize * i * jump) for m, d, jump in places)
+            q_, k_, v_, *m_, out = (chain.same(m, d, FLOAT.itemsize * i * jump) for m, d, jump in places)
             arguments = {_c.SRC: q_, _c.WEIGHTS: k_, _c.DST: between}
             if m_ and separate is None:
                 arguments[_c.POST_OP * (2 if alpha != 1 else 1) | _c.SRC_1] = m_[0]
-            plan.add(first, arguments)
+            chain.add(first, arguments)
             if separate is not None:
-                plan.add(separate, {_c.SRC: between, _c.SRC_1: m_[0], _c.DST: between})
-            plan.add(softmax, {_c.SRC: seen_flat, _c.DST: seen_flat})
-            plan.add(second, {_c.SRC: between, _c.WEIGHTS: v_, _c.DST: out})
+                chain.add(separate, {_c.SRC: between, _c.SRC_1: m_[0], _c.DST: between})
+            chain.add(softmax, {_c.SRC: seen_flat, _c.DST: seen_flat})
+            chain.add(second, {_c.SRC: between, _c.WEIGHTS: v_, _c.DST: out})
 
     @staticmethod
     def _scores(query, keys, scores, added, alpha):
@@ -111,7 +111,7 @@ def _find(q, k, v, mask, heads, alpha):
     if added is not None and added[0] not in (1, q.shape[0]):
         return None
     key = ("attention", q.shape, q.strides, k.shape, k.strides, v.shape, v.strides, added, heads, alpha)
-    return THREAD.plan(key, AttentionPlan, q, k, v, added, heads, alpha)
+    return THREAD.primitive(key, AttentionPrimitive, q, k, v, added, heads, alpha)
 
 
 def _specialize(call):

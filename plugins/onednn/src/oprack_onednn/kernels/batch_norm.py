@@ -10,7 +10,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
 from oprack_onednn.operands import FLOAT
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
 def forward(image, epsilon, fixed):
@@ -22,37 +22,37 @@ def forward(image, epsilon, fixed):
 
 
 def build(x, epsilon, fixed):
-    """Plan for [N, C, *spatial]: x, mean, variance, scale, shift, y; not fixed, mean and variance are results."""
+    """Chain for [N, C, *spatial]: x, mean, variance, scale, shift, y; not fixed, mean and variance are results."""
     if 0 in x.shape:
         raise NotServedError("an empty tensor")
     image = channels_last_desc(x.shape)
     desc = forward(image, epsilon, fixed)
-    plan = Plan()
-    given = plan.input(image_desc(x))
+    chain = PrimitiveChain()
+    given = chain.input(image_desc(x))
     row = MemoryDesc.strided((x.shape[1],))
-    arguments = {a: plan.input(row) for a in (_c.MEAN, _c.VARIANCE, _c.SCALE, _c.SHIFT)}
-    inner = given if given.desc == image else plan.reorder(given, image)
-    plan.add(desc, {_c.SRC: inner, _c.DST: plan.output(image), **arguments})
-    return plan
+    arguments = {a: chain.input(row) for a in (_c.MEAN, _c.VARIANCE, _c.SCALE, _c.SHIFT)}
+    inner = given if given.desc == image else chain.reorder(given, image)
+    chain.add(desc, {_c.SRC: inner, _c.DST: chain.output(image), **arguments})
+    return chain
 
 
 def build_grad(x, dy, epsilon):
-    """Plan: x, dy, mean, variance, scale, dx, dscale, dshift."""
+    """Chain: x, dy, mean, variance, scale, dx, dscale, dshift."""
     if 0 in x.shape or x.shape != dy.shape:
         raise NotServedError("an empty tensor, or a gradient of another shape")
     image, row = channels_last_desc(x.shape), MemoryDesc.strided((x.shape[1],))
     flags, hint = _c.USE_SCALE | _c.USE_SHIFT, forward(image, epsilon, False)
     arguments = (LIBRARY.engine, _c.BACKWARD, image, image, image, epsilon, flags, hint, Attributes())
     desc = PrimitiveDesc("batch_normalization_backward", *arguments)
-    plan = Plan()
-    given = [plan.input(image_desc(a)) for a in (x, dy)]
-    memory = {a: plan.input(row) for a in (_c.MEAN, _c.VARIANCE, _c.SCALE)}
-    memory[_c.DIFF_SRC] = plan.output(image)
-    memory |= {a: plan.output(row) for a in (_c.DIFF_SCALE, _c.DIFF_SHIFT)}
+    chain = PrimitiveChain()
+    given = [chain.input(image_desc(a)) for a in (x, dy)]
+    memory = {a: chain.input(row) for a in (_c.MEAN, _c.VARIANCE, _c.SCALE)}
+    memory[_c.DIFF_SRC] = chain.output(image)
+    memory |= {a: chain.output(row) for a in (_c.DIFF_SCALE, _c.DIFF_SHIFT)}
     for argument, a in zip((_c.SRC, _c.DIFF_DST), given, strict=True):
-        memory[argument] = a if a.desc == image else plan.reorder(a, image)
-    plan.add(desc, memory)
-    return plan
+        memory[argument] = a if a.desc == image else chain.reorder(a, image)
+    chain.add(desc, memory)
+    return chain
 
 
 def _image(a, layout):
@@ -82,12 +82,12 @@ def batch_norm(
     if not fixed and (MomentumTensor is not None or X.size == Mean.size):
         return NotImplemented
     x = _image(X, data_layout)
-    plan = THREAD.plan(("batch_norm", x.shape, x.strides, epsilon, fixed), build, x, epsilon, fixed)
-    if plan is None:
+    chain = THREAD.primitive(("batch_norm", x.shape, x.strides, epsilon, fixed), build, x, epsilon, fixed)
+    if chain is None:
         return NotImplemented
     y, kind = empty_image(x.shape), X.dtype.type
     mean, variance = (Mean, Variance) if fixed else (np.empty(x.shape[1], FLOAT) for _ in range(2))
-    plan.run(x, mean, variance, Scale, Bias, y)
+    chain.run(x, mean, variance, Scale, Bias, y)
     inverse_std = 1 / np.sqrt(variance + kind(epsilon))
     y = _unimage(y, data_layout)
     if fixed:
@@ -107,11 +107,11 @@ def batch_norm_grad(
         return NotImplemented
     x, dy = _image(X, data_layout), _image(Y_grad, data_layout)
     key = ("batch_norm_grad", x.shape, x.strides, dy.shape, dy.strides, epsilon)
-    plan = None if X.size == SavedMean.size else THREAD.plan(key, build_grad, x, dy, epsilon)
-    if plan is None:
+    chain = None if X.size == SavedMean.size else THREAD.primitive(key, build_grad, x, dy, epsilon)
+    if chain is None:
         return NotImplemented
     # the forward op saves 1 / sqrt(variance + epsilon)
     variance = 1 / (SavedVariance * SavedVariance) - X.dtype.type(epsilon)
     dx, dscale, dshift = empty_image(x.shape), *(np.empty(x.shape[1], FLOAT) for _ in range(2))
-    plan.run(x, dy, SavedMean, variance, Scale, dx, dscale, dshift)
+    chain.run(x, dy, SavedMean, variance, Scale, dx, dscale, dshift)
     return {"X_grad": _unimage(dx, data_layout), "Scale_grad": dscale, "Bias_grad": dshift}

@@ -6,10 +6,10 @@ from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.memory import empty_image, image_desc, is_channels_last, last_strides
 from oprack_onednn.native import MemoryDesc
 from oprack_onednn.operands import Region
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
-class ConcatPlan:
+class ConcatPrimitive:
     """Inputs of some shapes and strides along one axis; the result is in channels-last memory."""
 
     def __init__(self, inputs, axis):
@@ -17,12 +17,12 @@ class ConcatPlan:
         total = sum(x.shape[axis] for x in inputs)
         self.shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
         strides = last_strides(self.shape)
-        self.plan, self.offsets = Plan(), []
+        self.chain, self.offsets = PrimitiveChain(), []
         start = 0
         for x in inputs:
-            target = self.plan.output(MemoryDesc.strided(x.shape, strides))
-            source = self.plan.input(image_desc(x))
-            self.plan.reorder(source, target)
+            target = self.chain.output(MemoryDesc.strided(x.shape, strides))
+            source = self.chain.input(image_desc(x))
+            self.chain.reorder(source, target)
             self.offsets.append(4 * start * strides[axis])
             start += x.shape[axis]
 
@@ -44,10 +44,10 @@ def concat(X, AxisTensor=None, *, axis, ctx):
     if len(around) > 1 or any(x.ndim != 4 for x in X):
         return NotImplemented
     key = ("concat", axis, *((x.shape, x.strides) for x in X))
-    found = THREAD.plan(key, ConcatPlan, X, axis)
+    found = THREAD.primitive(key, ConcatPrimitive, X, axis)
     if found is None:
         return NotImplemented
     y = empty_image(found.shape)
     whole = Region(y)
-    found.plan.run(*[a for x, offset in zip(X, found.offsets, strict=True) for a in ((whole, offset), x)])
+    found.chain.run(*[a for x, offset in zip(X, found.offsets, strict=True) for a in ((whole, offset), x)])
     return y

@@ -6,7 +6,7 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, attempt, call_site
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._implementation import convolution
 from oprack_onednn.kernels._product import add_product
@@ -15,7 +15,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, dims
 from oprack_onednn.ops._shapes import conv_out, pads_of
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
 def grouped(shape, groups):
@@ -60,7 +60,7 @@ class ConvShape:
         return convolution(*arguments, outputs=self.shape[1], depthwise=self.depthwise)
 
 
-class ConvPlan(Planned):
+class ConvPrimitive(ShapedPrimitive):
     """A convolution of one shape: source and result in channels-last memory, weights as the primitive likes them."""
 
     def __init__(self, x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops):
@@ -72,48 +72,48 @@ class ConvPlan(Planned):
         row = MemoryDesc.strided((w.shape[0],)) if bias else None
         attributes, at = as_post_ops(post_ops, result)
         desc = geo.forward(source, result, row, attributes)
-        plan = self.plan = Plan()
-        given = plan.input(image_desc(x))
+        chain = self.chain = PrimitiveChain()
+        given = chain.input(image_desc(x))
         raw, wdesc = geo.filter_desc, desc.desc(_c.QUERY_WEIGHTS_MD)
         self.weights = {1: Weights(raw, wdesc)} if constant else {}
-        weights = plan.input(wdesc if constant else raw)
+        weights = chain.input(wdesc if constant else raw)
         memory = {}
         if bias:
-            memory[_c.BIAS] = plan.input(row)
+            memory[_c.BIAS] = chain.input(row)
         if at is not None:
-            added = plan.input(image_desc(residual))
-            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if added.desc == result else plan.reorder(added, result)
-        memory[_c.DST] = plan.output(result)
-        memory[_c.SRC] = given if given.desc == source else plan.reorder(given, source)
-        memory[_c.WEIGHTS] = weights if constant or raw == wdesc else plan.reorder(weights, wdesc)
-        plan.add(desc, memory)
+            added = chain.input(image_desc(residual))
+            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if added.desc == result else chain.reorder(added, result)
+        memory[_c.DST] = chain.output(result)
+        memory[_c.SRC] = given if given.desc == source else chain.reorder(given, source)
+        memory[_c.WEIGHTS] = weights if constant or raw == wdesc else chain.reorder(weights, wdesc)
+        chain.add(desc, memory)
 
 
-class RowPlan(Planned):
+class RowPrimitive(ShapedPrimitive):
     """A 1x1 convolution of 1x1 images: [n, c] times [c, k]."""
 
     def __init__(self, x, w, constant, bias, post_ops):
         n, c, *_ = x.shape
         self.shape, self.weights = (n, w.shape[0], 1, 1), {}
-        self.plan = Plan()
-        source = self.plan.input(MemoryDesc.strided((n, c)))
+        self.chain = PrimitiveChain()
+        source = self.chain.input(MemoryDesc.strided((n, c)))
         add_product(self, source, n, w, bias, post_ops, constant=constant, last=True)
 
 
 def build(x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops):
-    """The plan that suits the shapes."""
+    """The primitive that suits the shapes."""
     single = x.shape[2:] == (1, 1) == w.shape[2:] and groups == 1 and w.flags.c_contiguous and x.flags.c_contiguous
     if single and x.size and w.shape[1] >= 32 and residual is None and (padding != "EXPLICIT" or not any(paddings)):
-        return RowPlan(x, w, constant, bias, post_ops)
-    return ConvPlan(x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops)
+        return RowPrimitive(x, w, constant, bias, post_ops)
+    return ConvPrimitive(x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops)
 
 
-def find_plan(x, w, residual, strides, paddings, dilations, groups, padding, bias=False, post_ops=()):
-    """The plan for these shapes and attributes; None when there is none."""
+def find_primitive(x, w, residual, strides, paddings, dilations, groups, padding, bias=False, post_ops=()):
+    """The primitive for these shapes and attributes; None when there is none."""
     attrs = (tuple(strides), tuple(paddings), tuple(dilations), groups, padding, is_constant(w), bias, tuple(post_ops))
     second = None if residual is None else (residual.shape, residual.strides)
     key = ("conv2d", x.shape, x.strides, w.shape, w.strides, second, attrs)
-    return THREAD.plan(key, build, x, w, residual, *attrs)
+    return THREAD.primitive(key, build, x, w, residual, *attrs)
 
 
 def _window(attrs):
@@ -125,23 +125,23 @@ def _specialize(call):
     if call.attrs["data_format"] == "NHWC":
         return None
     window = _window(call.attrs)
-    return call_site(lambda x, w: find_plan(x, w, None, *window))
+    return call_site(lambda x, w: find_primitive(x, w, None, *window))
 
 
 @onednn_kernel("conv2d", "depthwise_conv2d", specialize=_specialize)
 def conv2d(Input, Filter, *, strides, paddings, dilations, groups, padding_algorithm, data_format):
     x = Input.transpose(0, 3, 1, 2) if data_format == "NHWC" else Input
-    plan = find_plan(x, Filter, None, strides, paddings, dilations, groups, padding_algorithm)
-    if plan is None:
+    chain = find_primitive(x, Filter, None, strides, paddings, dilations, groups, padding_algorithm)
+    if chain is None:
         return NotImplemented
-    y = plan.run(x, Filter)
+    y = chain.run(x, Filter)
     return y.transpose(0, 2, 3, 1) if data_format == "NHWC" else y
 
 
 def _find_fused(x, w, bias, residual, attrs):
     if bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous):
         return None
-    return find_plan(x, w, residual, *_window(attrs), bias is not None, attrs["post_ops"])
+    return find_primitive(x, w, residual, *_window(attrs), bias is not None, attrs["post_ops"])
 
 
 def _specialize_fused(call):

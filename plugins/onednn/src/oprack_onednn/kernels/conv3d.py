@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack_onednn.callsite import call_site
 from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.kernels.conv import find_plan
+from oprack_onednn.kernels.conv import find_primitive
 from oprack_onednn.kernels.conv_grad import gradients
 
 _FIRST, _LAST = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
@@ -19,17 +19,17 @@ def _specialize(call):
     if call.attrs["data_format"] == "NDHWC":
         return None
     window = _window(call.attrs)
-    return call_site(lambda x, w: find_plan(x, w, None, *window))
+    return call_site(lambda x, w: find_primitive(x, w, None, *window))
 
 
 @onednn_kernel("conv3d", specialize=_specialize)
 def conv3d(Input, Filter, *, data_format, ctx):
     last = data_format == "NDHWC"
     x = Input.transpose(_FIRST) if last else Input
-    plan = find_plan(x, Filter, None, *_window(ctx.attrs))
-    if plan is None:
+    chain = find_primitive(x, Filter, None, *_window(ctx.attrs))
+    if chain is None:
         return NotImplemented
-    y = plan.run(x, Filter)
+    y = chain.run(x, Filter)
     return y.transpose(_LAST) if last else y
 
 

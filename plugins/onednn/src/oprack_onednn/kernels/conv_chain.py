@@ -9,7 +9,7 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, attempt, call_site
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.conv import ConvShape
@@ -17,7 +17,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError
 from oprack_onednn.ops.post_ops import RESIDUAL
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 # Bytes of the largest result in between that each thread computes at a time.
 _CACHE = 5 << 19
@@ -56,7 +56,7 @@ class _Part(NamedTuple):
     end: int
 
 
-class ChainPlan(Planned):
+class ChainPrimitive(ShapedPrimitive):
     """One shape."""
 
     def __init__(self, x, filters, biases, residual, layers):
@@ -74,26 +74,26 @@ class ChainPlan(Planned):
         self._chosen: list[MemoryDesc | None] = [None] * len(layers)
         parts = [(part, self._steps(part)) for part in self._parts()]
 
-        plan = self.plan = Plan()
-        source = plan.input(image_desc(x))
+        chain = self.chain = PrimitiveChain()
+        source = chain.input(image_desc(x))
         self._weights = []
         self.weights = {}
         for i, (w, chosen) in enumerate(zip(filters, self._chosen, strict=True)):
             geometry = self._geometry(w, layers[i], self.shapes[i], layers[i].paddings)
             self.weights[1 + i] = Weights(geometry.filter_desc, chosen)
-            self._weights.append(plan.input(chosen))
-        self._biases = [plan.input(MemoryDesc.strided(b.shape)) for b in biases]
-        self._residual = None if residual is None else plan.input(image_desc(residual))
-        self._target = plan.output(channels_last_desc(self.shape))
+            self._weights.append(chain.input(chosen))
+        self._biases = [chain.input(MemoryDesc.strided(b.shape)) for b in biases]
+        self._residual = None if residual is None else chain.input(image_desc(residual))
+        self._target = chain.output(channels_last_desc(self.shape))
         if source.desc != channels_last_desc(x.shape):
-            source = plan.reorder(source, channels_last_desc(x.shape))
+            source = chain.reorder(source, channels_last_desc(x.shape))
         if residual is not None and self._residual.desc != self._target.desc:
-            self._residual = plan.reorder(self._residual, self._target.desc)
+            self._residual = chain.reorder(self._residual, self._target.desc)
         between: list[int] = [0, 0]
         for _, steps in parts:
             for i, (geometry, _, _) in enumerate(steps[:-1]):
                 between[i % 2] = max(between[i % 2], math.prod(geometry.shape))
-        self._between = [plan.temporary(MemoryDesc.strided((size,))) for size in between if size]
+        self._between = [chain.temporary(MemoryDesc.strided((size,))) for size in between if size]
         for part, steps in parts:
             self._add(part, steps, source)
 
@@ -155,13 +155,13 @@ class ChainPlan(Planned):
 
     def _add(self, part, steps, source):
         """Append the convolutions of a part."""
-        plan = self.plan
+        chain = self.chain
 
         def piece(memory, whole, first, shape):
             """Whole images of memory, or one from row `first` on."""
             _, c, height, width = whole
             desc, offset = channels_last_desc(shape), 4 * (part.first * height + first) * width * c
-            return (plan.same if memory in plan.external else plan.alias)(memory, desc, offset)
+            return (chain.same if memory in chain.external else chain.alias)(memory, desc, offset)
 
         given = piece(source, self.shapes[0], *steps[0][2])
         for i, (geometry, (desc, at), _) in enumerate(steps):
@@ -175,20 +175,20 @@ class ChainPlan(Planned):
             if i == len(steps) - 1:
                 given = piece(self._target, self.shape, part.begin, result)
             else:
-                given = plan.alias(self._between[i % 2], channels_last_desc(result))
+                given = chain.alias(self._between[i % 2], channels_last_desc(result))
             memory[_c.DST] = given
-            plan.add(desc, memory)
+            chain.add(desc, memory)
 
 
-def find_plan(layers, x, filters, biases, residual):
-    """The plan for the op's inputs; None when there is none."""
+def find_primitive(layers, x, filters, biases, residual):
+    """The primitive for the op's inputs; None when there is none."""
     rows = [w.shape[:1] for w, layer in zip(filters, layers, strict=True) if layer.bias is not None]
     if [b.shape for b in biases] != rows:
         return None
     second = None if residual is None else (residual.shape, residual.strides)
     key = ("conv chain", x.shape, x.strides, tuple(w.shape for w in filters), second, layers)
     constant = tuple(is_constant(a) for a in (*filters, *biases))
-    return THREAD.plan((*key, constant), ChainPlan, x, filters, biases, residual, layers)
+    return THREAD.primitive((*key, constant), ChainPrimitive, x, filters, biases, residual, layers)
 
 
 def _specialize(call):
@@ -197,7 +197,7 @@ def _specialize(call):
 
     def find(x, *more):
         residual = more[count + biases] if len(more) > count + biases else None
-        return find_plan(layers, x, more[:count], more[count : count + biases], residual)
+        return find_primitive(layers, x, more[:count], more[count : count + biases], residual)
 
     free = (0, 1 + count + biases) if call.given("Residual") else (0,)
     site = call_site(find, free)
@@ -210,7 +210,7 @@ def _specialize(call):
 def conv_chain(Input, Filter, Bias=None, Residual=None, *, ctx):
     given = Input, tuple(Filter), tuple(Bias or ()), Residual
     x, filters, biases, residual = given
-    return attempt(lambda *_: find_plan(layers_of(ctx.attrs), *given), x, *filters, *biases, residual)
+    return attempt(lambda *_: find_primitive(layers_of(ctx.attrs), *given), x, *filters, *biases, residual)
 
 
 @kernel("onednn_conv2d_chain", place="cpu", dtypes=FLOATS)

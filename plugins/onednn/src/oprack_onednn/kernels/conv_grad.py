@@ -11,11 +11,11 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
 from oprack_onednn.operands import FLOAT
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
-class GradPlan:
-    """Gradients of one convolution's input and filter; both plans take the operand, the gradient, and the result."""
+class GradPrimitive:
+    """Gradients of one convolution's input and filter; both chains take the operand, the gradient, and the result."""
 
     def __init__(self, x_shape, x, w, dy, *attrs):
         geo = ConvShape(x_shape, w, *attrs)
@@ -31,36 +31,36 @@ class GradPlan:
         kind = (LIBRARY.engine, _c.CONVOLUTION_DIRECT)
         weights = MemoryDesc.any(geo.filter_shape)
         desc = PrimitiveDesc("convolution_backward_data", *kind, self.source, weights, self.target, *tail)
-        plan = Plan()
-        raw, given = plan.input(geo.filter_desc), plan.input(image_desc(dy))
+        chain = PrimitiveChain()
+        raw, given = chain.input(geo.filter_desc), chain.input(image_desc(dy))
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         arguments = {
-            _c.WEIGHTS: raw if chosen == geo.filter_desc else plan.reorder(raw, chosen),
-            _c.DIFF_DST: given if given.desc == self.target else plan.reorder(given, self.target),
-            _c.DIFF_SRC: plan.output(self.source),
+            _c.WEIGHTS: raw if chosen == geo.filter_desc else chain.reorder(raw, chosen),
+            _c.DIFF_DST: given if given.desc == self.target else chain.reorder(given, self.target),
+            _c.DIFF_SRC: chain.output(self.source),
         }
-        plan.add(desc, arguments)
-        return plan
+        chain.add(desc, arguments)
+        return chain
 
     def _by_filter(self, geo, x, w, dy, forward):
         tail = (*geo.window, forward, Attributes())
         kind = (LIBRARY.engine, _c.CONVOLUTION_DIRECT)
         weights = MemoryDesc.any(geo.filter_shape)
         desc = PrimitiveDesc("convolution_backward_weights", *kind, self.source, weights, None, self.target, *tail)
-        plan = Plan()
-        image, given = plan.input(image_desc(x)), plan.input(image_desc(dy))
-        result = plan.output(geo.filter_desc)
+        chain = PrimitiveChain()
+        image, given = chain.input(image_desc(x)), chain.input(image_desc(dy))
+        result = chain.output(geo.filter_desc)
         chosen = desc.desc(_c.QUERY_DIFF_WEIGHTS_MD)
-        inner = result if chosen == geo.filter_desc else plan.temporary(chosen)
+        inner = result if chosen == geo.filter_desc else chain.temporary(chosen)
         arguments = {
-            _c.SRC: image if image.desc == self.source else plan.reorder(image, self.source),
-            _c.DIFF_DST: given if given.desc == self.target else plan.reorder(given, self.target),
+            _c.SRC: image if image.desc == self.source else chain.reorder(image, self.source),
+            _c.DIFF_DST: given if given.desc == self.target else chain.reorder(given, self.target),
             _c.DIFF_WEIGHTS: inner,
         }
-        plan.add(desc, arguments)
+        chain.add(desc, arguments)
         if inner is not result:
-            plan.reorder(inner, result)
-        return plan
+            chain.reorder(inner, result)
+        return chain
 
 
 @onednn_kernel("conv2d_grad", "depthwise_conv2d_grad")
@@ -74,7 +74,7 @@ def conv2d_grad(
 
 
 def gradients(op_type, x, w, dy, window, order, ctx):
-    """Those of Input and Filter that are wanted, of images or volumes [N, C, *spatial]; NotImplemented without a plan.
+    """Those of Input and Filter that are wanted, of images or volumes [N, C, *spatial]; NotImplemented without one.
 
     window: strides, paddings, dilations, groups and padding algorithm. order: of the dims of Input@GRAD in the program,
     None when it is this one.
@@ -82,7 +82,7 @@ def gradients(op_type, x, w, dy, window, order, ctx):
     strides, paddings, dilations, *others = window
     attrs = (tuple(strides), tuple(paddings), tuple(dilations), *others)
     key = (op_type, x.shape, x.strides, w.shape, w.strides, dy.shape, dy.strides, attrs)
-    found = THREAD.plan(key, GradPlan, x.shape, x, w, dy, *attrs)
+    found = THREAD.primitive(key, GradPrimitive, x.shape, x, w, dy, *attrs)
     if found is None:
         return NotImplemented
     grads = {}

@@ -13,7 +13,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, empty_image, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, dims, element_strides
 from oprack_onednn.ops._shapes import pads_of
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
 def filter_view(w, groups):
@@ -24,7 +24,7 @@ def filter_view(w, groups):
     return w.reshape(groups, c // groups, *rest).transpose(0, 2, 1, 3, 4)
 
 
-class ConvTransposePlan:
+class ConvTransposePrimitive:
     """A transposed convolution of one shape, all of it in channels-last memory. copies: of the bias in its memory."""
 
     def __init__(
@@ -77,21 +77,21 @@ class ConvTransposePlan:
             dims(behind),
             as_post_ops(post_ops)[0],
         )
-        plan = self.plan = Plan()
-        given = plan.input(image_desc(x))
+        chain = self.chain = PrimitiveChain()
+        given = chain.input(image_desc(x))
         wdesc = desc.desc(_c.QUERY_WEIGHTS_MD)
         self.weights = Weights(wsource, wdesc) if constant else None
-        weights = plan.input(wdesc if constant else wsource)
+        weights = chain.input(wdesc if constant else wsource)
         if not constant and wsource != wdesc:
-            weights = plan.reorder(weights, wdesc)
-        arguments = {_c.WEIGHTS: weights, _c.DST: plan.output(channels_last_desc(self.shape))}
+            weights = chain.reorder(weights, wdesc)
+        arguments = {_c.WEIGHTS: weights, _c.DST: chain.output(channels_last_desc(self.shape))}
         if bias:
-            arguments[_c.BIAS] = plan.input(row)
-        arguments[_c.SRC] = given if given.desc == source else plan.reorder(given, source)
-        plan.add(desc, arguments)
+            arguments[_c.BIAS] = chain.input(row)
+        arguments[_c.SRC] = given if given.desc == source else chain.reorder(given, source)
+        chain.add(desc, arguments)
 
 
-class TilePlan:
+class TilePrimitive:
     """A transposed convolution whose taps do not overlap: each pixel becomes a tile, which is one product.
 
     Filter [C, K, kh, kw] is read as [C, kh, kw, K], so that the product's rows are tiles in channels-last memory.
@@ -109,35 +109,35 @@ class TilePlan:
         row = MemoryDesc.strided((1, tile)) if bias else None
         pixels = MemoryDesc.strided((n * height * width, c))
         desc = PrimitiveDesc("matmul", LIBRARY.engine, pixels, matrix, row, rows, as_post_ops(post_ops)[0])
-        plan = self.plan = Plan()
-        given = plan.input(image_desc(x))
+        chain = self.chain = PrimitiveChain()
+        given = chain.input(image_desc(x))
         self.weights = Weights(view, dense) if constant else None
-        weights = plan.input(matrix if constant else view)
-        target = plan.output(MemoryDesc.strided((n, height, kh, width, kw, k)))
-        arguments = {_c.BIAS: plan.input(row)} if bias else {}
-        inner = plan.same(given, pixels) if given.desc == source else plan.alias(plan.reorder(given, source), pixels)
+        weights = chain.input(matrix if constant else view)
+        target = chain.output(MemoryDesc.strided((n, height, kh, width, kw, k)))
+        arguments = {_c.BIAS: chain.input(row)} if bias else {}
+        inner = chain.same(given, pixels) if given.desc == source else chain.alias(chain.reorder(given, source), pixels)
         if not constant:
-            weights = plan.alias(plan.reorder(weights, dense), matrix)
-        product = plan.temporary(rows)
-        plan.add(desc, {_c.SRC: inner, _c.WEIGHTS: weights, _c.DST: product, **arguments})
+            weights = chain.alias(chain.reorder(weights, dense), matrix)
+        product = chain.temporary(rows)
+        chain.add(desc, {_c.SRC: inner, _c.WEIGHTS: weights, _c.DST: product, **arguments})
         strides = (height * width * tile, width * tile, kw * k, tile, k, 1)
         tiles = MemoryDesc.strided((n, height, kh, width, kw, k), strides)
-        plan.reorder(plan.alias(product, tiles), target)
+        chain.reorder(chain.alias(product, tiles), target)
 
 
 def build(x, w, *attrs):
-    """The plan that suits the shapes."""
+    """The primitive that suits the shapes."""
     strides, paddings, dilations, groups, padding, output_size, output_padding, bias, constant, post_ops = attrs
     size = tuple(s * t for s, t in zip(x.shape[2:], strides, strict=True))
     simple = groups == 1 and set(dilations) == {1} and padding != "SAME" and not any(output_padding)
     if simple and not any(paddings) and tuple(strides) == w.shape[2:] and output_size in ((), size):
         if x.size and w.size and w.flags.c_contiguous:
-            return TilePlan(x, w, bias, constant, post_ops)
-    return ConvTransposePlan(x, w, *attrs)
+            return TilePrimitive(x, w, bias, constant, post_ops)
+    return ConvTransposePrimitive(x, w, *attrs)
 
 
 def compute(x, w, bias, strides, paddings, dilations, groups, padding, output_size, output_padding, post_ops=()):
-    """The result for [N, C, H, W]; None when there is no plan."""
+    """The result for [N, C, H, W]; None when there is no primitive."""
     if w.shape[0] != x.shape[1] or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
         return None
     attrs = (
@@ -145,16 +145,16 @@ def compute(x, w, bias, strides, paddings, dilations, groups, padding, output_si
         *(tuple(output_size), tuple(output_padding), bias is not None, is_constant(w), tuple(post_ops)),
     )
     key = ("conv2d_transpose", x.shape, x.strides, w.shape, w.strides, attrs)
-    found = THREAD.plan(key, build, x, w, *attrs)
+    found = THREAD.primitive(key, build, x, w, *attrs)
     if found is None:
         return None
     y = empty_image(found.shape)
     weights = w if found.weights is None else found.weights.of(w)
     if bias is None:
-        found.plan.run(x, weights, y)
+        found.chain.run(x, weights, y)
     else:
         row = bias if found.copies == 1 else np.tile(bias.reshape(-1), found.copies)
-        found.plan.run(x, weights, y, row)
+        found.chain.run(x, weights, y, row)
     return y
 
 

@@ -9,14 +9,14 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, attempt, call_site
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._derived import DerivedWeights, FromConstants
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 # Bytes of tiles between the products: what stays in a core's cache.
 _BETWEEN = 1 << 19
@@ -49,9 +49,9 @@ class _Product:
         source, result = MemoryDesc.strided((rows, self.inputs)), MemoryDesc.strided((rows, self.outputs))
         return PrimitiveDesc("matmul", LIBRARY.engine, source, self.layout, self.row, result, self.attributes)
 
-    def add(self, plan, rows, source, result):
+    def add(self, chain, rows, source, result):
         """Append it for some rows. source, result: give memory of a layout."""
-        plan.add(
+        chain.add(
             self.desc(rows),
             {
                 **self.memory,
@@ -61,7 +61,7 @@ class _Product:
         )
 
 
-class PairPlan(Planned):
+class PairPrimitive(ShapedPrimitive):
     """One shape. A narrow second product takes all pixels of a tile at once: its columns would not fill a vector."""
 
     def __init__(self, x, w, bias, next_w, next_bias, post_ops, next_post_ops):
@@ -76,37 +76,37 @@ class PairPlan(Planned):
         self.shape = (n, outputs, height * kh * lh, width * kw * lw)
         pixels, taps, tile = n * height * width, kh * kw, lh * lw * outputs
         copies = taps if tile < _VECTOR else 1
-        strided, plan = MemoryDesc.strided, Plan()
-        self.plan, self.weights = plan, {}
+        strided, chain = MemoryDesc.strided, PrimitiveChain()
+        self.chain, self.weights = chain, {}
         rows = max(1, min(pixels, _BETWEEN // (4 * taps * k)))
         source = channels_last_desc(x.shape)
-        given = plan.input(image_desc(x))
+        given = chain.input(image_desc(x))
         first = _Product(rows, c, taps * k, bias is not None, post_ops)
         self._parameters(first, bias, 1, (taps, k))
         second = _Product(rows * taps // copies, copies * k, copies * tile, next_bias is not None, next_post_ops)
         self._parameters(second, next_bias, copies, (copies * lh * lw, outputs))
-        look, memory = (plan.same, given) if given.desc == source else (plan.alias, plan.reorder(given, source))
-        between, result = plan.temporary(strided((rows, taps * k))), plan.temporary(strided((pixels, taps * tile)))
+        look, memory = (chain.same, given) if given.desc == source else (chain.alias, chain.reorder(given, source))
+        between, result = chain.temporary(strided((rows, taps * k))), chain.temporary(strided((pixels, taps * tile)))
         for start in range(0, pixels, rows):
             count = min(rows, pixels - start)
-            first.add(plan, count, partial(look, memory, offset=4 * start * c), partial(plan.alias, between))
-            target = partial(plan.alias, result, offset=4 * start * taps * tile)
-            second.add(plan, count * taps // copies, partial(plan.alias, between), target)
+            first.add(chain, count, partial(look, memory, offset=4 * start * c), partial(chain.alias, between))
+            target = partial(chain.alias, result, offset=4 * start * taps * tile)
+            second.add(chain, count * taps // copies, partial(chain.alias, between), target)
         sizes = {"n": n, "h": height, "w": width, "kh": kh, "kw": kw, "lh": lh, "lw": lw, "k": outputs}
         steps = dict(zip(sizes, contiguous_strides(list(sizes.values())), strict=True))
         order = ("n", "h", "kh", "lh", "w", "kw", "lw", "k")
         shape = [sizes[d] for d in order]
-        tiles = plan.alias(result, strided(shape, [steps[d] for d in order]))
-        plan.reorder(tiles, plan.output(strided(shape)))
+        tiles = chain.alias(result, strided(shape, [steps[d] for d in order]))
+        chain.reorder(tiles, chain.output(strided(shape)))
 
     def _parameters(self, product, bias, copies, shape):
         """Add a product's matrix and bias to the inputs. copies: on the matrix's diagonal. shape: (times, bias)."""
-        matrix, external = MemoryDesc.strided((product.inputs, product.outputs)), self.plan.external
+        matrix, external = MemoryDesc.strided((product.inputs, product.outputs)), self.chain.external
         self.weights[len(external)] = DerivedWeights(_MATRICES, (copies,), matrix, product.layout)
-        product.memory[_c.WEIGHTS] = self.plan.input(product.layout)
+        product.memory[_c.WEIGHTS] = self.chain.input(product.layout)
         if bias is not None:
             self.weights[len(external)] = Weights(MemoryDesc.strided(shape, (0, 1)), MemoryDesc.strided(shape))
-            product.memory[_c.BIAS] = self.plan.input(product.row)
+            product.memory[_c.BIAS] = self.chain.input(product.row)
 
 
 def _find(attrs, x, w, bias, next_w, next_bias):
@@ -115,7 +115,7 @@ def _find(attrs, x, w, bias, next_w, next_bias):
     post_ops = tuple(attrs["post_ops"]), tuple(attrs["next_post_ops"])
     known = tuple(p is not None and is_constant(p) for p in (w, bias, next_w, next_bias))
     key = ("conv2d_transpose_pair", x.shape, x.strides, w.shape, next_w.shape, bias is None, next_bias is None, known)
-    return THREAD.plan((*key, *post_ops), PairPlan, x, w, bias, next_w, next_bias, *post_ops)
+    return THREAD.primitive((*key, *post_ops), PairPrimitive, x, w, bias, next_w, next_bias, *post_ops)
 
 
 def _specialize(call):

@@ -18,10 +18,10 @@ from oprack_onednn.kernels._special import is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.operands import FLOAT
-from oprack_onednn.plan import THREAD, BoundPlan, Plan
+from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain
 
 _STEPS = 32  # of a block
-_BOUND = 4  # steps of a plan
+_BOUND = 4  # steps of a chain
 _INNER = 24  # from so many sequences on they are the innermost dim
 
 
@@ -54,23 +54,23 @@ class Block:
         self.emission = np.zeros((_STEPS, *shape), np.float32)
         self.best = np.zeros((_STEPS + 1, *shape), np.float32)
         self.back = np.zeros((_STEPS, n * tags), np.uint8)
-        self._plans = []
+        self._chains = []
         for start in range(0, _STEPS, _BOUND):
-            plan = Plan()
-            sums, fixed = plan.temporary(pairs), [None]
-            follow = plan.input(pairs)
+            chain = PrimitiveChain()
+            sums, fixed = chain.temporary(pairs), [None]
+            follow = chain.input(pairs)
             for t in range(start, start + _BOUND):
-                plan.add(add, {_c.SRC: follow, _c.SRC_1: plan.input(state), _c.DST: sums})
-                memory = {_c.POST_OP | _c.SRC_1: plan.input(result), _c.DST: plan.output(result)}
-                memory[_c.WORKSPACE] = plan.output(where, np.uint8)
-                plan.add(best, memory | {_c.SRC: plan.alias(sums, image)})
+                chain.add(add, {_c.SRC: follow, _c.SRC_1: chain.input(state), _c.DST: sums})
+                memory = {_c.POST_OP | _c.SRC_1: chain.input(result), _c.DST: chain.output(result)}
+                memory[_c.WORKSPACE] = chain.output(where, np.uint8)
+                chain.add(best, memory | {_c.SRC: chain.alias(sums, image)})
                 fixed += [self.best[t], self.emission[t], self.best[t + 1], self.back[t]]
-            self._plans.append(BoundPlan(plan, fixed))
+            self._chains.append(BoundChain(chain, fixed))
 
     def run(self, steps, pairs):
         """The first steps; pairs: what `_pairs` made of the transitions."""
-        for plan in self._plans[: -(-steps // _BOUND)]:
-            plan.run(pairs)
+        for chain in self._chains[: -(-steps // _BOUND)]:
+            chain.run(pairs)
 
 
 def _pairs(arrays, n):
@@ -116,7 +116,7 @@ def crf_decoding(Emission, Transition, Label=None, Length=None, *, ctx):
 
 
 def _block(n, tags):
-    return THREAD.plan(("viterbi", n, tags), Block, n, tags)
+    return THREAD.primitive(("viterbi", n, tags), Block, n, tags)
 
 
 def _by_offsets(emission, transition, offsets):

@@ -14,7 +14,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import empty_like, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
 from oprack_onednn.operands import Region
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 _MOST_ROUNDS = 64
 
@@ -47,8 +47,8 @@ def merged(shape, dims, order):
     return groups or [(1, True)]
 
 
-class BinaryPlan:
-    """X and Y of some shapes and strides. rounds: how often the plan runs, each time further by the steps (bytes)."""
+class BinaryPrimitive:
+    """X and Y of some shapes and strides. rounds: how often the chain runs, each time further by the steps (bytes)."""
 
     def __init__(self, algorithm, shape, strides, y_shape, y_strides, axis):
         order = memory_order(shape, strides)
@@ -67,20 +67,20 @@ class BinaryPlan:
             x_dims, y_dims = (1, *x_dims), (1, *y_dims)
         if len(x_dims) > 3:
             raise NotServedError("Y is broadcast along dims that lie apart")
-        plan = self.plan = Plan()
-        x, given = plan.input(MemoryDesc.strided(x_dims)), self._second(plan, shape, dims, order, y_shape, y_strides)
-        y = given or plan.input(MemoryDesc.strided(y_dims))
-        result = plan.output(MemoryDesc.strided(x_dims))
+        chain = self.chain = PrimitiveChain()
+        x, given = chain.input(MemoryDesc.strided(x_dims)), self._second(chain, shape, dims, order, y_shape, y_strides)
+        y = given or chain.input(MemoryDesc.strided(y_dims))
+        result = chain.output(MemoryDesc.strided(x_dims))
         y_desc = MemoryDesc.strided(y_dims)
         desc = PrimitiveDesc("binary", LIBRARY.engine, algorithm, x.desc, y_desc, result.desc, Attributes())
         if given is not None:
             if self.rounds > 1:
                 raise NotServedError("Y is in another order")
-            y = plan.alias(given, y_desc)
-        plan.add(desc, {_c.SRC: x, _c.SRC_1: y, _c.DST: result})
+            y = chain.alias(given, y_desc)
+        chain.add(desc, {_c.SRC: x, _c.SRC_1: y, _c.DST: result})
 
     @staticmethod
-    def _second(plan, shape, dims, order, y_shape, y_strides):
+    def _second(chain, shape, dims, order, y_shape, y_strides):
         """Y copied into the order of X's memory, when it is in another; else None."""
         own = [s for n, s in zip(y_shape, y_strides, strict=True) if n != 1]
         kept = [d for d in range(len(shape)) if dims[d] != 1]
@@ -92,17 +92,17 @@ class BinaryPlan:
         strides = [by_dim[d] for d in wanted]
         if tuple(strides) == contiguous_strides(sizes):
             return None
-        return plan.reorder(plan.input(MemoryDesc.strided(sizes, strides)), MemoryDesc.strided(sizes))
+        return chain.reorder(chain.input(MemoryDesc.strided(sizes, strides)), MemoryDesc.strided(sizes))
 
 
 def apply(X, Y, axis, out, algorithm):
     """The result in X's strides, or NotImplemented when NumPy should do it."""
     key = ("binary", algorithm, X.shape, X.strides, Y.shape, Y.strides, axis)
-    found = THREAD.plan(key, BinaryPlan, *key[1:])
+    found = THREAD.primitive(key, BinaryPrimitive, *key[1:])
     if found is None:
         return NotImplemented
     result = empty_like(X) if out is None or out.strides != X.strides else out
-    run, (dx, dy) = found.plan.run, found.steps
+    run, (dx, dy) = found.chain.run, found.steps
     if found.rounds == 1:
         run(X, Y, result)
         return result

@@ -7,7 +7,7 @@ from oprack.kernel import decline, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, attempt, call_site
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels._steps import after
@@ -15,7 +15,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Outlet, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.ops.post_ops import CLIPPING, algorithm
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 _ONE = np.ones(1, np.float32)
 _ONE.flags.writeable = False
@@ -23,7 +23,7 @@ _ONE.flags.writeable = False
 LOSSY = (*CLIPPING, "gelu 0.0")
 
 
-class ChainPlan(Planned):
+class ChainPrimitive(ShapedPrimitive):
     """A chain over the elements of x in the order of its memory: a product with 1 that has the chain as its post-ops.
 
     oneDNN's element-wise primitive itself takes post-ops in its slow implementation only.
@@ -34,18 +34,18 @@ class ChainPlan(Planned):
         row, one = MemoryDesc.strided((1, x.size)), MemoryDesc.strided((1, 1))
         attributes = Attributes([("eltwise", _c.ELTWISE[name], a, b) for name, a, b in map(algorithm, post_ops)])
         desc = PrimitiveDesc("binary", LIBRARY.engine, _c.BINARY_MUL, row, one, row, attributes)
-        plan = self.plan = Plan()
-        plan.add(desc, {_c.SRC: plan.input(row), _c.SRC_1: plan.input(one), _c.DST: plan.output(row)})
+        chain = self.chain = PrimitiveChain()
+        chain.add(desc, {_c.SRC: chain.input(row), _c.SRC_1: chain.input(one), _c.DST: chain.output(row)})
 
     def outlet(self):
         return Outlet(self.shape, self.strides)
 
 
-def find_plan(x, one, post_ops):
-    """The chain's plan; None when oneDNN does not serve it."""
+def find_primitive(x, one, post_ops):
+    """The chain's primitive; None when oneDNN does not serve it."""
     if memory_order(x.shape, x.strides) is None or not post_ops or not x.size:
         return None
-    return THREAD.plan(("chain", x.shape, x.strides, post_ops), ChainPlan, x, post_ops)
+    return THREAD.primitive(("chain", x.shape, x.strides, post_ops), ChainPrimitive, x, post_ops)
 
 
 def _is_lossy(post_ops):
@@ -53,9 +53,9 @@ def _is_lossy(post_ops):
 
 
 def _specialize(call):
-    """The plan of each shape, bound; NumPy's functions where NaN or infinities would be lost."""
+    """The primitive of each shape, bound; NumPy's functions where NaN or infinities would be lost."""
     post_ops = tuple(call.attrs["post_ops"])
-    site = call_site(lambda x, one: find_plan(x, one, post_ops))
+    site = call_site(lambda x, one: find_primitive(x, one, post_ops))
     lossy = _is_lossy(post_ops)
 
     def onednn_eltwise(X):
@@ -68,7 +68,7 @@ def _specialize(call):
 def onednn_eltwise(X, *, post_ops):
     if _is_lossy(post_ops) and not is_ordinary(X):
         return decline(NOT_ORDINARY)
-    return attempt(lambda *arrays: find_plan(*arrays, tuple(post_ops)), X, _ONE)
+    return attempt(lambda *arrays: find_primitive(*arrays, tuple(post_ops)), X, _ONE)
 
 
 @kernel("onednn_eltwise", dtypes=FLOATS)

@@ -5,23 +5,23 @@ from __future__ import annotations
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._steps import run_reference
-from oprack_onednn.kernels._walk import StepPlan, walk
+from oprack_onednn.kernels._walk import StepPrimitive, walk
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.operands import FLOAT
-from oprack_onednn.plan import Plan
+from oprack_onednn.primitive_chain import PrimitiveChain
 
 GATES = {"sigmoid": "logistic", "tanh": "tanh", "relu": "relu"}
 
 
-class GruStep(StepPlan):
+class GruStep(StepPrimitive):
     """Three products with everything else as their post-ops; gates u, r, c."""
 
     def __init__(self, n, size, gate, activation, origin_mode):
         matrix, square = MemoryDesc.strided((n, size)), MemoryDesc.any((size, size))
-        plan = self.plan = Plan()
-        h = plan.input(matrix)
+        chain = self.chain = PrimitiveChain()
+        h = chain.input(matrix)
         given = ("eltwise", _c.ELTWISE[GATES[gate]], 0.0, 0.0)
         add, sub, mul = (("binary", kind, matrix) for kind in (_c.BINARY_ADD, _c.BINARY_SUB, _c.BINARY_MUL))
         # h after = h + u (c - h), or with origin_mode h + (1 - u) (c - h)
@@ -37,17 +37,17 @@ class GruStep(StepPlan):
             Weights(MemoryDesc.strided(shape, strides), target, offset)
             for (strides, offset), target in zip(views, targets, strict=True)
         ]
-        w = [plan.input(target) for target in targets]
-        x = [plan.input(matrix) for _ in range(3)]
-        after = plan.output(matrix)
-        u, rh = plan.temporary(matrix), plan.temporary(matrix)
+        w = [chain.input(target) for target in targets]
+        x = [chain.input(matrix) for _ in range(3)]
+        after = chain.output(matrix)
+        u, rh = chain.temporary(matrix), chain.temporary(matrix)
 
         def post(i):
             return _c.POST_OP * (i + 1) | _c.SRC_1
 
-        plan.add(descs[0], {_c.SRC: h, _c.WEIGHTS: w[0], _c.DST: u, post(0): x[0]})
-        plan.add(descs[1], {_c.SRC: h, _c.WEIGHTS: w[1], _c.DST: rh, post(0): x[1], post(2): h})
-        plan.add(
+        chain.add(descs[0], {_c.SRC: h, _c.WEIGHTS: w[0], _c.DST: u, post(0): x[0]})
+        chain.add(descs[1], {_c.SRC: h, _c.WEIGHTS: w[1], _c.DST: rh, post(0): x[1], post(2): h})
+        chain.add(
             descs[2],
             {_c.SRC: rh, _c.WEIGHTS: w[2], _c.DST: after, post(0): x[2], post(2): h, post(3): u, post(4): h},
         )

@@ -7,10 +7,10 @@ from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
-class InterpPlan:
+class InterpPrimitive:
     """Resampling of one shape to [*, *, height, width]."""
 
     def __init__(self, x, height, width, method):
@@ -29,10 +29,10 @@ class InterpPlan:
             target,
             Attributes(),
         )
-        plan = self.plan = Plan()
-        given = plan.input(image_desc(x))
-        inner = given if given.desc == source else plan.reorder(given, source)
-        plan.add(desc, {_c.SRC: inner, _c.DST: plan.output(target)})
+        chain = self.chain = PrimitiveChain()
+        given = chain.input(image_desc(x))
+        inner = given if given.desc == source else chain.reorder(given, source)
+        chain.add(desc, {_c.SRC: inner, _c.DST: chain.output(target)})
 
 
 def target_size(spatial, out_h, out_w, scale):
@@ -62,9 +62,11 @@ def interp(
     size = target_size(x.shape[2:], out_h, out_w, scale)
     if size is None or tuple(size) == x.shape[2:] or x.shape[0] * x.shape[1] * size[0] * size[1] < Limits.moved:
         return NotImplemented
-    found = THREAD.plan(("interp", x.shape, x.strides, size, interp_method), InterpPlan, x, *size, interp_method)
+    found = THREAD.primitive(
+        ("interp", x.shape, x.strides, size, interp_method), InterpPrimitive, x, *size, interp_method
+    )
     if found is None:
         return NotImplemented
     y = empty_image(found.shape)
-    found.plan.run(x, y)
+    found.chain.run(x, y)
     return y.transpose(0, 2, 3, 1) if last else y

@@ -9,16 +9,16 @@ import numpy as np
 from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
 from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.kernels._rows import RowMajorPlan
+from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, Outlet
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc, contiguous_strides
 from oprack_onednn.operands import FLOAT
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
 def build(rows, columns, epsilon, scaled, shifted):
-    """Plan for [rows, columns]: X, then scale and bias if there are any, result, mean, variance."""
+    """Chain for [rows, columns]: X, then scale and bias if there are any, result, mean, variance."""
     matrix, column, row = (MemoryDesc.strided(s) for s in ((rows, columns), (rows,), (columns,)))
     flags = _c.USE_SCALE * scaled | _c.USE_SHIFT * shifted
     desc = PrimitiveDesc(
@@ -32,22 +32,22 @@ def build(rows, columns, epsilon, scaled, shifted):
         flags,
         Attributes(),
     )
-    plan = Plan()
-    arguments = {_c.SRC: plan.input(matrix)}
+    chain = PrimitiveChain()
+    arguments = {_c.SRC: chain.input(matrix)}
     if scaled:
-        arguments[_c.SCALE] = plan.input(row)
+        arguments[_c.SCALE] = chain.input(row)
     if shifted:
-        arguments[_c.SHIFT] = plan.input(row)
-    arguments |= {_c.DST: plan.output(matrix), _c.MEAN: plan.output(column), _c.VARIANCE: plan.output(column)}
-    plan.add(desc, arguments)
-    return plan
+        arguments[_c.SHIFT] = chain.input(row)
+    arguments |= {_c.DST: chain.output(matrix), _c.MEAN: chain.output(column), _c.VARIANCE: chain.output(column)}
+    chain.add(desc, arguments)
+    return chain
 
 
-class LayerNormPlan(RowMajorPlan):
+class LayerNormPrimitive(RowMajorPrimitive):
     """One shape; the result is (y, mean, variance). lead: shape of mean and variance."""
 
     def __init__(self, shape, lead, *key):
-        self.plan, self.shape, self.lead, self.weights = build(*key), shape, lead, {}
+        self.chain, self.shape, self.lead, self.weights = build(*key), shape, lead, {}
 
     def outlet(self):
         column = Outlet(self.lead, tuple(FLOAT.itemsize * s for s in contiguous_strides(self.lead)))
@@ -72,7 +72,7 @@ class _Outlets:
 
 
 def _find(x, scale, bias, epsilon, begin_norm_axis):
-    """The plan for the op's inputs; None when NumPy should do it."""
+    """The primitive for the op's inputs; None when NumPy should do it."""
     parameters = (scale, bias)
     if not x.size or not x.flags.c_contiguous:
         return None
@@ -83,11 +83,11 @@ def _find(x, scale, bias, epsilon, begin_norm_axis):
     if columns < 2:
         return None
     key = (rows, columns, epsilon, *(p is not None for p in parameters))
-    return THREAD.plan(("layer_norm", x.shape, lead, *key), LayerNormPlan, x.shape, lead, *key)
+    return THREAD.primitive(("layer_norm", x.shape, lead, *key), LayerNormPrimitive, x.shape, lead, *key)
 
 
 def _specialize(call):
-    """Scale and bias keep their addresses, and with it the plan, for each shape."""
+    """Scale and bias keep their addresses, and with it the chain, for each shape."""
     options = call.attrs["epsilon"], call.attrs["begin_norm_axis"]
 
     def find(x, scale=None, bias=None):
@@ -103,7 +103,7 @@ def layer_norm(X, Scale=None, Bias=None, *, epsilon, begin_norm_axis):
 
 
 def build_grad(rows, columns, epsilon, scaled):
-    """Plan of the gradient: x, dy, mean, variance, then scale if there is one; dx, and with a scale dscale, dbias."""
+    """Chain of the gradient: x, dy, mean, variance, then scale if there is one; dx, and with a scale dscale, dbias."""
     matrix, column, row = (MemoryDesc.strided(s) for s in ((rows, columns), (rows,), (columns,)))
     flags, engine = (_c.USE_SCALE | _c.USE_SHIFT) * scaled, LIBRARY.engine
     forward = PrimitiveDesc(
@@ -115,16 +115,16 @@ def build_grad(rows, columns, epsilon, scaled):
         *("layer_normalization_backward", engine, kind, matrix, matrix, matrix, column, epsilon, flags, forward),
         Attributes(),
     )
-    plan = Plan()
+    chain = PrimitiveChain()
     inputs = [(_c.SRC, matrix), (_c.DIFF_DST, matrix), (_c.MEAN, column), (_c.VARIANCE, column)]
-    memory = {a: plan.input(d) for a, d in inputs}
+    memory = {a: chain.input(d) for a, d in inputs}
     if scaled:
-        memory[_c.SCALE] = memory[_c.SHIFT] = plan.input(row)  # the shift is asked for, but not read
-    memory[_c.DIFF_SRC] = plan.output(matrix)
+        memory[_c.SCALE] = memory[_c.SHIFT] = chain.input(row)  # the shift is asked for, but not read
+    memory[_c.DIFF_SRC] = chain.output(matrix)
     if scaled:
-        memory |= {a: plan.output(row) for a in (_c.DIFF_SCALE, _c.DIFF_SHIFT)}
-    plan.add(desc, memory)
-    return plan
+        memory |= {a: chain.output(row) for a in (_c.DIFF_SCALE, _c.DIFF_SHIFT)}
+    chain.add(desc, memory)
+    return chain
 
 
 @onednn_kernel("layer_norm_grad", min_numel="eltwise")
@@ -136,13 +136,13 @@ def layer_norm_grad(X, Scale=None, Mean=None, Variance=None, Y_grad=None, *, eps
     if Y_grad.shape != X.shape or columns < 2 or (Scale is None and ctx.wants("Bias@GRAD")):
         return NotImplemented
     key = (rows, columns, epsilon, Scale is not None)
-    plan = THREAD.plan(("layer_norm_grad", *key), build_grad, *key)
-    if plan is None:
+    chain = THREAD.primitive(("layer_norm_grad", *key), build_grad, *key)
+    if chain is None:
         return NotImplemented
     dx = BUFFERS.take(X.shape)
     grads = {"X_grad": dx}
     if Scale is not None:
         grads |= {"Scale_grad": np.empty(columns, FLOAT), "Bias_grad": np.empty(columns, FLOAT)}
-    plan.run(*arrays, *grads.values())
+    chain.run(*arrays, *grads.values())
     wanted = {name: f"{name.removesuffix('_grad')}@GRAD" for name in grads}
     return {name: grad for name, grad in grads.items() if ctx.wants(wanted[name])}

@@ -5,22 +5,22 @@ from __future__ import annotations
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._steps import run_reference
-from oprack_onednn.kernels._walk import StepPlan, walk
+from oprack_onednn.kernels._walk import StepPrimitive, walk
 from oprack_onednn.kernels.gru import GATES
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.operands import FLOAT
-from oprack_onednn.plan import Plan
+from oprack_onednn.primitive_chain import PrimitiveChain
 
 
-class LstmStep(StepPlan):
+class LstmStep(StepPrimitive):
     """Four products with everything else as their post-ops; gates c', i, f, o, states h, c."""
 
     def __init__(self, n, size, gate, activation, candidate):
         matrix, square = MemoryDesc.strided((n, size)), MemoryDesc.any((size, size))
-        plan = self.plan = Plan()
-        h, c = plan.input(matrix), plan.input(matrix)
+        chain = self.chain = PrimitiveChain()
+        h, c = chain.input(matrix), chain.input(matrix)
         gated, new = (("eltwise", _c.ELTWISE[GATES[a]], 0.0, 0.0) for a in (gate, candidate))
         add, mul = (("binary", kind, matrix) for kind in (_c.BINARY_ADD, _c.BINARY_MUL))
         # f c, then i, then c after = c' i + f c, then h after = o activation(c after)
@@ -32,21 +32,21 @@ class LstmStep(StepPlan):
         targets = [d.desc(_c.QUERY_WEIGHTS_MD) for d in descs]
         source = MemoryDesc.strided((size, size), (4 * size, 1))
         self.weights = [Weights(source, target, k * size) for k, target in enumerate(targets)]
-        w = [plan.input(target) for target in targets]
-        x = [plan.input(matrix) for _ in range(4)]
-        h_after, c_after = plan.output(matrix), plan.output(matrix)
-        kept, i, seen = (plan.temporary(matrix) for _ in range(3))
+        w = [chain.input(target) for target in targets]
+        x = [chain.input(matrix) for _ in range(4)]
+        h_after, c_after = chain.output(matrix), chain.output(matrix)
+        kept, i, seen = (chain.temporary(matrix) for _ in range(3))
 
         def product(k, result, *more):
             operands = {_c.POST_OP * (at + 1) | _c.SRC_1: m for at, m in ((0, x[k]), *more)}
-            plan.add(descs[k], {_c.SRC: h, _c.WEIGHTS: w[k], _c.DST: result, **operands})
+            chain.add(descs[k], {_c.SRC: h, _c.WEIGHTS: w[k], _c.DST: result, **operands})
 
         product(2, kept, (2, c))
         product(1, i)
         product(0, c_after, (2, i), (3, kept))
         kind = (_c.FORWARD_INFERENCE, _c.ELTWISE[GATES[activation]])
         show = PrimitiveDesc("eltwise_forward", LIBRARY.engine, *kind, matrix, matrix, 0.0, 0.0, Attributes())
-        plan.add(show, {_c.SRC: c_after, _c.DST: seen})
+        chain.add(show, {_c.SRC: c_after, _c.DST: seen})
         product(3, h_after, (2, seen))
 
 

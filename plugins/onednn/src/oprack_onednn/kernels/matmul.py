@@ -11,16 +11,16 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import attempt, call_site
 from oprack_onednn.declare import Limits, onednn_kernel
-from oprack_onednn.kernels._rows import RowMajorPlan, rows_of
+from oprack_onednn.kernels._rows import RowMajorPrimitive, rows_of
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
 # Products of two arrays -----------------------------------------------------------------------------------------------
-class ProductPlan(RowMajorPlan):
+class ProductPrimitive(RowMajorPrimitive):
     """x [*batch, m, k] times y [*batch, k, n] of one rank, with any strides; y may be constant and then is packed.
 
     shape: of the result, with the same elements as [*batch, m, n].
@@ -33,8 +33,8 @@ class ProductPlan(RowMajorPlan):
         source, weights = (MemoryDesc.strided(a.shape, element_strides(a)) for a in (x, y))
         result = MemoryDesc.strided((*batch, x.shape[-2], y.shape[-1]))
         wanted = MemoryDesc.any(y.shape) if constant else weights
-        plan = self.plan = Plan()
-        given = plan.input(source)
+        chain = self.chain = PrimitiveChain()
+        given = chain.input(source)
         try:
             desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, None, result, attributes)
         except NotServedError:
@@ -46,16 +46,16 @@ class ProductPlan(RowMajorPlan):
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         if constant:
             self.weights[1] = Weights(weights, chosen)
-            factor = plan.input(chosen)
+            factor = chain.input(chosen)
         else:
-            factor = plan.input(weights)
-            factor = factor if chosen == weights else plan.reorder(factor, chosen)
-        given = given if given.desc == source else plan.reorder(given, source)
-        plan.add(desc, {_c.SRC: given, _c.WEIGHTS: factor, _c.DST: plan.output(result)})
+            factor = chain.input(weights)
+            factor = factor if chosen == weights else chain.reorder(factor, chosen)
+        given = given if given.desc == source else chain.reorder(given, source)
+        chain.add(desc, {_c.SRC: given, _c.WEIGHTS: factor, _c.DST: chain.output(result)})
 
 
 def find_product(x, y, alpha=1.0, shape=None, constant=False):
-    """The plan for alpha x y of arrays with two dims or more; None when NumPy should do it.
+    """The primitive for alpha x y of arrays with two dims or more; None when NumPy should do it.
 
     shape: of the result, when it has other dims than x and y. constant: whether nobody can write to y.
     """
@@ -71,7 +71,7 @@ def find_product(x, y, alpha=1.0, shape=None, constant=False):
     if any(a != b and 1 not in (a, b) for a, b in zip(x.shape[:-2], y.shape[:-2], strict=True)):
         return None
     key = ("product", x.shape, x.strides, y.shape, y.strides, alpha, constant, shape)
-    return THREAD.plan(key, ProductPlan, x, y, alpha, constant, shape)
+    return THREAD.primitive(key, ProductPrimitive, x, y, alpha, constant, shape)
 
 
 def product(x, y, alpha=1.0):
@@ -81,7 +81,7 @@ def product(x, y, alpha=1.0):
 
 
 def _find_matmul(x, y, trans_x, trans_y, alpha=1.0):
-    """The plan of matmul_v2, which takes arrays of one dim, too."""
+    """The primitive of matmul_v2, which takes arrays of one dim, too."""
     if x.size * y.size < Limits.product or not x.ndim or not y.ndim:
         return None
     left = x.reshape(1, -1) if x.ndim == 1 else x.swapaxes(-1, -2) if trans_x else x
@@ -99,7 +99,7 @@ def row_major(x):
 
 
 def _find_mul(x, y, x_rows, y_rows):
-    """The plan of mul, which makes matrices of its arrays."""
+    """The primitive of mul, which makes matrices of its arrays."""
     if not (x.size and y.size and x.flags.c_contiguous and y.flags.c_contiguous):
         return None
     left, right = (a.reshape(math.prod(a.shape[:r]), -1) for a, r in ((x, x_rows), (y, y_rows)))
@@ -107,7 +107,7 @@ def _find_mul(x, y, x_rows, y_rows):
 
 
 def _finder(op_type, attrs):
-    """A function of X and Y that gives their plan."""
+    """A function of X and Y that gives their primitive."""
     if op_type == "mul":
         rows = attrs["x_num_col_dims"], attrs["y_num_col_dims"]
         return lambda x, y: _find_mul(x, y, *rows)
@@ -166,7 +166,7 @@ def mul(X, Y, *, ctx):
 
 
 # A product with what follows it ---------------------------------------------------------------------------------------
-class FusedPlan(RowMajorPlan):
+class FusedPrimitive(RowMajorPrimitive):
     """x, m rows that are `apart` elements from each other, times y [k, n], with bias [n], residual and post-ops.
 
     residual: None, or what rows_of says of it.
@@ -183,16 +183,16 @@ class FusedPlan(RowMajorPlan):
         desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         self.weights = {1: Weights(weights, chosen)} if constant else {}
-        plan = self.plan = Plan()
-        memory = {_c.SRC: plan.input(source), _c.WEIGHTS: plan.input(chosen)}
+        chain = self.chain = PrimitiveChain()
+        memory = {_c.SRC: chain.input(source), _c.WEIGHTS: chain.input(chosen)}
         if bias:
-            memory[_c.BIAS] = plan.input(row)
+            memory[_c.BIAS] = chain.input(row)
         if at is not None:
             # a post-op reads what is without gaps
-            added = plan.input(MemoryDesc.strided((m, n), (residual[2], 1)))
-            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if residual[2] == n else plan.reorder(added, result)
-        memory[_c.DST] = plan.output(result)
-        plan.add(desc, memory)
+            added = chain.input(MemoryDesc.strided((m, n), (residual[2], 1)))
+            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if residual[2] == n else chain.reorder(added, result)
+        memory[_c.DST] = chain.output(result)
+        chain.add(desc, memory)
 
 
 def _find_fused(x, y, bias, residual, rows, swapped, post_ops):
@@ -213,7 +213,7 @@ def _find_fused(x, y, bias, residual, rows, swapped, post_ops):
     if seen[1] != y.shape[0] or (residual is not None and added is None):
         return None
     key = (shape, seen[0], seen[2], y.shape, element_strides(y), constant, bias is not None, added, post_ops)
-    return THREAD.plan(("fused", *key), FusedPlan, *key)
+    return THREAD.primitive(("fused", *key), FusedPrimitive, *key)
 
 
 def _own(attrs):

@@ -12,19 +12,19 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, attempt, call_site
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_channels_last, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 # Weights for every image are kept ready for scaling up to this many numbers, for each number of images that is met.
 _MOST_WEIGHTS = 1 << 18
 
 
-class PointwisePlan(Planned):
+class PointwisePrimitive(ShapedPrimitive):
     """One shape of everything."""
 
     def __init__(self, x, w, bias, input_scale, output_scale, residual, post_ops):
@@ -40,9 +40,9 @@ class PointwisePlan(Planned):
             raise NotServedError("a residual of another shape")
         strided = MemoryDesc.strided
         self.shape = (n, k, h, width)
-        plan = self.plan = Plan()
+        chain = self.chain = PrimitiveChain()
         source, result = strided((n, pixels, c)), strided((n, pixels, k))
-        memory = {_c.SRC: plan.input(source)}
+        memory = {_c.SRC: chain.input(source)}
         scaled = input_scale is not None and k < pixels and n * k * c <= _MOST_WEIGHTS
         wanted = strided((n, c, k), (k * c, 1, c)) if scaled else MemoryDesc.any((1, c, k))
         row = None if bias is None else strided((1, 1, k))
@@ -56,41 +56,41 @@ class PointwisePlan(Planned):
         else:
             chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
             self.weights = {1: Weights(strided((1, c, k), (k * c, 1, c)), chosen)}
-        weights = plan.input(chosen)
+        weights = chain.input(chosen)
         if row is not None:
-            memory[_c.BIAS] = plan.input(row)
+            memory[_c.BIAS] = chain.input(row)
         if input_scale is not None:
-            scale = plan.input(strided((n, 1, c)))
+            scale = chain.input(strided((n, 1, c)))
             if scaled:
-                memory[_c.WEIGHTS] = plan.alias(self._times(weights, scale), wanted)
+                memory[_c.WEIGHTS] = chain.alias(self._times(weights, scale), wanted)
             else:
                 memory[_c.SRC], memory[_c.WEIGHTS] = self._times(memory[_c.SRC], scale), weights
         else:
             memory[_c.WEIGHTS] = weights
         if output_scale is not None:
-            memory[_c.POST_OP | _c.SRC_1] = plan.input(strided((n, 1, k)))
+            memory[_c.POST_OP | _c.SRC_1] = chain.input(strided((n, 1, k)))
         if at is not None:
-            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = plan.input(result)
-        memory[_c.DST] = plan.output(result)
-        plan.add(desc, memory)
+            memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.input(result)
+        memory[_c.DST] = chain.output(result)
+        chain.add(desc, memory)
 
     def _times(self, memory, scale):
         """Append the product of memory [N, ..., C] with [N, 1, C]; returns its memory."""
         arguments = (_c.BINARY_MUL, memory.desc, scale.desc, memory.desc, Attributes())
-        result = self.plan.temporary(memory.desc)
-        self.plan.add(
+        result = self.chain.temporary(memory.desc)
+        self.chain.add(
             PrimitiveDesc("binary", LIBRARY.engine, *arguments), {_c.SRC: memory, _c.SRC_1: scale, _c.DST: result}
         )
         return result
 
 
 def _find(post_ops, x, w, bias, *others):
-    """The plan for the op's inputs; None when there is none."""
+    """The primitive for the op's inputs; None when there is none."""
     if x.ndim != 4 or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
         return None
     forms = tuple(None if a is None else (a.shape, a.strides) for a in (x, *others))
     key = ("pointwise", w.shape, bias is not None, is_constant(w), forms, post_ops)
-    return THREAD.plan(key, PointwisePlan, x, w, bias, *others, post_ops)
+    return THREAD.primitive(key, PointwisePrimitive, x, w, bias, *others, post_ops)
 
 
 def _specialize(call):

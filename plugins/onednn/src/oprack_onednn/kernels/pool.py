@@ -8,14 +8,14 @@ from __future__ import annotations
 from oprack.kernel import decline
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, call_site
+from oprack_onednn.callsite import ShapedPrimitive, call_site
 from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.ops._shapes import pads_of
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
 class PoolShape:
@@ -66,37 +66,37 @@ class PoolShape:
         return PrimitiveDesc("pooling_forward", *arguments)
 
 
-class PoolPlan(Planned):
+class PoolPrimitive(ShapedPrimitive):
     """Pooling of one shape."""
 
     def __init__(self, x, *attrs):
         geo = PoolShape(x.shape, *attrs)
         self.shape, self.weights = geo.shape, {}
-        plan = self.plan = Plan()
-        given = plan.input(image_desc(x))
-        result = plan.output(geo.target)
-        inner = given if given.desc == geo.source else plan.reorder(given, geo.source)
-        plan.add(geo.forward(_c.FORWARD_INFERENCE), {_c.SRC: inner, _c.DST: result})
+        chain = self.chain = PrimitiveChain()
+        given = chain.input(image_desc(x))
+        result = chain.output(geo.target)
+        inner = given if given.desc == geo.source else chain.reorder(given, geo.source)
+        chain.add(geo.forward(_c.FORWARD_INFERENCE), {_c.SRC: inner, _c.DST: result})
 
 
 def build_grad(x, dy, *attrs):
-    """Plan: x, dy, dx. Where the maxima were is found by pooling once more."""
+    """Chain: x, dy, dx. Where the maxima were is found by pooling once more."""
     geo = PoolShape(x.shape, *attrs)
     if dy.shape != geo.shape:
         raise NotServedError("a gradient of another shape")
     hint = geo.forward(_c.FORWARD_TRAINING)
     arguments = (LIBRARY.engine, geo.algorithm, geo.source, geo.target, *geo.window, hint, Attributes())
     desc = PrimitiveDesc("pooling_backward", *arguments)
-    plan = Plan()
-    given, gradient, result = plan.input(image_desc(x)), plan.input(image_desc(dy)), plan.output(geo.source)
+    chain = PrimitiveChain()
+    given, gradient, result = chain.input(image_desc(x)), chain.input(image_desc(dy)), chain.output(geo.source)
     memory = {_c.DIFF_SRC: result}
-    memory[_c.DIFF_DST] = gradient if gradient.desc == geo.target else plan.reorder(gradient, geo.target)
+    memory[_c.DIFF_DST] = gradient if gradient.desc == geo.target else chain.reorder(gradient, geo.target)
     if geo.algorithm == _c.POOLING_MAX:
-        inner = given if given.desc == geo.source else plan.reorder(given, geo.source)
-        memory[_c.WORKSPACE] = plan.temporary(hint.desc(_c.QUERY_WORKSPACE_MD))
-        plan.add(hint, {_c.SRC: inner, _c.DST: plan.temporary(geo.target), _c.WORKSPACE: memory[_c.WORKSPACE]})
-    plan.add(desc, memory)
-    return plan
+        inner = given if given.desc == geo.source else chain.reorder(given, geo.source)
+        memory[_c.WORKSPACE] = chain.temporary(hint.desc(_c.QUERY_WORKSPACE_MD))
+        chain.add(hint, {_c.SRC: inner, _c.DST: chain.temporary(geo.target), _c.WORKSPACE: memory[_c.WORKSPACE]})
+    chain.add(desc, memory)
+    return chain
 
 
 _ATTRS = (
@@ -109,11 +109,11 @@ def _known(attrs):
     return tuple(tuple(v) if isinstance(v, list) else v for v in map(attrs.__getitem__, _ATTRS))
 
 
-def find_plan(x, attrs):
-    """The plan for images [N, C, H, W]; None when NumPy should do it."""
+def find_primitive(x, attrs):
+    """The primitive for images [N, C, H, W]; None when NumPy should do it."""
     if x.size < Limits.eltwise or x.ndim != 4:
         return None
-    return THREAD.plan(("pool2d", x.shape, x.strides, attrs), PoolPlan, x, *attrs)
+    return THREAD.primitive(("pool2d", x.shape, x.strides, attrs), PoolPrimitive, x, *attrs)
 
 
 def _specialize(call):
@@ -121,7 +121,7 @@ def _specialize(call):
     if call.attrs["data_format"] == "NHWC":
         return None
     attrs = _known(call.attrs)
-    site = call_site(lambda x: find_plan(x, attrs))
+    site = call_site(lambda x: find_primitive(x, attrs))
     if call.attrs["pooling_type"] != "max":
         return site
     return lambda x: site(x) if x.size < Limits.eltwise or is_ordinary(x) else decline(NOT_ORDINARY)
@@ -131,10 +131,10 @@ def _specialize(call):
 def pool(X, *, ctx):
     last = ctx.attrs["data_format"] == "NHWC" and X.ndim == 4
     x = X.transpose(0, 3, 1, 2) if last else X
-    plan = find_plan(x, _known(ctx.attrs))
-    if plan is None or (ctx.attrs["pooling_type"] == "max" and not is_ordinary(x)):
+    chain = find_primitive(x, _known(ctx.attrs))
+    if chain is None or (ctx.attrs["pooling_type"] == "max" and not is_ordinary(x)):
         return NotImplemented
-    y = plan.run(x)
+    y = chain.run(x)
     return y.transpose(0, 2, 3, 1) if last else y
 
 
@@ -145,9 +145,11 @@ def pool_grad(X, Out_grad, *, ctx):
     last = ctx.attrs["data_format"] == "NHWC"
     x, dy = (a.transpose(0, 3, 1, 2) if last else a for a in (X, Out_grad))
     attrs = _known(ctx.attrs)
-    plan = THREAD.plan(("pool2d_grad", x.shape, x.strides, dy.shape, dy.strides, attrs), build_grad, x, dy, *attrs)
-    if plan is None:
+    chain = THREAD.primitive(
+        ("pool2d_grad", x.shape, x.strides, dy.shape, dy.strides, attrs), build_grad, x, dy, *attrs
+    )
+    if chain is None:
         return NotImplemented
     dx = empty_image(x.shape)
-    plan.run(x, dy, dx)
+    chain.run(x, dy, dx)
     return dx.transpose(0, 2, 3, 1) if last else dx

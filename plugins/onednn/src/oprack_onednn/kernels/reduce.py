@@ -12,19 +12,19 @@ from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 # Elements that are summed to one: beyond, NumPy's sum in pairs is the more exact one.
 _LONGEST = 1 << 14
 
 
 def build(rows, columns, algorithm):
-    """Plan for [rows, columns] to [rows]."""
+    """Chain for [rows, columns] to [rows]."""
     matrix, column = MemoryDesc.strided((rows, columns)), MemoryDesc.strided((rows, 1))
     desc = PrimitiveDesc("reduction", LIBRARY.engine, algorithm, matrix, column, 0.0, 0.0, Attributes())
-    plan = Plan()
-    plan.add(desc, {_c.SRC: plan.input(matrix), _c.DST: plan.output(column)})
-    return plan
+    chain = PrimitiveChain()
+    chain.add(desc, {_c.SRC: chain.input(matrix), _c.DST: chain.output(column)})
+    return chain
 
 
 def apply(x, dims, keep_dim, reduce_all, algorithm):
@@ -39,11 +39,11 @@ def apply(x, dims, keep_dim, reduce_all, algorithm):
     if not first and not keep_dim:
         return NotImplemented  # NumPy's result is a scalar then, and a plan counts on that
     rows = x.size // columns
-    plan = THREAD.plan(("reduction", rows, columns, algorithm), build, rows, columns, algorithm)
-    if plan is None:
+    chain = THREAD.primitive(("reduction", rows, columns, algorithm), build, rows, columns, algorithm)
+    if chain is None:
         return NotImplemented
     y = BUFFERS.take((*x.shape[:first], *[1] * (rank - first if keep_dim else 0)))
-    plan.run(x, y)
+    chain.run(x, y)
     return y
 
 

@@ -12,17 +12,17 @@ from oprack.kernel import decline
 from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
 from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.kernels._rows import RowMajorPlan
+from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 _ALGORITHMS = {"softmax": _c.SOFTMAX_ACCURATE, "log_softmax": _c.SOFTMAX_LOG}
 
 
-class SoftmaxPlan(RowMajorPlan):
+class SoftmaxPrimitive(RowMajorPrimitive):
     """Over the middle dim of [outer, n, inner], or the last of [outer, n]. shape: of the result."""
 
     def __init__(self, around, algorithm, shape):
@@ -31,20 +31,20 @@ class SoftmaxPlan(RowMajorPlan):
         primitive = PrimitiveDesc(
             "softmax_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, algorithm, desc, desc, 1, Attributes()
         )
-        plan = self.plan = Plan()
-        plan.add(primitive, {_c.SRC: plan.input(desc), _c.DST: plan.output(desc)})
+        chain = self.chain = PrimitiveChain()
+        chain.add(primitive, {_c.SRC: chain.input(desc), _c.DST: chain.output(desc)})
 
 
 def build_grad(shape, algorithm):
-    """Plan of the gradient over the middle dim of [outer, n, inner]: y, dy, dx."""
+    """Chain of the gradient over the middle dim of [outer, n, inner]: y, dy, dx."""
     desc, engine = MemoryDesc.strided(shape), LIBRARY.engine
     forward = PrimitiveDesc(
         "softmax_forward", engine, _c.FORWARD_TRAINING, algorithm, desc, desc, 1, Attributes(), any_speed=True
     )
     primitive = PrimitiveDesc("softmax_backward", engine, algorithm, desc, desc, desc, 1, forward, Attributes())
-    plan = Plan()
-    plan.add(primitive, {_c.DST: plan.input(desc), _c.DIFF_DST: plan.input(desc), _c.DIFF_SRC: plan.output(desc)})
-    return plan
+    chain = PrimitiveChain()
+    chain.add(primitive, {_c.DST: chain.input(desc), _c.DIFF_DST: chain.input(desc), _c.DIFF_SRC: chain.output(desc)})
+    return chain
 
 
 def _around(shape, axis):
@@ -58,7 +58,7 @@ def _find(x, axis, algorithm):
     if not -x.ndim <= axis < x.ndim or not x.size or not x.flags.c_contiguous:
         return None
     around = _around(x.shape, axis)
-    return THREAD.plan(("softmax", around, x.shape, algorithm), SoftmaxPlan, around, algorithm, x.shape)
+    return THREAD.primitive(("softmax", around, x.shape, algorithm), SoftmaxPrimitive, around, algorithm, x.shape)
 
 
 def _specialize(call):
@@ -81,7 +81,7 @@ def _run(x, axis, out, algorithm):
         return y if is_ordinary(y) else decline(NOT_ORDINARY)
     if not is_ordinary(x):  # out may be x's own memory
         return decline(NOT_ORDINARY)
-    found.plan.run(x, out)
+    found.chain.run(x, out)
     return out
 
 
@@ -91,11 +91,11 @@ def apply_grad(y, dy, axis, algorithm):
     if not (y.size and y.flags.c_contiguous and dy.flags.c_contiguous):
         return NotImplemented
     shape = _around(y.shape, axis)
-    plan = THREAD.plan(("softmax_grad", shape, algorithm), build_grad, shape, algorithm)
-    if plan is None:
+    chain = THREAD.primitive(("softmax_grad", shape, algorithm), build_grad, shape, algorithm)
+    if chain is None:
         return NotImplemented
     dx = BUFFERS.take(y.shape)
-    plan.run(y, dy, dx)
+    chain.run(y, dy, dx)
     return dx
 
 

@@ -1,4 +1,4 @@
-"""onednn_squeeze_excite: the mean of each channel and two small products after it, as one plan."""
+"""onednn_squeeze_excite: the mean of each channel and two small products after it, as one chain."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, attempt, call_site
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._product import add_product
 from oprack_onednn.kernels._steps import after
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
-from oprack_onednn.plan import THREAD, Plan
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 # Sums over more than this many pixels go row by row first: in parallel, and with rounding errors that do not pile up.
 _LONG = 256
 
 
-def add_mean(plan, given, shape):
+def add_mean(chain, given, shape):
     """Append the mean over H and W of the images in memory `given`; returns its memory, [N, C]."""
     n, c, h, w = shape
     source = channels_last_desc(shape)
-    memory = given if given.desc == source else plan.reorder(given, source)
+    memory = given if given.desc == source else chain.reorder(given, source)
     for high, wide in [(1, w), (h, 1)] if h > 1 and h * w > _LONG else [(h, w)]:
         h, w = h // high, w // wide
         target, step = channels_last_desc((n, c, h, w)), dims((high, wide))
         window = (step, step, dims((0, 0)), dims((0, 0)), dims((0, 0)))
         arguments = (_c.FORWARD_INFERENCE, _c.POOLING_AVG_EXCLUDE_PADDING, memory.desc, target, *window, Attributes())
-        result = plan.temporary(target)
-        plan.add(PrimitiveDesc("pooling_forward", LIBRARY.engine, *arguments), {_c.SRC: memory, _c.DST: result})
+        result = chain.temporary(target)
+        chain.add(PrimitiveDesc("pooling_forward", LIBRARY.engine, *arguments), {_c.SRC: memory, _c.DST: result})
         memory = result
-    return plan.alias(memory, MemoryDesc.strided((n, c)))
+    return chain.alias(memory, MemoryDesc.strided((n, c)))
 
 
-class SqueezePlan(Planned):
+class SqueezePrimitive(ShapedPrimitive):
     """One shape of X and of the parameters."""
 
     def __init__(self, x, reduce, reduce_bias, expand, expand_bias, reduce_post_ops, expand_post_ops):
@@ -46,19 +46,21 @@ class SqueezePlan(Planned):
             raise NotServedError("an empty tensor, or parameters that may change")
         n = x.shape[0]
         self.shape, self.weights = (n, expand.shape[0], 1, 1), {}
-        self.plan = Plan()
-        memory = add_mean(self.plan, self.plan.input(image_desc(x)), x.shape)
+        self.chain = PrimitiveChain()
+        memory = add_mean(self.chain, self.chain.input(image_desc(x)), x.shape)
         memory = add_product(self, memory, n, reduce, reduce_bias is not None, reduce_post_ops)
         add_product(self, memory, n, expand, expand_bias is not None, expand_post_ops, last=True)
 
 
 def _find(attrs, x, *parameters):
-    """The plan for X and Reduce, ReduceBias, Expand, ExpandBias; None when there is none."""
+    """The primitive for X and Reduce, ReduceBias, Expand, ExpandBias; None when there is none."""
     if any(b is not None and b.ndim != 1 for b in parameters[1::2]):
         return None
     post_ops = (tuple(attrs["reduce_post_ops"]), tuple(attrs["expand_post_ops"]))
     forms = tuple(None if p is None else (p.shape, is_constant(p)) for p in parameters)
-    return THREAD.plan(("squeeze", x.shape, x.strides, forms, post_ops), SqueezePlan, x, *parameters, *post_ops)
+    return THREAD.primitive(
+        ("squeeze", x.shape, x.strides, forms, post_ops), SqueezePrimitive, x, *parameters, *post_ops
+    )
 
 
 def _specialize(call):

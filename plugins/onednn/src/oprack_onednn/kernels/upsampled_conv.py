@@ -17,12 +17,12 @@ from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels import activation
 from oprack_onednn.kernels._phases import EXPANDED
 from oprack_onednn.kernels._steps import after
-from oprack_onednn.kernels._upsampled_plan import Source, UpsampledConvPlan
+from oprack_onednn.kernels._upsampled_primitive import Source, UpsampledConvPrimitive
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Outlet, is_constant, last_strides
 from oprack_onednn.operands import FLOAT, OperandError
 from oprack_onednn.ops.post_ops import algorithm
-from oprack_onednn.plan import THREAD, BoundPlan, PerThread
+from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread
 
 # From 3x3 taps: what the first and last row, the first and last column, and their four corners miss; and all.
 _WINDOW = np.eye(9, dtype=np.float32).reshape(3, 3, 9)
@@ -48,8 +48,8 @@ class Maps:
         self.scales = by_map(Scale, attrs["scales"])
         self.parameters = (*Filter, *Project, *Shift, *(() if Bias is None else (Bias,)))
 
-    def plan(self, post_ops):
-        """The plan for these shapes; None when there is none."""
+    def primitive(self, post_ops):
+        """The primitive for these shapes; None when there is none."""
         maps = list(zip(self.xs, self.ws, self.factors, self.projects, self.shifts, self.scales, strict=True))
         for x, w, _, project, shift, scale in maps:
             if (shift is not None and project is None) or x.ndim != 4:
@@ -75,7 +75,7 @@ class Maps:
             for x, w, factor, project, shift, scale in maps
         )
         form = (sources, outputs, window, self.bias is not None or any(s.shift for s in sources), tuple(post_ops))
-        return THREAD.plan(("upsampled_conv2d", *form), UpsampledConvPlan, *form)
+        return THREAD.primitive(("upsampled_conv2d", *form), UpsampledConvPrimitive, *form)
 
 
 class _Weigher:
@@ -91,7 +91,7 @@ class _Weigher:
             self.base = project[:, :, 0, 0] if shift is None else np.column_stack([project[:, :, 0, 0], shift])
             self.second = np.array(self.base, FLOAT, order="C")
         fixed = [self.rows, self.second, self.weighted]
-        self.run = BoundPlan(stage, fixed).run if keep else partial(stage.run, *fixed)
+        self.run = BoundChain(stage, fixed).run if keep else partial(stage.run, *fixed)
 
     def weigh(self, scale):
         """scale: [C], or None."""
@@ -103,33 +103,33 @@ class _Weigher:
 
 
 class Bound:
-    """A plan with the parameters of an op. keep: they are constant, so their addresses are set once.
+    """A chain with the parameters of an op. keep: they are constant, so their addresses are set once.
 
     weighers: those that the op has for other shapes, by thread and map; new ones are added.
     """
 
-    def __init__(self, plan, maps, keep, weighers):
-        self.plan, self.parameters, self.bias = plan, maps.parameters, maps.bias
+    def __init__(self, chain, maps, keep, weighers):
+        self.chain, self.parameters, self.bias = chain, maps.parameters, maps.bias
         self.weighers, operands = {}, {}
-        for i, source in enumerate(plan.sources):
+        for i, source in enumerate(chain.sources):
             if source.kind:
                 parameters = (maps.ws[i], maps.projects[i], maps.shifts[i])
                 found = weighers.get((THREAD.setting, i))
                 if found is None or any(a is not b for a, b in zip(found.parameters, parameters, strict=True)):
-                    found = _Weigher(plan.weigh[i], source, parameters, keep)
+                    found = _Weigher(chain.weigh[i], source, parameters, keep)
                     weighers.keep((THREAD.setting, i), found)
                 self.weighers[i] = found
                 rows = found.weighted
             else:
                 rows = EXPANDED((maps.ws[i],), source.factor)
             operands["rows", i] = rows
-            operands |= {key: p.of(rows) for key, p in plan.packed.items() if key[1] == i}
-        self.tiles = {count: np.empty((count, plan.k), FLOAT) for count in plan.tiled}
+            operands |= {key: p.of(rows) for key, p in chain.packed.items() if key[1] == i}
+        self.tiles = {count: np.empty((count, chain.k), FLOAT) for count in chain.tiled}
         operands |= {("bias", count): tile for count, tile in self.tiles.items()}
-        if not plan.shifted:
+        if not chain.shifted:
             self._set_bias(maps.bias)
-        self.spread, self.finish = (stage.bound(operands, keep) for stage in (plan.spread, plan.finish))
-        self.take = Outlet(plan.shape, tuple(FLOAT.itemsize * s for s in last_strides(plan.shape))).take
+        self.spread, self.finish = (stage.bound(operands, keep) for stage in (chain.spread, chain.finish))
+        self.take = Outlet(chain.shape, tuple(FLOAT.itemsize * s for s in last_strides(chain.shape))).take
 
     def _set_bias(self, row):
         for tile in self.tiles.values():
@@ -137,32 +137,32 @@ class Bound:
 
     def run(self, maps):
         """The result for the maps' images and scales."""
-        plan, (y, _) = self.plan, self.take()
+        chain, (y, _) = self.chain, self.take()
         images = y.transpose(0, 2, 3, 1)
-        for image in range(0, plan.shape[0], plan.images):
-            part = slice(image, image + plan.images)
+        for image in range(0, chain.shape[0], chain.images):
+            part = slice(image, image + chain.images)
             found = {("x", i): x[part] for i, x in enumerate(maps.xs)}
             found["y"] = y[part]
             for i, weigher in self.weighers.items():
                 scale = maps.scales[i]
                 weigher.weigh(None if scale is None else scale[image].reshape(-1))
-            if not plan.shifted:
+            if not chain.shifted:
                 self.spread(found)
             else:
                 self._run_shifted(images[image], found)
             self.finish(found)
-        for text in plan.later:
+        for text in chain.later:
             activation.run_in_place(y, *algorithm(text))
         return y
 
     def _run_shifted(self, y, found):
         """Shifts are constant maps: part of the bias, but for the border, where the padding is no part of them."""
-        plan = self.plan
-        count = plan.window**2
-        taps = sum(self.weighers[i].weighted[: count * plan.k, -1] for i, s in enumerate(plan.sources) if s.shift)
-        *border, whole = (_BORDER if count == 9 else _WHOLE) @ taps.reshape(count, plan.k)
+        chain = self.chain
+        count = chain.window**2
+        taps = sum(self.weighers[i].weighted[: count * chain.k, -1] for i, s in enumerate(chain.sources) if s.shift)
+        *border, whole = (_BORDER if count == 9 else _WHOLE) @ taps.reshape(count, chain.k)
         self._set_bias(whole if self.bias is None else whole + self.bias)
-        if plan.spread.memory:
+        if chain.spread.memory:
             self.spread(found)
         else:
             y[:] = 0
@@ -178,10 +178,10 @@ class Bound:
 
 def _run(attrs, *arrays):
     maps = Maps(attrs, *arrays)
-    plan = maps.plan(attrs["post_ops"]) if LIBRARY.usable() else None
-    if plan is not None:
+    chain = maps.primitive(attrs["post_ops"]) if LIBRARY.usable() else None
+    if chain is not None:
         with suppress(OperandError):
-            return Bound(plan, maps, False, PerThread()).run(maps)
+            return Bound(chain, maps, False, PerThread()).run(maps)
     return NotImplemented
 
 
@@ -192,10 +192,10 @@ def _specialize(call):
         if len(entries) >= SHAPES:
             entries.clear()
             weighers.clear()
-        plan, bound = maps.plan(attrs["post_ops"]), None
-        if plan is not None and all(is_constant(p) for p in maps.parameters):
+        chain, bound = maps.primitive(attrs["post_ops"]), None
+        if chain is not None and all(is_constant(p) for p in maps.parameters):
             with suppress(OperandError):
-                bound = Bound(plan, maps, True, weighers)
+                bound = Bound(chain, maps, True, weighers)
         entries.keep(key, bound)
         return bound
 

@@ -12,7 +12,7 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
-from oprack_onednn.callsite import Planned, attempt, call_site
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
@@ -20,7 +20,7 @@ from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_con
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
-from oprack_onednn.plan import THREAD, Plan, reorder_desc
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain, reorder_desc
 
 # Bytes of gathered tiles up to which a part of the images is computed at a time, so that it stays in the caches.
 _PART = 1 << 21
@@ -33,7 +33,7 @@ def squares():
     return np.kron(forth, forth), np.kron(back, back)
 
 
-class WinogradPlan(Planned):
+class WinogradPrimitive(ShapedPrimitive):
     """One shape."""
 
     def __init__(self, x, u, bias, residual, paddings, post_ops):
@@ -48,7 +48,7 @@ class WinogradPlan(Planned):
         if residual is not None and residual.shape != self.shape:
             raise NotServedError("a residual of another shape")
         strided = MemoryDesc.strided
-        plan = self.plan = Plan()
+        chain = self.chain = PrimitiveChain()
         rows, columns = -(-high // RESULTS), -(-wide // RESULTS)
         tall, broad = rows * RESULTS + 2, columns * RESULTS + 2
         part = next(
@@ -56,23 +56,23 @@ class WinogradPlan(Planned):
         )
         tiles = n * part * columns
 
-        source = plan.input(image_desc(x))
+        source = chain.input(image_desc(x))
         pixels, results = strided((TILE * TILE, tiles, c)), strided((TILE * TILE, tiles, k))
         chosen = MemoryDesc.any((TILE * TILE, c, k)) if constant else strided((TILE * TILE, c, k))
         multiply = PrimitiveDesc("matmul", LIBRARY.engine, pixels, chosen, None, results, Attributes())
         chosen = multiply.desc(_c.QUERY_WEIGHTS_MD)
         if constant:
             self.weights[1] = Weights(strided((TILE * TILE, c, k)), chosen)
-        weights = plan.input(chosen)
+        weights = chain.input(chosen)
         bias_row = self._bias(bias, constant, tiles, k)
         flat = strided((1, n * high * wide * k))
-        added = None if residual is None else plan.input(image_desc(residual))
-        target = plan.output(channels_last_desc(self.shape))
+        added = None if residual is None else chain.input(image_desc(residual))
+        target = chain.output(channels_last_desc(self.shape))
 
         padded = self._pad(source, x.shape, (top, left), (n, tall, broad, c))
         forth, back = (m.astype(np.float32) for m in squares())
-        gathered, moved = plan.temporary(pixels), plan.temporary(pixels)
-        products, finished = plan.temporary(results), plan.temporary(strided((RESULTS * RESULTS, tiles * k)))
+        gathered, moved = chain.temporary(pixels), chain.temporary(pixels)
+        products, finished = chain.temporary(results), chain.temporary(strided((RESULTS * RESULTS, tiles * k)))
         transform = self._transform(forth, gathered, moved, tiles * c)
         # a residual is added to all results at once, with what follows it
         whole = post_ops.index(RESIDUAL) if residual is not None else len(post_ops)
@@ -84,22 +84,22 @@ class WinogradPlan(Planned):
                     shape = (di, dj, n, part, columns, c)
                     steps = (broad * c, c, tall * broad * c, RESULTS * broad * c, RESULTS * c, 1)
                     offset = ((i + first * RESULTS) * broad + j) * c
-                    given = plan.alias(padded, strided(shape, steps), 4 * offset)
+                    given = chain.alias(padded, strided(shape, steps), 4 * offset)
                     steps = (TILE * tiles * c, tiles * c, part * columns * c, columns * c, c, 1)
-                    plan.reorder(given, plan.alias(gathered, strided(shape, steps), 4 * (i * TILE + j) * tiles * c))
-            plan.add(*transform)
-            plan.add(multiply, {_c.SRC: moved, _c.WEIGHTS: weights, _c.DST: products})
-            plan.add(*finish)
+                    chain.reorder(given, chain.alias(gathered, strided(shape, steps), 4 * (i * TILE + j) * tiles * c))
+            chain.add(*transform)
+            chain.add(multiply, {_c.SRC: moved, _c.WEIGHTS: weights, _c.DST: products})
+            chain.add(*finish)
             self._place(finished, target, first, part, columns)
         if added is not None:
             attributes, _ = as_post_ops(post_ops[whole + 1 :])
             desc = PrimitiveDesc("binary", LIBRARY.engine, _c.BINARY_ADD, flat, flat, flat, attributes)
-            sums = plan.same(target, flat)
+            sums = chain.same(target, flat)
             if added.desc == target.desc:
-                added = plan.same(added, flat)
+                added = chain.same(added, flat)
             else:
-                added = plan.alias(plan.reorder(added, target.desc), flat)
-            plan.add(desc, {_c.SRC: sums, _c.SRC_1: added, _c.DST: sums})
+                added = chain.alias(chain.reorder(added, target.desc), flat)
+            chain.add(desc, {_c.SRC: sums, _c.SRC_1: added, _c.DST: sums})
 
     @staticmethod
     def _bytes(n, rows, columns, c):
@@ -111,9 +111,9 @@ class WinogradPlan(Planned):
         top, left = before
         _, tall, broad, _ = padded
         strided, strides = MemoryDesc.strided, contiguous_strides(padded)
-        result = self.plan.temporary(strided(padded))
+        result = self.chain.temporary(strided(padded))
         inner = strided(shape, [strides[i] for i in (0, 3, 1, 2)])
-        self.plan.reorder(source, self.plan.alias(result, inner, 4 * (top * broad + left) * c))
+        self.chain.reorder(source, self.chain.alias(result, inner, 4 * (top * broad + left) * c))
         sides = [
             *((0, 0, top, broad), (top + h, 0, tall - top - h, broad)),
             *((top, 0, h, left), (top, left + w, h, broad - left - w)),
@@ -122,7 +122,7 @@ class WinogradPlan(Planned):
             if high and wide:
                 zeros = Memory(strided((n, high, wide, c), (0, 0, 0, 0)), _ZERO)
                 side = strided((n, high, wide, c), strides)
-                self.plan.reorder(zeros, self.plan.alias(result, side, 4 * (row * broad + column) * c))
+                self.chain.reorder(zeros, self.chain.alias(result, side, 4 * (row * broad + column) * c))
         return result
 
     def _bias(self, bias, constant, tiles, k):
@@ -133,16 +133,16 @@ class WinogradPlan(Planned):
         row = MemoryDesc.strided((1, tiles * k))
         if constant:
             self.weights[2] = Weights(once, every)
-            return self.plan.input(row)
-        return self.plan.alias(self.plan.reorder(self.plan.input(once), every), row)
+            return self.chain.input(row)
+        return self.chain.alias(self.chain.reorder(self.chain.input(once), every), row)
 
     def _transform(self, matrix, given, result, width, bias=None, attributes=None):
-        """A matrix [m, 36] times memory [36, width]: a step of the plan."""
+        """A matrix [m, 36] times memory [36, width]: a step of the chain."""
         m, strided = len(matrix), MemoryDesc.strided
         left, right, product = strided(matrix.shape), strided((TILE * TILE, width)), strided((m, width))
         row = None if bias is None else bias.desc
         desc = PrimitiveDesc("matmul", LIBRARY.engine, left, right, row, product, attributes or Attributes())
-        alias = self.plan.alias
+        alias = self.chain.alias
         arguments = {
             _c.SRC: Memory(left, matrix),
             _c.WEIGHTS: alias(given, right),
@@ -167,31 +167,31 @@ class WinogradPlan(Planned):
                 shape = (di, dj, n, some_rows, some_columns, k)
                 steps = (RESULTS * tiles * k, tiles * k, part * columns * k, columns * k, k, 1)
                 offset = (row * columns + column) * k
-                source = self.plan.alias(finished, MemoryDesc.strided(shape, steps), 4 * offset)
+                source = self.chain.alias(finished, MemoryDesc.strided(shape, steps), 4 * offset)
                 steps = (wide * k, k, high * wide * k, RESULTS * wide * k, RESULTS * k, 1)
                 offset = ((first + row) * RESULTS * wide + column * RESULTS) * k
-                place = self.plan.same(target, MemoryDesc.strided(shape, steps), 4 * offset)
-                self.plan.add(reorder_desc(source.desc, place.desc), {_c.SRC: source, _c.DST: place})
+                place = self.chain.same(target, MemoryDesc.strided(shape, steps), 4 * offset)
+                self.chain.add(reorder_desc(source.desc, place.desc), {_c.SRC: source, _c.DST: place})
 
 
-def find_plan(attrs, x, u, bias=None, residual=None):
-    """The plan for the op's inputs; None when there is none."""
+def find_primitive(attrs, x, u, bias=None, residual=None):
+    """The primitive for the op's inputs; None when there is none."""
     if not u.flags.c_contiguous or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
         return None
     constant = is_constant(u) and (bias is None or is_constant(bias))
     paddings, post_ops = tuple(attrs["paddings"]), tuple(attrs["post_ops"])
     second = None if residual is None else (residual.shape, residual.strides)
     key = ("winograd", x.shape, x.strides, u.shape, second, constant, bias is not None, paddings, post_ops)
-    return THREAD.plan(key, WinogradPlan, x, u, bias, residual, paddings, post_ops)
+    return THREAD.primitive(key, WinogradPrimitive, x, u, bias, residual, paddings, post_ops)
 
 
 def _specialize(call):
-    return call_site(partial(find_plan, call.attrs), (0, 3) if call.given("Residual") else (0,))
+    return call_site(partial(find_primitive, call.attrs), (0, 3) if call.given("Residual") else (0,))
 
 
 @onednn_kernel("onednn_winograd_conv2d", specialize=_specialize)
 def winograd(Input, Filter, Bias=None, Residual=None, *, ctx):
-    return attempt(partial(find_plan, ctx.attrs), Input, Filter, Bias, Residual)
+    return attempt(partial(find_primitive, ctx.attrs), Input, Filter, Bias, Residual)
 
 
 @kernel("onednn_winograd_conv2d", place="cpu", dtypes=FLOATS)
