@@ -25,8 +25,9 @@ SHAPES = 64
 
 
 class ShapedPrimitive:
-    """Primitives for arrays of some shapes, as a chain; its external memory is that of the given inputs in the op's order,
-    and Output.
+    """Primitives for arrays of some shapes, as a chain.
+
+    Its external memory is that of the given inputs in the op's order, and Output.
 
     weights: of inputs that the chain wants in another layout, by their place among those that are given. shape: of the
     result, [N, C, *spatial] in channels-last memory, or less dims in row-major memory.
@@ -108,7 +109,7 @@ def call_site(
     """A function of an op's inputs that computes its result, or declines.
 
     find: gives the primitive for inputs, or None. free: the inputs that are no parameters, in order; the first input is
-    one of them. fallback: called for inputs that nothing can be bound for; default: an attempt with the primitive as it is.
+    one of them. fallback: called for inputs that nothing can be bound for; default: an attempt with the primitive.
     """
     if fallback is None:
         fallback = partial(attempt, find)

@@ -75,7 +75,7 @@ def usable_libraries(manager: PackManager) -> list[str]:
 
 @contextlib.contextmanager
 def without_size_limits(manager: PackManager) -> Iterator[None]:
-    """Kernels serve arrays of every size: declared limits (`least`) and those that libraries compare themselves."""
+    """Kernels serve arrays of every size: declared limits (`min_numel`) and those that libraries compare themselves."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(size_limits_ignored())
         for library in manager.libraries().values():
