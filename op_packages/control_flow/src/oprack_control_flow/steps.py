@@ -51,7 +51,7 @@ def shared(value: Any) -> Any:
 def reference(tensor: LoDTensor) -> LoDTensor:
     """Another tensor on the same memory, which nobody may write into from now on."""
     tensor.shared = True
-    return LoDTensor(tensor.array, tensor.lod, place=tensor.place, layout=tensor.layout, check=False, shared=True)
+    return LoDTensor(tensor.array, tensor.lod, place=tensor.place, check=False, shared=True)
 
 
 def reads_last(block: BlockDesc, index: int, scopes: Collection[str]) -> bool:

@@ -38,7 +38,7 @@ class PrintOp(OperatorBase):
             ("Variable", attrs["print_tensor_name"], name),
             ("lod", attrs["print_tensor_lod"] and bool(tensor.lod), tensor.lod),
             ("shape", attrs["print_tensor_shape"], list(tensor.shape)),
-            ("layout", attrs["print_tensor_layout"], tensor.layout),
+            ("layout", attrs["print_tensor_layout"], "any"),
             ("dtype", attrs["print_tensor_type"], tensor.dtype),
             ("data", True, data),
         ]

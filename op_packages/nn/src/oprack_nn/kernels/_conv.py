@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
+from oprack.op.windows import resolve_pads
 
-from oprack_nn.ops._conv import is_channel_last, resolve_dilations, resolve_pads
+from oprack_nn.ops._conv import is_channel_last, resolve_dilations
 
 # Elements of the patch matrix that is built at a time: on the CPU it should stay in the cache.
 _CPU_PATCHES, _GPU_PATCHES = 1 << 18, 1 << 27

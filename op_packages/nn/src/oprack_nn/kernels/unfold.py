@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from oprack.kernel import kernel
+from oprack.op.windows import conv_out
 from oprack.types import FLOATS
 
 from oprack_nn.kernels._conv import Geometry, crop_spatial, pad_spatial, patches
-from oprack_nn.ops._conv import conv_out
 from oprack_nn.ops.unfold import unfold_pads
 
 _PLACES = ("cpu", "cuda")

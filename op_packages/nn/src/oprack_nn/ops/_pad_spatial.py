@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oprack_nn.ops._conv import Pads, is_channel_last, join_dims, split_dims
+from oprack.op.windows import Pads
+
+from oprack_nn.ops._conv import is_channel_last, join_dims, split_dims
 
 
 def pairs_2d(paddings: Sequence[int]) -> Pads:

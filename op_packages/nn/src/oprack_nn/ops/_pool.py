@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from oprack.op import REQUIRED, Attr
+from oprack.op.windows import Pads, resolve_pads
 from oprack.types import AttrType
-
-from oprack_nn.ops._conv import Pads, resolve_pads
 
 
 @dataclass(frozen=True)

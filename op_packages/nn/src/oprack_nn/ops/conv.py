@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, OpVersion
+from oprack.op.windows import conv_out, resolve_pads
 
 from oprack_nn.ops._conv import (
     ConvExtras,
     DepthwiseExtras,
     FusedConvExtras,
     algorithm_attr,
-    conv_out,
     join_dims,
     layout_attr,
     paddings_attr,
     positive,
     resolve_dilations,
-    resolve_pads,
     split_dims,
 )
 

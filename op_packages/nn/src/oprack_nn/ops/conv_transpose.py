@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, OpVersion
+from oprack.op.windows import resolve_pads
 from oprack.types import AttrType
 
 from oprack_nn.ops._conv import (
@@ -16,7 +17,6 @@ from oprack_nn.ops._conv import (
     paddings_attr,
     positive,
     resolve_dilations,
-    resolve_pads,
     split_dims,
 )
 

@@ -6,9 +6,8 @@ import math
 
 from oprack import op
 from oprack.op import REQUIRED, Attr, GradOpDef, OpDef
+from oprack.op.windows import conv_out
 from oprack.types import AttrType
-
-from oprack_nn.ops._conv import conv_out
 
 
 def _pair(doc, low):

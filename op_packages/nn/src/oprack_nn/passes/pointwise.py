@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.ir import fusion
+from oprack.op.windows import pad_pairs
 
-from oprack_nn.ops._conv import is_channel_last, pad_pairs
+from oprack_nn.ops._conv import is_channel_last
 
 
 def _is_dense(op):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.kernel import kernel
+from oprack.op.windows import conv_out, resolve_pads
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
@@ -14,7 +15,6 @@ from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, dims
-from oprack_onednn.ops._shapes import conv_out, pads_of
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
@@ -35,7 +35,7 @@ class ConvShape:
         k, _, *ksize = w.shape
         if padding == "SAME":
             dilations = (1,) * len(spatial)
-        pads = pads_of(padding, paddings, spatial, ksize, strides)
+        pads = resolve_pads(padding, paddings, spatial, ksize, strides)
         if min(p for pair in pads for p in pair) < 0 or 0 in x_shape or 0 in w.shape or not w.flags.c_contiguous:
             raise NotServedError("negative padding, an empty tensor or a filter that is a view")
         out = [conv_out(*s) for s in zip(spatial, ksize, pads, strides, dilations, strict=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.kernel import kernel
+from oprack.op.windows import resolve_pads
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
@@ -12,7 +13,6 @@ from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, empty_image, image_desc, is_constant
 from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, dims, element_strides
-from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
@@ -46,7 +46,7 @@ class ConvTransposePrimitive:
         ksize = w.shape[2:]
         if algorithm == "SAME":
             dilations = (1, 1)
-        pads = pads_of(algorithm, paddings, spatial, ksize, strides)
+        pads = resolve_pads(algorithm, paddings, spatial, ksize, strides)
         reach = [(s - 1) * t + d * (q - 1) + 1 for s, q, t, d in zip(spatial, ksize, strides, dilations, strict=True)]
         out = [r - a - b for r, (a, b) in zip(reach, pads, strict=True)]
         if output_size:

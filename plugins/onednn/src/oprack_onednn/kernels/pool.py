@@ -6,6 +6,7 @@ oneDNN's maximum passes over NaN, and begins with the least finite number: image
 from __future__ import annotations
 
 from oprack.kernel import decline
+from oprack.op.windows import resolve_pads
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import ShapedPrimitive, call_site
@@ -14,7 +15,6 @@ from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc, dims
-from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
@@ -37,7 +37,7 @@ class PoolShape:
             out = tuple(ksize)
             ksize = strides = tuple(s // k for s, k in zip(spatial, ksize, strict=True))
         else:
-            pads = pads_of(algorithm, paddings, spatial, ksize, strides)
+            pads = resolve_pads(algorithm, paddings, spatial, ksize, strides)
             extra = [s - 1 if ceil_mode else 0 for s in strides]
             out = tuple(
                 (s + a + b - k + e) // t + 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, OpDef, empty_grad
+from oprack.op.windows import conv_out, resolve_pads
 from oprack.types import AttrType
 
-from oprack_onednn.ops._shapes import conv_out, pads_of
 from oprack_onednn.ops.post_ops import post_ops_attr
 
 
@@ -35,7 +35,7 @@ class OneDNNConv2D(OpDef, type="onednn_conv2d"):
         )
         algorithm, strides = ctx.attr("padding_algorithm"), ctx.attr("strides")
         dilations = [1, 1] if algorithm == "SAME" else ctx.attr("dilations")
-        pads = pads_of(algorithm, ctx.attr("paddings"), spatial, ksize, strides)
+        pads = resolve_pads(algorithm, ctx.attr("paddings"), spatial, ksize, strides)
         out = [conv_out(*s) for s in zip(spatial, ksize, pads, strides, dilations, strict=True)]
         ctx.require(all(o == -1 or o > 0 for o in out), f"the kernel {ksize} is larger than the padded Input")
         ctx.require_dims("Bias", [k])
@@ -65,7 +65,7 @@ class OneDNNConv2DTranspose(OpDef, type="onednn_conv2d_transpose"):
         ctx.require(c < 0 or c == inputs, f"Input has {c} channels, but Filter takes {inputs}")
         algorithm, strides = ctx.attr("padding_algorithm"), ctx.attr("strides")
         dilations = [1, 1] if algorithm == "SAME" else ctx.attr("dilations")
-        pads = pads_of(algorithm, ctx.attr("paddings"), spatial, ksize, strides)
+        pads = resolve_pads(algorithm, ctx.attr("paddings"), spatial, ksize, strides)
         more = ctx.attr("output_padding") or [0, 0]
         sizes = zip(spatial, ksize, pads, strides, dilations, more, strict=True)
         out = [-1 if s < 0 else (s - 1) * t - a - b + d * (k - 1) + 1 + e for s, k, (a, b), t, d, e in sizes]

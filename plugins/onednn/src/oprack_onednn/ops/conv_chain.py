@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, OpDef, empty_grad
+from oprack.op.windows import conv_out
 from oprack.types import AttrType
 
-from oprack_onednn.ops._shapes import conv_out
 from oprack_onednn.ops.post_ops import post_ops_attr
 
 

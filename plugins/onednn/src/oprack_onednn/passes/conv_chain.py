@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from oprack.ir import one_dtype
+from oprack.op.windows import resolve_pads
 
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.passes.fuse import CONVOLUTIONS
 
 _LONGEST = 8
@@ -66,7 +66,8 @@ def _replace(graph, run):
     attrs = {"biased": [int(b is not None) for b in biases], "groups": [op.attr("groups", 1) for op in run]}
     attrs["strides"] = [s for op in run for s in op.attr("strides", [1, 1])]
     pads = [
-        pads_of(op.attr("padding_algorithm", "EXPLICIT"), op.attr("paddings", [0, 0]), (0, 0), (), ()) for op in run
+        resolve_pads(op.attr("padding_algorithm", "EXPLICIT"), op.attr("paddings", [0, 0]), (0, 0), (), ())
+        for op in run
     ]
     attrs["paddings"] = [p for pairs in pads for pair in pairs for p in pair]
     post_ops = [op.attr("post_ops", []) for op in run]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.ir import fusion
+from oprack.op.windows import resolve_pads
 
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.ops._shapes import pads_of
 from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
 from oprack_onednn.passes.fuse import with_extras
 
@@ -35,7 +35,7 @@ def winograd(p):
         op, x, w = m.root, m["x"].expected_shape, m.value("w")
         if x is None or len(x) != 4 or w.dtype != np.float32:
             return None
-        sizes = pads_of(m.attr(op, "padding_algorithm"), m.attr(op, "paddings"), x[2:], (3, 3), (1, 1))
+        sizes = resolve_pads(m.attr(op, "padding_algorithm"), m.attr(op, "paddings"), x[2:], (3, 3), (1, 1))
         paddings = [side for pair in sizes for side in pair]
         tiles = [-(-(s + a + b - 2) // RESULTS) for s, (a, b) in zip(x[2:], sizes, strict=True)]
         large = tiles[0] * tiles[1] >= _TILES if min(x[2:]) >= 0 else max(w.shape[:2]) <= _MOST_CHANNELS
