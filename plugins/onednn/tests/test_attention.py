@@ -58,7 +58,7 @@ def test_attention_with_masks(monkeypatch, mask, alpha):
 @pytest.mark.parametrize("mask", MASKS, ids=str)
 def test_a_batch_in_parts(monkeypatch, mask):
     monkeypatch.setattr("oprack_onednn.kernels.attention._SCORES", 1)
-    monkeypatch.setattr(THREAD, "chains", OrderedDict())
+    monkeypatch.setattr(THREAD, "primitives", OrderedDict())
     test_attention_with_masks(monkeypatch, mask, 0.25)
 
 

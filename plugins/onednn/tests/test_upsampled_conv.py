@@ -173,7 +173,7 @@ def test_it_runs_on_numpy_as_well(monkeypatch, excluded, dtype):
 
 
 def test_what_onednn_refuses_runs_step_by_step(monkeypatch):
-    monkeypatch.setattr(upsampled_conv.Maps, "chain", lambda *a: None)
+    monkeypatch.setattr(upsampled_conv.Maps, "primitive", lambda *a: None)
     case = pyramid(2)
     assert check(case, "onednn_fuse_conv2d")[-1] == "onednn_upsampled_conv2d"
 
