@@ -51,7 +51,7 @@ def bindings(monkeypatch):
             made.append(args)
             super().__init__(*args)
 
-    monkeypatch.setattr(callsite, "BoundPlan", Counted)
+    monkeypatch.setattr(callsite, "BoundChain", Counted)
     return made
 
 
