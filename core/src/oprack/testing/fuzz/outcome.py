@@ -66,7 +66,8 @@ class Difference:
     """One way in which a path differs from the reference.
 
     kind: value, nan (values, and NaN or infinities among them or among the inputs), dtype, shape, lod, kind, accepted
-    (the reference refuses), refused (it does not), raised, failed (a pass that fails), crash, hang. run: number of the run. text: what was found, for people.
+    (the reference refuses), refused (it does not), raised, failed (a pass that fails), crash, hang. run: number
+    of the run. text: what was found, for people.
     """
 
     path: str
