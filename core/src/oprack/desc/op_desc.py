@@ -11,6 +11,9 @@ from oprack.types import AttrType
 
 Slots = dict[str, list[str]]
 
+_BLOCKS = frozenset({AttrType.BLOCK, AttrType.BLOCKS})
+_VARS = frozenset({AttrType.VAR, AttrType.VARS})
+
 
 class OpDesc:
     """An op: type, inputs and outputs (slot -> names of variables), attributes.
@@ -113,23 +116,18 @@ class OpDesc:
 
     def block_attrs(self) -> dict[str, list[int]]:
         """Attributes of type BLOCK and BLOCKS: name -> indices of the blocks."""
-        found: dict[str, list[int]] = {}
-        for name, kind in self.attr_types.items():
-            if kind is AttrType.BLOCK:
-                found[name] = [self.attrs[name]]
-            elif kind is AttrType.BLOCKS:
-                found[name] = self.attrs[name]
-        return found
+        return self._listed(_BLOCKS)
 
     def var_attrs(self) -> dict[str, list[str]]:
         """Attributes of type VAR and VARS: name -> names of the variables that hold the value."""
-        found: dict[str, list[str]] = {}
-        for name, kind in self.attr_types.items():
-            if kind is AttrType.VAR:
-                found[name] = [self.attrs[name]]
-            elif kind is AttrType.VARS:
-                found[name] = self.attrs[name]
-        return found
+        return self._listed(_VARS)
+
+    def _listed(self, types: frozenset[AttrType]) -> dict[str, list[Any]]:
+        """Attributes of some types, each as a list."""
+        if types.isdisjoint(self.attr_types.values()):  # nearly always, and asked of every op when a model is loaded
+            return {}
+        values = {name: self.attrs[name] for name, type in self.attr_types.items() if type in types}
+        return {name: value if isinstance(value, list) else [value] for name, value in values.items()}
 
     def sub_blocks(self) -> Iterator[int]:
         """Indices of all blocks that the op's attributes name."""

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from oprack.desc.op_desc import OpDesc
     from oprack.desc.program_desc import ProgramDesc
 
+_REACHING = frozenset({AttrType.VAR, AttrType.VARS, AttrType.BLOCK, AttrType.BLOCKS})
 _TEXTS = (AttrType.STRING, AttrType.STRINGS)
 _NOTES = frozenset({"op_callstack", "op_namescope", "op_device", "op_role_var", "skip_eager_deletion_vars"})
 
 
 def inner_blocks(op: OpDesc, program: ProgramDesc) -> list[BlockDesc]:
     """The blocks that an op runs, with the blocks inside them, each once and in the order of the program."""
+    if not op.block_attrs():
+        return []
     found: set[int] = set()
     waiting = list(op.sub_blocks())
     while waiting:
@@ -37,8 +40,10 @@ def inner_blocks(op: OpDesc, program: ProgramDesc) -> list[BlockDesc]:
 
 def named_by_attributes(op: OpDesc) -> list[str]:
     """Names of variables in the attributes of an op, each once; those that its blocks declare are among them."""
+    if _REACHING.isdisjoint(op.attr_types.values()):
+        return []
     found = dict.fromkeys(n for names in op.var_attrs().values() for n in names)
-    if any(True for _ in op.sub_blocks()):
+    if op.block_attrs():
         for attr, type in op.attr_types.items():
             if type in _TEXTS and attr not in _NOTES:
                 value = op.attrs[attr]
@@ -90,6 +95,8 @@ def _read_by(op: OpDesc, program: ProgramDesc, unread: Unread) -> Iterator[str]:
 def _outer(op: OpDesc, program: ProgramDesc, names: Callable[[OpDesc], Iterable[str]]) -> list[str]:
     """What `names` gives for the ops inside `op`, without what the blocks inside declare."""
     inner = {block.idx: block for block in inner_blocks(op, program)}
+    if not inner:
+        return []
     found: list[str] = []
     for block in inner.values():
         around = [b for b in block.ancestors() if b.idx in inner]
