@@ -45,6 +45,7 @@ OTHERWISE_MEANT = {
     "tensor/shape_only.py": {"shape", "where"},  # where: who asks, in a message
     "testing/fuzz/outcome.py": {"shape"},
     "functional/tensor_conversions.py": {"set_value"},  # the method, in a message
+    "kernel/invoke.py": {"size"},  # of an array
     "testing/fuzz/searching.py": {"size"},  # how large an example is
     "cli/op.py": {"where"},  # a heading
     "ir/pattern.py": {"where"},  # a condition of a pattern
