@@ -12,6 +12,9 @@ from oprack import functional as F
 from oprack import no_grad, to_tensor
 from oprack.errors import InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError
 from oprack.interpreter.call_generator import CallGenerator
+from oprack.kernel import kernel
+from oprack.op import GradOp, Input, OpDef, Output
+from oprack.packs import PackManager, use_manager
 
 A = np.random.default_rng(0).standard_normal((3, 4))
 
@@ -252,3 +255,50 @@ def test_generated_code_can_be_read() -> None:
         for bound in expr.bound.values()
     )
     assert "def call(a0):" in CallGenerator(bound, None).generate().source
+
+
+def test_ops_of_one_gradient_maker_that_share_an_input_are_summed() -> None:
+    """Out = X + X Y: two gradient ops each give a part of the gradient of X, as a product rule writes them."""
+
+    class PlusProduct(OpDef, type="plus_product"):
+        """$$Out = X + X Y$$"""
+
+        X, Y, Out = Input("Any shape."), Input("Shape of X."), Output("Shape of X.")
+
+        def infer_shape(ctx):  # type: ignore[no-untyped-def]
+            ctx.set_dim("Out", ctx.dim("X"))
+
+        def make_grad(fwd):  # type: ignore[no-untyped-def]
+            d = fwd.output_grad("Out")
+            product = {"X": fwd.input("X"), "Y": fwd.input("Y"), "Out@GRAD": d}
+            results = {"X@GRAD": fwd.input_grad("X"), "Y@GRAD": fwd.input_grad("Y")}
+            return [
+                GradOp("scale", X=d, Out=fwd.input_grad("X"), attrs={"scale": 1.0}),
+                GradOp("elementwise_mul_grad", inputs=product, outputs=results),
+            ]
+
+    @kernel("plus_product")
+    def plus_product(X, Y):  # type: ignore[no-untyped-def]
+        return X + X * Y
+
+    with use_manager(PackManager()) as manager:
+        oprack.register_operator(PlusProduct)
+        manager.register_kernel(plus_product)
+        a, b = np.array([2.0, -3.0]), np.array([5.0, 7.0])
+        for _ in range(2):
+            x, y = (oprack.to_tensor(v, requires_grad=True) for v in (a, b))
+            F.plus_product(x, y).sum().backward()
+            np.testing.assert_array_equal(x.grad.numpy(), 1 + b)
+            np.testing.assert_array_equal(y.grad.numpy(), a)
+        x, y = (oprack.to_tensor(v, requires_grad=True) for v in (a, b))
+        (dx,) = oprack.grad([(F.plus_product(x, y) * F.plus_product(x, y)).sum()], [x], create_graph=True)
+        (ddx,) = oprack.grad([dx.sum()], [x])
+        np.testing.assert_allclose(dx.numpy(), 2 * a * (1 + b) ** 2)
+        np.testing.assert_allclose(ddx.numpy(), 2 * (1 + b) ** 2)
+        program = oprack.Program()
+        with oprack.program_guard(program, oprack.Program()):
+            u, v = (oprack.layers.data(n, [2], dtype="float64") for n in "uv")
+            u.stop_gradient = False
+            (du,) = oprack.gradients([F.plus_product(u, v)], [u])
+        (found,) = oprack.Executor().run(program, {"u": a, "v": b}, [du.name])
+        np.testing.assert_array_equal(found, 1 + b)

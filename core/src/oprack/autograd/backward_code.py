@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from oprack.autograd.summation import sum_expr
 from oprack.interpreter.op_expr import OpExpr
 from oprack.packs.manager import default_manager
 from oprack.tensor.eager_tensor import Tensor
@@ -78,19 +79,26 @@ class BackwardGenerator:
         self._names[f"calls{n}"] = expr.calls
         args = [text for slot, _ in inputs for text in by_slot[slot]]
         targets: list[str] = []
+        sums: list[str] = []
         for slot, _ in outputs:
             for t in step.targets[slot]:
                 name = "_" if t is None else f"t_{n}_{len(targets)}" if isinstance(t, str) else f"d{t}"
                 if isinstance(t, str):
                     self._names[f"label {t}"] = name
+                elif name in self._found:  # an op before gave a part of this gradient
+                    self._names["SUM"] = sum_expr(2)
+                    part = f"p_{n}_{len(targets)}"
+                    sums.append(f"{name} = apply(SUM, ({name}, {part}))")
+                    name = part
                 targets.append(name)
-                self._found.add(name)
+                if t is not None:
+                    self._found.add(name)
         given = f"{', '.join(args)}"
         metas = ", ".join("None" if a == "None" else f"{a}._meta" for a in args)
         lines.append(f"call = calls{n}.get(({metas},)) if plain else None")
         result = f"call({given}) if call is not None else apply(E{n}, ({given},))"
         lines.append(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {result}")
-        return lines
+        return lines + sums
 
     def _is_here(self, source: Source) -> bool:
         what, which = source

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from oprack.autograd.summation import sum_expr
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.interpreter.devices import filled_array
 from oprack.interpreter.eager import EAGER
 from oprack.interpreter.modes import current_mode, enable_grad, no_grad
-from oprack.interpreter.op_expr import OpExpr
-from oprack.packs.manager import default_manager
-from oprack.packs.vocabulary import op_for
 from oprack.tensor import LoDTensor
 from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import CPU
@@ -146,7 +144,7 @@ class Walk:
             for g in gradients[2:]:
                 total += g._value
             return new_tensor(total, meta, first._lod)
-        found: Tensor = current_mode().interpreter.apply(_sum_expr(len(gradients)), gradients)
+        found: Tensor = current_mode().interpreter.apply(sum_expr(len(gradients)), gradients)
         return found
 
     def _end(self, leaf: Leaf, gradient: Tensor | None) -> None:
@@ -160,21 +158,6 @@ class Walk:
             tensor._grad = gradient
         else:
             tensor._grad = gradient.detach()
-
-
-_SUMS: dict[int, OpExpr] = {}
-
-
-def _sum_expr(count: int) -> OpExpr:
-    """The op that sums so many tensors."""
-    info = default_manager().op_info(op_for("sum_of_all"))
-    found = _SUMS.get(count)
-    if found is None or found.info is not info:
-        attrs = {} if info.checker is None else info.checker.check({})
-        if len(_SUMS) >= 64:
-            _SUMS.clear()
-        found = _SUMS[count] = OpExpr(info, attrs, (("X", count),), (("Out", (True,)),))
-    return found
 
 
 def _starting_gradients(outputs: Sequence[Tensor], given: Sequence[Any] | None, call: str) -> list[Tensor]:
