@@ -285,7 +285,7 @@ def test_a_snapshot_of_the_first_format_is_read(project):
 
 def test_several_packs_are_checked_at_once(project, capsys):
     write_op(project, SLOTS)
-    own = [ROOT / "op_packages/metric", ROOT / "op_packages/sparse"]
+    own = [ROOT / "op_packages/metric", ROOT / "op_packages/selected_rows"]
     assert main(["check", *map(str, own)]) == 0
     assert capsys.readouterr().out.count("0 breaking, 0 new") == 2
     assert main(["check", str(own[0]), str(project), "--json"]) == 1

@@ -1,4 +1,4 @@
-"""The conformance suite over the pack sparse."""
+"""The conformance suite over the pack selected_rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pathlib import Path
 from oprack.testing import Conformance
 
 
-class TestSparse(Conformance):
-    pack = "sparse"
+class TestSelectedRows(Conformance):
+    pack = "selected_rows"
     case_files = Path(__file__).parents[3] / "tests/data/cases"

@@ -24,8 +24,8 @@ RESERVED = {
     "onednn",
     "optimizer",
     "random",
+    "selected_rows",
     "sequence",
-    "sparse",
     "tensor",
     "vision",
 }
