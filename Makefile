@@ -38,7 +38,7 @@ test: $(STAMP)  ## run every test
 
 # SECONDS=600 ends it; else it runs until it is stopped. ARGS="relu conv2d --seed 7": see docs/fuzzing.md
 fuzz: $(STAMP)  ## compare all paths on generated ops and nets, by a new seed
-	$(BIN)/python -m oprack.testing.fuzz --cases tests/data/cases --known tests/data/fuzz_known.toml $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
+	$(BIN)/python -m oprack.testing.fuzz --cases tests/data/cases $(addprefix --records ,$(wildcard op_packages/*/tests/cases)) --known tests/data/fuzz_known.toml $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
 lint: $(STAMP)  ## style, types, arrows between packages, generated files, what ops promised
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """Every differentiable op: its gradient against central differences in one random direction, at float64.
 
 The programs and inputs are those of tests/data/cases, widened to float64; the gradient is that of `gradients()`. An op
-that Paddle does not have is checked by the records of its pack: `OpCase(..., grads=["X"])` in its tests/test_pack.py.
+that Paddle does not have is checked by the records of its pack: `OpCase(..., grads=["X"])` in its tests/cases.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def test_gradient_is_the_slope(op_type: str) -> None:
     cases = _cases(op_type)
     if not cases:
         own = with_gradient(op_type)
-        assert own, f"{op_type}: nothing checks its gradient; add an OpCase with grads=[...] to its pack's test_pack.py"
+        assert own, f"{op_type}: nothing checks its gradient; add an OpCase with grads=[...] to its pack's tests/cases"
         assert [reason for record in own for reason in record.check_gradient()] == []
         return
     errors = {}

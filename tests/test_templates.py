@@ -36,8 +36,8 @@ def test_bakes_every_choice(tmp_path: Path, places: str, licence: str) -> None:
         ".github/workflows/publish.yml", ".github/workflows/test.yml", ".gitignore", "CHANGELOG.md", "LICENSE",
         "README.md", "pyproject.toml", f"{package}/__init__.py", f"{package}/kernels/__init__.py",
         f"{package}/kernels/my_op.py", f"{package}/ops.toml", f"{package}/ops/__init__.py", f"{package}/ops/my_op.py",
-        f"{package}/pack.py", f"{package}/py.typed", "ops.lock.json", "tests/cases.py", "tests/test_my_op.py",
-        "tests/test_pack.py",
+        f"{package}/pack.py", f"{package}/py.typed", "ops.lock.json", "tests/cases/my_op.py",
+        "tests/test_my_op.py", "tests/test_pack.py",
     }  # fmt: skip
     assert {"Apache-2.0": "Apache", "MIT": "MIT License", "BSD-3-Clause": "BSD 3-Clause"}[licence] in (
         folder / "LICENSE"

@@ -73,7 +73,7 @@ def _report(path: Path, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _fuzz(path: Path, op_types: Iterable[str], seconds: float, quiet: bool) -> Any:
-    """Fuzz the installed ops of a project, from the recorded cases below its directory `tests`."""
+    """Fuzz the installed ops of a project, from the case files and recorded cases below its directory `tests`."""
     import random
 
     from oprack.packs.manager import default_manager
@@ -86,7 +86,9 @@ def _fuzz(path: Path, op_types: Iterable[str], seconds: float, quiet: bool) -> A
     seed = random.SystemRandom().randrange(1 << 30)
     say = (lambda text: None) if quiet else print
     say(f"fuzzing {len(targets)} ops for {seconds:g} s, seed {seed}")
-    campaign = Campaign(targets, seed, seconds, Path("out/fuzz"), folders=[path / "tests"], examples=20, say=say)
+    tests = path / "tests"
+    records = [f for f in [tests / "cases"] if f.is_dir()]
+    campaign = Campaign(targets, seed, seconds, Path("out/fuzz"), [tests], records, examples=20, say=say)
     if targets:
         campaign.run()
         say(campaign.summary())

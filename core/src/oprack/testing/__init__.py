@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what _HOMES says, for editors and type checkers; a test compares
     # isort: off
+    from oprack.testing.case_folder import collect_cases as collect_cases
     from oprack.testing.cases import (
         Expected as Expected,
         FileCase as FileCase,
@@ -29,6 +30,7 @@ FUZZED = "oprack fuzzed"
 """Property of a test report: how many generated examples were compared; the pytest plugin prints their number."""
 
 _HOMES = {
+    "case_folder": ("collect_cases",),
     "cases": ("Expected", "FileCase", "compare", "load_cases"),
     "conformance": ("Conformance", "Limitation"),
     "op_case": ("OpCase",),

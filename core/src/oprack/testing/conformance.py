@@ -1,10 +1,11 @@
 """The conformance suite: what every op of every pack must satisfy. A pack adopts it in a few lines:
 
-from oprack.testing import Conformance, Limitation
+from oprack.testing import Conformance, Limitation, collect_cases
 
 class TestMath(Conformance):
     pack = "math"
-    case_files = Path(__file__).parent / "cases"
+    cases = collect_cases(Path(__file__).parent / "cases")
+    case_files = Path(__file__).parent / "recorded"
     limitations = [Limitation("pow.0012", "Paddle's own gradient is off at 0", stages=("gradient",))]
 """
 
@@ -50,9 +51,10 @@ class Conformance:
     """Tests of one pack, collected by pytest from a subclass.
 
     pack: name of its entry point. case_files: a folder of .npz case files (one per op type; sub-folders count, too),
-    or None. cases: OpCase records. limitations: known gaps, each with its reason; one that no longer fails is an error.
-    fuzz_examples: generated calls of each op, made of the cases, that all paths must agree on (docs/fuzzing.md); 0 =
-    none. fuzz_known: TOML file of differences that are known.
+    or None. cases: OpCase records, such as those that collect_cases finds in one file for each op. limitations: known
+    gaps, each with its reason; one that no longer fails is an error. fuzz_examples: generated calls of each op, made
+    of the cases, that all paths must agree on (docs/fuzzing.md); 0 = none. fuzz_known: TOML file of differences that
+    are known.
     """
 
     pack: ClassVar[str] = ""

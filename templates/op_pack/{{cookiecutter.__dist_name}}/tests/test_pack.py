@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cases import CASES
+from pathlib import Path
 
-from oprack.testing import Conformance
+from oprack.testing import Conformance, collect_cases
 
 
 class TestPack(Conformance):
     pack = "{{ cookiecutter.pack_name }}"
-    cases = CASES
+    cases = collect_cases(Path(__file__).parent / "cases")

@@ -27,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--hang", type=float, default=60.0, help="seconds after which an example hangs")
     parser.add_argument("--path", action="append", default=[], help="patterns of the paths to run; default: all")
     parser.add_argument("--cases", action="append", type=Path, default=[], help="folders of recorded cases (.npz)")
+    parser.add_argument("--records", action="append", type=Path, default=[], help="folders of case files (OpCase)")
     parser.add_argument("--known", type=Path, help="TOML file of known differences")
     parser.add_argument("--out", type=Path, default=Path("out/fuzz"), help="where failures are kept")
     options = parser.parse_args(arguments)
@@ -47,6 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         options.seconds,
         options.out,
         folders=options.cases,
+        records=options.records,
         known=read_known(options.known) if options.known else [],
         only=options.path,
         examples=options.examples,

@@ -20,6 +20,7 @@ from typing import Any
 from oprack.errors import PreconditionNotMetError
 from oprack.packs.manager import default_manager
 from oprack.runtime.limits import ROUNDS
+from oprack.testing.case_folder import collect_cases
 from oprack.testing.fuzz.check import Tally
 from oprack.testing.fuzz.example import Example, save
 from oprack.testing.fuzz.outcome import Difference
@@ -37,8 +38,9 @@ class Campaign:
     """targets: "op relu", "net", or "net a b" for nets of some blocks. seconds: 0 = until stopped.
 
     once: each target once. examples: of one search. rounds: searches of a target for further failures, after each that
-    failed. folders: of recorded cases. known: differences that are not reported. out: where failures are kept. only:
-    patterns of paths. hang: seconds after which an example hangs. say: prints a line.
+    failed. folders: of recorded cases. records: folders that collect_cases reads. known: differences that are not
+    reported. out: where failures are kept. only: patterns of paths. hang: seconds after which an example hangs. say:
+    prints a line.
     """
 
     targets: Sequence[str]
@@ -46,6 +48,7 @@ class Campaign:
     seconds: float
     out: Path
     folders: Sequence[Path] = ()
+    records: Sequence[Path] = ()
     known: list[Known] = field(default_factory=list)
     only: Sequence[str] = ()
     examples: int = 40
@@ -59,6 +62,8 @@ class Campaign:
 
     def run(self) -> None:
         """Until the time is over; an interrupt ends it early."""
+        for folder in self.records:
+            collect_cases(folder)  # a file that is wrong is said here, and not as a child that died
         self._start = time.time()
         self._until = self._start + (self.seconds or 10 * 365 * 86400)
         rng = random.Random(self.seed)
@@ -132,6 +137,7 @@ class Campaign:
             "shrink": 45.0 if isolated else self.shrink,
             "hang": self.hang,
             "folders": [os.fspath(f) for f in self.folders],
+            "records": [os.fspath(f) for f in self.records],
             "known": known_rows(self.known),
             "current": os.fspath(current),
             "out": os.fspath(self.out),

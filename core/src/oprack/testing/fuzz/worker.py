@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from oprack.packs.manager import default_manager
+from oprack.testing.case_folder import collect_cases
 from oprack.testing.fuzz.calls import seeds
 from oprack.testing.fuzz.check import Checker
 from oprack.testing.fuzz.example import Example, save
@@ -79,8 +80,9 @@ def known_rows(known: Sequence[Known]) -> list[dict[str, Any]]:
 
 
 class Worker:
-    """Works off a job: {"targets": ["op relu", "net"], "seed", "seconds", "examples", "folders", "known", "current",
-    "out", "only", "isolated", "once", "until"}. once: further searches repeat the seed, past what is known by then.
+    """Works off a job: {"targets": ["op relu", "net"], "seed", "seconds", "examples", "folders", "records", "known",
+    "current", "out", "only", "isolated", "once", "until"}. once: further searches repeat the seed, past what is known
+    by then.
     """
 
     def __init__(self, job: dict[str, Any]) -> None:
@@ -122,7 +124,9 @@ class Worker:
     def _strategy(self, target: str, seed: int) -> Any:
         if target.startswith("net"):
             return net_examples(default_manager(), target.split()[1:])
-        calls = seeds(target.removeprefix("op "), [Path(f) for f in self.job["folders"]], seed=seed)
+        folders = [Path(f) for f in self.job["folders"]]
+        records = [case for f in self.job["records"] for case in collect_cases(Path(f))]
+        calls = seeds(target.removeprefix("op "), folders, records, seed=seed)
         return op_examples(calls) if calls else None
 
     def _search(self, target: str, seed: int, strategy: Any) -> None:

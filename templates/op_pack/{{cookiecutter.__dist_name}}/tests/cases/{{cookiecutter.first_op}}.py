@@ -1,4 +1,4 @@
-"""Cases of the pack's ops; expected outputs come from a formula, never from the ops themselves."""
+"""Cases of {{ cookiecutter.first_op }}; expected outputs come from a formula, never from the op itself."""
 
 from __future__ import annotations
 

@@ -1,0 +1,78 @@
+"""collect_cases: the OpCase objects of a folder that has one file for each op."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from oprack.errors import DefinitionError, NotFoundError
+from oprack.testing.op_case import OpCase
+
+
+def collect_cases(folder: Path) -> list[OpCase]:
+    """The cases of every op that has a file below `folder`: tests/cases/relu.py, tests/cases/conv/conv2d.py.
+
+    A file is named like the op whose cases it holds, those of its gradient ops included; a name that Python can't
+    import has a trailing underscore (while_.py). Its cases are the OpCase objects that it binds, alone or in a list
+    such as CASES. Files whose names start with an underscore hold what several share, for `from ._family import x`.
+
+    Args:
+        folder: Read with its subfolders, in the order of names.
+
+    Returns:
+        All cases, each once.
+
+    Raises:
+        NotFoundError: There is no such folder.
+        DefinitionError: A file has no case, or one of another op.
+    """
+    if not folder.is_dir():
+        raise NotFoundError(f"{folder}: there is no such folder of case files; expected <pack>/tests/cases")
+    return list(_collected(folder.resolve()))
+
+
+@functools.cache
+def _collected(folder: Path) -> tuple[OpCase, ...]:
+    files = sorted(f.relative_to(folder) for f in folder.rglob("*.py"))
+    return tuple(case for f in files if not f.name.startswith("_") for case in _cases_of(folder, f))
+
+
+def _cases_of(folder: Path, file: Path) -> list[OpCase]:
+    op_type = file.stem.rstrip("_")
+    found = list({id(c): c for c in _bound(_module(folder, file))}.values())
+    if not found:
+        raise DefinitionError(
+            f"{folder / file}: holds no case; bind OpCase objects in it (CASES = [OpCase({op_type!r}, ...)]), "
+            "or let the name of a file that others import start with an underscore"
+        )
+    for case in found:
+        if case.op != op_type and not case.op.startswith(f"{op_type}_grad"):
+            raise DefinitionError(
+                f"{folder / file}: holds a case of op {case.op!r}; expected {op_type} or its gradient ops. "
+                f"Write it in {file.with_stem(case.op.partition('_grad')[0])}"
+            )
+    return found
+
+
+def _module(folder: Path, file: Path) -> ModuleType:
+    """A file as a module of a package that stands for the folder, so that relative imports work."""
+    package = "cases_in_" + re.sub(r"\W", "_", str(folder))
+    if package not in sys.modules:
+        holder = ModuleType(package)
+        holder.__path__ = [str(folder)]
+        sys.modules[package] = holder
+    return importlib.import_module(".".join((package, *file.with_suffix("").parts)))
+
+
+def _bound(module: ModuleType) -> Iterator[OpCase]:
+    values: list[Any] = list(vars(module).values())
+    for value in values:
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, OpCase):
+                yield item
