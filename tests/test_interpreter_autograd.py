@@ -176,10 +176,10 @@ def test_errors_of_starting() -> None:
 
 def test_ops_without_gradient() -> None:
     x = _leaf()
-    y = F.strided_slice(x, axes=[0], starts=[0], ends=[3], strides=[2])
+    y = F.gelu(x)
     (g,) = oprack.grad((y * y).sum(), [x], create_graph=True)
     assert g.requires_grad
-    with pytest.raises(NotDifferentiableError, match="strided_slice_grad"):
+    with pytest.raises(NotDifferentiableError, match="gelu_grad"):
         (g * g).sum().backward()
 
 

@@ -127,8 +127,8 @@ def test_passes_and_plan_show_who_takes_part(
     oprack, (path, feeds) = environment.path / "bin" / "oprack", model
     shown = run(oprack, "show", f"{path}.pdmodel", "--passes", "--plan", "--feed", feeds, cwd=tmp_path)
     rows = {line.split()[0]: line.split() for line in shown.splitlines() if line.strip()}
-    assert rows["mylib_fuse_bias_softmax"][1:3] == ["oprack-mylib", "1"]
-    assert rows["onednn_fuse_conv2d"][1] == "oprack-onednn" and int(rows["onednn_fuse_conv2d"][2]) > 0
+    assert rows["mylib_fuse_bias_softmax"][1:4] == ["oprack-mylib", "fuse", "1"]
+    assert rows["onednn_fuse_conv2d"][1] == "oprack-onednn" and int(rows["onednn_fuse_conv2d"][3]) > 0
     order = list(rows)
     assert order.index("mylib_fuse_bias_softmax") < order.index("onednn_fuse_matmul")
     # _dims: what the shape rules say of new shapes

@@ -120,6 +120,9 @@ def test_a_library_forced(rack: PackManager) -> None:
     class Op(Base, type="t5"):
         """Only the library's kernel will do."""
 
+        def infer_shape(ctx: Any) -> None:
+            ctx.set_dim("Out", ctx.dim("X"))
+
         def expected_kernel_type(ctx: Any) -> Any:
             return ctx.kernel_type(dtype=ctx.dtype("X"), library="lib")
 

@@ -12,8 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
 from oprack.errors import KernelNotFoundError, KernelResultError
 from oprack.kernel.kernel_map import Candidate
 from oprack.kernel.signature import KernelSignature
@@ -197,10 +195,12 @@ class ArrayArguments(Arguments[Any, Any]):
     """Arguments of a kernel that is called with arrays and a context, without an op of a program.
 
     inputs: by slot, a list for a duplicable one. ctx: has `attrs`, all of them. out: memory that the first output may
-    take.
+    take. xp: the array library, by default NumPy, which is not imported before an op runs.
     """
 
-    def __init__(self, inputs: Mapping[str, Any], ctx: Any, out: Any = None, xp: Any = np) -> None:
+    def __init__(self, inputs: Mapping[str, Any], ctx: Any, out: Any = None, xp: Any = None) -> None:
+        if xp is None:
+            import numpy as xp
         self._inputs, self._ctx, self._out, self._xp = inputs, ctx, out, xp
 
     def values(self, slot: str) -> Sequence[Any]:
@@ -227,7 +227,7 @@ class ArrayArguments(Arguments[Any, Any]):
 
 
 def call_arrays(
-    op_type: str, candidate: Candidate, inputs: Mapping[str, Any], ctx: Any, out: Any = None, xp: Any = np
+    op_type: str, candidate: Candidate, inputs: Mapping[str, Any], ctx: Any, out: Any = None, xp: Any = None
 ) -> Any:
     """Run the first kernel of a chain that does not decline on arrays by slot, and give what it returned."""
     given = ArrayArguments(inputs, ctx, out, xp)

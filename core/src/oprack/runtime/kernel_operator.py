@@ -86,6 +86,7 @@ class OperatorWithKernel(OperatorBase):
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         clock = time.perf_counter_ns() if run.profiler else 0
+        self.declined = {}
         found = self.input_values(scope)
         require_inputs(self, found)
         values = {s: found[s] for s in self._in_slots}

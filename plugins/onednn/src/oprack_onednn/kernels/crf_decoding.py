@@ -89,7 +89,7 @@ def crf_decoding(Emission, Transition, Label=None, Length=None, *, ctx):
     emission = np.ascontiguousarray(Emission).reshape(-1, Emission.shape[-1])
     if emission.dtype != FLOAT or (Label is not None and Label.size != len(emission)):
         return NotImplemented
-    if not (is_ordinary(emission) and is_ordinary(Transition)):
+    if not (is_ordinary(emission) and Transition.max() < np.inf):
         return NotImplemented  # NumPy's maximum is NaN where there is one; pooling passes it over
     if Length is None:
         lod = ctx.lod("Emission")
