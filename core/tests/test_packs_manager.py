@@ -10,6 +10,7 @@ from types import ModuleType, SimpleNamespace
 import oprack
 import pack_site
 import pytest
+from oprack.cli.main import build_parser, main, pack_commands
 from oprack.errors import (
     AlreadyExistsError,
     DefinitionError,
@@ -184,6 +185,37 @@ def test_hook_oprack_passes(pack):
     from collections import Counter
 
     assert find_pass("shrink", manager).load() is Counter
+
+
+def test_hook_oprack_commands(pack, monkeypatch, capsys):
+    def configure(parser):
+        parser.add_argument("--times", type=int)
+        parser.set_defaults(run=lambda args: print("ran", args.times) or 7)
+
+    monkeypatch.setitem(sys.modules, "fixture_command", SimpleNamespace(configure=configure))
+
+    def brings(name, target="fixture_command:configure"):
+        return lambda register: register.command(name, target, "do a thing")
+
+    with use_manager(manager_of(pack("a", oprack_commands=brings("thing")))):
+        assert main(["thing", "--times", "3"]) == 7
+        assert capsys.readouterr().out == "ran 3\n"
+        assert "do a thing" in build_parser().format_help()
+    both = manager_of(pack("a", oprack_commands=brings("thing")), pack("b", oprack_commands=brings("thing")))
+    with use_manager(both), pytest.warns(PackWarning, match="'thing' of oprack-b is left out, since oprack-a brings"):
+        assert pack_commands()["thing"].owner == "oprack-a"
+    with (
+        use_manager(manager_of(pack("c", oprack_commands=brings("run")))),
+        pytest.warns(PackWarning, match="'run' of oprack-c is left out, since oprack itself brings"),
+    ):
+        assert not pack_commands()
+    with use_manager(manager_of(pack("d", oprack_commands=brings("thing", "fixture_command:nothing")))):
+        assert main(["thing"]) == 4
+        assert "command thing of oprack-d" in capsys.readouterr().err
+    for name in ("", "a b", "--x", "../x"):
+        manager = manager_of(pack("e", oprack_commands=brings(name)))
+        with pytest.warns(PackWarning, match="is no name of a command"):
+            manager.packs()
 
 
 def test_hook_oprack_op_versions(pack):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 OK, FINDING, USAGE, BAD_INPUT, BROKEN_PACK = 0, 1, 2, 3, 4
@@ -47,17 +49,65 @@ def build_parser(only: str = "") -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"oprack {__version__}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (module, summary) in COMMANDS.items():
-        sub = subparsers.add_parser(
+
+    def add(name: str, summary: str) -> argparse.ArgumentParser:
+        return subparsers.add_parser(
             name,
             help=summary,
             description=summary[0].upper() + summary[1:] + ".",
             epilog=EXIT_CODES,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+
+    for name, (module, summary) in COMMANDS.items():
+        sub = add(name, summary)
         if name == only:
-            importlib.import_module(f"oprack.cli.{module}").configure(sub)
+            found = importlib.import_module(f"oprack.cli.{module}")
+            found.configure(sub)
+            sub.set_defaults(run=found.run)
+    if only in COMMANDS:
+        return parser  # the others' commands cost a look at the packs
+    for name, command in pack_commands().items():
+        sub = add(name, command.summary)
+        if name == only:
+            command.configure(sub)
     return parser
+
+
+@dataclass(frozen=True)
+class PackCommand:
+    """A subcommand that a pack brings."""
+
+    owner: str
+    name: str
+    summary: str
+    target: str
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add its options, and what runs it. Raises PackImportError."""
+        from oprack.packs.resolve import import_object
+
+        import_object(self.target, f"command {self.name} of {self.owner}")(parser)
+
+
+def pack_commands() -> dict[str, PackCommand]:
+    """Subcommands of packs by name; of two with one name, and beside one of the core, the later is left out and said."""
+    from oprack.packs.info import PackWarning, warn
+    from oprack.packs.manager import default_manager
+
+    found: dict[str, PackCommand] = {}
+    for owner, key, target in default_manager().targets("command"):
+        command = PackCommand(owner, **json.loads(key), target=target)
+        if command.name in COMMANDS or command.name in found:
+            other = found[command.name].owner if command.name in found else "oprack itself"
+            warn(
+                f"command {command.name!r} of {owner} is left out, since {other} brings one of that name; block "
+                f"either with OPRACK_BLOCK={owner}",
+                PackWarning,
+            )
+        else:
+            found[command.name] = command
+    return found
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
@@ -71,22 +121,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     argv = sys.argv[1:] if argv is None else list(argv)
     command = next((a for a in argv if not a.startswith("-")), "")
-    args = build_parser(command).parse_args(argv)
-    module = importlib.import_module(f"oprack.cli.{COMMANDS[args.command][0]}")
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            code = int(module.run(args) or OK)
+            args = build_parser(command).parse_args(argv)
+            code = int(args.run(args) or OK)
             sys.stdout.flush()
             return code
         except BrokenPipeError:  # the reader left, for example `| head`; nothing more can be said to it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return OK
         except OprackError as e:
-            print(f"oprack {args.command}: {type(e).__name__}: {printable(str(e))}", file=sys.stderr)
+            print(f"oprack {command}: {type(e).__name__}: {printable(str(e))}", file=sys.stderr)
             return exit_code(e)
         except OSError as e:  # a file that can't be read or written; its name is in the text
-            print(f"oprack {args.command}: {type(e).__name__}: {printable(str(e))}", file=sys.stderr)
+            print(f"oprack {command}: {type(e).__name__}: {printable(str(e))}", file=sys.stderr)
             return BAD_INPUT
 
 

@@ -82,6 +82,14 @@ def oprack_observers(register: Register) -> None:
     """Bring observers of a run: `register.observer("my_pack.trace:observer")`, imported when the first run starts."""
 
 
+@hookspec
+def oprack_commands(register: Register) -> None:
+    """Bring subcommands of `oprack`: `register.command("serve", "my_pack.command:configure", "one line of help")`; the
+    function is imported when the command is called, gets its argparse parser, and sets the default `run` in it, a
+    function of the parsed arguments that returns the exit code.
+    """
+
+
 HOOKS = (
     "oprack_ops",
     "oprack_kernels",
@@ -92,4 +100,5 @@ HOOKS = (
     "oprack_libraries",
     "oprack_op_versions",
     "oprack_observers",
+    "oprack_commands",
 )

@@ -283,6 +283,25 @@ class Register:
         """An observer of runs: the object, or "module:name" of one."""
         self._target("observer", "", observer)
 
+    def command(self, name: str, target: str, summary: str) -> None:
+        """A subcommand of `oprack`: "module:function" that configures its parser, and one line of help.
+
+        The function sets the default `run` in the parser: a function of the parsed arguments that returns the exit code.
+        Raises DefinitionError for a name that can't be typed, or is brought twice.
+        """
+        if not (isinstance(name, str) and name.replace("-", "_").isidentifier() and name[0].isalpha()):
+            raise DefinitionError(
+                f"{self!r}: command({name!r}, ...) is no name of a command; expected letters, digits and '-'"
+            )
+        if not isinstance(target, str) or not isinstance(summary, str):
+            raise DefinitionError(
+                f"{self!r}: command({name!r}, {target!r}, {summary!r}); expected a string such as "
+                "'my_pack.command:configure', which is imported when the command is called, and a line of help"
+            )
+        if any(kind == "command" and json.loads(k)["name"] == name for kind, k, _ in self.contributions.targets):
+            raise DefinitionError(f"{self!r}: command {name!r} is registered twice by this pack")
+        self._target("command", json.dumps({"name": name, "summary": summary}), target)
+
     def _target(self, kind: str, key: str, target: Any) -> None:
         if isinstance(target, str) and not all(target.partition(":")):
             raise DefinitionError(f"{self!r}: {kind} {target!r}; expected a string such as 'my_pack.module:name'")
