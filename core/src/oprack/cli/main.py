@@ -91,7 +91,7 @@ class PackCommand:
 
 
 def pack_commands() -> dict[str, PackCommand]:
-    """Subcommands of packs by name; of two with one name, and beside one of the core, the later is left out and said."""
+    """Subcommands of packs by name; one whose name another pack or the core has already is left out, with a warning."""
     from oprack.packs.info import PackWarning, warn
     from oprack.packs.manager import default_manager
 

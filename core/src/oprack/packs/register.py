@@ -286,8 +286,8 @@ class Register:
     def command(self, name: str, target: str, summary: str) -> None:
         """A subcommand of `oprack`: "module:function" that configures its parser, and one line of help.
 
-        The function sets the default `run` in the parser: a function of the parsed arguments that returns the exit code.
-        Raises DefinitionError for a name that can't be typed, or is brought twice.
+        The function sets the default `run` in the parser: a function of the parsed arguments that returns the exit
+        code. Raises DefinitionError for a name that can't be typed, or is brought twice.
         """
         if not (isinstance(name, str) and name.replace("-", "_").isidentifier() and name[0].isalpha()):
             raise DefinitionError(

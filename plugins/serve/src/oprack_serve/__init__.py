@@ -1,0 +1,1 @@
+"""Serves models over HTTP by the open inference protocol: the command `oprack serve`."""

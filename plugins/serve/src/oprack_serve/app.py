@@ -1,0 +1,140 @@
+"""The routes of the open inference protocol, version 2, and what is seen of the server from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from oprack_serve.errors import RequestError
+from oprack_serve.http import Bodies
+from oprack_serve.infer import Inference
+from oprack_serve.log import JsonLog
+from oprack_serve.metrics import Metrics
+from oprack_serve.model import READY
+from oprack_serve.models import Models
+from oprack_serve.settings import Settings
+
+EXTENSIONS = ["binary_tensor_data", "model_repository", "lod"]
+
+
+def server_version() -> str:
+    """Version of this distribution."""
+    from importlib.metadata import version
+
+    return version("oprack-serve")
+
+
+def json_response(status: int, value: Any, headers: dict[str, str] | None = None) -> Response:
+    """An answer in JSON."""
+    text = json.dumps(value, separators=(",", ":")).encode()
+    return Response(text, status, headers, media_type="application/json")
+
+
+def error_response(error: RequestError) -> Response:
+    """What the protocol answers an error with."""
+    headers = {"Retry-After": "1"} if error.status == 503 else None
+    return json_response(error.status, {"error": str(error)}, headers)
+
+
+def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None] = lambda models: None) -> Starlette:
+    """The application; its lifespan loads the models and ends their processes."""
+    state: dict[str, Any] = {}
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        models = Models(settings, log)
+        metrics = Metrics(models)
+        state.update(models=models, metrics=metrics)
+        bodies = Bodies(settings.max_body, settings.max_inflight, settings.read_timeout)
+        state["inference"] = Inference(settings, models, metrics, bodies, log)
+        # health is answered while models load
+        loading = asyncio.get_running_loop().create_task(models.start())
+        on_start(models)
+        try:
+            yield
+        finally:
+            loading.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await loading
+            await models.stop()
+
+    def answered(respond: Callable[[Request, Models], Response]) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            try:
+                return respond(request, state["models"])
+            except RequestError as error:
+                return error_response(error)
+
+        return endpoint
+
+    def server(_: Request, models: Models) -> Response:
+        return json_response(200, {"name": "oprack", "version": server_version(), "extensions": EXTENSIONS})
+
+    def live(_: Request, models: Models) -> Response:
+        return json_response(200, {"live": True})
+
+    def ready(_: Request, models: Models) -> Response:
+        return json_response(200 if models.ready else 503, {"ready": models.ready})
+
+    def model_of(request: Request, models: Models) -> Any:
+        return models.find(request.path_params["name"], request.path_params.get("version"))
+
+    def metadata(request: Request, models: Models) -> Response:
+        model = model_of(request, models)
+        return json_response(200, model.metadata(models.versions(model.name)))
+
+    def model_ready(request: Request, models: Models) -> Response:
+        model = model_of(request, models)
+        fine = model.state == READY and not models.stopping
+        return json_response(200 if fine else 503, {"name": model.name, "ready": fine})
+
+    def index(_: Request, models: Models) -> Response:
+        return json_response(200, models.index())
+
+    def metrics(_: Request, models: Models) -> Response:
+        return Response(state["metrics"].text(), media_type="text/plain; version=0.0.4")
+
+    async def infer(scope: Any, receive: Any, send: Any) -> None:
+        await state["inference"].respond(scope, receive, send)
+
+    class Infer:
+        """The route's bare application, which sees the client leave."""
+
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            await infer(scope, receive, send)
+
+    def route(path: str, respond: Callable[[Request, Models], Response], methods: list[str]) -> Route:
+        return Route(path, answered(respond), methods=methods)
+
+    async def failed(_: Request, error: Exception) -> Response:
+        log("error", error=f"{type(error).__name__}: {error}")
+        return json_response(500, {"error": "the server failed; its log says more"})
+
+    async def refused(_: Request, error: Any) -> Response:
+        return json_response(error.status_code, {"error": error.detail}, dict(error.headers or {}))
+
+    from starlette.exceptions import HTTPException
+
+    routes = [
+        route("/v2", server, ["GET"]),
+        route("/v2/health/live", live, ["GET"]),
+        route("/v2/health/ready", ready, ["GET"]),
+        route("/v2/repository/index", index, ["POST"]),
+        route("/metrics", metrics, ["GET"]),
+    ]
+    for base in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
+        routes += [
+            route(base, metadata, ["GET"]),
+            route(f"{base}/ready", model_ready, ["GET"]),
+            Route(f"{base}/infer", Infer(), methods=["POST"]),
+        ]
+    handlers: dict[Any, Any] = {HTTPException: refused, Exception: failed}
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)

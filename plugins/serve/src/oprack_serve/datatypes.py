@@ -1,0 +1,31 @@
+"""Datatypes of the open inference protocol and the dtypes of oprack."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.tensor import numpy_dtype
+
+DTYPES = {
+    "BOOL": "bool",
+    "UINT8": "uint8",
+    "INT8": "int8",
+    "INT16": "int16",
+    "INT32": "int32",
+    "INT64": "int64",
+    "FP16": "float16",
+    "BF16": "bfloat16",
+    "FP32": "float32",
+    "FP64": "float64",
+}
+"""Datatype of the protocol -> dtype. BYTES, UINT16, UINT32 and UINT64 are no dtypes of a tensor of oprack."""
+DATATYPES = {dtype: datatype for datatype, dtype in DTYPES.items()}
+
+
+def dtype_of(datatype: str) -> np.dtype:
+    """NumPy's dtype for a datatype of the protocol. Raises KeyError."""
+    return np.dtype(numpy_dtype(DTYPES[datatype]))
+
+
+def datatype_of(dtype: np.dtype) -> str:
+    """The protocol's name for a NumPy dtype. Raises KeyError."""
+    return DATATYPES[dtype.name]

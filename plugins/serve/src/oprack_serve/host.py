@@ -1,0 +1,165 @@
+"""The process of one version of a model: it loads the model once, forks the workers, and forks another when one ends.
+
+Forked workers share the pages of the parameters, and one that is forked later has them at once. This process runs
+nothing of the model itself: kernel libraries start threads when they first run, and those do not survive a fork.
+
+    python -m oprack_serve.host FD MODEL WORKERS THREADS MEMORY_LIMIT
+
+FD is a socket to the server, one JSON message each. From here: {"loaded": signature} or {"failed": text}; then for each
+worker {"worker": number, "pid": pid} with its socket, and {"ended": number, "status": exit code} when it is gone. From
+the server: {"kill": number}. When the server closes the socket, this process and the workers end.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MAX_MESSAGE = 1 << 17
+SHORT_LIFE, LONGEST_PAUSE = 2.0, 30.0
+
+
+@dataclass
+class _Child:
+    number: int
+    pid: int
+    started: float
+
+
+class Host:
+    """Forks workers and looks after them."""
+
+    def __init__(self, control: socket.socket, predictor: Any, signature: Any, threads: int) -> None:
+        self._control, self._predictor, self._signature, self._threads = control, predictor, signature, threads
+        self._children: dict[int, _Child] = {}  # by pidfd
+        self._count = 0
+        self._short_lives = 0
+
+    def run(self, workers: int) -> None:
+        """Fork workers and keep their number, until the server closes its end."""
+        for _ in range(workers):
+            self._fork()
+        due: list[float] = []
+        try:
+            while True:
+                poll = select.poll()
+                poll.register(self._control, select.POLLIN)
+                for fd in self._children:
+                    poll.register(fd, select.POLLIN)
+                wait = min(due, default=None)
+                ready = poll.poll(None if wait is None else max(0.0, wait - time.monotonic()) * 1e3)
+                for fd, _ in ready:
+                    if fd == self._control.fileno():
+                        if not self._obey():
+                            return
+                    else:
+                        due.append(time.monotonic() + self._reap(fd))
+                for moment in [m for m in due if m <= time.monotonic()]:
+                    due.remove(moment)
+                    self._fork()
+        finally:
+            for child in self._children.values():
+                os.kill(child.pid, signal.SIGKILL)
+
+    def _fork(self) -> None:
+        ours, theirs = socket.socketpair()
+        self._count += 1
+        pid = os.fork()
+        if not pid:
+            self._become_worker(theirs, ours)
+        theirs.close()
+        self._children[os.pidfd_open(pid)] = _Child(self._count, pid, time.monotonic())
+        self._tell({"worker": self._count, "pid": pid}, [ours.fileno()])
+        ours.close()
+
+    def _become_worker(self, sock: socket.socket, other: socket.socket) -> None:
+        code = 1
+        try:
+            other.close()
+            self._control.close()
+            for fd in self._children:
+                os.close(fd)
+            from oprack_serve import worker
+
+            worker.main(sock, self._predictor, self._signature, self._threads)
+            code = 0
+        except BaseException:
+            logging.getLogger(__name__).exception("a worker ended")
+        finally:
+            os._exit(code)  # what the parent registered to run at its end is not the child's
+
+    def _reap(self, fd: int) -> float:
+        """Say that a child ended; returns after how many seconds another may start."""
+        child = self._children.pop(fd)
+        os.close(fd)
+        _, status = os.waitpid(child.pid, 0)
+        self._tell({"ended": child.number, "status": os.waitstatus_to_exitcode(status)})
+        self._short_lives = self._short_lives + 1 if time.monotonic() - child.started < SHORT_LIFE else 0
+        return min(LONGEST_PAUSE, 0.25 * 2**self._short_lives) if self._short_lives > 1 else 0.0
+
+    def _obey(self) -> bool:
+        message = self._control.recv(MAX_MESSAGE)
+        if not message:
+            return False
+        number = json.loads(message)["kill"]
+        for child in self._children.values():
+            if child.number == number:
+                os.kill(child.pid, signal.SIGKILL)
+        return True
+
+    def _tell(self, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
+        socket.send_fds(self._control, [json.dumps(message).encode()], fds)
+
+
+def load(path: str, memory_limit: int) -> tuple[Any, Any]:
+    """A predictor of the model, and its signature."""
+    from oprack.inference import Config, create_predictor
+    from oprack.io.inference_model import load_program
+
+    from oprack_serve.signature import Signature, TensorSpec
+
+    program, feeds, fetches = load_program(path)
+    block = program.global_block()
+
+    def spec(name: str) -> TensorSpec:
+        var = block.find_var_recursive(name)
+        if var is None:
+            return TensorSpec(name, "", None)
+        shape = None if var.shape is None else tuple(int(d) for d in var.shape)
+        return TensorSpec(name, var.dtype_name() or "", shape, var.lod_level)
+
+    config = Config(path)
+    if memory_limit:
+        config.set_memory_limit(memory_limit)
+    return create_predictor(config), Signature(tuple(map(spec, feeds)), tuple(map(spec, fetches)))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Load, say so, and look after the workers."""
+    fd, path, workers, threads, memory_limit = arguments
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; the server says when to end
+    control = socket.socket(fileno=int(fd))
+    try:
+        predictor, signature = load(path, int(memory_limit))
+    except Exception as error:
+        control.send(json.dumps({"failed": f"{type(error).__name__}: {error}"[:10_000]}).encode())
+        return 1
+    control.send(json.dumps({"loaded": signature.to_json()}).encode())
+    Host(control, predictor, signature, int(threads)).run(int(workers))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (BrokenPipeError, ConnectionError):
+        sys.exit(1)

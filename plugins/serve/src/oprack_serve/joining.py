@@ -1,0 +1,120 @@
+"""Joining requests into one run and splitting its results, along the batch dim and by LoD.
+
+Inputs with LoD are put one after the other and their offsets shifted, so sequences of any lengths need no padding. How
+outputs fall apart again is a `JoinRule`, found and checked by `oprack_serve.probe` when a model is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from oprack_serve.signature import Tensor
+
+Feed = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class JoinRule:
+    """How results of joined requests are told apart.
+
+    outputs: by output, "lod" (its own sequences), "batch" (a row for each entry of the batch), or "rows:<input>" (a row
+    for each row of that input). reason: why requests are not joined, "" when they are.
+    """
+
+    outputs: dict[str, str] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def joins(self) -> bool:
+        """Whether requests may be joined at all."""
+        return not self.reason
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def described(self) -> str:
+        """For people."""
+        if self.reason:
+            return f"none: {self.reason}"
+        kinds = {kind.partition(":")[0] for kind in self.outputs.values()}
+        return "by LoD" if kinds & {"lod", "rows"} else "along the batch dim"
+
+
+def entries(feed: Feed) -> int | None:
+    """How many entries of a batch a request has: top-level sequences, or rows; None when its inputs disagree."""
+    counts = set()
+    for tensor in feed.values():
+        if tensor.lod:
+            counts.add(len(tensor.lod[0]) - 1)
+        elif tensor.array.ndim:
+            counts.add(len(tensor.array))
+        else:
+            return None
+    return counts.pop() if len(counts) == 1 else None
+
+
+def join_key(feed: Feed) -> tuple[Any, ...] | None:
+    """Requests with one key can be joined; None for a request that can't be."""
+    if not entries(feed):
+        return None  # inputs that disagree, or an empty batch, for which ops may have rules of their own
+    return tuple((n, t.array.dtype.str, t.array.shape[1:], len(t.lod)) for n, t in sorted(feed.items()))
+
+
+def join(feeds: Sequence[Feed]) -> Feed:
+    """One feed of several that have one `join_key`."""
+    joined = {}
+    for name in feeds[0]:
+        tensors = [feed[name] for feed in feeds]
+        array = np.concatenate([t.array for t in tensors])
+        joined[name] = Tensor(array, [_joined_level([t.lod[k] for t in tensors]) for k in range(len(tensors[0].lod))])
+    return joined
+
+
+def _joined_level(levels: list[list[int]]) -> list[int]:
+    offsets = [0]
+    for level in levels:
+        base = offsets[-1]
+        offsets.extend(base + offset for offset in level[1:])
+    return offsets
+
+
+def split(rule: JoinRule, feeds: Sequence[Feed], outputs: dict[str, Tensor]) -> list[dict[str, Tensor]]:
+    """What each request gets of a joined run. Raises ValueError when the outputs do not have the rows that they must."""
+    batch = _bounds([entries(feed) or 0 for feed in feeds])
+    parts: list[dict[str, Tensor]] = [{} for _ in feeds]
+    for name, tensor in outputs.items():
+        kind, _, source = rule.outputs[name].partition(":")
+        if kind == "lod":
+            pieces = _by_lod(tensor, batch)
+        else:
+            bounds = batch if kind == "batch" else _bounds([len(feed[source].array) for feed in feeds])
+            if tensor.array.ndim == 0 or len(tensor.array) != bounds[-1]:
+                raise ValueError(f"output {name!r} has shape {list(tensor.array.shape)}; expected {bounds[-1]} rows")
+            pieces = [Tensor(tensor.array[a:b], []) for a, b in zip(bounds, bounds[1:], strict=False)]
+        for part, piece in zip(parts, pieces, strict=True):
+            part[name] = piece
+    return parts
+
+
+def _bounds(counts: list[int]) -> list[int]:
+    bounds = [0]
+    for count in counts:
+        bounds.append(bounds[-1] + count)
+    return bounds
+
+
+def _by_lod(tensor: Tensor, bounds: list[int]) -> list[Tensor]:
+    if not tensor.lod or len(tensor.lod[0]) - 1 != bounds[-1]:
+        raise ValueError(f"an output has LoD {str(tensor.lod)[:80]}; expected {bounds[-1]} sequences")
+    pieces = []
+    for first, last in zip(bounds, bounds[1:], strict=False):
+        lod, a, b = [], first, last
+        for level in tensor.lod:
+            lod.append([offset - level[a] for offset in level[a : b + 1]])
+            a, b = level[a], level[b]
+        pieces.append(Tensor(tensor.array[a:b], lod))
+    return pieces

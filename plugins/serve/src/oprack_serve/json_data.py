@@ -1,0 +1,52 @@
+"""JSON from outside: parsed, and its numbers as arrays."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from oprack_serve.errors import RequestError
+
+
+def parse_json(text: memoryview) -> Any:
+    """The value. Raises RequestError for what is no JSON in UTF-8, and for lists nested deeper than Python follows."""
+    try:
+        return json.loads(str(text, "utf-8"))
+    except RecursionError:
+        raise RequestError(400, "the JSON of the request is nested too deep") from None
+    except (ValueError, UnicodeDecodeError) as error:
+        raise RequestError(400, f"the request is no JSON in UTF-8: {str(error)[:200]}") from None
+
+
+def array_from_json(name: str, data: Any, dtype: np.dtype, shape: tuple[int, ...], count: int) -> np.ndarray:
+    """Numbers of a list, flat or nested as the shape is. Raises RequestError for what dtype and shape do not allow."""
+    if not isinstance(data, list):
+        raise RequestError(400, f"input {name!r} has no data; expected a JSON list, or parameter binary_data_size")
+    flat = data
+    for _ in range(max(len(shape) - 1, 0)):
+        if not flat or type(flat[0]) is not list:
+            break
+        if set(map(type, flat)) != {list}:
+            raise RequestError(400, f"input {name!r}: lists and numbers are mixed in its data")
+        flat = list(chain.from_iterable(flat))
+    if len(flat) != count:
+        raise RequestError(400, f"input {name!r}: {len(flat)} elements; shape {list(shape)} has {count}")
+    kinds = set(map(type, flat))
+    allowed: set[type] = {"b": {bool}, "i": {int}, "u": {int}}.get(dtype.kind, {int, float})
+    if not kinds <= allowed:
+        strange = ", ".join(sorted(kind.__name__ for kind in kinds - allowed))
+        raise RequestError(400, f"input {name!r}: its data holds {strange}; expected {dtype.name}")
+    try:
+        if dtype.kind not in "iu":
+            with np.errstate(over="ignore"):
+                return np.array(flat, np.float64 if dtype.kind != "b" else dtype).astype(dtype).reshape(shape)
+        whole = np.array(flat, np.int64)
+        limits = np.iinfo(dtype)
+        if count and not limits.min <= int(whole.min()) <= int(whole.max()) <= limits.max:
+            raise OverflowError
+        return whole.astype(dtype).reshape(shape)
+    except OverflowError:
+        raise RequestError(400, f"input {name!r}: a number of its data is out of the range of {dtype.name}") from None

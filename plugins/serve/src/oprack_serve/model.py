@@ -1,0 +1,307 @@
+"""One version of a model in the server: its host process, its workers, and whether it serves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from oprack_serve import wire
+from oprack_serve.errors import RequestError, WorkerLostError
+from oprack_serve.host import MAX_MESSAGE
+from oprack_serve.joining import Feed, JoinRule
+from oprack_serve.repository import FoundModel, model_settings
+from oprack_serve.scheduler import BatchResult, Job, Lane, Scheduler
+from oprack_serve.settings import Settings
+from oprack_serve.signature import Signature, Tensor
+
+LOADING, READY, UNAVAILABLE = "LOADING", "READY", "UNAVAILABLE"
+MAX_RECORDED, WARM_UP_WITH = 256, 8
+
+
+class LoadError(Exception):
+    """The model can't be served; the text says why."""
+
+
+class Worker:
+    """The server's end of a worker process."""
+
+    def __init__(self, model: Model, number: int, pid: int, sock: socket.socket) -> None:
+        self._model, self.number, self.pid, self._sock = model, number, pid, sock
+        sock.setblocking(False)
+        self.alive = True
+
+    async def call(self, header: dict[str, Any], arrays: list[Any]) -> tuple[dict[str, Any], list[Any]]:
+        """Send a message and get its answer. Raises WorkerLostError when the process is gone."""
+        try:
+            return await wire.call(self._sock, header, arrays)
+        except OSError as error:
+            self.close()
+            raise WorkerLostError(str(error)) from None
+
+    async def run(self, rule: JoinRule, jobs: list[Job], trace: bool) -> BatchResult:
+        """Run the requests together. Raises WorkerLostError."""
+        arrays: list[Any] = []
+        requests = []
+        for job in jobs:
+            rows = []
+            for name, tensor in job.feed.items():
+                rows.append({"name": name, "array": len(arrays), "lod": tensor.lod})
+                arrays.append(tensor.array)
+            requests.append({"inputs": rows, "outputs": job.outputs})
+        header = {"kind": "run", "rule": rule.to_json(), "requests": requests, "trace": trace}
+        answer, found = await self.call(header, arrays)
+        results: list[dict[str, Tensor] | RequestError] = []
+        for row in answer["results"]:
+            if "error" in row:
+                results.append(RequestError(*row["error"]))
+            else:
+                results.append({o["name"]: Tensor(found[o["array"]], o["lod"]) for o in row["outputs"]})
+        return BatchResult(results, answer["run_ms"], answer.get("trace"))
+
+    def kill(self) -> None:
+        """Have its host end it; whoever waits for its answer gets a WorkerLostError."""
+        self._model.kill(self.number)
+
+    def close(self) -> None:
+        self.alive = False
+        self._sock.close()
+
+
+class Model:
+    """A version of a model. state: LOADING, READY or UNAVAILABLE; reason: of the last."""
+
+    def __init__(self, found: FoundModel, settings: Settings, scheduler: Scheduler, event: Callable[..., None]) -> None:
+        self.found, self.settings, self._event = found, settings, event
+        self.state, self.reason = LOADING, ""
+        self.lane = Lane(scheduler, settings.max_batch, settings.max_delay, settings.max_queue)
+        self.signature = Signature((), ())
+        self.restarts = 0
+        self.recorded: Counter[str] = Counter()
+        self._declared: list[Any] = []
+        self._process: asyncio.subprocess.Process | None = None
+        self._control: socket.socket | None = None
+        self._workers: dict[int, Worker] = {}
+        self._loaded: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._preparing: set[asyncio.Task[None]] = set()
+        self._prepared = asyncio.Event()
+        self._closing = False
+        self.on_lost: Callable[[Model], None] = lambda model: None
+
+    @property
+    def name(self) -> str:
+        return self.found.name
+
+    @property
+    def version(self) -> str:
+        return self.found.version
+
+    # Loading ----------------------------------------------------------------------------------------------------------
+    async def load(self, recorded: Counter[str] | None = None) -> None:
+        """Start the host, warm up a worker, and serve. Raises LoadError; nothing is left of it then.
+
+        recorded: shapes that an earlier version served, to warm this one up with.
+        """
+        start = time.monotonic()
+        try:
+            async with asyncio.timeout(self.settings.load_timeout):
+                await self._load(recorded or Counter())
+        except TimeoutError:
+            await self.close()
+            raise LoadError(f"it did not load and warm up within {self.settings.load_timeout:g} seconds") from None
+        except Exception as error:
+            await self.close()
+            text = str(error) if isinstance(error, LoadError) else f"{type(error).__name__}: {error}"
+            raise LoadError(text) from None
+        self.state = READY
+        self.lane.scheduler.lanes.append(self.lane)
+        self._event(
+            "model ready",
+            model=self.name,
+            version=self.version,
+            seconds=round(time.monotonic() - start, 2),
+            batching=self.lane.rule.described(),
+        )
+
+    async def _load(self, recorded: Counter[str]) -> None:
+        own = model_settings(self.found.path)
+        self.lane.max_batch = own.max_batch or self.settings.max_batch
+        self.lane.max_delay = self.settings.max_delay if own.max_delay is None else own.max_delay
+        self._declared, self.recorded = own.examples, Counter(dict(recorded.most_common(WARM_UP_WITH)))
+        await self._start_host()
+        message = await self._loaded
+        if "failed" in message:
+            raise LoadError(message["failed"])
+        self.signature = Signature.from_json(message["loaded"])
+        self._check_examples()
+        await self._prepared.wait()
+        if self.reason:
+            raise LoadError(self.reason)
+
+    def _check_examples(self) -> None:
+        names = {spec.name for spec in self.signature.inputs}
+        for example in self._declared:
+            if set(example) != names:
+                raise LoadError(
+                    f"an example of serve.toml has {sorted(example)}; the model's inputs are {sorted(names)}"
+                )
+
+    async def _start_host(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        settings, threads = self.settings, self.settings.threads_of_a_worker()
+        workers = settings.workers
+        libraries = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+        arguments = (theirs.fileno(), self.found.path, workers, threads, settings.memory_limit)
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "oprack_serve.host",
+            *map(str, arguments),
+            pass_fds=[theirs.fileno()],
+            env=os.environ | libraries,
+            stdin=asyncio.subprocess.DEVNULL,
+        )
+        theirs.close()
+        self._control = ours
+        asyncio.get_running_loop().add_reader(ours.fileno(), self._hear)
+
+    def _hear(self) -> None:
+        """A message from the host, or its end."""
+        assert self._control is not None
+        try:
+            data, fds, _, _ = socket.recv_fds(self._control, MAX_MESSAGE, 4)
+        except BlockingIOError:
+            return
+        except OSError:
+            data, fds = b"", []
+        if not data:
+            self._host_ended()
+            return
+        message = json.loads(data)
+        if "worker" in message:
+            worker = Worker(self, message["worker"], message["pid"], socket.socket(fileno=fds[0]))
+            self._workers[worker.number] = worker
+            task = asyncio.get_running_loop().create_task(self._prepare(worker))
+            self._preparing.add(task)
+            task.add_done_callback(self._preparing.discard)
+        elif "ended" in message:
+            self._worker_ended(message["ended"], message["status"])
+        elif not self._loaded.done():
+            self._loaded.set_result(message)
+
+    async def _prepare(self, worker: Worker) -> None:
+        """Warm a worker up; the first one's findings are the rule by which requests are joined."""
+        recorded = [json.loads(text) for text, _ in self.recorded.most_common(WARM_UP_WITH)]
+        try:
+            answer, _ = await worker.call({"kind": "probe", "declared": self._declared, "recorded": recorded}, [])
+        except WorkerLostError:
+            self._prepared.set()
+            self.reason = self.reason or ("" if self.state == READY else "a worker ended while it was warmed up")
+            return
+        if not self._prepared.is_set():
+            self.reason = answer.get("error", "")
+            if not self.reason:
+                self.lane.rule = JoinRule(**answer["rule"])
+                if answer["why"]:
+                    self._event(
+                        "model not warmed up",
+                        model=self.name,
+                        version=self.version,
+                        reason=answer["why"][:1000],
+                        fix="declare shapes in serve.toml: [[examples]]",
+                    )
+            self._prepared.set()
+        self.lane.idle.append(worker)
+        self.lane.scheduler.pump()
+
+    # Ends -------------------------------------------------------------------------------------------------------------
+    def _worker_ended(self, number: int, status: int) -> None:
+        worker = self._workers.pop(number, None)
+        if worker is None or self._closing:
+            return
+        self.restarts += 1
+        self._event("worker ended", model=self.name, version=self.version, pid=worker.pid, status=status)
+        if worker in self.lane.idle:
+            self.lane.idle.remove(worker)
+            worker.close()
+        worker.alive = False  # one that runs a batch finds its connection closed
+
+    def _host_ended(self) -> None:
+        assert self._control is not None
+        asyncio.get_running_loop().remove_reader(self._control.fileno())
+        self._control.close()
+        self._control = None
+        if not self._loaded.done():
+            self._loaded.set_result({"failed": "its process ended while it loaded the model"})
+        self._prepared.set()
+        if not self._closing:
+            self._event("host ended", model=self.name, version=self.version)
+            if self.state == READY:  # its workers go on until another host has taken over
+                self.on_lost(self)
+            else:
+                self.reason = self.reason or "its process ended"
+
+    def kill(self, number: int) -> None:
+        """Have the host end a worker, which another takes the place of."""
+        if self._control is not None:
+            with contextlib.suppress(OSError):
+                self._control.send(json.dumps({"kill": number}).encode())
+
+    async def close(self) -> None:
+        """End the processes. What waits is refused; `drain` before it lets it finish."""
+        self._closing = True
+        self.state = UNAVAILABLE
+        if self.lane in self.lane.scheduler.lanes:
+            self.lane.scheduler.lanes.remove(self.lane)
+        self.lane.fail_all(RequestError(503, f"model {self.name!r} version {self.version} was taken away"))
+        for task in list(self._preparing):
+            task.cancel()
+        if self._control is not None:
+            asyncio.get_running_loop().remove_reader(self._control.fileno())
+            self._control.close()
+            self._control = None
+        for worker in self.lane.idle:
+            worker.close()  # one that runs a batch is ended by the host, which has lost the server by now
+        self.lane.idle.clear()
+        if self._process is not None:
+            try:
+                async with asyncio.timeout(5):
+                    await self._process.wait()
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
+
+    async def drain(self, seconds: float) -> None:
+        """Wait until nothing waits and nothing runs, `seconds` at most."""
+        end = time.monotonic() + seconds
+        while not self.lane.drained and time.monotonic() < end:
+            await asyncio.sleep(0.02)
+
+    # Use --------------------------------------------------------------------------------------------------------------
+    def record(self, feed: Feed) -> None:
+        """Remember the shapes of a request, to warm up the version that comes after this one."""
+        if any(len(level) > 64 for tensor in feed.values() for level in tensor.lod):
+            return
+        row = {name: {"shape": list(t.array.shape), "lod": t.lod} for name, t in feed.items()}
+        text = json.dumps(row)
+        if len(text) < 4096 and (text in self.recorded or len(self.recorded) < MAX_RECORDED):
+            self.recorded[text] += 1
+
+    def metadata(self, versions: list[str]) -> dict[str, Any]:
+        """The model metadata of the protocol."""
+        return {
+            "name": self.name,
+            "versions": versions,
+            "platform": "oprack",
+            "inputs": [row for spec in self.signature.inputs for row in spec.described()],
+            "outputs": [row for spec in self.signature.outputs for row in spec.described()],
+            "parameters": {"batching": self.lane.rule.described(), "max_batch": self.lane.max_batch},
+        }

@@ -1,0 +1,163 @@
+"""All models of a server: loaded at its start, found by name and version, and replaced when they change on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from oprack_serve import repository
+from oprack_serve.errors import RequestError
+from oprack_serve.model import LOADING, UNAVAILABLE, LoadError, Model
+from oprack_serve.repository import FoundModel, Key
+from oprack_serve.scheduler import Scheduler
+from oprack_serve.settings import Settings
+
+
+class Models:
+    """The models of one server."""
+
+    def __init__(self, settings: Settings, event: Callable[..., None]) -> None:
+        self._settings, self._event = settings, event
+        self.scheduler = Scheduler(settings.workers)
+        self.serving: dict[Key, Model] = {}
+        self._failed: dict[Key, tuple[FoundModel, str]] = {}
+        self._loading: set[Key] = set()
+        self._seen: dict[Key, FoundModel] = {}
+        self._lost: set[Key] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._at_once = asyncio.Semaphore(2)
+        self.started = self.stopping = False
+        self.reloads: Counter[str] = Counter()
+        self.on_model: Callable[[Model], None] = lambda model: None
+
+    def scan(self) -> list[FoundModel]:
+        """The models on disk."""
+        if self._settings.models is not None:
+            return repository.scan(self._settings.models)
+        assert self._settings.model is not None
+        return repository.single(self._settings.model, self._settings.name)
+
+    # Finding ----------------------------------------------------------------------------------------------------------
+    def find(self, name: str, version: str | None) -> Model:
+        """The model of that name, of the newest version if none is given. Raises RequestError: 404, or 503 while it
+        loads or since it can't be loaded.
+        """
+        ready = {v: model for (n, v), model in self.serving.items() if n == name}
+        chosen = ready.get(version) if version is not None else ready[max(ready, key=int)] if ready else None
+        if chosen is not None:
+            return chosen
+        what = f"model {name[:128]!r}" + (f" version {version[:20]!r}" if version is not None else "")
+        for (n, v), (_, reason) in self._failed.items():
+            if n == name and version in (None, v):
+                raise RequestError(503, f"{what} could not be loaded: {reason}")
+        if any(n == name and version in (None, v) for n, v in self._loading):
+            raise RequestError(503, f"{what} is being loaded; try again later")
+        raise RequestError(404, f"there is no {what}; POST /v2/repository/index lists what there is")
+
+    def versions(self, name: str) -> list[str]:
+        """Versions that are served, the oldest first."""
+        return sorted((v for n, v in self.serving if n == name), key=int)
+
+    @property
+    def ready(self) -> bool:
+        """Whether every model was loaded and warmed up, or reported, and one at least serves."""
+        return self.started and not self.stopping and (bool(self.serving) or not self._failed)
+
+    def index(self) -> list[dict[str, str]]:
+        """Every model with its state, as the protocol's extension for repositories lists them."""
+        rows = {key: (model.state, "") for key, model in self.serving.items()}
+        rows |= {key: (LOADING, "") for key in self._loading if key not in rows}
+        for key, (_, reason) in self._failed.items():
+            state = rows[key][0] if key in rows else UNAVAILABLE
+            rows[key] = (state, reason)
+        ordered = sorted(rows.items(), key=lambda row: (row[0][0], int(row[0][1])))
+        return [{"name": n, "version": v, "state": state, "reason": why} for (n, v), (state, why) in ordered]
+
+    # Loading ----------------------------------------------------------------------------------------------------------
+    async def start(self) -> None:
+        """Load every model; those that fail are reported and left out."""
+        found = await asyncio.to_thread(self.scan)
+        self._seen = {model.key: model for model in found}
+        await asyncio.gather(*(self._load(model) for model in found))
+        self.started = True
+        self._spawn(self._watch())
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _load(self, found: FoundModel) -> None:
+        """Load a model, and let it take the place of the one with its name and version, which finishes what it has."""
+        if found.key in self._loading or self.stopping:
+            return
+        self._loading.add(found.key)
+        try:
+            async with self._at_once:
+                model = Model(found, self._settings, self.scheduler, self._event)
+                before = self.serving.get(found.key) or self._newest(found.name)
+                await model.load(before.recorded if before else None)
+        except LoadError as error:
+            self._failed[found.key] = found, str(error)
+            self._event("model failed", model=found.name, version=found.version, reason=str(error))
+            return
+        finally:
+            self._loading.discard(found.key)
+        if self.stopping:
+            await model.close()
+            return
+        model.on_lost = self._host_lost
+        self._failed.pop(found.key, None)
+        old = self.serving.get(found.key)
+        self.serving[found.key] = model
+        self.on_model(model)
+        if old is not None:
+            self.reloads[found.name] += 1
+            self._spawn(self._retire(old))
+
+    def _newest(self, name: str) -> Model | None:
+        versions = self.versions(name)
+        return self.serving[name, versions[-1]] if versions else None
+
+    def _host_lost(self, model: Model) -> None:
+        self._spawn(self._load(model.found))
+
+    async def _retire(self, model: Model) -> None:
+        await model.drain(self._settings.timeout)
+        await model.close()
+        self._event("model retired", model=model.name, version=model.version)
+
+    async def _watch(self) -> None:
+        """Look for changes; one counts when it was the same twice, so that files still being copied are left alone."""
+        while self._settings.poll > 0:
+            await asyncio.sleep(self._settings.poll)
+            try:
+                found = {model.key: model for model in await asyncio.to_thread(self.scan)}
+            except OSError as error:
+                self._event("models can't be read", reason=str(error))
+                continue
+            for key, model in found.items():
+                served = self.serving.get(key)
+                failed = self._failed.get(key)
+                current = failed[0] if failed else served.found if served else None
+                if model == self._seen.get(key) and (current is None or current.state != model.state):
+                    self._spawn(self._load(model))
+            for key in [key for key in self.serving if key not in found and key not in self._seen]:
+                self._spawn(self._retire(self.serving.pop(key)))
+            for key in [key for key in self._failed if key not in found]:
+                del self._failed[key]
+            self._seen = found
+
+    async def stop(self) -> None:
+        """Finish what waits and runs, for `grace` seconds at most, and end all processes."""
+        self.stopping = True
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        models = list(self.serving.values())
+        await asyncio.gather(*(model.drain(self._settings.grace) for model in models))
+        with contextlib.suppress(Exception):
+            await asyncio.gather(*(model.close() for model in models))

@@ -1,0 +1,138 @@
+"""What a worker does with a model before it serves: warms it up, and finds out whether and how requests may be joined.
+
+That a model's outputs have a row for each row of its inputs does not say that the rows are independent of each other.
+So two requests with values of their own run alone and joined; only if each gets the same numbers both times are
+requests joined later.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from oprack.errors import OprackError
+
+from oprack_serve import joining
+from oprack_serve.joining import Feed, JoinRule
+from oprack_serve.signature import Signature, Tensor, TensorSpec
+
+SIZES = (64, 128, 320, 32, 16, 8, 4, 2, 1)
+"""What is tried, one after the other, for dims that the program leaves open."""
+TOLERANCE = 1e-4
+"""Of the largest value of an output: kernels round otherwise for other batch sizes."""
+
+Run = Callable[[Feed], dict[str, Tensor]]
+Example = dict[str, dict[str, Any]]
+"""By input: its shape, and its lod."""
+
+
+def probe(
+    signature: Signature, run: Run, declared: list[Example], recorded: list[Example]
+) -> tuple[JoinRule, int, str]:
+    """The rule, how many runs warmed the model up, and why it could not be warmed up ("" if it was).
+
+    declared: examples that have to run, else their error is raised. recorded: shapes that clients sent before, which may
+    fit no more.
+    """
+    random = np.random.default_rng(0)
+    warmed = 0
+    for example in declared:
+        run({spec.name: _filled(random, spec, **example[spec.name]) for spec in signature.inputs})
+        warmed += 1
+    for example in recorded:
+        if set(example) == {spec.name for spec in signature.inputs}:
+            try:
+                run({spec.name: _filled(random, spec, **example[spec.name]) for spec in signature.inputs})
+                warmed += 1
+            except (OprackError, ArithmeticError, ValueError):
+                continue
+    why = ""
+    for first, second in _pairs(signature, random, declared):
+        try:
+            alone = [run(first), run(second)]
+        except (OprackError, ArithmeticError, ValueError) as error:
+            why = why or f"{type(error).__name__}: {error}"
+            continue
+        return _rule(signature, run, [first, second], alone), warmed + 2, ""
+    if warmed:
+        return JoinRule(reason=f"two requests of one and two entries could not be made: {why}"), warmed, ""
+    return JoinRule(reason="the model could not be warmed up"), 0, why or "its inputs declare no dims"
+
+
+def _filled(random: np.random.Generator, spec: TensorSpec, shape: list[int], lod: Any = ()) -> Tensor:
+    dtype = np.dtype(spec.dtype or "float32")
+    if dtype.kind in "iub":
+        array = random.integers(0, 2, shape).astype(dtype)  # small enough for any vocabulary
+    else:
+        array = random.standard_normal(shape).astype(dtype)
+    return Tensor(array, [list(level) for level in lod])
+
+
+def _pairs(signature: Signature, random: np.random.Generator, declared: list[Example]) -> Iterator[tuple[Feed, Feed]]:
+    """Pairs of requests of one and of two entries; the open dims are those of the declared examples, else guessed."""
+    shapes = [{name: given["shape"][1:] for name, given in example.items()} for example in declared]
+    open_dims = any(-1 in (spec.shape or ())[1:] for spec in signature.inputs)
+    guesses = [None] if not open_dims else SIZES
+    for dims, guess in [*((s, None) for s in shapes), *((None, g) for g in guesses)]:
+        pair = []
+        for lengths in ((3,), (4, 2)):
+            feed = {}
+            for spec in signature.inputs:
+                tail = dims[spec.name] if dims else [guess if d == -1 else d for d in (spec.shape or ())[1:]]
+                rows, lod = len(lengths), []
+                if spec.lod_level:
+                    # every level above the innermost has one sequence of the level below
+                    upper = list(range(rows + 1))
+                    lod = [*([upper] * (spec.lod_level - 1)), [0, *itertools.accumulate(lengths)]]
+                    rows = sum(lengths)
+                feed[spec.name] = _filled(random, spec, [rows, *tail], lod)
+            pair.append(feed)
+        yield pair[0], pair[1]
+
+
+def _rule(signature: Signature, run: Run, feeds: list[Feed], alone: list[dict[str, Tensor]]) -> JoinRule:
+    fixed = [spec.name for spec in signature.inputs if spec.shape is None or not spec.shape or spec.shape[0] != -1]
+    if fixed:
+        return JoinRule(reason=f"input {fixed[0]!r} declares no batch dim")
+    kinds = {}
+    for name in alone[0]:
+        kind = _kind(name, feeds, alone)
+        if kind is None:
+            return JoinRule(reason=f"output {name!r} has neither sequences nor rows for the entries of a batch")
+        kinds[name] = kind
+    rule = JoinRule(kinds)
+    try:
+        parts = joining.split(rule, feeds, run(joining.join(feeds)))
+    except (OprackError, ArithmeticError, ValueError) as error:
+        return JoinRule(reason=f"a joined run failed: {str(error)[:200]}")
+    for part, expected in zip(parts, alone, strict=True):
+        for name, tensor in expected.items():
+            if not _same(part[name], tensor):
+                return JoinRule(reason=f"output {name!r} of a request changes with what it is joined with")
+    return rule
+
+
+def _kind(name: str, feeds: list[Feed], alone: list[dict[str, Tensor]]) -> str | None:
+    counts = [joining.entries(feed) for feed in feeds]
+    tensors = [outputs[name] for outputs in alone]
+    if all(t.lod and len(t.lod[0]) - 1 == n for t, n in zip(tensors, counts, strict=True)):
+        return "lod"
+    rows = [len(t.array) if t.array.ndim else -1 for t in tensors]
+    if any(t.lod for t in tensors):
+        return None
+    if rows == counts:
+        return "batch"
+    return next((f"rows:{i}" for i in feeds[0] if rows == [len(feed[i].array) for feed in feeds]), None)
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    a, b = one.array, other.array
+    if one.lod != other.lod or a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind in "iub":
+        return bool((a == b).all())
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    largest = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
+    return bool(np.allclose(a, b, rtol=0.0, atol=TOLERANCE * max(largest, 1e-30), equal_nan=True))

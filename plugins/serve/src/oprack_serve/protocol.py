@@ -1,0 +1,311 @@
+"""Requests and responses of the open inference protocol, version 2, with the extension for binary tensors.
+
+A body comes from outside: dtypes, sizes, counts and nesting are checked before memory is taken for what they announce.
+Nothing here knows of HTTP but the statuses of errors.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from oprack.errors import InvalidLoDError
+from oprack.tensor import check_lod
+
+from oprack_serve.datatypes import DTYPES, datatype_of, dtype_of
+from oprack_serve.errors import RequestError
+from oprack_serve.json_data import array_from_json, parse_json
+from oprack_serve.signature import LOD_SUFFIX, Signature, Tensor, TensorSpec
+
+MAX_RANK = 9
+MAX_LEVELS = 4
+MAX_ID = 256
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one request: bytes of JSON, and entries of all its LoD levels together."""
+
+    json_bytes: int = 16 << 20
+    lod_entries: int = 1 << 16
+
+
+@dataclass
+class InferRequest:
+    """A decoded request. outputs: (name, whether it is wanted as binary data), in the order that was asked for."""
+
+    id: str
+    inputs: dict[str, Tensor]
+    outputs: list[tuple[str, bool]]
+    timeout: float | None = None
+    trace: bool = False
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+def decode(signature: Signature, body: memoryview, json_length: int | None, limits: Limits) -> InferRequest:
+    """The request in `body`, whose first `json_length` bytes are JSON (all of them if None).
+
+    Raises RequestError that says what does not fit.
+    """
+    length = len(body) if json_length is None else json_length
+    if not 0 <= length <= len(body):
+        raise RequestError(400, f"Inference-Header-Content-Length is {length}, but the body has {len(body)} bytes")
+    if length > limits.json_bytes:
+        raise RequestError(
+            413,
+            f"the JSON of the request has {length} bytes; at most {limits.json_bytes} are taken: send tensors as "
+            "binary data, with binary_data_size",
+        )
+    head = _dict(parse_json(body[:length]), "the request")
+    binary = _Binary(body[length:])
+    given: dict[str, tuple[np.ndarray, Any]] = {}
+    specs = {spec.name: spec for spec in signature.inputs}
+    for row in _list(head.get("inputs"), "inputs"):
+        name, array, lod = _input(_dict(row, "an input"), specs, binary)
+        if name in given:
+            raise RequestError(400, f"input {name!r} is given twice")
+        given[name] = array, lod
+    if binary.left:
+        raise RequestError(400, f"{binary.left} bytes of binary data are left behind those that the inputs announce")
+    parameters = _dict(head.get("parameters", {}), "parameters")
+    name = head.get("id", "")
+    if not isinstance(name, str) or len(name) > MAX_ID:
+        raise RequestError(400, f"the id of a request is a string of at most {MAX_ID} characters")
+    return InferRequest(
+        name,
+        _joined_with_lod(specs, given, limits),
+        _outputs(head.get("outputs"), signature, bool(parameters.get("binary_data_output", False))),
+        _timeout(parameters.get("timeout")),
+        parameters.get("trace") is True,
+        parameters,
+    )
+
+
+def _dict(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise RequestError(400, f"{what}: got {type(value).__name__}; expected a JSON object")
+    return value
+
+
+def _list(value: Any, what: str, least: int = 1) -> list[Any]:
+    if not isinstance(value, list) or not least <= len(value) <= 1024:
+        raise RequestError(400, f"{what}: expected a JSON list of {least} to 1024 entries")
+    return value
+
+
+class _Binary:
+    """The binary tensors behind the JSON, taken in the order of the inputs."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data, self._at = data, 0
+
+    @property
+    def left(self) -> int:
+        return len(self._data) - self._at
+
+    def take(self, size: int, name: str) -> memoryview:
+        if size > self.left:
+            raise RequestError(400, f"input {name!r}: binary_data_size is {size}, but {self.left} bytes are left")
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+
+def _input(row: dict[str, Any], specs: dict[str, TensorSpec], binary: _Binary) -> tuple[str, np.ndarray, Any]:
+    name, datatype, dims = row.get("name"), row.get("datatype"), row.get("shape")
+    if not isinstance(name, str):
+        raise RequestError(400, "an input has no name; expected a string")
+    spec = specs.get(name)
+    offsets = spec is None and _lod_of(name, specs) is not None
+    if spec is None and not offsets:
+        raise RequestError(400, f"the model has no input {name[:100]!r}; it has {', '.join(map(repr, specs))}")
+    if not isinstance(datatype, str) or datatype not in DTYPES:
+        raise RequestError(400, f"input {name!r}: datatype {str(datatype)[:40]!r}; expected one of {', '.join(DTYPES)}")
+    wanted = ("INT64", "INT32") if spec is None else (spec.datatype,) if spec.datatype else tuple(DTYPES)
+    if datatype not in wanted:
+        raise RequestError(400, f"input {name!r}: datatype {datatype}; the model expects {' or '.join(wanted)}")
+    shape = _shape(name, dims)
+    if (len(shape) != 1) if spec is None else not spec.fits(shape):
+        expected = "one dim" if spec is None else str(list(spec.shape or ()))
+        raise RequestError(400, f"input {name!r}: shape {list(shape)}; expected {expected}")
+    parameters = _dict(row.get("parameters", {}), f"parameters of input {name!r}")
+    strange = [key for key in parameters if key.startswith("shared_memory")]
+    if strange:
+        raise RequestError(400, f"input {name!r}: parameter {strange[0]}: shared memory is not served; send the data")
+    dtype, count = dtype_of(datatype), _count(shape)
+    size = parameters.get("binary_data_size")
+    if size is None:
+        return name, array_from_json(name, row.get("data"), dtype, shape, count), parameters.get("lod")
+    if "data" in row:
+        raise RequestError(400, f"input {name!r} has both data and binary_data_size; expected one of them")
+    if type(size) is not int or size != count * dtype.itemsize:
+        raise RequestError(
+            400,
+            f"input {name!r}: binary_data_size {str(size)[:40]}; {datatype} {list(shape)} takes "
+            f"{count * dtype.itemsize} bytes",
+        )
+    array = np.frombuffer(binary.take(size, name), np.uint8 if datatype == "BOOL" else dtype)
+    if datatype == "BOOL":
+        if array.size and int(array.max()) > 1:
+            raise RequestError(400, f"input {name!r}: BOOL is one byte for each element, 0 or 1")
+        array = array.view(np.bool_)
+    return name, array.reshape(shape), parameters.get("lod")
+
+
+def _shape(name: str, dims: Any) -> tuple[int, ...]:
+    right = isinstance(dims, list) and len(dims) <= MAX_RANK and all(type(d) is int and 0 <= d < 1 << 40 for d in dims)
+    if not right:
+        raise RequestError(400, f"input {name!r}: shape: expected a list of at most {MAX_RANK} sizes, 0 or more")
+    return tuple(dims)
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def _lod_of(name: str, specs: dict[str, TensorSpec]) -> tuple[str, int] | None:
+    """(input, level) of a tensor named `<input>.lod.<level>`."""
+    base, found, level = name.rpartition(LOD_SUFFIX)
+    if found and base in specs and level.isascii() and level.isdigit() and len(level) == 1:
+        return base, int(level)
+    return None
+
+
+def _joined_with_lod(
+    specs: dict[str, TensorSpec], given: dict[str, tuple[np.ndarray, Any]], limits: Limits
+) -> dict[str, Tensor]:
+    missing = [name for name in specs if name not in given]
+    if missing:
+        raise RequestError(400, f"{len(missing)} inputs are missing: {', '.join(map(repr, missing))}")
+    lods: dict[str, dict[int, list[int]]] = {}
+    entries = 0
+    for name, (array, _) in given.items():
+        if name not in specs:
+            base, level = _lod_of(name, specs) or ("", 0)
+            entries += array.size
+            if entries <= limits.lod_entries:
+                lods.setdefault(base, {})[level] = array.tolist()
+    found = {}
+    for name, spec in specs.items():
+        array, written = given[name]
+        lod = lods.get(name)
+        if lod is not None and written is not None:
+            raise RequestError(400, f"input {name!r} has its LoD both as a parameter and as a tensor; expected one")
+        levels = written if lod is None else [lod.get(k) for k in range(len(lod))]
+        if isinstance(levels, str):
+            levels = parse_json(memoryview(levels.encode("utf-8", "surrogatepass")))
+        if isinstance(levels, list):
+            entries += sum(len(level) for level in levels if isinstance(level, list)) if lod is None else 0
+        if entries > limits.lod_entries:
+            raise RequestError(413, f"the LoD of the inputs has more than {limits.lod_entries} offsets")
+        found[name] = Tensor(array, _checked_lod(spec, array, levels))
+    return found
+
+
+def _checked_lod(spec: TensorSpec, array: np.ndarray, levels: Any) -> list[list[int]]:
+    how = f"as parameter lod of the input, [[0, 2, 5]], or as tensor {spec.name}{LOD_SUFFIX}0"
+    if levels is None or levels == []:
+        if spec.lod_level:
+            raise RequestError(
+                400,
+                f"input {spec.name!r} holds sequences, and no LoD was given; expected offsets of {spec.lod_level} "
+                f"levels {how}",
+            )
+        return []
+    plain = isinstance(levels, list) and all(
+        isinstance(level, list) and all(type(offset) is int for offset in level) for level in levels
+    )
+    if not plain or len(levels) > MAX_LEVELS:
+        raise RequestError(400, f"LoD of input {spec.name!r}: expected lists of offsets {how}")
+    if spec.lod_level and len(levels) != spec.lod_level:
+        raise RequestError(400, f"LoD of input {spec.name!r}: {len(levels)} levels; expected {spec.lod_level}")
+    try:
+        return check_lod(levels, array.shape[0] if array.ndim else 0, f"LoD of input {spec.name!r}")
+    except InvalidLoDError as error:
+        raise RequestError(400, str(error)) from None
+
+
+def _outputs(rows: Any, signature: Signature, binary: bool) -> list[tuple[str, bool]]:
+    known = [spec.name for spec in signature.outputs]
+    if rows is None or rows == []:
+        return [(name, binary) for name in known]
+    wanted: dict[str, bool] = {}
+    for row in _list(rows, "outputs"):
+        name = _dict(row, "an output").get("name")
+        if not isinstance(name, str) or (name not in known and _output_level(name, known) is None):
+            all_names = ", ".join(map(repr, known))
+            raise RequestError(400, f"the model has no output {str(name)[:100]!r}; it has {all_names}")
+        parameters = _dict(row.get("parameters", {}), f"parameters of output {name!r}")
+        strange = [key for key in parameters if key.startswith("shared_memory") or key == "classification"]
+        if strange:
+            raise RequestError(400, f"output {name!r}: parameter {strange[0]} is not served")
+        wanted[name] = bool(parameters.get("binary_data", binary))
+    return list(wanted.items())
+
+
+def _output_level(name: str, known: list[str]) -> tuple[str, int] | None:
+    return _lod_of(name, dict.fromkeys(known))  # type: ignore[arg-type]
+
+
+def _timeout(value: Any) -> float | None:
+    """Seconds, of the protocol's parameter in microseconds."""
+    if value is None:
+        return None
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+        value = int(value)
+    if type(value) is not int or not 0 <= value < 1 << 53:
+        raise RequestError(400, "parameter timeout: expected microseconds, as a whole number")
+    return value / 1e6 or None
+
+
+def wanted_outputs(request: InferRequest, signature: Signature) -> list[str]:
+    """Outputs that the model has to compute: those asked for, and those whose LoD was."""
+    known = [spec.name for spec in signature.outputs]
+    names = [name if name in known else (_output_level(name, known) or ("", 0))[0] for name, _ in request.outputs]
+    return list(dict.fromkeys(names))
+
+
+def encode(
+    request: InferRequest, outputs: dict[str, Tensor], model: str, version: str, parameters: dict[str, Any]
+) -> tuple[list[Any], int | None]:
+    """Pieces of the body, and the length of its JSON when binary tensors follow (else None).
+
+    Raises RequestError for an output that the protocol has no datatype for, and for a level that an output lacks.
+    """
+    rows, pieces = [], []
+    for name, binary in request.outputs:
+        tensor = outputs.get(name) or _offsets(name, outputs)
+        array = tensor.array
+        try:
+            row: dict[str, Any] = {"name": name, "datatype": datatype_of(array.dtype), "shape": list(array.shape)}
+        except KeyError:
+            raise RequestError(500, f"output {name!r}: the protocol has no datatype for {array.dtype.name}") from None
+        if tensor.lod:
+            # parameters are scalars in the protocol
+            row["parameters"] = {"lod": json.dumps(tensor.lod)}
+        if binary:
+            row.setdefault("parameters", {})["binary_data_size"] = array.nbytes
+            pieces.append(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        else:
+            values = array if array.dtype.name not in ("float16", "bfloat16") else array.astype(np.float32)
+            row["data"] = values.reshape(-1).tolist()
+        rows.append(row)
+    head: dict[str, Any] = {"model_name": model, "model_version": version, "outputs": rows}
+    if request.id:
+        head["id"] = request.id
+    if parameters:
+        head["parameters"] = parameters
+    text = json.dumps(head, separators=(",", ":")).encode()
+    return [text, *pieces], len(text) if pieces else None
+
+
+def _offsets(name: str, outputs: dict[str, Tensor]) -> Tensor:
+    base, level = _output_level(name, list(outputs)) or ("", 0)
+    lod = outputs[base].lod
+    if level >= len(lod):
+        raise RequestError(400, f"output {name!r}: {base!r} has {len(lod)} levels of LoD")
+    return Tensor(np.array(lod[level], np.int64), [])

@@ -1,0 +1,138 @@
+"""The models in a folder: which there are, under which names and versions, and when one has changed.
+
+`DIR/<name>` is a model, or has its versions in folders named by numbers, `DIR/<name>/2`. The names that requests bring
+are never made into paths: they are looked up among those found here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from oprack.errors import InvalidArgumentError
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+VERSION = re.compile(r"[1-9][0-9]{0,17}")
+SETTINGS_FILE = "serve.toml"
+MAX_FILES = 100_000
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class FoundModel:
+    """A version of a model on disk. state: of all its files; another one means that the model has changed."""
+
+    name: str
+    version: str
+    path: Path
+    state: tuple[Any, ...]
+
+    @property
+    def key(self) -> Key:
+        return self.name, self.version
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What `serve.toml` beside a model says: a batch of its own, a delay in seconds, and examples to warm it up with."""
+
+    max_batch: int | None = None
+    max_delay: float | None = None
+    examples: list[dict[str, dict[str, Any]]] = field(default_factory=list)
+
+
+def single(path: Path, name: str) -> list[FoundModel]:
+    """The model at a path, as version 1. Raises InvalidArgumentError for a name that can't be in a URL."""
+    path = path.absolute()
+    name = name or path.name.removesuffix(".pdmodel")
+    if not NAME.fullmatch(name):
+        raise InvalidArgumentError(
+            f"{name!r} can't be the name of a model; expected letters, digits, '_', '-' and '.': pass --name NAME"
+        )
+    folder = path if path.is_dir() else path.parent
+    return [FoundModel(name, "1", path, _state(folder))]
+
+
+def scan(folder: Path) -> list[FoundModel]:
+    """Every version of every model below a folder; what leads out of it by a link, or has no fit name, is left out."""
+    root = folder.resolve()
+    found = []
+    for entry in _folders(root, root):
+        if not NAME.fullmatch(entry.name):
+            continue
+        versions = [v for v in _folders(entry, root) if VERSION.fullmatch(v.name)]
+        for path in versions or [entry]:
+            version = path.name if versions else "1"
+            found.append(FoundModel(entry.name, version, path, _state(path)))
+    return found
+
+
+def _folders(folder: Path, root: Path) -> list[Path]:
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        return []
+    return [entry for entry in entries if entry.is_dir() and entry.resolve().is_relative_to(root)]
+
+
+def _state(folder: Path) -> tuple[Any, ...]:
+    """Names, sizes and times of change of all files of a model."""
+    rows: list[tuple[str, int, int, int]] = []
+    for directory, _, files in os.walk(folder):
+        for file in files:
+            try:
+                stat = os.stat(os.path.join(directory, file))
+            except OSError:
+                continue
+            rows.append((os.path.join(directory, file), stat.st_size, stat.st_mtime_ns, stat.st_ino))
+            if len(rows) > MAX_FILES:
+                return tuple(rows)
+    return tuple(sorted(rows))
+
+
+def model_settings(path: Path) -> ModelSettings:
+    """What serve.toml beside the model says. Raises InvalidArgumentError that names the line's key."""
+    file = (path if path.is_dir() else path.parent) / SETTINGS_FILE
+    if not file.is_file():
+        return ModelSettings()
+    try:
+        data = tomllib.loads(file.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"{os.fspath(file)!r}: {error}") from error
+    strange = set(data) - {"max_batch", "max_delay_ms", "examples"}
+    if strange:
+        raise InvalidArgumentError(
+            f"{os.fspath(file)!r}: {', '.join(sorted(strange))}; expected max_batch, max_delay_ms or examples"
+        )
+    batch, delay = data.get("max_batch"), data.get("max_delay_ms")
+    if batch is not None and (type(batch) is not int or batch < 1):
+        raise InvalidArgumentError(f"{os.fspath(file)!r}: max_batch = {batch!r}; expected a number from 1")
+    if delay is not None and (
+        not isinstance(delay, int | float) or isinstance(delay, bool) or not 0 <= delay <= 10_000
+    ):
+        raise InvalidArgumentError(f"{os.fspath(file)!r}: max_delay_ms = {delay!r}; expected milliseconds")
+    examples = data.get("examples", [])
+    right = isinstance(examples, list) and all(isinstance(e, dict) for e in examples)
+    if not right:
+        raise InvalidArgumentError(f"{os.fspath(file)!r}: examples; expected tables [[examples]]")
+    return ModelSettings(batch, None if delay is None else delay / 1e3, [_example(file, e) for e in examples])
+
+
+def _example(file: Path, table: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found = {}
+    for name, value in table.items():
+        row = value if isinstance(value, dict) else {"shape": value}
+        shape, lod = row.get("shape"), row.get("lod", [])
+        sizes = isinstance(shape, list) and shape and all(type(d) is int and 0 <= d < 1 << 31 for d in shape)
+        if not sizes or not isinstance(lod, list) or set(row) - {"shape", "lod"}:
+            raise InvalidArgumentError(
+                f"{os.fspath(file)!r}: example of {name!r}; expected a shape, [1, 3, 48, 320], or "
+                "{ shape = [5, 1], lod = [[0, 2, 5]] }"
+            )
+        found[name] = {"shape": shape, "lod": lod}
+    return found

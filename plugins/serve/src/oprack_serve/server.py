@@ -1,0 +1,64 @@
+"""Runs the application on uvicorn."""
+
+from __future__ import annotations
+
+import socket
+
+import uvicorn
+
+from oprack_serve import repository
+from oprack_serve.app import make_app, server_version
+from oprack_serve.http import bounded_protocol
+from oprack_serve.log import JsonLog
+from oprack_serve.settings import Settings
+
+
+class _Server(uvicorn.Server):
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn does it, but the signal that asked for it does not end the process as well."""
+        await super().shutdown(sockets)
+        self._captured_signals.clear()
+
+    def _log_started_message(self, listeners: object) -> None:
+        """Said by `serve`, as a line of the log."""
+
+
+def serve(settings: Settings) -> int:
+    """Serve until SIGTERM or SIGINT: then finish what runs, refuse the rest, and return.
+
+    Raises OSError when the address can't be listened at, InvalidArgumentError for a name that can't be in a URL.
+    """
+    log = JsonLog()
+    if settings.model is not None:
+        repository.single(settings.model, settings.name)
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # asyncio sends without delay where the protocol is TCP's by name
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+        listener.listen(1024)
+    except OSError:
+        listener.close()
+        raise
+    host, port = listener.getsockname()[:2]
+    url = f"http://[{host}]:{port}" if family == socket.AF_INET6 else f"http://{host}:{port}"
+    app = make_app(settings, log, lambda _: log("listening", url=url, version=server_version()))
+    config = uvicorn.Config(
+        app,
+        http=bounded_protocol(settings.read_timeout, settings.read_timeout, settings.max_connections),
+        ws="none",
+        lifespan="on",
+        loop="asyncio",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=max(1, round(settings.grace)),
+        backlog=1024,
+    )
+    _Server(config).run(sockets=[listener])
+    log("stopped")
+    return 0

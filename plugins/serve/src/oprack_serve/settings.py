@@ -1,0 +1,47 @@
+"""What the operator decides: where models are, how requests are joined, and what bounds them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from oprack_serve.protocol import Limits
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of one server; the command's options set them.
+
+    model, name: a single model and its name. models: a folder of models. workers: how many batches run at once; threads:
+    of kernel libraries, in each. max_batch, max_delay: entries of a joined batch, and seconds that a request waits for
+    others. max_queue: requests that wait for one model. timeout: seconds from a request's arrival to its results;
+    read_timeout: for a client to send a request or take its answer. max_inflight: bytes of all bodies at once.
+    memory_limit: bytes that one op's outputs may take, 0 for no limit. grace: seconds that a shutdown waits.
+    """
+
+    model: Path | None = None
+    name: str = ""
+    models: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    threads: int = 0
+    max_batch: int = 32
+    max_delay: float = 0.002
+    max_queue: int = 256
+    max_body: int = 64 << 20
+    max_inflight: int = 512 << 20
+    max_connections: int = 1024
+    timeout: float = 30.0
+    read_timeout: float = 20.0
+    load_timeout: float = 300.0
+    memory_limit: int = 2 << 30
+    grace: float = 30.0
+    poll: float = 2.0
+    allow_trace: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+    def threads_of_a_worker(self) -> int:
+        """The CPUs shared among the workers, unless the operator says otherwise."""
+        return self.threads or max(1, len(os.sched_getaffinity(0)) // self.workers)

@@ -1,0 +1,71 @@
+"""What a model declares of its inputs and outputs, as requests are held to it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from oprack_serve.datatypes import DATATYPES
+
+LOD_SUFFIX = ".lod."
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """An input or output: its dtype ("" where the program does not say), dims (-1: any), and levels of LoD."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...] | None
+    lod_level: int = 0
+
+    @property
+    def datatype(self) -> str:
+        """The protocol's name of the dtype."""
+        return DATATYPES.get(self.dtype, "")
+
+    def described(self) -> list[dict[str, Any]]:
+        """Rows of the model's metadata: the tensor, and a tensor of offsets for each level of its LoD."""
+        rows: list[dict[str, Any]] = [{"name": self.name, "datatype": self.datatype, "shape": list(self.shape or [-1])}]
+        rows += [
+            {"name": f"{self.name}{LOD_SUFFIX}{level}", "datatype": "INT64", "shape": [-1]}
+            for level in range(self.lod_level)
+        ]
+        return rows
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether a shape agrees with the declared one; nothing is declared where `shape` is None."""
+        declared = self.shape
+        if declared is None:
+            return True
+        return len(shape) == len(declared) and all(d in (-1, s) for d, s in zip(declared, shape, strict=True))
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Inputs and outputs of a model, in its own order."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """For another process."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Signature:
+        """What `to_json` wrote."""
+
+        def spec(row: dict[str, Any]) -> TensorSpec:
+            shape = None if row["shape"] is None else tuple(row["shape"])
+            return TensorSpec(row["name"], row["dtype"], shape, row["lod_level"])
+
+        return cls(tuple(map(spec, data["inputs"])), tuple(map(spec, data["outputs"])))
+
+
+@dataclass
+class Tensor:
+    """A value on its way: a NumPy array and the offsets of its sequences, [] for none."""
+
+    array: Any
+    lod: list[list[int]]

@@ -1,0 +1,131 @@
+"""A worker: runs the batches that the server sends it, one after the other, on a predictor of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import socket
+import time
+from typing import Any
+
+import numpy as np
+from oprack import Profiler
+from oprack.errors import InvalidArgumentError, MemoryLimitError
+from oprack.inference import Predictor
+from oprack.tensor import LoDTensor
+
+from oprack_serve import joining, wire
+from oprack_serve.joining import Feed, JoinRule
+from oprack_serve.probe import probe
+from oprack_serve.signature import Signature, Tensor
+
+_log = logging.getLogger(__name__)
+MAX_EVENTS = 20_000
+
+
+class Worker:
+    """Answers the messages of one socket until it is closed."""
+
+    def __init__(self, sock: socket.socket, predictor: Predictor, signature: Signature) -> None:
+        self._sock, self._predictor, self._signature = sock, predictor, signature
+        self._ran_ms = 0.0
+
+    def serve(self) -> None:
+        """Answer until the server closes the connection."""
+        while (message := wire.receive(self._sock)) is not None:
+            header, arrays = message
+            answer = self._probe if header["kind"] == "probe" else self._run
+            wire.send(self._sock, *answer(header, arrays))
+
+    # Before it serves -------------------------------------------------------------------------------------------------
+    def _probe(self, header: dict[str, Any], _: list[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
+        start = time.perf_counter()
+        try:
+            found = probe(self._signature, self._outputs_of, header["declared"], header["recorded"])
+        except Exception as error:
+            return {"error": f"{type(error).__name__}: {error}"}, []
+        ms = (time.perf_counter() - start) * 1e3
+        rule, warmed, why = found
+        return {"rule": rule.to_json(), "warmed": warmed, "why": why, "ms": round(ms, 1)}, []
+
+    # Requests ---------------------------------------------------------------------------------------------------------
+    def _run(self, header: dict[str, Any], arrays: list[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
+        requests = [
+            {row["name"]: Tensor(arrays[row["array"]], row["lod"]) for row in request["inputs"]}
+            for request in header["requests"]
+        ]
+        wanted = [request["outputs"] for request in header["requests"]]
+        profiler = Profiler() if header["trace"] else None
+        origin = time.perf_counter_ns()
+        self._ran_ms = 0.0
+        with profiler or contextlib.nullcontext():
+            results = self._results(JoinRule(**header["rule"]), requests)
+        sent: list[np.ndarray] = []
+        rows = []
+        for result, names in zip(results, wanted, strict=True):
+            if isinstance(result, Exception):
+                rows.append({"error": [_status(result), f"{type(result).__name__}: {result}"]})
+                continue
+            outputs = []
+            for name in names:
+                outputs.append({"name": name, "array": len(sent), "lod": result[name].lod})
+                sent.append(result[name].array)
+            rows.append({"outputs": outputs})
+        answer: dict[str, Any] = {"results": rows, "run_ms": round(self._ran_ms, 3)}
+        if profiler is not None:
+            events = profiler.events[:MAX_EVENTS]
+            answer["trace"] = [
+                [n, c, round((a - origin) / 1e3, 1), round((b - a) / 1e3, 1)] for n, c, a, b, _ in events
+            ]
+        return answer, sent
+
+    def _results(self, rule: JoinRule, requests: list[Feed]) -> list[dict[str, Tensor] | Exception]:
+        """Of each request its outputs or its error; a joined run that fails is run again, one request at a time."""
+        if len(requests) > 1:
+            try:
+                return list(joining.split(rule, requests, self._outputs_of(joining.join(requests))))
+            except Exception as error:
+                _log.info("%d joined requests failed and run alone: %s", len(requests), error)
+        results: list[dict[str, Tensor] | Exception] = []
+        for request in requests:
+            try:
+                results.append(self._outputs_of(request))
+            except Exception as error:
+                results.append(error)
+        return results
+
+    def _outputs_of(self, feed: Feed) -> dict[str, Tensor]:
+        predictor, start = self._predictor, time.perf_counter()
+        for name, tensor in feed.items():
+            value = LoDTensor(tensor.array, tensor.lod)
+            predictor.get_input_handle(name).share_external_data(value)
+        try:
+            predictor.run()
+        finally:
+            self._ran_ms += (time.perf_counter() - start) * 1e3
+        outputs = {}
+        for name in predictor.get_output_names():
+            handle = predictor.get_output_handle(name)
+            outputs[name] = Tensor(handle.copy_to_cpu(), handle.lod())
+        return outputs
+
+
+def _status(error: Exception) -> int:
+    """Whose fault an error of a run is: inputs that no rule of an op accepts are the client's."""
+    if isinstance(error, MemoryLimitError):
+        return 413
+    return 400 if isinstance(error, InvalidArgumentError) else 500
+
+
+def main(sock: socket.socket, predictor: Predictor, signature: Signature, threads: int) -> None:
+    """Serve in this process, with `threads` threads in each kernel library."""
+    from oprack.packs import default_manager
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server says when to end
+    with contextlib.ExitStack() as limits:
+        for library in default_manager().libraries().values():
+            if not isinstance(library, Exception):
+                limits.enter_context(library.limit_threads(threads))
+        with contextlib.suppress(ConnectionError):
+            Worker(sock, predictor, signature).serve()
