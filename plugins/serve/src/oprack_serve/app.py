@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -102,14 +103,11 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
     def metrics(_: Request, models: Models) -> Response:
         return Response(state["metrics"].text(), media_type="text/plain; version=0.0.4")
 
-    async def infer(scope: Any, receive: Any, send: Any) -> None:
-        await state["inference"].respond(scope, receive, send)
-
     class Infer:
-        """The route's bare application, which sees the client leave."""
+        """The route as a bare application, which sees the client leave."""
 
         async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-            await infer(scope, receive, send)
+            await state["inference"].respond(scope, receive, send)
 
     def route(path: str, respond: Callable[[Request, Models], Response], methods: list[str]) -> Route:
         return Route(path, answered(respond), methods=methods)
@@ -120,8 +118,6 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
 
     async def refused(_: Request, error: Any) -> Response:
         return json_response(error.status_code, {"error": error.detail}, dict(error.headers or {}))
-
-    from starlette.exceptions import HTTPException
 
     routes = [
         route("/v2", server, ["GET"]),

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from oprack_serve import protocol
+from oprack_serve import answers, protocol
 from oprack_serve.errors import RequestError
 from oprack_serve.http import Bodies
 from oprack_serve.log import JsonLog
@@ -89,10 +89,9 @@ class Inference:
         try:
             if status != 499:
                 with request.stage("write"):
-                    shown = (
-                        error if status != 500 or request.job is not None else "the server failed; its log says more"
-                    )
-                    await self._send(send, status, pieces, length, shown)
+                    hidden = status == 500 and request.job is None
+                    text = "the server failed; its log says more" if hidden else error
+                    await self._send(send, status, pieces, length, text)
         finally:
             self._report(request, status, error, started)
 
@@ -115,7 +114,7 @@ class Inference:
             if decoded.trace and not self._settings.allow_trace:
                 raise RequestError(403, "parameter trace: the server was started without --allow-trace")
             seconds = min(self._settings.timeout, decoded.timeout or self._settings.timeout)
-            wanted = protocol.wanted_outputs(decoded, model.signature)
+            wanted = answers.wanted_outputs(decoded, model.signature)
             job = request.job = Job(decoded.inputs, wanted, started + seconds, decoded.trace)
             model.lane.submit(job)
             outputs = await self._result(job, receive)
@@ -128,7 +127,7 @@ class Inference:
         if decoded.trace:
             parameters["trace"] = json.dumps(chrome_trace(request.stages, job))
         with request.stage("encode"):
-            return protocol.encode(decoded, outputs, model.name, model.version, parameters)
+            return answers.encode(decoded, outputs, model.name, model.version, parameters)
 
     @staticmethod
     def _json_length(request: _Request) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ def _joined_level(levels: list[list[int]]) -> list[int]:
 
 
 def split(rule: JoinRule, feeds: Sequence[Feed], outputs: dict[str, Tensor]) -> list[dict[str, Tensor]]:
-    """What each request gets of a joined run. Raises ValueError when the outputs do not have the rows that they must."""
+    """What each request gets of a joined run. Raises ValueError when outputs lack the rows for that."""
     batch = _bounds([entries(feed) or 0 for feed in feeds])
     parts: list[dict[str, Tensor]] = [{} for _ in feeds]
     for name, tensor in outputs.items():
@@ -94,7 +95,7 @@ def split(rule: JoinRule, feeds: Sequence[Feed], outputs: dict[str, Tensor]) -> 
             bounds = batch if kind == "batch" else _bounds([len(feed[source].array) for feed in feeds])
             if tensor.array.ndim == 0 or len(tensor.array) != bounds[-1]:
                 raise ValueError(f"output {name!r} has shape {list(tensor.array.shape)}; expected {bounds[-1]} rows")
-            pieces = [Tensor(tensor.array[a:b], []) for a, b in zip(bounds, bounds[1:], strict=False)]
+            pieces = [Tensor(tensor.array[a:b], []) for a, b in pairwise(bounds)]
         for part, piece in zip(parts, pieces, strict=True):
             part[name] = piece
     return parts
@@ -111,7 +112,7 @@ def _by_lod(tensor: Tensor, bounds: list[int]) -> list[Tensor]:
     if not tensor.lod or len(tensor.lod[0]) - 1 != bounds[-1]:
         raise ValueError(f"an output has LoD {str(tensor.lod)[:80]}; expected {bounds[-1]} sequences")
     pieces = []
-    for first, last in zip(bounds, bounds[1:], strict=False):
+    for first, last in pairwise(bounds):
         lod, a, b = [], first, last
         for level in tensor.lod:
             lod.append([offset - level[a] for offset in level[a : b + 1]])

@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from oprack_serve import wire
 from oprack_serve.errors import RequestError, WorkerLostError
 from oprack_serve.host import MAX_MESSAGE
 from oprack_serve.joining import Feed, JoinRule
 from oprack_serve.repository import FoundModel, model_settings
-from oprack_serve.scheduler import BatchResult, Job, Lane, Scheduler
+from oprack_serve.scheduler import Lane, Scheduler
 from oprack_serve.settings import Settings
-from oprack_serve.signature import Signature, Tensor
+from oprack_serve.signature import Signature
+from oprack_serve.worker_process import WorkerProcess
 
 LOADING, READY, UNAVAILABLE = "LOADING", "READY", "UNAVAILABLE"
 MAX_RECORDED, WARM_UP_WITH = 256, 8
@@ -28,51 +28,6 @@ MAX_RECORDED, WARM_UP_WITH = 256, 8
 
 class LoadError(Exception):
     """The model can't be served; the text says why."""
-
-
-class Worker:
-    """The server's end of a worker process."""
-
-    def __init__(self, model: Model, number: int, pid: int, sock: socket.socket) -> None:
-        self._model, self.number, self.pid, self._sock = model, number, pid, sock
-        sock.setblocking(False)
-        self.alive = True
-
-    async def call(self, header: dict[str, Any], arrays: list[Any]) -> tuple[dict[str, Any], list[Any]]:
-        """Send a message and get its answer. Raises WorkerLostError when the process is gone."""
-        try:
-            return await wire.call(self._sock, header, arrays)
-        except OSError as error:
-            self.close()
-            raise WorkerLostError(str(error)) from None
-
-    async def run(self, rule: JoinRule, jobs: list[Job], trace: bool) -> BatchResult:
-        """Run the requests together. Raises WorkerLostError."""
-        arrays: list[Any] = []
-        requests = []
-        for job in jobs:
-            rows = []
-            for name, tensor in job.feed.items():
-                rows.append({"name": name, "array": len(arrays), "lod": tensor.lod})
-                arrays.append(tensor.array)
-            requests.append({"inputs": rows, "outputs": job.outputs})
-        header = {"kind": "run", "rule": rule.to_json(), "requests": requests, "trace": trace}
-        answer, found = await self.call(header, arrays)
-        results: list[dict[str, Tensor] | RequestError] = []
-        for row in answer["results"]:
-            if "error" in row:
-                results.append(RequestError(*row["error"]))
-            else:
-                results.append({o["name"]: Tensor(found[o["array"]], o["lod"]) for o in row["outputs"]})
-        return BatchResult(results, answer["run_ms"], answer.get("trace"))
-
-    def kill(self) -> None:
-        """Have its host end it; whoever waits for its answer gets a WorkerLostError."""
-        self._model.kill(self.number)
-
-    def close(self) -> None:
-        self.alive = False
-        self._sock.close()
 
 
 class Model:
@@ -88,7 +43,7 @@ class Model:
         self._declared: list[Any] = []
         self._process: asyncio.subprocess.Process | None = None
         self._control: socket.socket | None = None
-        self._workers: dict[int, Worker] = {}
+        self._workers: dict[int, WorkerProcess] = {}
         self._loaded: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._preparing: set[asyncio.Task[None]] = set()
         self._prepared = asyncio.Event()
@@ -187,7 +142,7 @@ class Model:
             return
         message = json.loads(data)
         if "worker" in message:
-            worker = Worker(self, message["worker"], message["pid"], socket.socket(fileno=fds[0]))
+            worker = WorkerProcess(self.kill, message["worker"], message["pid"], socket.socket(fileno=fds[0]))
             self._workers[worker.number] = worker
             task = asyncio.get_running_loop().create_task(self._prepare(worker))
             self._preparing.add(task)
@@ -197,7 +152,7 @@ class Model:
         elif not self._loaded.done():
             self._loaded.set_result(message)
 
-    async def _prepare(self, worker: Worker) -> None:
+    async def _prepare(self, worker: WorkerProcess) -> None:
         """Warm a worker up; the first one's findings are the rule by which requests are joined."""
         recorded = [json.loads(text) for text, _ in self.recorded.most_common(WARM_UP_WITH)]
         try:
@@ -210,6 +165,7 @@ class Model:
             self.reason = answer.get("error", "")
             if not self.reason:
                 self.lane.rule = JoinRule(**answer["rule"])
+                self.signature = self.signature.with_outputs(answer["outputs"])
                 if answer["why"]:
                     self._event(
                         "model not warmed up",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,30 @@ Example = dict[str, dict[str, Any]]
 """By input: its shape, and its lod."""
 
 
-def probe(
-    signature: Signature, run: Run, declared: list[Example], recorded: list[Example]
-) -> tuple[JoinRule, int, str]:
-    """The rule, how many runs warmed the model up, and why it could not be warmed up ("" if it was).
+@dataclass
+class Findings:
+    """What a probe found: how requests are joined, how many runs warmed the model up, and why it could not be warmed
+    up ("" if it was). outputs: dtype and number of LoD levels that each output really has.
+    """
 
-    declared: examples that have to run, else their error is raised. recorded: shapes that clients sent before, which may
-    fit no more.
+    rule: JoinRule
+    warmed: int
+    why: str = ""
+    outputs: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """For another process."""
+        return asdict(self)
+
+
+def probe(signature: Signature, run: Run, declared: list[Example], recorded: list[Example]) -> Findings:
+    """Warm a model up and find out how its requests may be joined.
+
+    Args:
+        signature: What the model declares.
+        run: Runs the model on one feed.
+        declared: Examples that have to run, else their error is raised.
+        recorded: Shapes that clients sent to an earlier version, which may fit no more.
     """
     random = np.random.default_rng(0)
     warmed = 0
@@ -49,16 +67,22 @@ def probe(
             except (OprackError, ArithmeticError, ValueError):
                 continue
     why = ""
-    for first, second in _pairs(signature, random, declared):
+    fixed = [spec.name for spec in signature.inputs if not spec.shape or spec.shape[0] != -1]
+    for feeds in _feeds(signature, random, declared, [(3,)] if fixed else [(3,), (4, 2)]):
         try:
-            alone = [run(first), run(second)]
+            alone = [run(feed) for feed in feeds]
         except (OprackError, ArithmeticError, ValueError) as error:
             why = why or f"{type(error).__name__}: {error}"
             continue
-        return _rule(signature, run, [first, second], alone), warmed + 2, ""
+        outputs = {name: (tensor.array.dtype.name, len(tensor.lod)) for name, tensor in alone[0].items()}
+        if fixed:
+            rule = JoinRule(reason=f"input {fixed[0]!r} declares no batch dim")
+        else:
+            rule = _rule(run, feeds, alone)
+        return Findings(rule, warmed + len(feeds), outputs=outputs)
     if warmed:
-        return JoinRule(reason=f"two requests of one and two entries could not be made: {why}"), warmed, ""
-    return JoinRule(reason="the model could not be warmed up"), 0, why or "its inputs declare no dims"
+        return Findings(JoinRule(reason=f"two requests of one and two entries could not be made: {why}"), warmed)
+    return Findings(JoinRule(reason="the model could not be warmed up"), 0, why or "its inputs declare no dims")
 
 
 def _filled(random: np.random.Generator, spec: TensorSpec, shape: list[int], lod: Any = ()) -> Tensor:
@@ -70,32 +94,36 @@ def _filled(random: np.random.Generator, spec: TensorSpec, shape: list[int], lod
     return Tensor(array, [list(level) for level in lod])
 
 
-def _pairs(signature: Signature, random: np.random.Generator, declared: list[Example]) -> Iterator[tuple[Feed, Feed]]:
-    """Pairs of requests of one and of two entries; the open dims are those of the declared examples, else guessed."""
+def _feeds(
+    signature: Signature, random: np.random.Generator, declared: list[Example], batches: list[tuple[int, ...]]
+) -> Iterator[list[Feed]]:
+    """Requests to try: of each batch the lengths of its entries, which count where an input has LoD. Open dims are those
+    of the declared examples, else guessed.
+    """
     shapes = [{name: given["shape"][1:] for name, given in example.items()} for example in declared]
     open_dims = any(-1 in (spec.shape or ())[1:] for spec in signature.inputs)
-    guesses = [None] if not open_dims else SIZES
-    for dims, guess in [*((s, None) for s in shapes), *((None, g) for g in guesses)]:
-        pair = []
-        for lengths in ((3,), (4, 2)):
+    guesses = SIZES if open_dims else (1,)
+    for dims, guess in [*((shape, 1) for shape in shapes), *((None, guess) for guess in guesses)]:
+        feeds = []
+        for lengths in batches:
             feed = {}
             for spec in signature.inputs:
-                tail = dims[spec.name] if dims else [guess if d == -1 else d for d in (spec.shape or ())[1:]]
+                shape = spec.shape or ()
+                tail = dims[spec.name] if dims else [guess if d == -1 else d for d in shape[1:]]
                 rows, lod = len(lengths), []
                 if spec.lod_level:
                     # every level above the innermost has one sequence of the level below
                     upper = list(range(rows + 1))
                     lod = [*([upper] * (spec.lod_level - 1)), [0, *itertools.accumulate(lengths)]]
                     rows = sum(lengths)
-                feed[spec.name] = _filled(random, spec, [rows, *tail], lod)
-            pair.append(feed)
-        yield pair[0], pair[1]
+                elif shape and shape[0] != -1:
+                    rows = shape[0]
+                feed[spec.name] = _filled(random, spec, [rows, *tail] if shape else [], lod)
+            feeds.append(feed)
+        yield feeds
 
 
-def _rule(signature: Signature, run: Run, feeds: list[Feed], alone: list[dict[str, Tensor]]) -> JoinRule:
-    fixed = [spec.name for spec in signature.inputs if spec.shape is None or not spec.shape or spec.shape[0] != -1]
-    if fixed:
-        return JoinRule(reason=f"input {fixed[0]!r} declares no batch dim")
+def _rule(run: Run, feeds: list[Feed], alone: list[dict[str, Tensor]]) -> JoinRule:
     kinds = {}
     for name in alone[0]:
         kind = _kind(name, feeds, alone)

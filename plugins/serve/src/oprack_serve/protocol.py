@@ -1,4 +1,4 @@
-"""Requests and responses of the open inference protocol, version 2, with the extension for binary tensors.
+"""Requests of the open inference protocol, version 2, with the extension for binary tensors.
 
 A body comes from outside: dtypes, sizes, counts and nesting are checked before memory is taken for what they announce.
 Nothing here knows of HTTP but the statuses of errors.
@@ -6,7 +6,6 @@ Nothing here knows of HTTP but the statuses of errors.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +13,10 @@ import numpy as np
 from oprack.errors import InvalidLoDError
 from oprack.tensor import check_lod
 
-from oprack_serve.datatypes import DTYPES, datatype_of, dtype_of
+from oprack_serve.datatypes import DTYPES, dtype_of
 from oprack_serve.errors import RequestError
 from oprack_serve.json_data import array_from_json, parse_json
-from oprack_serve.signature import LOD_SUFFIX, Signature, Tensor, TensorSpec
+from oprack_serve.signature import LOD_SUFFIX, Signature, Tensor, TensorSpec, lod_of
 
 MAX_RANK = 9
 MAX_LEVELS = 4
@@ -117,7 +116,7 @@ def _input(row: dict[str, Any], specs: dict[str, TensorSpec], binary: _Binary) -
     if not isinstance(name, str):
         raise RequestError(400, "an input has no name; expected a string")
     spec = specs.get(name)
-    offsets = spec is None and _lod_of(name, specs) is not None
+    offsets = spec is None and lod_of(name, specs) is not None
     if spec is None and not offsets:
         raise RequestError(400, f"the model has no input {name[:100]!r}; it has {', '.join(map(repr, specs))}")
     if not isinstance(datatype, str) or datatype not in DTYPES:
@@ -167,14 +166,6 @@ def _count(shape: tuple[int, ...]) -> int:
     return count
 
 
-def _lod_of(name: str, specs: dict[str, TensorSpec]) -> tuple[str, int] | None:
-    """(input, level) of a tensor named `<input>.lod.<level>`."""
-    base, found, level = name.rpartition(LOD_SUFFIX)
-    if found and base in specs and level.isascii() and level.isdigit() and len(level) == 1:
-        return base, int(level)
-    return None
-
-
 def _joined_with_lod(
     specs: dict[str, TensorSpec], given: dict[str, tuple[np.ndarray, Any]], limits: Limits
 ) -> dict[str, Tensor]:
@@ -185,7 +176,7 @@ def _joined_with_lod(
     entries = 0
     for name, (array, _) in given.items():
         if name not in specs:
-            base, level = _lod_of(name, specs) or ("", 0)
+            base, level = lod_of(name, specs) or ("", 0)
             entries += array.size
             if entries <= limits.lod_entries:
                 lods.setdefault(base, {})[level] = array.tolist()
@@ -236,7 +227,7 @@ def _outputs(rows: Any, signature: Signature, binary: bool) -> list[tuple[str, b
     wanted: dict[str, bool] = {}
     for row in _list(rows, "outputs"):
         name = _dict(row, "an output").get("name")
-        if not isinstance(name, str) or (name not in known and _output_level(name, known) is None):
+        if not isinstance(name, str) or (name not in known and lod_of(name, known) is None):
             all_names = ", ".join(map(repr, known))
             raise RequestError(400, f"the model has no output {str(name)[:100]!r}; it has {all_names}")
         parameters = _dict(row.get("parameters", {}), f"parameters of output {name!r}")
@@ -245,10 +236,6 @@ def _outputs(rows: Any, signature: Signature, binary: bool) -> list[tuple[str, b
             raise RequestError(400, f"output {name!r}: parameter {strange[0]} is not served")
         wanted[name] = bool(parameters.get("binary_data", binary))
     return list(wanted.items())
-
-
-def _output_level(name: str, known: list[str]) -> tuple[str, int] | None:
-    return _lod_of(name, dict.fromkeys(known))  # type: ignore[arg-type]
 
 
 def _timeout(value: Any) -> float | None:
@@ -260,52 +247,3 @@ def _timeout(value: Any) -> float | None:
     if type(value) is not int or not 0 <= value < 1 << 53:
         raise RequestError(400, "parameter timeout: expected microseconds, as a whole number")
     return value / 1e6 or None
-
-
-def wanted_outputs(request: InferRequest, signature: Signature) -> list[str]:
-    """Outputs that the model has to compute: those asked for, and those whose LoD was."""
-    known = [spec.name for spec in signature.outputs]
-    names = [name if name in known else (_output_level(name, known) or ("", 0))[0] for name, _ in request.outputs]
-    return list(dict.fromkeys(names))
-
-
-def encode(
-    request: InferRequest, outputs: dict[str, Tensor], model: str, version: str, parameters: dict[str, Any]
-) -> tuple[list[Any], int | None]:
-    """Pieces of the body, and the length of its JSON when binary tensors follow (else None).
-
-    Raises RequestError for an output that the protocol has no datatype for, and for a level that an output lacks.
-    """
-    rows, pieces = [], []
-    for name, binary in request.outputs:
-        tensor = outputs.get(name) or _offsets(name, outputs)
-        array = tensor.array
-        try:
-            row: dict[str, Any] = {"name": name, "datatype": datatype_of(array.dtype), "shape": list(array.shape)}
-        except KeyError:
-            raise RequestError(500, f"output {name!r}: the protocol has no datatype for {array.dtype.name}") from None
-        if tensor.lod:
-            # parameters are scalars in the protocol
-            row["parameters"] = {"lod": json.dumps(tensor.lod)}
-        if binary:
-            row.setdefault("parameters", {})["binary_data_size"] = array.nbytes
-            pieces.append(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
-        else:
-            values = array if array.dtype.name not in ("float16", "bfloat16") else array.astype(np.float32)
-            row["data"] = values.reshape(-1).tolist()
-        rows.append(row)
-    head: dict[str, Any] = {"model_name": model, "model_version": version, "outputs": rows}
-    if request.id:
-        head["id"] = request.id
-    if parameters:
-        head["parameters"] = parameters
-    text = json.dumps(head, separators=(",", ":")).encode()
-    return [text, *pieces], len(text) if pieces else None
-
-
-def _offsets(name: str, outputs: dict[str, Tensor]) -> Tensor:
-    base, level = _output_level(name, list(outputs)) or ("", 0)
-    lod = outputs[base].lod
-    if level >= len(lod):
-        raise RequestError(400, f"output {name!r}: {base!r} has {len(lod)} levels of LoD")
-    return Tensor(np.array(lod[level], np.int64), [])

@@ -39,7 +39,7 @@ class FoundModel:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """What `serve.toml` beside a model says: a batch of its own, a delay in seconds, and examples to warm it up with."""
+    """What `serve.toml` beside a model says: its largest batch, its delay in seconds, and examples to warm it up."""
 
     max_batch: int | None = None
     max_delay: float | None = None

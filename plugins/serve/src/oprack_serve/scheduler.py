@@ -34,7 +34,7 @@ class WorkerHandle(Protocol):
 
 @dataclass
 class BatchResult:
-    """Of each request its outputs or error; milliseconds in the predictor; events of the ops if a trace was asked for."""
+    """Of each request its outputs or error; milliseconds in the predictor; events of the ops where they are wanted."""
 
     results: list[dict[str, Tensor] | RequestError]
     run_ms: float

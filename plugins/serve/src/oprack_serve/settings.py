@@ -13,11 +13,12 @@ from oprack_serve.protocol import Limits
 class Settings:
     """Settings of one server; the command's options set them.
 
-    model, name: a single model and its name. models: a folder of models. workers: how many batches run at once; threads:
-    of kernel libraries, in each. max_batch, max_delay: entries of a joined batch, and seconds that a request waits for
-    others. max_queue: requests that wait for one model. timeout: seconds from a request's arrival to its results;
-    read_timeout: for a client to send a request or take its answer. max_inflight: bytes of all bodies at once.
-    memory_limit: bytes that one op's outputs may take, 0 for no limit. grace: seconds that a shutdown waits.
+    model, name: a single model and its name. models: a folder of models. workers: how many batches run at once.
+    threads: of kernel libraries in each worker. max_batch, max_delay: entries of a joined batch, and seconds that a
+    request waits for others. max_queue: requests that wait for one model. timeout: seconds from a request's arrival to
+    its results. read_timeout: seconds for a client to send a request or take its answer. max_inflight: bytes of all
+    bodies at once. memory_limit: bytes that one op's outputs may take, 0 for no limit. grace: seconds that a shutdown
+    waits. poll: seconds between looks for changed models.
     """
 
     model: Path | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Container
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from oprack_serve.datatypes import DATATYPES
@@ -48,6 +49,14 @@ class Signature:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
 
+    def with_outputs(self, found: dict[str, tuple[str, int]]) -> Signature:
+        """The signature with the dtypes and LoD levels that outputs had in a run; programs may declare others."""
+        outputs = tuple(
+            replace(spec, dtype=found[spec.name][0], lod_level=found[spec.name][1]) if spec.name in found else spec
+            for spec in self.outputs
+        )
+        return Signature(self.inputs, outputs)
+
     def to_json(self) -> dict[str, Any]:
         """For another process."""
         return asdict(self)
@@ -69,3 +78,11 @@ class Tensor:
 
     array: Any
     lod: list[list[int]]
+
+
+def lod_of(name: str, tensors: Container[str]) -> tuple[str, int] | None:
+    """(tensor, level) of a tensor of offsets, `<tensor>.lod.<level>`; None when the name is not made so."""
+    base, found, level = name.rpartition(LOD_SUFFIX)
+    if found and base in tensors and level.isascii() and level.isdigit() and len(level) == 1:
+        return base, int(level)
+    return None

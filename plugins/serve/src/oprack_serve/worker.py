@@ -46,8 +46,7 @@ class Worker:
         except Exception as error:
             return {"error": f"{type(error).__name__}: {error}"}, []
         ms = (time.perf_counter() - start) * 1e3
-        rule, warmed, why = found
-        return {"rule": rule.to_json(), "warmed": warmed, "why": why, "ms": round(ms, 1)}, []
+        return found.to_json() | {"ms": round(ms, 1)}, []
 
     # Requests ---------------------------------------------------------------------------------------------------------
     def _run(self, header: dict[str, Any], arrays: list[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:

@@ -1,0 +1,131 @@
+"""Joining and splitting: by LoD and along the batch dim, and the probe that says whether a model allows it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import served
+from hypothesis import given
+from hypothesis import strategies as st
+from oprack.tensor import LoDTensor
+from oprack_serve import joining
+from oprack_serve.host import load
+from oprack_serve.joining import JoinRule
+from oprack_serve.probe import probe
+from oprack_serve.signature import Signature, Tensor, TensorSpec
+
+lengths = st.lists(st.integers(0, 4), min_size=1, max_size=4)
+
+
+def offsets(counts):
+    return np.concatenate([[0], np.cumsum(counts)]).astype(int).tolist()
+
+
+@given(st.lists(st.tuples(lengths, st.integers(0, 3)), min_size=1, max_size=5))
+def test_what_is_joined_is_split_again(requests):
+    """Of two levels, with empty sequences first, last and in the middle."""
+    feeds = []
+    for number, (counts, extra) in enumerate(requests):
+        inner = [extra] * sum(counts)
+        array = np.arange(sum(inner), dtype=np.float32) + 100 * number
+        feeds.append({"x": Tensor(array.reshape(-1, 1), [offsets(counts), offsets(inner)])})
+    joined = joining.join(feeds)
+    assert joined["x"].lod[0][-1] == len(joined["x"].lod[1]) - 1 and joined["x"].lod[1][-1] == len(joined["x"].array)
+    rule = JoinRule({"a": "lod", "b": "rows:x", "c": "batch"})
+    total = sum(len(counts) for counts, _ in requests)
+    outputs = {"a": joined["x"], "b": Tensor(joined["x"].array * 2, []), "c": Tensor(np.arange(total), [])}
+    parts = joining.split(rule, feeds, outputs)
+    row = 0
+    for part, feed in zip(parts, feeds, strict=True):
+        np.testing.assert_array_equal(part["a"].array, feed["x"].array)
+        assert part["a"].lod == feed["x"].lod
+        np.testing.assert_array_equal(part["b"].array, feed["x"].array * 2)
+        count = len(feed["x"].lod[0]) - 1
+        assert part["c"].array.tolist() == list(range(row, row + count))
+        row += count
+
+
+def test_keys_tell_apart_what_cannot_be_joined():
+    def feed(shape, dtype="float32", lod=()):
+        return {"x": Tensor(np.zeros(shape, dtype), [list(level) for level in lod])}
+
+    assert joining.join_key(feed([2, 3])) == joining.join_key(feed([5, 3]))
+    assert joining.join_key(feed([2, 3])) != joining.join_key(feed([2, 4]))
+    assert joining.join_key(feed([2, 3])) != joining.join_key(feed([2, 3], "float64"))
+    assert joining.join_key(feed([2, 3])) != joining.join_key(feed([2, 3], lod=[[0, 2]]))
+    assert joining.join_key(feed([0, 3])) is None and joining.join_key(feed([])) is None
+    assert joining.join_key(feed([2, 3]) | {"y": Tensor(np.zeros([3]), [])}) is None
+    assert joining.entries(feed([5, 3], lod=[[0, 2, 5]])) == 2
+
+
+def test_outputs_without_the_rows_are_refused():
+    feeds = [{"x": Tensor(np.zeros([2, 1]), [])}] * 2
+    with pytest.raises(ValueError, match="expected 4 rows"):
+        joining.split(JoinRule({"y": "batch"}), feeds, {"y": Tensor(np.zeros([1, 1]), [])})
+    with pytest.raises(ValueError, match="expected 4 sequences"):
+        joining.split(JoinRule({"y": "lod"}), feeds, {"y": Tensor(np.zeros([4, 1]), [[0, 4]])})
+
+
+def findings(models, name, declared=(), recorded=()):
+    predictor, signature = load(str(models / name), 0)
+
+    def run(feed):
+        for key, tensor in feed.items():
+            predictor.get_input_handle(key).share_external_data(LoDTensor(tensor.array, tensor.lod))
+        predictor.run()
+        handles = [(n, predictor.get_output_handle(n)) for n in predictor.get_output_names()]
+        return {n: Tensor(h.copy_to_cpu(), h.lod()) for n, h in handles}
+
+    return probe(signature, run, list(declared), list(recorded))
+
+
+def test_the_probe_finds_how_outputs_fall_apart(models):
+    found = findings(models, "text")
+    assert sorted(found.rule.outputs.values()) == ["batch", "lod"] and found.rule.joins
+    assert sorted(found.outputs.values()) == [("float32", 0), ("float32", 1)]
+    assert found.rule.described() == "by LoD"
+    found = findings(models, "image")
+    assert list(found.rule.outputs.values()) == ["batch"] and found.rule.described() == "along the batch dim"
+
+
+def test_the_probe_refuses_rows_that_depend_on_each_other(models):
+    assert "changes with what it is joined with" in findings(models, "centred").rule.reason
+    assert "declares no batch dim" in findings(models, "slow").rule.reason
+
+
+def test_declared_examples_have_to_run_and_recorded_ones_may_fail(models):
+    shape = {"image": {"shape": [5, 3, 8, 8], "lod": []}}
+    strange = {"image": {"shape": [5, 4, 8, 8], "lod": []}}
+    assert findings(models, "image", [shape], [shape, strange]).warmed == 4
+    with pytest.raises(Exception, match="feed 'image'"):
+        findings(models, "image", [strange])
+
+
+def test_open_dims_are_guessed():
+    signature = Signature((TensorSpec("x", "float32", (-1, -1)),), (TensorSpec("y", "float32", (-1, -1)),))
+    tried = []
+
+    def run(feed):
+        tried.append(feed["x"].array.shape)
+        if tried[-1][1] != 16:
+            raise ValueError("only 16 fits")
+        return {"y": feed["x"]}
+
+    found = probe(signature, run, [], [])
+    assert found.rule.joins and (1, 64) in tried and (1, 16) in tried
+    nothing = probe(signature, lambda feed: run({"x": Tensor(np.zeros([1, 3]), [])}), [], [])
+    assert "only 16 fits" in nothing.why and not nothing.rule.joins
+
+
+def test_a_predictor_gives_a_joined_run_the_same_numbers(models):
+    """The property that joining rests on, for sequences of 0 to 9 ids."""
+    random = np.random.default_rng(5)
+    texts = [random.integers(0, 50, (n, 1)) for n in (3, 9, 1, 4)]
+    joined = LoDTensor(np.concatenate(texts), [offsets([len(t) for t in texts])])
+    path = models / "text"
+    scores, tags = served.predict(path, joined)
+    for i, ids in enumerate(texts):
+        alone_scores, alone_tags = served.predict(path, LoDTensor(ids, [[0, len(ids)]]))
+        a, b = joined.lod[0][i : i + 2]
+        np.testing.assert_allclose(scores.array[a:b], alone_scores.array, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(tags.array[i : i + 1], alone_tags.array, rtol=1e-5, atol=1e-6)
