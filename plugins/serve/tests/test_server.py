@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import threading
 import time
@@ -244,7 +246,7 @@ def test_a_request_over_its_time_is_504_and_its_run_is_ended(server):
 
 
 def test_a_client_that_leaves_takes_its_request_back(server):
-    body = json.dumps({"inputs": [row("n", [200_000])]}).encode()
+    body = json.dumps({"inputs": [row("n", [40_000])]}).encode()
     head = b"POST /v2/models/slow/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
     socks = [socket.create_connection((server.host, server.port), 10) for _ in range(4)]
     for sock in socks:
@@ -258,7 +260,7 @@ def test_a_client_that_leaves_takes_its_request_back(server):
 
 def test_a_full_queue_is_503(server):
     def ask(_):
-        return server.infer("slow", [row("n", [30_000_000])], parameters={"timeout": 700_000})[0]
+        return server.infer("slow", [row("n", [30_000_000])], parameters={"timeout": 500_000})[0]
 
     with ThreadPoolExecutor(60) as pool:
         statuses = list(pool.map(ask, range(60)))
@@ -268,17 +270,14 @@ def test_a_full_queue_is_503(server):
 
 def test_a_killed_worker_is_replaced_and_its_request_runs_again(server):
     answers = []
-    thread = threading.Thread(target=lambda: answers.append(server.infer("slow", [row("n", [150_000])])))
+    thread = threading.Thread(target=lambda: answers.append(server.infer("slow", [row("n", [60_000])])))
     (worker,) = server.workers("slow")
     thread.start()
     server.until(lambda: server.metric("oprack_batches_running", model="slow") == 1)
-    import os
-    import signal
-
     os.kill(worker, signal.SIGKILL)
     thread.join(30)
     ((status, answer),) = answers
-    assert status == 200 and answer["outputs"][0]["data"] == [150_000 * 149_999 // 2]
+    assert status == 200 and answer["outputs"][0]["data"] == [60_000 * 59_999 // 2]
     assert server.workers("slow") != [worker]
 
 
@@ -304,4 +303,4 @@ def test_a_trace_shows_the_stages_and_the_ops(server):
 
 
 def test_nothing_was_printed_but_lines_of_json(server):
-    assert server.other == []
+    assert "".join(server.other) == ""

@@ -24,6 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from oprack_serve.log import JsonLog, log_all
+
 MAX_MESSAGE = 1 << 17
 SHORT_LIFE, LONGEST_PAUSE = 2.0, 30.0
 
@@ -69,6 +71,8 @@ class Host:
         finally:
             for child in self._children.values():
                 os.kill(child.pid, signal.SIGKILL)
+            for child in self._children.values():
+                os.waitpid(child.pid, 0)
 
     def _fork(self) -> None:
         ours, theirs = socket.socketpair()
@@ -146,15 +150,16 @@ def load(path: str, memory_limit: int) -> tuple[Any, Any]:
 def main(arguments: Sequence[str]) -> int:
     """Load, say so, and look after the workers."""
     fd, path, workers, threads, memory_limit = arguments
+    log_all(JsonLog())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; the server says when to end
-    control = socket.socket(fileno=int(fd))
-    try:
-        predictor, signature = load(path, int(memory_limit))
-    except Exception as error:
-        control.send(json.dumps({"failed": f"{type(error).__name__}: {error}"[:10_000]}).encode())
-        return 1
-    control.send(json.dumps({"loaded": signature.to_json()}).encode())
-    Host(control, predictor, signature, int(threads)).run(int(workers))
+    with socket.socket(fileno=int(fd)) as control:
+        try:
+            predictor, signature = load(path, int(memory_limit))
+        except Exception as error:
+            control.send(json.dumps({"failed": f"{type(error).__name__}: {error}"[:10_000]}).encode())
+            return 1
+        control.send(json.dumps({"loaded": signature.to_json()}).encode())
+        Host(control, predictor, signature, int(threads)).run(int(workers))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from typing import Any, TextIO
@@ -22,3 +23,23 @@ class JsonLog:
             self._stream.flush()
         except (OSError, ValueError):
             return
+
+
+class _Lines(logging.Handler):
+    """Records of `logging` as lines of the log."""
+
+    def __init__(self, log: JsonLog) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.exc_info:
+            text += "\n" + logging.Formatter().formatException(record.exc_info)
+        self._log(record.levelname.lower(), logger=record.name, message=text)
+
+
+def log_all(log: JsonLog) -> None:
+    """Write warnings of this process and of its libraries to the log as well."""
+    logging.getLogger().addHandler(_Lines(log))
+    logging.captureWarnings(True)

@@ -97,8 +97,9 @@ def _filled(random: np.random.Generator, spec: TensorSpec, shape: list[int], lod
 def _feeds(
     signature: Signature, random: np.random.Generator, declared: list[Example], batches: list[tuple[int, ...]]
 ) -> Iterator[list[Feed]]:
-    """Requests to try: of each batch the lengths of its entries, which count where an input has LoD. Open dims are those
-    of the declared examples, else guessed.
+    """Requests to try, one for each batch: the lengths of its entries, which count where an input has LoD.
+
+    Open dims are those of the declared examples, else guessed.
     """
     shapes = [{name: given["shape"][1:] for name, given in example.items()} for example in declared]
     open_dims = any(-1 in (spec.shape or ())[1:] for spec in signature.inputs)

@@ -9,7 +9,7 @@ import uvicorn
 from oprack_serve import repository
 from oprack_serve.app import make_app, server_version
 from oprack_serve.http import bounded_protocol
-from oprack_serve.log import JsonLog
+from oprack_serve.log import JsonLog, log_all
 from oprack_serve.settings import Settings
 
 
@@ -29,6 +29,7 @@ def serve(settings: Settings) -> int:
     Raises OSError when the address can't be listened at, InvalidArgumentError for a name that can't be in a URL.
     """
     log = JsonLog()
+    log_all(log)
     if settings.model is not None:
         repository.single(settings.model, settings.name)
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET

@@ -1,0 +1,188 @@
+"""What happens to a server and its models over time: shutdown, reload, versions that come and go, lost processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import served
+from oprack.cli.main import main
+from served import Served, arrays, row
+
+X = np.array([[1, 2]], np.float32)
+
+
+def factor(server, version="") -> float:
+    """By what the model scales."""
+    status, answer = server.infer("scaled", [row("x", X)], version)
+    assert status == 200, answer
+    (found,) = arrays(answer).values()
+    return found[0, 0].item()
+
+
+def running(pid: int) -> bool:
+    """Whether a process is there, and not only its entry for a parent that does not ask."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    served.save(tmp_path / "scaled" / "1", served.scaled(10.0))
+    return tmp_path
+
+
+def replace(folder: Path, name: str, build) -> None:
+    """Write a model beside the old one and move it into its place, as a deployment does."""
+    served.save(folder / ".new", build)
+    target = folder / name
+    if target.exists():
+        target.rename(folder / ".old")
+    (folder / ".new").rename(target)
+    shutil.rmtree(folder / ".old", ignore_errors=True)
+
+
+def test_changed_models_and_new_versions_are_taken_without_losing_a_request(folder):
+    server = Served("--models", str(folder), "--poll", "0.1")
+    seen: list[float] = []
+    errors: list[int] = []
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.is_set():
+            status, answer = server.infer("scaled", [row("x", X)])
+            if status == 200:
+                seen.append(arrays(answer).popitem()[1][0, 0].item())
+            else:
+                errors.append(status)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        server.until(lambda: len(seen) > 5)
+        replace(folder, "scaled/1", served.scaled(30.0))
+        server.until(lambda: seen[-1] == 30)
+        served.save(folder / "scaled" / ".2", served.scaled(40.0))
+        (folder / "scaled" / ".2").rename(folder / "scaled" / "2")
+        server.until(lambda: seen[-1] == 40)
+        assert factor(server, "1") == 30
+        # a version that can't be loaded leaves the older ones alone
+        (folder / "scaled" / "3").mkdir()
+        (folder / "scaled" / "3" / "model.pdmodel").write_bytes(b"?")
+        server.event("model failed", version="3")
+        assert factor(server) == 40
+        shutil.rmtree(folder / "scaled" / "2")
+        shutil.rmtree(folder / "scaled" / "3")
+        server.until(lambda: server.get("/v2/models/scaled")[1]["versions"] == ["1"])
+        server.event("model retired", version="2")
+        assert factor(server) == 30
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert errors == [] and set(seen) <= {10, 30, 40}
+    assert server.metric("oprack_model_reloads_total", model="scaled") == 1
+    assert len(served.children(server.process.pid)) == 1
+    assert server.stop() == 0
+    assert "".join(server.other) == ""
+
+
+def test_a_host_that_is_killed_is_replaced(folder):
+    server = Served("--models", str(folder), "--poll", "0.1")
+    (host,) = served.children(server.process.pid)
+    os.kill(host, signal.SIGKILL)
+    server.event("host ended")
+    assert factor(server) == 10
+    server.event("model retired")
+    assert factor(server) == 10 and host not in served.children(server.process.pid)
+    workers = server.workers("scaled")
+    assert server.stop() == 0
+    server.until(lambda: not any(map(running, workers)), 10)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_shutdown_finishes_what_runs_and_waits_and_refuses_the_rest(tmp_path, how):
+    served.save(tmp_path / "slow", served.slow)
+    server = Served(str(tmp_path / "slow"), "--name", "other")
+    with ThreadPoolExecutor(3) as pool:
+        answers = [pool.submit(server.infer, "other", [row("n", [n])]) for n in (30_000, 30_001, 30_002)]
+        server.until(lambda: server.metric("oprack_queue_length") == 2)
+        hosts = served.children(server.process.pid)
+        server.process.send_signal(how)
+        time.sleep(0.3)
+        with pytest.raises(OSError):
+            server.get("/v2/health/live")
+        for n, answer in zip((30_000, 30_001, 30_002), answers, strict=True):
+            status, found = answer.result()
+            assert status == 200 and found["outputs"][0]["data"] == [n * (n - 1) // 2]
+    assert server.process.wait(20) == 0
+    server.stop(0)
+    assert server.events[-1]["event"] == "stopped"
+    assert not any(map(running, hosts))
+
+
+def test_workers_and_hosts_end_when_the_server_is_killed(folder):
+    server = Served("--models", str(folder), "--workers", "2")
+    server.until(lambda: len(server.workers("scaled")) == 2)
+    pids = [*served.children(server.process.pid), *server.workers("scaled")]
+    assert len(pids) == 3 and factor(server) == 10
+    server.stop(signal.SIGKILL)
+
+    server.until(lambda: not any(map(running, pids)), 10)
+
+
+def test_settings_beside_a_model(tmp_path):
+    served.save(tmp_path / "image", served.image)
+    (tmp_path / "image" / "serve.toml").write_text("max_batch = 1\n[[examples]]\nimage = [5, 3, 8, 8]\n")
+    for name, text in (
+        ("typo", "max_bach = 1"),
+        ("shape", "[[examples]]\nimage = [5, 4, 8, 8]"),
+        ("name", "[[examples]]\nx = [1]"),
+    ):
+        shutil.copytree(tmp_path / "image", tmp_path / name)
+        (tmp_path / name / "serve.toml").write_text(text)
+    server = Served("--models", str(tmp_path))
+    assert server.get("/v2/models/image")[1]["parameters"]["max_batch"] == 1
+    assert "max_bach; expected max_batch" in server.event("model failed", model="typo")["reason"]
+    assert "got shape [5, 4, 8, 8]" in server.event("model failed", model="shape")["reason"]
+    assert "the model's inputs are ['image']" in server.event("model failed", model="name")["reason"]
+    assert server.stop() == 0
+
+
+def test_links_that_lead_out_of_the_folder_are_left_out(tmp_path):
+    served.save(tmp_path / "elsewhere", served.scaled(1.0))
+    served.save(tmp_path / "models" / "good", served.scaled(1.0))
+    (tmp_path / "models" / "bad").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "models" / "versions").mkdir()
+    (tmp_path / "models" / "versions" / "1").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "models" / "a b").symlink_to(tmp_path / "models" / "good")
+    from oprack_serve.repository import scan
+
+    assert {m.name for m in scan(tmp_path / "models")} == {"good", "versions"}
+    assert all(m.path.name != "1" for m in scan(tmp_path / "models"))
+
+
+def test_wrong_command_lines(tmp_path, capsys):
+    for arguments, why in (
+        ([], "either a MODEL or --models DIR"),
+        (["a", "--models", "b"], "either a MODEL or --models DIR"),
+        (["--models", str(tmp_path / "none")], "is no folder"),
+        (["--models", str(tmp_path), "--name", "x"], "--name is for a single MODEL"),
+        ([str(tmp_path), "--name", "a/b"], "can't be the name of a model"),
+    ):
+        assert main(["serve", *arguments]) == 3
+        assert why in capsys.readouterr().err
+    for arguments in (["--port", "x"], ["--workers", "0"], ["--max-body", "1T"], ["--timeout", "nan"]):
+        with pytest.raises(SystemExit) as error:
+            main(["serve", str(tmp_path), *arguments])
+        assert error.value.code == 2
