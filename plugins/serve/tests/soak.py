@@ -1,4 +1,4 @@
-"""Load with everything that goes wrong: clients that leave, lie and dawdle, workers that are killed, models that change.
+"""Load with everything that goes wrong: clients that leave, lie and dawdle, killed workers, models that change.
 
     python plugins/serve/tests/soak.py [--seconds 600] [--clients 8]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -82,6 +83,9 @@ class Models:
         found = await asyncio.to_thread(self.scan)
         self._seen = {model.key: model for model in found}
         await asyncio.gather(*(self._load(model) for model in found))
+        # what is there now stays, and need not be looked at by each collection: a fifth of a request's time
+        gc.collect()
+        gc.freeze()
         self.started = True
         self._spawn(self._watch())
 
