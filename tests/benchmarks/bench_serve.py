@@ -79,22 +79,30 @@ async def client(host: str, port: int, requests: list[bytes], first: int, end: f
     return bad
 
 
-async def load(url: str, requests: list[bytes], clients: int, seconds: float) -> dict[str, float]:
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process and of all that it started."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(cpu_seconds(int(c)) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+
+
+async def load(at: tuple[str, int], requests: list[bytes], clients: int, seconds: float) -> dict[str, float]:
+    url, pid = at
     host, port = url.removeprefix("http://").rsplit(":", 1)
     for span in (min(1.0, seconds), seconds):  # the first is not counted: new shapes, new connections
         times: list[float] = []
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), cpu_seconds(pid)
         step = max(1, len(requests) // clients)
         work = [client(host, int(port), requests, k * step, start + span, times) for k in range(clients)]
         bad = sum(await asyncio.gather(*work))
-        wall = time.perf_counter() - start
+        wall, cpu = time.perf_counter() - start, cpu_seconds(pid) - cpu
     p50, p99 = np.percentile(times, [50, 99]) * 1e3
-    return {"rps": len(times) / wall, "p50": p50, "p99": p99, "bad": bad, "count": len(times)}
+    return {"rps": len(times) / wall, "p50": p50, "p99": p99, "bad": bad, "cpu": cpu * 1e3 / len(times)}
 
 
 @contextmanager
-def server(model: Path, name: str, *options: str) -> Iterator[str]:
-    """The server, when it is ready; its log after that goes nowhere."""
+def server(model: Path, name: str, *options: str) -> Iterator[tuple[str, int]]:
+    """URL and process of the server, when it is ready; its log after that goes nowhere."""
     command = [sys.executable, "-m", "oprack", "serve", str(model), "--name", name, "--port", "0", "--poll", "0"]
     process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
     url = ""
@@ -106,7 +114,7 @@ def server(model: Path, name: str, *options: str) -> Iterator[str]:
     drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)
     process.stderr.close()
     try:
-        yield url
+        yield url, process.pid
     finally:
         process.terminate()
         process.wait(30)
@@ -116,18 +124,21 @@ def server(model: Path, name: str, *options: str) -> Iterator[str]:
 # Without a server -----------------------------------------------------------------------------------------------------
 def plain_loop(model: Path, feeds: list[LoDTensor], seconds: float) -> dict[str, float]:
     """One predictor, one request at a time, no HTTP."""
-    predictor = inference.create_predictor(inference.Config(str(model)))
+    config = inference.Config(str(model))
+    config.set_cpu_math_library_num_threads(1)
+    predictor = inference.create_predictor(config)
     handle = predictor.get_input_handle(predictor.get_input_names()[0])
     for span in (min(1.0, seconds), seconds):
         times: list[float] = []
-        end, i = time.perf_counter() + span, 0
+        cpu, end, i = time.process_time(), time.perf_counter() + span, 0
         while (start := time.perf_counter()) < end:
             handle.share_external_data(feeds[i % len(feeds)])
             predictor.run()
             times.append(time.perf_counter() - start)
             i += 1
     p50, p99 = np.percentile(times, [50, 99]) * 1e3
-    return {"rps": len(times) / sum(times), "p50": p50, "p99": p99, "bad": 0, "count": len(times)}
+    cpu = time.process_time() - cpu
+    return {"rps": len(times) / sum(times), "p50": p50, "p99": p99, "bad": 0, "cpu": cpu * 1e3 / len(times)}
 
 
 def main() -> int:
@@ -137,6 +148,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--clients", default="1,8,32,64")
     parser.add_argument("--workers", default="1")
+    parser.add_argument("--threads", default="1")
     parser.add_argument("--models", default="lac,rec")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -144,21 +156,24 @@ def main() -> int:
     mean, long = np.mean([len(t) for t in texts]), np.mean([len(t) for t in padded(texts)])
     lines = [
         f"{os.cpu_count()} CPUs, shared by clients, server and workers; {options.seconds:g} s each",
+        "CPU ms: of server and workers, for each request",
         f"LAC: 512 sentences of {min(map(len, texts))} to {max(map(len, texts))} characters, {mean:.1f} in the mean, "
         f"{long:.1f} padded to the longest of 32",
+        f"{options.workers} workers of {options.threads} threads",
         "PP-OCRv4 recognition: float32 [1, 3, 48, 320], binary",
         "",
-        f"{'model':<6}{'how':<34}{'clients':>8}{'req/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'errors':>8}",
+        f"{'model':<6}{'how':<34}{'clients':>8}{'req/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU ms':>9}{'errors':>8}",
     ]
 
     def say(model: str, how: str, clients: int, row: dict[str, float]) -> None:
-        text = f"{model:<6}{how:<34}{clients:>8}{row['rps']:>9.1f}{row['p50']:>9.2f}{row['p99']:>9.2f}{row['bad']:>8}"
+        times = "".join(f"{row[key]:>9.2f}" for key in ("p50", "p99", "cpu"))
+        text = f"{model:<6}{how:<34}{clients:>8}{row['rps']:>9.1f}{times}{row['bad']:>8}"
         lines.append(text)
         print(text, flush=True)
 
     print("\n".join(lines))
     counts = [int(c) for c in options.clients.split(",")]
-    workers = ("--workers", options.workers)
+    workers = ("--workers", options.workers, "--threads", options.threads)
     if "lac" in options.models:
         feeds = [LoDTensor(t, [[0, len(t)]]) for t in texts]
         say("lac", "a predictor in a loop, no HTTP", 1, plain_loop(options.lac, feeds, options.seconds))
@@ -168,17 +183,20 @@ def main() -> int:
             ("joined, padded by the clients", lac_requests(padded(texts)), ()),
         ]
         for how, requests, more in cases:
-            with server(options.lac, "lac", *workers, *more) as url:
+            with server(options.lac, "lac", *workers, *more) as at:
                 for clients in counts:
-                    say("lac", how, clients, asyncio.run(load(url, requests, clients, options.seconds)))
+                    say("lac", how, clients, asyncio.run(load(at, requests, clients, options.seconds)))
     if "rec" in options.models:
         feeds = [LoDTensor(x) for x in images]
         say("rec", "a predictor in a loop, no HTTP", 1, plain_loop(options.rec, feeds, options.seconds))
         requests = [request_bytes("rec", [("x", x, [])]) for x in images]
-        for how, more in (("joined along the batch dim", ()), ("not joined", ("--max-batch", "1"))):
-            with server(options.rec, "rec", *workers, *more) as url:
+        for how, more in (
+            ("joined along the batch dim, to 8", ("--max-batch", "8")),
+            ("not joined", ("--max-batch", "1")),
+        ):
+            with server(options.rec, "rec", *workers, *more) as at:
                 for clients in counts:
-                    say("rec", how, clients, asyncio.run(load(url, requests, clients, options.seconds)))
+                    say("rec", how, clients, asyncio.run(load(at, requests, clients, options.seconds)))
     if options.out:
         options.out.write_text("\n".join(lines) + "\n", "utf-8")
     return 0

@@ -1,8 +1,9 @@
 """Which requests run together, where, and when: a queue for each model, and a fair choice between models.
 
 A `Lane` is the queue of one version of a model with its workers. Requests of one `join_key` wait together until they
-fill a batch, or the oldest has waited as long as it may. At most `slots` batches run at once; the next slot goes to
-the model that has had the least time so far, so that a busy model can't starve another.
+fill a batch, or the oldest has waited as long as it may; one that comes alone, after one that ran alone, does not wait.
+At most `slots` batches run at once; the next slot goes to the model that has had the least time so far, so that a busy
+model can't starve another.
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ class Lane:
         self._groups: dict[Any, deque[Job]] = {}
         self._waiting = 0
         self._single = 0
+        self._last = 0
 
     @property
     def waiting(self) -> int:
@@ -139,7 +141,8 @@ class Lane:
     def _group_ready(self, key: Any, group: deque[Job], now: float) -> float:
         if isinstance(key, int) or sum(job.size for job in group) >= self.max_batch:
             return now
-        return group[0].queued + self.max_delay
+        company = self._last > 1 or len(group) > 1 or self.running
+        return group[0].queued + self.max_delay if company else now
 
     def take(self, now: float) -> list[Job]:
         """The batch to run next, of the group whose oldest request has waited longest."""
@@ -153,6 +156,7 @@ class Lane:
             size += job.size
         for _ in batch:
             group.popleft()
+        self._last = len(batch)
         self._waiting -= len(batch)
         if not group:
             del self._groups[batch[0].key]
