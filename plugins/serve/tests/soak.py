@@ -33,8 +33,8 @@ class Soak:
     """One server under load for some seconds."""
 
     def __init__(self, folder: Path, seconds: float, clients: int) -> None:
-        self.folder, self.end, self.clients = folder, time.monotonic() + seconds, clients
-        self.seconds = seconds
+        self.folder, self.seconds, self.clients = folder, seconds, clients
+        self.end = 0.0
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
         self.memory: list[tuple[float, int]] = []
@@ -137,6 +137,7 @@ class Soak:
 
     def run(self) -> list[str]:
         """What was wrong; [] when nothing was."""
+        self.end = time.monotonic() + self.seconds
         work = [threading.Thread(target=self.ask, args=(i,)) for i in range(self.clients)]
         work += [threading.Thread(target=self.annoy, args=(100 + i,)) for i in range(3)]
         work += [threading.Thread(target=self.disturb), threading.Thread(target=self.watch)]

@@ -98,13 +98,15 @@ class Inference:
     async def _answer(self, request: _Request, receive: Any, started: float) -> tuple[list[Any], int | None]:
         if self._models.stopping:
             raise RequestError(503, "the server is being stopped")
-        model = request.model = self._models.find(request.name, request.version)
+        request.model = self._models.find(request.name, request.version)
         encoding = request.header(b"content-encoding")
         if encoding not in (None, "identity"):
             raise RequestError(415, f"Content-Encoding {encoding[:40]!r}; bodies are taken as they are")
         with request.stage("read"):
             body = await self._bodies.read(receive, request.header(b"content-length"))
         try:
+            # a changed model may have taken its place while the body came; nothing waits from here until it is queued
+            model = request.model = self._models.find(request.name, request.version)
             request.fields["bytes_in"] = len(body.data)
             with request.stage("decode"):
                 decoded = protocol.decode(

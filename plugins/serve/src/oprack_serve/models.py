@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from oprack_serve import repository
@@ -16,6 +18,18 @@ from oprack_serve.repository import FoundModel, Key
 from oprack_serve.scheduler import Scheduler
 from oprack_serve.settings import Settings
 
+FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """A model that could not be loaded; `again` is when it is tried again though its files are the same."""
+
+    found: FoundModel
+    reason: str
+    pause: float
+    again: float
+
 
 class Models:
     """The models of one server."""
@@ -24,7 +38,7 @@ class Models:
         self._settings, self._event = settings, event
         self.scheduler = Scheduler(settings.workers)
         self.serving: dict[Key, Model] = {}
-        self._failed: dict[Key, tuple[FoundModel, str]] = {}
+        self._failed: dict[Key, _Failure] = {}
         self._loading: set[Key] = set()
         self._seen: dict[Key, FoundModel] = {}
         self._lost: set[Key] = set()
@@ -51,9 +65,9 @@ class Models:
         if chosen is not None:
             return chosen
         what = f"model {name[:128]!r}" + (f" version {version[:20]!r}" if version is not None else "")
-        for (n, v), (_, reason) in self._failed.items():
+        for (n, v), failure in self._failed.items():
             if n == name and version in (None, v):
-                raise RequestError(503, f"{what} could not be loaded: {reason}")
+                raise RequestError(503, f"{what} could not be loaded: {failure.reason}")
         if any(n == name and version in (None, v) for n, v in self._loading):
             raise RequestError(503, f"{what} is being loaded; try again later")
         raise RequestError(404, f"there is no {what}; POST /v2/repository/index lists what there is")
@@ -71,9 +85,9 @@ class Models:
         """Every model with its state, as the protocol's extension for repositories lists them."""
         rows = {key: (model.state, "") for key, model in self.serving.items()}
         rows |= {key: (LOADING, "") for key in self._loading if key not in rows}
-        for key, (_, reason) in self._failed.items():
+        for key, failure in self._failed.items():
             state = rows[key][0] if key in rows else UNAVAILABLE
-            rows[key] = (state, reason)
+            rows[key] = (state, failure.reason)
         ordered = sorted(rows.items(), key=lambda row: (row[0][0], int(row[0][1])))
         return [{"name": n, "version": v, "state": state, "reason": why} for (n, v), (state, why) in ordered]
 
@@ -105,7 +119,9 @@ class Models:
                 before = self.serving.get(found.key) or self._newest(found.name)
                 await model.load(before.recorded if before else None)
         except LoadError as error:
-            self._failed[found.key] = found, str(error)
+            earlier = self._failed.get(found.key)
+            pause = min(2 * earlier.pause, LONGEST_PAUSE) if earlier and earlier.found == found else FIRST_PAUSE
+            self._failed[found.key] = _Failure(found, str(error), pause, time.monotonic() + pause)
             self._event("model failed", model=found.name, version=found.version, reason=str(error))
             return
         finally:
@@ -146,8 +162,9 @@ class Models:
             for key, model in found.items():
                 served = self.serving.get(key)
                 failed = self._failed.get(key)
-                current = failed[0] if failed else served.found if served else None
-                if model == self._seen.get(key) and (current is None or current.state != model.state):
+                current = failed.found if failed else served.found if served else None
+                due = failed is not None and failed.again <= time.monotonic()
+                if model == self._seen.get(key) and (due or current is None or current.state != model.state):
                     self._spawn(self._load(model))
             for key in [key for key in self.serving if key not in found and key not in self._seen]:
                 self._spawn(self._retire(self.serving.pop(key)))
