@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -186,3 +187,45 @@ def test_wrong_command_lines(tmp_path, capsys):
         with pytest.raises(SystemExit) as error:
             main(["serve", str(tmp_path), *arguments])
         assert error.value.code == 2
+
+
+def test_a_load_that_failed_is_tried_again(folder, monkeypatch):
+    """Its process may have ended for want of memory; the files are the same."""
+    from oprack_serve import models as module
+    from oprack_serve.model import LoadError
+    from oprack_serve.settings import Settings
+
+    events = []
+
+    class FailsTwice:
+        tries = 0
+
+        def __init__(self, found, *_):
+            self.found, self.name, self.version, self.state, self.recorded = found, found.name, "1", "READY", None
+
+        async def load(self, recorded):
+            FailsTwice.tries += 1
+            if FailsTwice.tries < 3:
+                raise LoadError("its process ended")
+
+        async def drain(self, seconds):
+            pass
+
+        async def close(self):
+            pass
+
+    monkeypatch.setattr(module, "Model", FailsTwice)
+    monkeypatch.setattr(module, "FIRST_PAUSE", 0.05)
+
+    async def watch():
+        models = module.Models(Settings(models=folder, poll=0.01), lambda event, **fields: events.append(event))
+        await models.start()
+        assert not models.ready and models.index()[0]["reason"] == "its process ended"
+        async with asyncio.timeout(10):
+            while not models.serving:
+                await asyncio.sleep(0.01)
+        assert models.ready and models.index()[0] == {"name": "scaled", "version": "1", "state": "READY", "reason": ""}
+        await models.stop()
+
+    asyncio.run(watch())
+    assert FailsTwice.tries == 3 and events == ["model failed"] * 2
