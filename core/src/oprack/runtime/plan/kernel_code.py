@@ -79,12 +79,12 @@ class KernelCode:
                 first = self._first(kernel)
                 if first is None:  # as a size of 0
                     continue
-                conditions.append(f"{first.name}.size < {kernel.spec.min_numel}")
+                conditions.append(f"{first.name}.size >= {kernel.spec.min_numel}")
             if kernel.spec.may_decline:
                 text = text or f"{self.named('all_declined', all_declined)}()"
-                conditions.append(f"({into} := {call}) is NotImplemented")
+                conditions.append(f"({into} := {call}) is not NotImplemented")
                 call = into
-            text = f"{text} if {' or '.join(conditions)} else {call}" if conditions else call
+            text = f"{call} if {' and '.join(conditions)} else {text}" if conditions else call
         return text
 
     def _first(self, kernel: Candidate) -> Any:
