@@ -3,14 +3,14 @@
 ```toml
 schema_version = 1
 [ops.scale]
-define = "oprack_math.ops.scale:Scale"          # the definition class
+define = "oprack_math.ops.arithmetic.scale:Scale"       # the definition class
 version = 0                                     # number of OpVersion checkpoints
-kernels.cpu = ["oprack_math.kernels.scale"]     # modules with @kernel functions, by place
+kernels.cpu = ["oprack_math.kernels.arithmetic.scale"]  # modules with @kernel functions, by place
 operator = "my_pack.operators.while_op:WhileOp" # only for an op that runs itself
 [kernels.relu]                                  # kernels for an op of another pack
 cpu = ["my_pack.kernels.fast_relu"]
 [layers.layers]                                 # names below oprack.layers, by module; schema_version 2
-"oprack_math.layers.unary" = ["abs", "scale"]
+"oprack_math.layers.arithmetic.scale" = ["scale"]
 ```
 """
 

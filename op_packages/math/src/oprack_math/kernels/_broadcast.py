@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from oprack_math.ops._elementwise import aligned
-
-BOTH = ("cpu", "cuda")
-# NaN, infinities and overflow are results like any other, as in Paddle.
+from oprack_math.kernels._numeric import accumulator
+from oprack_math.ops._broadcast import aligned
 
 
 def broadcasting(ufunc):
-    """`prepare` of an element-wise kernel: with axis -1 Fluid's broadcasting is that of the ufunc of this name."""
+    """`specialize` of an element-wise kernel: with axis -1 Fluid's broadcasting is that of the ufunc of this name."""
 
-    def prepare(call):
+    def specialize(call):
         return getattr(call.xp, ufunc) if call.attrs["axis"] == -1 else None
 
-    return prepare
+    return specialize
 
 
 def align(X, Y, axis, op_type="elementwise"):
@@ -34,11 +30,6 @@ def usable(out, x, y):
     return None
 
 
-def accumulator(dtype):
-    """dtype in which sums of `dtype` are taken: float32 for 16-bit floats."""
-    return np.dtype(np.float32) if dtype.name in ("float16", "bfloat16") else dtype
-
-
 def sum_to(gradient, operand, like):
     """Sum `gradient` over the dims along which `operand` (as aligned) was broadcast; result in the shape of `like`."""
     if gradient.shape == operand.shape:
@@ -46,8 +37,3 @@ def sum_to(gradient, operand, like):
     axes = tuple(i for i, n in enumerate(operand.shape) if n == 1 and gradient.shape[i] != 1)
     total = gradient.sum(axis=axes, dtype=accumulator(gradient.dtype))
     return total.astype(gradient.dtype, copy=False).reshape(like.shape)
-
-
-def conjugate(x, xp):
-    """Complex conjugate; real arrays as they are."""
-    return xp.conj(x) if x.dtype.kind == "c" else x

@@ -1,10 +1,12 @@
-"""Axes of a reduction on arrays."""
+"""Axes of a reduction on arrays, and sums along them."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+
+from oprack_math.kernels._numeric import accumulator
 
 _FEW_BEHIND = 128
 
@@ -45,3 +47,8 @@ def spread(values, like, axes, xp):
     result = xp.empty(like.shape, like.dtype)
     result[...] = kept(values, like.shape, axes)
     return result
+
+
+def sum_over(x, axes, keep):
+    """Sum over some dims in the dtype of x; 16-bit floats are added as float32."""
+    return x.sum(axis=axes, dtype=accumulator(x.dtype), keepdims=keep).astype(x.dtype, copy=False)

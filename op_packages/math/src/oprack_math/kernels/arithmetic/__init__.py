@@ -1,0 +1,1 @@
+"""Kernels of arithmetic with one tensor, and of sums of several."""

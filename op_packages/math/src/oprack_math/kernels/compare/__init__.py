@@ -1,0 +1,1 @@
+"""Kernels of comparisons and of tests for infinities and NaN."""

@@ -1,0 +1,15 @@
+"""Kernel of greater_equal."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_math.kernels._broadcast import align
+from oprack_math.kernels._sets import BOTH
+from oprack_math.kernels.compare._family import COMPARABLE
+
+
+@kernel("greater_equal", place=BOTH, dtypes=COMPARABLE)
+def greater_equal(X, Y, *, axis, xp):
+    """X >= Y."""
+    return xp.greater_equal(*align(X, Y, axis, "greater_equal"))

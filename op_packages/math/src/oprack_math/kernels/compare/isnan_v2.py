@@ -1,0 +1,22 @@
+"""Kernels of isnan_v2."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.tensor import SelectedRows
+from oprack.types import ALL_DTYPES
+
+from oprack_math.kernels._rows import with_values
+from oprack_math.kernels._sets import BOTH
+
+
+@kernel("isnan_v2", place=BOTH, dtypes=ALL_DTYPES)
+def isnan_v2(X, *, xp):
+    """NaN."""
+    return xp.isnan(X)
+
+
+@kernel("isnan_v2", place=BOTH, dtypes=ALL_DTYPES)
+def isnan_v2_rows(X: SelectedRows, *, xp):
+    """The same for every value of the rows."""
+    return with_values(X, xp.isnan(X.value))

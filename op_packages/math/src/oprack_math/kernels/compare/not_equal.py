@@ -1,0 +1,15 @@
+"""Kernel of not_equal."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_math.kernels._broadcast import align
+from oprack_math.kernels._sets import BOTH
+from oprack_math.kernels.compare._family import COMPARABLE, equal_within_tolerance
+
+
+@kernel("not_equal", place=BOTH, dtypes=COMPARABLE)
+def not_equal(X, Y, *, axis, xp):
+    """The contrary of equal."""
+    return ~equal_within_tolerance(*align(X, Y, axis, "not_equal"), xp)

@@ -1,0 +1,1 @@
+"""Kernels of element-wise arithmetic with two inputs that broadcast."""

@@ -1,0 +1,39 @@
+"""What kernels of element-wise arithmetic share."""
+
+from __future__ import annotations
+
+from oprack.errors import InvalidArgumentError
+
+from oprack_math.kernels._broadcast import align, sum_to
+
+
+def require_divisor(y, op_type, xp):
+    """Raise InvalidArgumentError for an integer divisor of 0; on a GPU the check would wait for the device."""
+    if y.dtype.kind in "iub" and xp.__name__ == "numpy" and not y.all():
+        raise InvalidArgumentError(
+            f"op {op_type}: Y (shape {list(y.shape)}, {y.dtype}) holds a 0; expected divisors other than 0, since "
+            "integers have no infinity. Cast both inputs to a float dtype to divide by 0"
+        )
+
+
+def route_gradient(gradient, to_x, to_y, X, Y, x, y, ctx, xp):
+    """The gradient to X where to_x(x, y) holds and to Y where to_y does, summed where they were broadcast."""
+    # NaN satisfies neither test, so its gradient goes nowhere
+    zero = xp.zeros((), gradient.dtype)
+    dx = sum_to(xp.where(to_x(x, y), gradient, zero), x, X) if ctx.wants("X@GRAD") else None
+    return dx, sum_to(xp.where(to_y(x, y), gradient, zero), y, Y) if ctx.wants("Y@GRAD") else None
+
+
+def combine_second(ddx, ddy, dout, Y, axis, xp, function):
+    """function of ddx and ddy, an absent one of which is zero, in the shape of dout."""
+    zero = xp.zeros((), dout.dtype)
+    # an absent operand is a zero of the output's rank, so that `axis` still says where the other one lies
+    x = zero if ddx is None else align(ddx, dout, axis)[0]
+    y = zero if ddy is None else align(ddy, dout, axis)[0]
+    result = function(x, y)
+    return result if result.shape == dout.shape else xp.broadcast_to(result, dout.shape).copy()
+
+
+def or_zeros(given, aligned_like, xp):
+    """`given` at the rank of aligned_like; zeros where it is absent."""
+    return xp.zeros_like(aligned_like) if given is None else given.reshape(aligned_like.shape)

@@ -1,0 +1,32 @@
+"""Kernels of elementwise_pow and of its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_math.kernels._broadcast import align, sum_to
+from oprack_math.kernels._sets import BOTH, REAL
+
+
+@kernel("elementwise_pow", place=BOTH, dtypes=REAL)
+def elementwise_pow(X, Y, *, axis, xp):
+    """X to the power of Y."""
+    x, y = align(X, Y, axis, "elementwise_pow")
+    if X.dtype.kind in "iu":
+        if xp.__name__ == "numpy" and not (y < 0).any():
+            return xp.power(x, y)  # float64 does not hold large ones
+        return xp.power(x.astype(xp.float64), y.astype(xp.float64)).astype(X.dtype)
+    return xp.power(x, y)
+
+
+@kernel("elementwise_pow_grad", place=BOTH, dtypes=REAL)
+def elementwise_pow_grad(Out_grad, X, Y, *, axis, ctx, xp):
+    """Y X^(Y-1) and X^Y ln X; integers through float64."""
+    x, y = align(X, Y, axis, "elementwise_pow_grad")
+    dtype, g = X.dtype, Out_grad
+    if dtype.kind in "iu":
+        g, x, y = (a.astype(xp.float64) for a in (g, x, y))
+    one = y.dtype.type(1)
+    dx = sum_to((g * y * xp.power(x, y - one)).astype(dtype, copy=False), x, X) if ctx.wants("X@GRAD") else None
+    dy = sum_to((g * xp.power(x, y) * xp.log(x)).astype(dtype, copy=False), y, Y) if ctx.wants("Y@GRAD") else None
+    return dx, dy

@@ -1,0 +1,1 @@
+"""Kernels of logic on truth values."""

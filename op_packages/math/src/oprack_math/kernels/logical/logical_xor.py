@@ -1,0 +1,14 @@
+"""Kernel of logical_xor."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import ALL_DTYPES
+
+from oprack_math.kernels._sets import BOTH
+
+
+@kernel("logical_xor", place=BOTH, dtypes=ALL_DTYPES)
+def logical_xor(X, Y, *, xp):
+    """X or Y, but not both."""
+    return xp.logical_xor(X, Y)

@@ -1,0 +1,21 @@
+"""Kernels of bmm and of its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_math.kernels._sets import BOTH, FLOATING, NUMBERS
+from oprack_math.kernels.matmul._family import by_x, by_y, matmul
+
+
+@kernel("bmm", place=BOTH, dtypes=NUMBERS)
+def bmm(X, Y, *, xp):
+    """Products of a batch of matrices."""
+    return matmul(X, Y, xp)
+
+
+@kernel("bmm_grad", place=BOTH, dtypes=FLOATING)
+def bmm_grad(X, Y, Out_grad, *, ctx, xp):
+    """Out@GRAD Y^T and X^T Out@GRAD."""
+    dx = by_x(Out_grad, X, Y, False, False, xp) if ctx.wants("X@GRAD") else None
+    return dx, by_y(Out_grad, X, Y, False, False, xp) if ctx.wants("Y@GRAD") else None

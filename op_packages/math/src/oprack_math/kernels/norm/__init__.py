@@ -1,0 +1,1 @@
+"""Kernels of norms and of what limits them."""

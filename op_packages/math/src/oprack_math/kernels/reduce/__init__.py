@@ -1,0 +1,1 @@
+"""Kernels of reductions over dims, positions of extrema, and running sums."""

@@ -1,0 +1,29 @@
+"""What kernels of reductions share."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from oprack.types import FLOATS
+
+from oprack_math.kernels._reduce import kept, total
+
+
+def floats_summing(call):
+    """A function of X and its axes that sums floats in their own dtype; None where the sum has another."""
+    if call.dtypes["X"][0].name not in FLOATS or call.attrs.get("out_dtype", -1) >= 0:
+        return None
+    return partial(total, keep_dim=call.attrs["keep_dim"], xp=call.xp)
+
+
+def tensor_axes(dim, axis_tensor, axis_tensors):
+    """Dims to reduce: those of the tensors if there are some, else the attribute."""
+    if axis_tensors:
+        return [int(t.reshape(-1)[0]) for t in axis_tensors]
+    return dim if axis_tensor is None else [int(a) for a in axis_tensor.reshape(-1)]
+
+
+def at_extremum(x, gradient, extremum, axes, xp):
+    """The gradient at every element that equals the extremum, else 0."""
+    chosen = x == kept(extremum, x.shape, axes)
+    return xp.where(chosen, kept(gradient, x.shape, axes), gradient.dtype.type(0))

@@ -1,0 +1,34 @@
+"""Kernels of reduce_sum and of its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.tensor import numpy_dtype
+from oprack.types import ALL_DTYPES
+
+from oprack_math.kernels._numeric import accumulator
+from oprack_math.kernels._reduce import axes_of, spread, total
+from oprack_math.kernels._sets import BOTH
+from oprack_math.kernels.reduce._family import floats_summing
+
+
+def _specialize_sum(call):
+    summing, dim, everything = floats_summing(call), call.attrs["dim"], call.attrs["reduce_all"]
+    return summing and (lambda X: summing(X, axes_of(X.ndim, dim, everything)))
+
+
+@kernel("reduce_sum", place=BOTH, dtypes=ALL_DTYPES, specialize=_specialize_sum)
+def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype, xp):
+    """Sum over some dims."""
+    if out_dtype >= 0:
+        dtype = numpy_dtype(out_dtype)
+    else:
+        dtype = numpy_dtype("int64") if X.dtype.name in ("bool", "int32") else X.dtype
+    axes = axes_of(X.ndim, dim, reduce_all)
+    return total(X, axes, keep_dim, xp, accumulator(dtype)).astype(dtype, copy=False)
+
+
+@kernel("reduce_sum_grad", place=BOTH, dtypes=ALL_DTYPES)
+def reduce_sum_grad(X, Out_grad, *, dim, reduce_all, xp):
+    """Out@GRAD at every element."""
+    return spread(Out_grad, X, axes_of(X.ndim, dim, reduce_all), xp)

@@ -1,0 +1,19 @@
+"""Kernels of ceil and of its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_math.kernels._sets import BOTH, REAL_FLOATS
+
+
+@kernel("ceil", place=BOTH, dtypes=REAL_FLOATS)
+def ceil(X, *, out=None, xp):
+    """The smallest integer that is not smaller."""
+    return xp.ceil(X, out=out)
+
+
+@kernel("ceil_grad", place=BOTH, dtypes=REAL_FLOATS)
+def ceil_grad(Out_grad, *, xp):
+    """Zeros."""
+    return xp.zeros_like(Out_grad)

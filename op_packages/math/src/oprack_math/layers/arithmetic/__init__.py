@@ -1,0 +1,1 @@
+"""Layers of arithmetic with one tensor, and of sums of several."""

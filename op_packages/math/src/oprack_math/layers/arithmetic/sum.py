@@ -1,0 +1,19 @@
+"""The layer of sum."""
+
+from __future__ import annotations
+
+from oprack.errors import InvalidArgumentError
+from oprack.layers import LayerHelper, check_variable
+
+
+def sums(input, out=None, name=None):
+    """Element-wise sum of a list of variables of one shape and dtype; SelectedRows may be among them.
+
+    out: a Variable that receives the result. Op sum. Raises InvalidArgumentError.
+    """
+    values = list(input) if isinstance(input, list | tuple) else [input]
+    if not values:
+        raise InvalidArgumentError("sums: input is empty; expected one variable or more")
+    outs = None if out is None else {"Out": check_variable(out, "out", "sums")}
+    values = [check_variable(v, "input", "sums") for v in values]
+    return LayerHelper("sum", name=name).apply("sum", {"X": values}, outs=outs)

@@ -1,0 +1,1 @@
+"""Layers of comparisons, and whether all is finite."""

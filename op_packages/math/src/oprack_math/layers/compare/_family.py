@@ -1,0 +1,24 @@
+"""How layers of comparisons are made."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_variable
+
+from oprack_math.layers._named import named, op_type_of
+
+
+def compare_layer(module, sign):
+    """The layer of the op after which `module` is named; sign: what stands between x and y."""
+    op_type = op_type_of(module)
+
+    def layer(x, y, cond=None, name=None):
+        helper = LayerHelper(op_type, name=name)
+        inputs = {"X": check_variable(x, "x", op_type), "Y": check_variable(y, "y", op_type)}
+        outs = None if cond is None else {"Out": check_variable(cond, "cond", op_type, {"bool"})}
+        return helper.apply(op_type, inputs, outs=outs, stop_gradient=True)
+
+    doc = (
+        f"Element-wise x {sign} y, bool, of the shape both broadcast to.\n\n    cond: a bool Variable that "
+        f"receives the result, such as the condition of a While. Op {op_type}. Raises InvalidArgumentError."
+    )
+    return named(layer, module, doc)

@@ -1,0 +1,1 @@
+"""Layers of element-wise arithmetic with two inputs that broadcast."""

@@ -1,0 +1,1 @@
+"""Layers of logic on truth values."""

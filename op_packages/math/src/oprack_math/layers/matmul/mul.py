@@ -1,0 +1,15 @@
+"""The layer of mul."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_variable
+
+
+def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
+    """The matrices that x and y are when their first *_num_col_dims dims are rows and the others columns, multiplied.
+
+    The result has the row dims of x and the column dims of y. Op mul. Raises InvalidArgumentError.
+    """
+    inputs = {"X": check_variable(x, "x", "mul"), "Y": check_variable(y, "y", "mul")}
+    attrs = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
+    return LayerHelper("mul", name=name).apply("mul", inputs, attrs)

@@ -1,0 +1,16 @@
+"""The layer of pow."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_variable
+
+from oprack_math.layers._numbers import NUMBERS
+
+
+def pow(x, factor=1.0, name=None):
+    """x to the power of `factor`, a number or a Variable of one element. Op pow. Raises InvalidArgumentError."""
+    check_variable(x, "x", "pow", NUMBERS)
+    helper = LayerHelper("pow", name=name)
+    if isinstance(factor, int | float):
+        return helper.apply("pow", {"X": x}, {"factor": float(factor)})
+    return helper.apply("pow", {"X": x, "FactorTensor": check_variable(factor, "factor", "pow")})

@@ -1,0 +1,1 @@
+"""Layers of reductions over dims and of positions of extrema."""

@@ -1,0 +1,1 @@
+"""Definitions of arithmetic with one tensor, and of sums of several."""

@@ -1,0 +1,1 @@
+"""Definitions of comparisons and of tests for infinities and NaN."""

@@ -1,0 +1,20 @@
+"""What isfinite_v2, isinf_v2 and isnan_v2 share."""
+
+from __future__ import annotations
+
+from oprack.op import Input, OpDef, Output, empty_grad
+
+
+class FiniteTest(OpDef):
+    """An element-wise test; Out is bool."""
+
+    X = Input("Tensor or SelectedRows of any shape.")
+    Out = Output("bool, shape of X; it has no LoD.")
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.dim("X"))
+
+    def infer_var_type(ctx):
+        ctx.set_kind("Out", ctx.kind("X"))
+        ctx.set_dtype("Out", "bool")

@@ -1,0 +1,1 @@
+"""Definitions of element-wise arithmetic with two inputs that broadcast."""

@@ -1,0 +1,1 @@
+"""Definitions of logic on truth values."""

@@ -1,0 +1,21 @@
+"""logical_not: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Input, OpDef, Output, empty_grad
+
+
+class LogicalNot(OpDef, type="logical_not"):
+    r"""$$Out = \neg X$$"""
+
+    X = Input("Tensor of any shape.")
+    Out = Output("bool, shape and LoD of X.")
+    inplace = {"X": "Out"}
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.dim("X"))
+        ctx.share_lod("X", "Out")
+
+    def infer_var_type(ctx):
+        ctx.set_dtype("Out", "bool")

@@ -1,0 +1,28 @@
+"""bmm and its gradient."""
+
+from __future__ import annotations
+
+from oprack.op import GradOpDef, Input, OpDef, Output
+
+from oprack_math.ops.matmul._family import product_dims
+
+
+class Bmm(OpDef, type="bmm"):
+    r"""$$Out_b = X_b Y_b$$"""
+
+    X = Input("[B, M, K].")
+    Y = Input("[B, K, N].")
+    Out = Output("[B, M, N], LoD of X.")
+
+    def infer_shape(ctx):
+        x, y = ctx.require_rank("X", 3), ctx.require_rank("Y", 3)
+        ctx.require(
+            x[0] == y[0] or -1 in (x[0], y[0]),
+            f"X has shape {list(x)} and Y {list(y)}; expected equal first dims, the batch",
+        )
+        ctx.set_dim("Out", product_dims(ctx, x, y, False, False))
+        ctx.share_lod("X", "Out")
+
+
+class BmmGrad(GradOpDef, of=Bmm, reads="X Y"):
+    r"""$$X@GRAD_b = Out@GRAD_b\, Y_b^T,\quad Y@GRAD_b = X_b^T Out@GRAD_b$$"""

@@ -1,0 +1,1 @@
+"""Definitions of norms and of what limits them."""

@@ -1,0 +1,19 @@
+"""squared_l2_norm and its gradient."""
+
+from __future__ import annotations
+
+from oprack.op import GradOpDef, Input, OpDef, Output
+
+
+class SquaredL2Norm(OpDef, type="squared_l2_norm"):
+    r"""$$Out = \sum X^2$$ over all elements."""
+
+    X = Input("Tensor of any shape.")
+    Out = Output("Shape [1]; no LoD.")
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", (1,))
+
+
+class SquaredL2NormGrad(GradOpDef, of=SquaredL2Norm, reads="X"):
+    r"""$$X@GRAD = 2\,Out@GRAD \cdot X$$"""

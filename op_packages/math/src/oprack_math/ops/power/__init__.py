@@ -1,0 +1,1 @@
+"""Definitions of powers, roots, e to the power of X and logarithms."""

@@ -1,0 +1,1 @@
+"""Definitions of reductions over dims, positions of extrema, and running sums."""

@@ -1,0 +1,25 @@
+"""logsumexp and its gradient."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+
+from oprack_math.ops._reduce import KEEP_DIM, reduced_dims
+
+
+class Logsumexp(OpDef, type="logsumexp"):
+    r"""$$Out = \ln \sum_{axis} e^X$$"""
+
+    X = Input("Tensor of any shape.")
+    Out = Output("X's shape without the reduced dims; no LoD.")
+    axis = Attr([0], "Dims to reduce; none means all.")
+    keepdim = KEEP_DIM
+    reduce_all = Attr(False, "Reduce all dims, whatever `axis` says.")
+
+    def infer_shape(ctx):
+        attrs = (ctx.attr(a) for a in ("axis", "keepdim", "reduce_all"))
+        ctx.set_dim("Out", reduced_dims(ctx, ctx.dim("X"), *attrs))
+
+
+class LogsumexpGrad(GradOpDef, of=Logsumexp, reads="X Out"):
+    r"""$$X@GRAD = Out@GRAD \cdot e^{X - Out}$$"""

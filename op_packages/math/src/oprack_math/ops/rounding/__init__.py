@@ -1,0 +1,1 @@
+"""Definitions of ops that give whole numbers."""

@@ -1,0 +1,1 @@
+"""Definitions of sin, cos and tanh."""
