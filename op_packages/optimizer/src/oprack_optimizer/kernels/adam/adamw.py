@@ -6,7 +6,7 @@ from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
 from oprack_optimizer.kernels._update import BOTH, REALS, dense, rounded, scalar, working
-from oprack_optimizer.kernels.adam import powers, rates_of, skipped, step
+from oprack_optimizer.kernels.adam._family import powers, rates_of, skipped, step
 from oprack_optimizer.ops._state import AdamRule, AdamState
 
 

@@ -1,14 +1,12 @@
-"""Kernels of adam, adamw and merged_adam."""
+"""The step of adam, adamw and merged_adam; lamb shares its powers and when it is skipped."""
 
 from __future__ import annotations
 
 import numpy as np
 from oprack.device import row_totals
-from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
-from oprack_optimizer.kernels._update import BOTH, REALS, by_blocks, dense, is_large, number, rounded, scalar, working
-from oprack_optimizer.ops._state import AdamRule, AdamState
+from oprack_optimizer.kernels._update import by_blocks, dense, is_large, number, rounded, scalar, working
 
 
 def step(p, grad, m1, m2, lr, b1pow, b2pow, beta1, beta2, epsilon, xp, out=None):
@@ -80,7 +78,8 @@ def _lazy(p, grad, m1, m2, lr, b1, b2, rates, out, xp):
     return new
 
 
-def _update(param, grad, state, rule, xp, out=None, lazy=False):
+def update(param, grad, state, rule, xp, out=None, lazy=False):
+    """The outputs of the op. out: memory that the parameter may have; lazy: only the rows of the gradient."""
     same = skipped(param, state)
     if same is not None:
         return same
@@ -97,29 +96,3 @@ def _update(param, grad, state, rule, xp, out=None, lazy=False):
         new, new1, new2 = step(p, grad, m1, m2, *scalars, *rates, xp, out)
     out, new_master = rounded(new, param, master, rule.multi_precision)
     return out, new1, new2, *powers(state, rates, rule), new_master
-
-
-@kernel("adam", place=BOTH, dtypes=REALS)
-def adam(Param, Grad, state: AdamState, *, rule: AdamRule, out=None, xp):
-    return _update(Param, Grad, state, rule, xp, out)
-
-
-@kernel("adam", place=BOTH, dtypes=REALS, deterministic={"cpu"})
-def adam_rows(Param, Grad: SelectedRows, state: AdamState, *, rule: AdamRule, lazy_mode, out=None, xp):
-    return _update(Param, Grad, state, rule, xp, out, lazy_mode)
-
-
-@kernel("merged_adam", place=BOTH, dtypes=REALS)
-def merged_adam(Param, Grad, states: AdamState, *, rule: AdamRule, xp):
-    found = []
-    for i, param in enumerate(Param):
-        one = AdamState(
-            states.LearningRate[i if len(states.LearningRate) > 1 else 0],
-            states.Moment1[i],
-            states.Moment2[i],
-            states.Beta1Pow[i],
-            states.Beta2Pow[i],
-            states.MasterParam[i] if states.MasterParam else None,
-        )
-        found.append(_update(param, Grad[i], one, rule, xp))
-    return tuple(list(values) for values in zip(*found, strict=True))

@@ -1,0 +1,1 @@
+"""Kernels of adam and the rules derived from it."""

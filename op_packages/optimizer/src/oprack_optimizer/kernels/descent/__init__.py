@@ -1,0 +1,1 @@
+"""Kernels of plain gradient descent, also with a proximal step or with noise."""

@@ -1,0 +1,25 @@
+"""Kernel of merged_momentum."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_optimizer.kernels._update import BOTH, REALS
+from oprack_optimizer.kernels.momentum._family import update
+from oprack_optimizer.ops._state import MomentumRule, MomentumState
+
+
+@kernel("merged_momentum", place=BOTH, dtypes=REALS)
+def merged_momentum(Param, Grad, states: MomentumState, *, rule: MomentumRule):
+    found = []
+    for i, param in enumerate(Param):
+        one = MomentumState(
+            states.Velocity[i],
+            states.LearningRate[i if len(states.LearningRate) > 1 else 0],
+            states.MasterParam[i] if states.MasterParam else None,
+        )
+        method = rule.regularization_method[i] if rule.regularization_method else ""
+        coefficient = rule.regularization_coeff[i] if rule.regularization_coeff else 0.0
+        own = rule._replace(regularization_method=method, regularization_coeff=coefficient)
+        found.append(update(param, Grad[i], one, own))
+    return tuple(list(values) for values in zip(*found, strict=True))

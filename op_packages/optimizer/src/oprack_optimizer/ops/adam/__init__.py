@@ -1,0 +1,1 @@
+"""Definitions of adam and the rules derived from it."""

@@ -1,0 +1,1 @@
+"""Definitions of plain gradient descent, also with a proximal step or with noise."""
