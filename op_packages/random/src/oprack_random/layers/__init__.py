@@ -1,1 +1,1 @@
-"""Layers of this pack: functions that append its ops to a program; pack.py names them."""
+"""Layers of random tensors. seed 0 takes the executor's: the same seed gives the same numbers on every run."""

@@ -1,0 +1,15 @@
+"""What layers of ops with a shape, given by numbers or Variables, and a dtype share."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_dtype, int_list
+from oprack.types import dtype_enum
+
+
+def draw(op_type, shape, dtype, dtypes, attrs, name):
+    """The Variable that the op draws; dtypes: those it has."""
+    helper = LayerHelper(op_type, name=name)
+    dims = int_list(helper, shape, "shape")
+    inputs = {"ShapeTensor": dims.tensor, "ShapeTensorList": dims.tensors or None}
+    number = int(dtype_enum(check_dtype(dtype, "dtype", op_type, dtypes)))
+    return helper.apply(op_type, inputs, {"shape": dims.values, "dtype": number, **attrs}, stop_gradient=True)

@@ -1,0 +1,27 @@
+"""The layer of uniform_random_batch_size_like."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_dtype, check_variable
+from oprack.types import FLOATS, dtype_enum
+
+
+def uniform_random_batch_size_like(
+    input, shape, dtype="float32", input_dim_idx=0, output_dim_idx=0, min=-1.0, max=1.0, seed=0, name=None
+):
+    """As uniform_random, but dim `output_dim_idx` is that of dim `input_dim_idx` of `input`.
+
+    Op uniform_random_batch_size_like.
+    """
+    check_variable(input, "input", "uniform_random_batch_size_like")
+    attrs = {
+        "shape": list(shape),
+        "dtype": int(dtype_enum(check_dtype(dtype, "dtype", "uniform_random_batch_size_like", FLOATS))),
+        "input_dim_idx": input_dim_idx,
+        "output_dim_idx": output_dim_idx,
+        "min": float(min),
+        "max": float(max),
+        "seed": seed,
+    }
+    helper = LayerHelper("uniform_random_batch_size_like", name=name)
+    return helper.apply("uniform_random_batch_size_like", {"Input": input}, attrs, stop_gradient=True)
