@@ -28,12 +28,14 @@ def test_every_case_of_every_file_is_found_once_in_the_order_of_names(tmp_path: 
     folder = write(
         tmp_path,
         double="ONE = OpCase('double', name='one')\nCASES = [ONE, OpCase('double_grad', name='two')]",
+        fold="CASES = [OpCase('fold_grad_grad'), OpCase('fold_double_grad'), OpCase('fold_triple_grad')]",
         binary__join="from ._family import X\nCASES = (OpCase('join', {'X': [X, X]}, name='three'),)",
         binary___family="X = np.ones(2)\nSHARED = OpCase('other')",
         while_="LOOP = OpCase('while', name='four')",
     )
     cases = collect_cases(folder)
-    assert [c.id for c in cases] == ["join-three", "double-one", "double_grad-two", "while-four"]
+    folds = ["fold_grad_grad", "fold_double_grad", "fold_triple_grad"]
+    assert [c.id for c in cases] == ["join-three", "double-one", "double_grad-two", *folds, "while-four"]
     assert np.array_equal(cases[0].inputs["X"][0], [1, 1])
     assert all(isinstance(c, OpCase) for c in cases)
 

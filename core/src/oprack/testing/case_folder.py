@@ -52,12 +52,17 @@ def _cases_of(folder: Path, file: Path) -> list[OpCase]:
             "or let the name of a file that others import start with an underscore"
         )
     for case in found:
-        if case.op != op_type and not case.op.startswith(f"{op_type}_grad"):
+        if op_type not in (case.op, _forward(case.op)):
             raise DefinitionError(
                 f"{folder / file}: holds a case of op {case.op!r}; expected {op_type} or its gradient ops. "
-                f"Write it in {file.with_stem(case.op.partition('_grad')[0])}"
+                f"Write it in {file.with_stem(_forward(case.op))}"
             )
     return found
+
+
+def _forward(op_type: str) -> str:
+    """relu of relu_grad, matmul_v2 of matmul_v2_triple_grad."""
+    return re.sub(r"(_double|_triple)?(_grad)+$", "", op_type)
 
 
 def _module(folder: Path, file: Path) -> ModuleType:
