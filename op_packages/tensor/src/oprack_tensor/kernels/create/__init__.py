@@ -1,0 +1,1 @@
+"""Tensors made from a shape, a range or values of the program."""

@@ -1,0 +1,17 @@
+"""Kernels of reshape: views."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_tensor.dims import reshape_dims, to_ints
+
+
+@kernel("reshape", place=("cpu", "cuda"), view=True)
+def reshape(X, Shape=None, ShapeTensor=None, *, shape):
+    return X.reshape(reshape_dims("reshape", X.shape, to_ints(None if ShapeTensor else Shape, ShapeTensor, shape)))
+
+
+@kernel("reshape_grad", place=("cpu", "cuda"), view=True)
+def reshape_grad(Out_grad, X):
+    return {"X@GRAD": Out_grad.reshape(X.shape)}

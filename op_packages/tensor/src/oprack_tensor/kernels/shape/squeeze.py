@@ -1,0 +1,17 @@
+"""Kernels of squeeze: views."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_tensor.dims import squeeze_axes
+
+
+@kernel("squeeze", place=("cpu", "cuda"), view=True)
+def squeeze(X, *, axes):
+    return X.squeeze(squeeze_axes("squeeze", X.shape, axes))
+
+
+@kernel("squeeze_grad", place=("cpu", "cuda"), view=True)
+def squeeze_grad(Out_grad, X):
+    return Out_grad.reshape(X.shape)

@@ -1,0 +1,1 @@
+"""Order along a dim, the largest, and the different ones."""

@@ -1,0 +1,13 @@
+"""The largest or smallest elements along a dim."""
+
+from __future__ import annotations
+
+from oprack_tensor.kernels.sort._order import order_of
+
+
+def top(X, k, axis, largest, xp):
+    if not X.ndim:
+        return X.copy(), xp.zeros((), xp.int64)
+    axis += X.ndim if axis < 0 else 0
+    index = order_of(X, axis, largest, xp)[(slice(None),) * axis + (slice(k),)]
+    return xp.take_along_axis(X, index, axis), index.astype(xp.int64)

@@ -1,0 +1,40 @@
+"""Layer of assign and assign_value."""
+
+from __future__ import annotations
+
+from oprack.errors import InvalidArgumentError
+from oprack.layers import LayerHelper, check_variable
+from oprack.types import dtype_enum
+
+_VALUE_SLOTS = {
+    "bool": "bool_values",
+    "int32": "int32_values",
+    "int64": "int64_values",
+    "float32": "fp32_values",
+    "float64": "fp64_values",
+}
+
+
+def assign(input, output=None, name=None):
+    """The values of a Variable, or of an array, list or number that the program then carries.
+
+    output: a Variable that receives them (a loop's state, say). Ops assign, assign_value. Raises InvalidArgumentError.
+    """
+    helper = LayerHelper("assign", name=name)
+    outs = None if output is None else {"Out": check_variable(output, "output", "assign")}
+    if hasattr(input, "desc"):
+        return helper.apply("assign", {"X": check_variable(input, "input", "assign")}, outs=outs)
+    import numpy as np
+
+    array = np.asarray(input)
+    if array.dtype == np.float64 and not isinstance(input, np.ndarray | np.generic):
+        array = array.astype(np.float32)  # Python's numbers are float32 here, as in Fluid
+    slot = _VALUE_SLOTS.get(str(array.dtype))
+    if slot is None:
+        raise InvalidArgumentError(
+            f"assign: input is {type(input).__name__} of dtype {array.dtype}; expected a Variable, or an array of "
+            f"{', '.join(_VALUE_SLOTS)}"
+        )
+    values = [int(v) for v in array.ravel()] if slot == "bool_values" else array.ravel().tolist()
+    attrs = {"shape": list(array.shape), "dtype": int(dtype_enum(str(array.dtype))), slot: values}
+    return helper.apply("assign_value", {}, attrs, outs=outs, stop_gradient=True)

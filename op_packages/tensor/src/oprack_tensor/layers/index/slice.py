@@ -1,0 +1,13 @@
+"""Layer of slice."""
+
+from __future__ import annotations
+
+from oprack_tensor.layers.index._slice import slice_by
+
+
+def slice(input, axes, starts, ends, name=None):
+    """input[..., starts[i]:ends[i], ...] along each dim axes[i]; Variables of one element may be among the places.
+
+    Op slice. Raises InvalidArgumentError.
+    """
+    return slice_by("slice", input, axes, {"starts": starts, "ends": ends}, name)

@@ -1,0 +1,10 @@
+"""Layer of strided_slice."""
+
+from __future__ import annotations
+
+from oprack_tensor.layers.index._slice import slice_by
+
+
+def strided_slice(input, axes, starts, ends, strides, name=None):
+    """As slice, with a step along each dim, which may be negative. Op strided_slice."""
+    return slice_by("strided_slice", input, axes, {"starts": starts, "ends": ends, "strides": strides}, name)

@@ -1,0 +1,1 @@
+"""Tensors put together along a dim, and taken apart."""

@@ -1,0 +1,21 @@
+"""Layer of split."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_variable, int_list
+
+
+def split(input, num_or_sections, dim=-1, name=None):
+    """A list of parts along `dim`: an int says how many equal ones, a list how long each is (-1, once: what is left).
+
+    Op split. Raises InvalidArgumentError.
+    """
+    check_variable(input, "input", "split")
+    helper = LayerHelper("split", name=name)
+    if dim < 0:
+        dim += len(input.shape)  # Paddle's op takes no negative axis from a program
+    if isinstance(num_or_sections, int):
+        return helper.apply("split", {"X": input}, {"num": num_or_sections, "axis": dim}, num=num_or_sections)
+    sections = int_list(helper, num_or_sections, "num_or_sections")
+    inputs = {"X": input, "SectionsTensorList": sections.tensors or None}
+    return helper.apply("split", inputs, {"sections": sections.values, "axis": dim}, num=len(sections.values))

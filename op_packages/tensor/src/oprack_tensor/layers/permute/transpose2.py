@@ -1,0 +1,11 @@
+"""Layer of transpose2."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_variable
+
+
+def transpose(x, perm, name=None):
+    """Dim i of the result is dim perm[i] of x. Op transpose2. Raises InvalidArgumentError."""
+    check_variable(x, "x", "transpose")
+    return LayerHelper("transpose", name=name).apply("transpose2", {"X": x}, {"axis": list(perm)})

@@ -1,0 +1,1 @@
+"""The same elements in other dims, repeated where dims grow; and what the dims are."""

@@ -1,0 +1,20 @@
+"""Layer of top_k."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_variable
+
+
+def topk(input, k, name=None):
+    """(values, int64 places) of the k largest elements along the last dim, largest first. Op top_k.
+
+    k: an int, or an integer Variable of one element.
+    """
+    inputs, attrs = {"X": check_variable(input, "input", "topk")}, {}
+    if isinstance(k, int):
+        attrs["k"] = k
+    else:
+        inputs["K"] = check_variable(k, "k", "topk", {"int32", "int64"})
+    values, places = LayerHelper("top_k", name=name).apply("top_k", inputs, attrs)
+    places.stop_gradient = True
+    return values, places

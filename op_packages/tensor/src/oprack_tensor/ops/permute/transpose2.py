@@ -1,0 +1,24 @@
+"""transpose2: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import GradOpDef, Output
+
+from oprack_tensor.ops.permute._transpose import TransposeOp
+
+
+class Transpose2(TransposeOp, type="transpose2"):
+    """Dim i of Out is dim axis[i] of X."""
+
+    XShape = Output("Empty, [0, dims of X]: carries X's shape to the gradient.", intermediate=True, extra=True)
+
+    def infer_shape(ctx):
+        TransposeOp.infer_shape(ctx)
+        ctx.set_dim("XShape", (0, *ctx.dim("X")))
+
+
+class Transpose2Grad(GradOpDef, of=Transpose2, reads="Out@GRAD", shape_of="XShape", linear=True, grads_of="X"):
+    """X@GRAD is Out@GRAD with the dims permuted back."""
+
+    def infer_shape(ctx):
+        ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])

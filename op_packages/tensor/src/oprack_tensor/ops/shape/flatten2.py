@@ -1,0 +1,35 @@
+"""flatten2: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, Input, OpDef, Output, normal_axis
+from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
+
+from oprack_tensor.dims import product
+from oprack_tensor.ops.shape._xshape import XSHAPE, XShapeGrad, keep_shape
+
+
+class Flatten2(OpDef, type="flatten2"):
+    """Out is the matrix [product of dims before `axis`, product of the others] of X's elements."""
+
+    X = Input("Tensor of any shape.")
+    Out = Output("Matrix; LoD of X while the first dim stays.")
+    XShape = XSHAPE
+    axis = Attr(1, "Where to cut, 0 ... rank of X.")
+    use_mkldnn = USE_MKLDNN
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    inplace = {"X": "Out"}
+
+    def infer_shape(ctx):
+        dims, axis = ctx.dim("X"), ctx.attr("axis")
+        if axis != len(dims):
+            axis = normal_axis(ctx.op_type, axis, len(dims))
+        out = (product(dims[:axis]), product(dims[axis:]))
+        ctx.set_dim("Out", out)
+        keep_shape(ctx)
+        if dims and out[0] == dims[0]:
+            ctx.share_lod("X", "Out")
+
+
+class Flatten2Grad(XShapeGrad, of=Flatten2, linear=True):
+    """X@GRAD is Out@GRAD in the shape of X."""

@@ -1,0 +1,23 @@
+"""top_k: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, GradOpDef, Input, Output
+
+from oprack_tensor.ops.sort._top_k import TopKOp, infer_shape
+
+
+class TopK(TopKOp, type="top_k"):
+    """The k largest elements along the last dim, largest first, and where they were."""
+
+    X = Input("Tensor of rank 1 or more.")
+    Out = Output("X with k as last dim; LoD of X.")
+    Indices = Output("int64, shape of Out: places along the last dim.")
+    k = Attr(1, "How many.")
+
+    def infer_shape(ctx):
+        infer_shape(ctx, -1)
+
+
+class TopKGrad(GradOpDef, of=TopK, reads="X Indices Out@GRAD", shape_of="X", grads_of="X"):
+    """X@GRAD holds Out@GRAD at the places Indices, 0 elsewhere."""
