@@ -1,4 +1,4 @@
-"""The conformance suite over the pack vision."""
+"""The conformance suite over the pack detection."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pathlib import Path
 from oprack.testing import Conformance
 
 
-class TestVision(Conformance):
-    pack = "vision"
+class TestDetection(Conformance):
+    pack = "detection"
     case_files = Path(__file__).parents[3] / "tests/data/cases"

@@ -18,6 +18,7 @@ RESERVED = {
     "control_flow",
     "core",
     "cuda",
+    "detection",
     "math",
     "metric",
     "nn",
@@ -27,7 +28,6 @@ RESERVED = {
     "selected_rows",
     "sequence",
     "tensor",
-    "vision",
 }
 
 WORDS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")

@@ -7,8 +7,8 @@ from oprack.kernel import kernel
 from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 
-from oprack_vision.kernels._boxes import areas
-from oprack_vision.kernels._regions import image_of_region
+from oprack_detection.kernels._boxes import areas
+from oprack_detection.kernels._regions import image_of_region
 
 
 @kernel("distribute_fpn_proposals", dtypes=FLOATS)

@@ -9,7 +9,7 @@ from oprack.kernel import kernel
 from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 
-from oprack_vision.kernels._nms import descending, suppress
+from oprack_detection.kernels._nms import descending, suppress
 
 _LARGEST = math.log(1000.0 / 16.0)  # codes of sizes are held below, so that exp does not overflow
 

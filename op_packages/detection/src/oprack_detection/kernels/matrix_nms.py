@@ -6,8 +6,8 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_vision.kernels._boxes import overlaps
-from oprack_vision.kernels._nms import best, descending
+from oprack_detection.kernels._boxes import overlaps
+from oprack_detection.kernels._nms import best, descending
 
 
 def _decay(boxes, pixel, sigma):

@@ -10,7 +10,7 @@ from oprack.kernel import kernel
 from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 
-from oprack_vision.kernels._nms import best, keep_best, suppress
+from oprack_detection.kernels._nms import best, keep_best, suppress
 
 
 def _detect(boxes, scores, *, background, score_threshold, top_k, threshold, eta, keep_top_k, normalized):

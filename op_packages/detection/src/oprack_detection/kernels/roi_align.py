@@ -7,7 +7,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_vision.kernels._regions import host, image_of_region
+from oprack_detection.kernels._regions import host, image_of_region
 
 _CHUNK = 1 << 22  # elements of a gathered block: bounds the memory that many regions take
 _LARGEST = 1 << 28  # elements that one region may gather

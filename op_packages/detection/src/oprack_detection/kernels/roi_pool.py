@@ -6,7 +6,7 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_vision.kernels._regions import host, image_of_region
+from oprack_detection.kernels._regions import host, image_of_region
 
 _CHUNK = 1 << 22  # elements of a gathered block: bounds the memory that many regions take
 
