@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 from oprack.errors import DefinitionError, DuplicateKernelError, KernelNotFoundError
 from oprack.kernel import KernelQuery, OpKernelMap, OpKernelType, attr, bind_signature, dtype, has_input, kernel, kind
-from oprack.kernel.decorator import KernelSpec
+from oprack.kernel.decorator import KernelSpec, kernel_specs
 from oprack.op import Attr, Input, OpDef, OpInfo, Output, build_op_info
 from oprack.tensor import LoDTensorArray, SelectedRows
 
@@ -166,6 +167,28 @@ def test_one_function_may_be_declared_more_than_once_at_a_place() -> None:
     count = len(found)
     found.add(spec, "pack-1")  # reached by a second way
     assert len(found) == count
+
+
+def test_a_function_that_several_ops_share_is_declared_by_the_module_of_each() -> None:
+    modules = {name: ModuleType(name) for name in ("shared", "conv2d", "conv3d", "user")}
+    sources = {
+        "shared": "from oprack.kernel import kernel\n@kernel('conv1d')\ndef convolution(Input, Filter): ...",
+        "conv2d": "conv2d = kernel('conv2d')(convolution)",
+        "conv3d": "conv3d = also_known_as = kernel('conv3d', place=('cpu', 'cuda'))(convolution)",
+    }
+    for name, source in sources.items():
+        vars(modules[name]).update(vars(modules["shared"]), __name__=name)
+        exec(source, vars(modules[name]))
+    vars(modules["user"]).update(vars(modules["conv3d"]), __name__="user")  # as `from conv3d import *` does
+    declared = {name: [(s.op_type, s.place) for s in kernel_specs(module)] for name, module in modules.items()}
+    assert declared == {
+        "shared": [("conv1d", "cpu")],
+        "conv2d": [("conv2d", "cpu")],
+        "conv3d": [("conv3d", "cpu"), ("conv3d", "cuda")],
+        "user": [],
+    }
+    (spec,) = kernel_specs(modules["conv2d"])
+    assert spec.function is modules["shared"].convolution and spec.name == "shared.convolution"
 
 
 def test_a_view_needs_something_to_be_a_view_of() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,8 @@ class KernelSpec:
     deterministic: bool = True
     may_decline: bool = False
     owner: str = ""
+    module: str = field(default="", compare=False)
+    """The module that declares it, which for a function that several ops share is not the function's own."""
 
     @property
     def where(self) -> str:
@@ -64,6 +67,9 @@ def kernel(
     prepare: Specialize | None = None,
 ) -> Callable[[F], F]:
     """Declare a kernel of `op_type`; may be stacked for several ops.
+
+    Where several ops share one function of another module, the module of each op names it:
+    `conv3d = kernel("conv3d", dtypes=FLOATS)(convolution)`.
 
     place: "cpu", "cuda" or both. dtypes: names that OpKernelType's dtype may have. library: see OpKernelType.
     when: a Predicate. priority: the highest that fits wins. view: results may be views of the first parameter's memory.
@@ -112,8 +118,12 @@ def kernel(
 
     def mark(function: F) -> F:
         specs = function.__dict__.setdefault(_MARK, [])
+        caller = sys._getframe(1)
+        # a line of a module declares for it, a function that declares for others' modules does not
+        module = caller.f_globals.get("__name__") if caller.f_code.co_name == "<module>" else None
         for p in places:
             spec = KernelSpec(op_type, p, frozenset(dtypes), function, library, when, priority, view)
+            spec = replace(spec, module=module or function.__module__)
             same_bits = deterministic if isinstance(deterministic, bool) else p in deterministic
             spec = replace(spec, may_decline=may_decline)
             specs.append(replace(spec, min_numel=min_numel, specialize=specialize, deterministic=same_bits))
@@ -131,7 +141,7 @@ def _renamed(op_type: str, old: str, new: str) -> None:
 
 
 def kernel_specs(module: ModuleType) -> Iterator[KernelSpec]:
-    """Kernels declared in a module, in order; functions that it imported from another module do not count."""
-    for value in list(vars(module).values()):
-        if getattr(value, "__module__", None) == module.__name__:
-            yield from getattr(value, "__dict__", {}).get(_MARK, ())
+    """Kernels declared in a module, in order; those that another module declared on what it imported do not count."""
+    functions = {id(f): f for f in list(vars(module).values()) if _MARK in getattr(f, "__dict__", {})}
+    for function in functions.values():
+        yield from (spec for spec in function.__dict__[_MARK] if spec.module == module.__name__)
