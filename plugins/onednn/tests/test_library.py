@@ -354,6 +354,20 @@ def test_a_thread_that_ended_leaves_nothing_behind():
     assert sys.getrefcount(streams[0]) == sys.getrefcount(object()) + 1, "only this list has it"
 
 
+EXITING = """
+import sys
+from oprack_onednn import primitive_chain
+entries = primitive_chain.PerThread()
+entries.keep((1, "shape"), "bound")
+sys.outliving = primitive_chain, entries  # as what a cycle or another module holds
+"""
+
+
+def test_nothing_is_printed_when_entries_outlive_the_globals_of_their_module():
+    done = subprocess.run([sys.executable, "-c", EXITING], timeout=60, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_a_chain_with_little_to_do_runs_on_one_thread():
     oprack_onednn.set_num_threads(2)
     try:

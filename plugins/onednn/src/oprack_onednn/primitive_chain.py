@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import addressof
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -340,25 +341,29 @@ THREAD = Thread()
 
 
 class PerThread(dict[Any, Any]):
-    """What several Python threads keep, by keys that begin with THREAD.setting; it goes when its thread ends."""
+    """A dict shared by Python threads, whose keys begin with THREAD.setting; a thread's entries go when it ends."""
 
     def __init__(self) -> None:
         self._threads: dict[int, weakref.ref[_Alive]] = {}
 
     def keep(self, key: tuple[Any, ...], value: Any) -> None:
-        """Set what belongs to this thread."""
-        setting, own = key[0], weakref.ref(self)
+        """Set an entry of the calling thread."""
+        setting = key[0]
         if setting not in self._threads:
-            self._threads[setting] = weakref.ref(THREAD.alive, lambda _: _forget(own(), setting))
+            # a partial and no lambda: when the interpreter exits, this module's globals may be None before the thread
+            # is gone, and a lambda would look `_forget` up there
+            self._threads[setting] = weakref.ref(THREAD.alive, partial(_forget, weakref.ref(self), setting))
         self[key] = value
 
 
-def _forget(kept: PerThread | None, setting: int) -> None:
-    if kept is not None:
-        kept._threads.pop(setting, None)
-        for key in list(kept):
+def _forget(entries_of: weakref.ref[PerThread], setting: int, _: Any) -> None:
+    """Drop the entries of a thread that ended; called by its weak reference, so it may use no global name."""
+    entries = entries_of()
+    if entries is not None:
+        entries._threads.pop(setting, None)
+        for key in list(entries):
             if key[0] == setting:
-                kept.pop(key, None)
+                entries.pop(key, None)
 
 
 def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int | None = None) -> np.ndarray:
