@@ -82,7 +82,7 @@ def append_backward(
     fill.set_attr("value", 1.0, AttrType.FLOAT)
     fill.set_attr("op_role", int(OpRole.LOSS), AttrType.INT)
     walk.ops.append(fill)
-    walk.give(name, seed)
+    walk.seed(name, seed)
     found = walk.run([name], trained)
     if not found:
         raise PreconditionNotMetError(
@@ -161,13 +161,13 @@ def gradients(
     walk = Backward(where, no_grad, manager or default_manager())
     for i, name in enumerate(target_names):
         if given:
-            walk.give(name, given[i])
+            walk.seed(name, given[i])
             continue
         seed = walk.name_of(name)
         ones = OpDesc(walk.manager.op_for("filled_like"), {"X": [name]}, {"Out": [seed]})
         ones.set_attr("value", 1.0, AttrType.FLOAT)
         walk.ops.append(ones)
-        walk.give(name, seed)
+        walk.seed(name, seed)
     found = walk.run(target_names, input_names)
     walk.finish()
     return [found.get(n) for n in input_names]

@@ -30,13 +30,14 @@ class _BlockGradient:
             raise NotDifferentiableError(f"op {op.type} has blocks {blocks}; only ops with one block have gradients")
         self.attr, (inner,) = next(iter(blocks.items()))
         self.inner: BlockDesc = outer.block.program.blocks[inner]
-        given, taken = op.outputs.get(self.rules.given, []), _names(op, self.rules.taken)
-        self.given = [n for n in dict.fromkeys(given) if self._flows(n)]
-        self.kept = [n for n in self.given if self.rules.keeps and n not in taken and outer.may_hold_older(n, index)]
-        self.taken = [n for n in dict.fromkeys((*taken, *self.kept)) if self._flows(n)]
+        written, read = op.outputs.get(self.rules.out_slot, []), _names(op, self.rules.in_slots)
+        self.outputs = [n for n in dict.fromkeys(written) if self._flows(n)]
+        may_keep = self.outputs if self.rules.keeps else ()
+        self.unchanged = [n for n in may_keep if n not in read and outer.may_hold_older(n, index)]
+        self.inputs = [n for n in dict.fromkeys((*read, *self.unchanged)) if self._flows(n)]
         self.carried = [(w, r) for w, r in self.rules.carried if self._flows(w) and self._flows(r)]
-        if self.rules.repeats and not self.rules.own:
-            self.carried += [(n, n) for n in self.given if n in self.taken]
+        if self.rules.repeats and not self.rules.shadows_outer:
+            self.carried += [(n, n) for n in self.outputs if n in self.inputs]
 
     def _flows(self, name: str) -> bool:
         return name not in self.outer.no_grad and differentiable(self.inner, name)
@@ -44,7 +45,7 @@ class _BlockGradient:
     def sources(self) -> tuple[list[str], set[str]]:
         """(variables of the block whose gradients are of interest, all that depend on them), also round by round."""
         first = dict(zip((r for _, r in self.rules.carried), self.op.inputs.get(self.rules.initial, ()), strict=False))
-        found = [n for n in self.taken if n in self.outer.needed]
+        found = [n for n in self.inputs if n in self.outer.needed]
         found += [r for _, r in self.carried if first.get(r) in self.outer.needed]
         while True:
             reached = influenced(self.inner, self.inner.ops, found, self.outer.no_grad)
@@ -55,9 +56,9 @@ class _BlockGradient:
 
     def starts(self, walk: Backward, reached: Collection[str]) -> list[str]:
         """Variables of the block from whose gradients it starts: those that arrived, and what later rounds read."""
-        found = [n for n in self.given if n in self.arrived]
+        found = [n for n in self.outputs if n in self.arrived]
         while True:
-            relevant = path_to(self.inner.ops, found, reached, walk.keeps)[1]
+            relevant = path_to(self.inner.ops, found, reached, walk.partial_outputs)[1]
             more = [w for w, r in self.carried if r in relevant and w in reached and w not in found]
             if not more:
                 return found
@@ -70,16 +71,18 @@ class _BlockGradient:
         walk = outer.inside(self.inner, grad_block)
         sources, reached = self.sources()
         starts = self.starts(walk, reached)
-        self._say_what_steps_keep(walk)
+        self._tell_versions_of_repeats(walk)
         for var in starts:
-            walk.give(var, grad_name(var))
+            walk.seed(var, grad_name(var))
             # a block that runs at most once finds what comes in under its name outside: Paddle's looks for it there
-            outside = not rules.repeats and not rules.own and outer.name_of(var) == grad_name(var)
+            outside = not rules.repeats and not rules.shadows_outer and outer.name_of(var) == grad_name(var)
             (outer if outside else walk).declare(grad_name(var), var)
         found = walk.run(starts, sources)
         for var in starts:
-            flows_on = not rules.own and (rules.repeats or var in self.taken)
-            if flows_on and var not in found and walk.left(var) is None:  # the block replaces all that it held before
+            flows_on = not rules.shadows_outer and (rules.repeats or var in self.inputs)
+            if (
+                flows_on and var not in found and walk.pending_grad(var) is None
+            ):  # the block replaces all that it held before
                 walk.zeros(var, grad_name(var))
                 found[var] = grad_name(var)
         walk.finish()
@@ -87,18 +90,18 @@ class _BlockGradient:
         self._bind_inputs(desc, starts)
         self._bind_outputs(desc, found, grad_block)
         self._require_values(desc, walk, grad_block)
-        outer.emit(desc, self._with_kept())
+        outer.emit(desc, self._with_unchanged())
 
-    def _with_kept(self) -> OpDesc:
+    def _with_unchanged(self) -> OpDesc:
         """The forward op as if it read the variables that may keep their values."""
-        if not self.kept:
+        if not self.unchanged:
             return self.op
         op = self.op.clone()
-        op.inputs[self.rules.keeps] = [*op.inputs.get(self.rules.keeps, []), *self.kept]
+        op.inputs[self.rules.keeps] = [*op.inputs.get(self.rules.keeps, []), *self.unchanged]
         return op
 
     def _bind_inputs(self, desc: OpDesc, starts: Sequence[str]) -> None:
-        given = self.op.outputs.get(self.rules.given, [])
+        given = self.op.outputs.get(self.rules.out_slot, [])
         for slot, ref in self.grad.inputs.items():
             if ref.role != "output_grad":
                 continue
@@ -122,7 +125,7 @@ class _BlockGradient:
         for slot, ref in self.grad.outputs.items():
             outside = list(self.op.inputs.get(ref.slot, []))
             if ref.slot == self.rules.keeps:
-                outside += self.kept
+                outside += self.unchanged
                 for s, r in self.grad.inputs.items():
                     if (r.role, r.slot) == ("input", ref.slot):
                         desc.inputs[s] = outside
@@ -137,14 +140,14 @@ class _BlockGradient:
             desc.outputs[slot] = names
 
     # Forward values ---------------------------------------------------------------------------------------------------
-    def _say_what_steps_keep(self, walk: Backward) -> None:
+    def _tell_versions_of_repeats(self, walk: Backward) -> None:
         if not self.rules.repeats:
             return
         own = set(self.inner.vars)
-        if self.rules.own:
-            own |= {*self.given, *self.taken, *(n for pair in self.rules.carried for n in pair)}
+        if self.rules.shadows_outer:
+            own |= {*self.outputs, *self.inputs, *(n for pair in self.rules.carried for n in pair)}
         shared = {n for n in walk.versions.writers if n not in own and not walk.versions.can_undo(n)}
-        taken = _names(self.op, self.rules.taken)
+        taken = _names(self.op, self.rules.in_slots)
         arrays = {n for n in shared if _kind(self.inner, n) is VarType.LOD_TENSOR_ARRAY}
         walk.versions.repeats(shared, shared.intersection(taken) - arrays)
 

@@ -31,7 +31,7 @@ class Partials:
     manager: PackManager
     _waiting: dict[str, list[_Writer]] = field(default_factory=dict)
 
-    def give(self, var: str, name: str) -> None:
+    def start(self, var: str, name: str) -> None:
         """The gradient `name` of `var` exists already."""
         self._waiting.setdefault(var, []).append(_Writer(None, "", 0, name))
 

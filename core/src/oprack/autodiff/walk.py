@@ -67,9 +67,9 @@ class Backward:
             found = f"{name}_{n}"
         return found
 
-    def give(self, var: str, name: str) -> None:
+    def seed(self, var: str, name: str) -> None:
         """Start from gradient `name` of `var`."""
-        self._partials.give(var, name)
+        self._partials.start(var, name)
 
     def inside(self, block: BlockDesc, target: BlockDesc) -> Backward:
         """The pass over a sub-block, whose gradient ops go to block `target`."""
@@ -87,7 +87,7 @@ class Backward:
         self.wanted = set(wanted)
         self._from_outside = self.wanted | (set(targets) if self.is_inner else set())
         self.needed = influenced(self.block, self.forward, wanted, self.no_grad)
-        path, _ = path_to(self.forward, targets, self.needed, self.keeps)
+        path, _ = path_to(self.forward, targets, self.needed, self.partial_outputs)
         on_path = {id(op) for op in path}
         for index in range(len(self.forward) - 1, -1, -1):
             op = self.forward[index]
@@ -102,23 +102,23 @@ class Backward:
                 self.versions.undo_in_step(index)
         found = {}
         for var in wanted:
-            name = self._copies.get(var) or self.left(var) or self._passed.get(var)
+            name = self._copies.get(var) or self.pending_grad(var) or self._passed.get(var)
             if name is not None:
                 found[var] = name
         return found
 
-    def left(self, var: str) -> str | None:
+    def pending_grad(self, var: str) -> str | None:
         """The gradient of what a variable held before the block, or None."""
         return self._total(var)
 
-    def keeps(self, op: OpDesc) -> set[str]:
+    def partial_outputs(self, op: OpDesc) -> set[str]:
         """Outputs that hold a part of what they held before the op, or all of it when its block does not run."""
         info = self.manager.op_info(op.type)
         kept: set[str] = set()
         for grad in make_grad_ops(info, op, (), op.outputs) if info.grad_op_maker is not None else ():
             slots = [ref.slot for ref in grad.outputs.values() if ref.role == "output_grad"]
             if grad.block is not None and grad.block.keeps:
-                slots.append(grad.block.given)
+                slots.append(grad.block.out_slot)
             kept.update(n for slot in slots for n in op.outputs.get(slot, ()) if n != EMPTY_VAR)
         return kept
 
@@ -160,9 +160,9 @@ class Backward:
         for x, out in ((x, out) for g in made for x, out in g.same.items()):
             self._pass_on(op, dict(zip(op.inputs[x], op.outputs[out], strict=True)), arrived)
         for var in totals:
-            self.give(var, self.name_of(var))
+            self.seed(var, self.name_of(var))
         for var in changed & arrived.keys():
-            self.give(var, arrived[var])
+            self.seed(var, arrived[var])
 
     def _add(self, grads: Sequence[GradOp], op: OpDesc, index: int, arrived: Mapping[str, str]) -> list[str]:
         """Add gradient ops of an op; returns the variables whose gradient so far they took and changed in place."""
@@ -190,7 +190,7 @@ class Backward:
             if var not in self.needed or out not in arrived:
                 continue
             if arrived[out] == self.name_of(var):
-                self.give(var, arrived[out])
+                self.seed(var, arrived[out])
             else:
                 self.emit(self._copy(arrived[out], self.name_of(var)), op)
 

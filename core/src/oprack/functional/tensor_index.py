@@ -52,7 +52,11 @@ class _Probe:
         return self
 
     def steps_of(self, index: tuple[Any, ...]) -> Steps:
-        """(op, attributes, the same to look up with), each of the result before."""
+        """The ops that an index stands for, each applied to the result of the one before.
+
+        Returns:
+            (op type, attributes, key of the attributes) of each op, in order.
+        """
         indexed(self, index)  # type: ignore[arg-type]
         return self.steps
 

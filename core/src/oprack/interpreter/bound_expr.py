@@ -1,4 +1,4 @@
-"""A first call with tensors of new metas goes over the reference path, which says what every later one has to do."""
+"""BoundExpr: an op expression for tensors of certain metas, run once on the reference path and recorded there."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class BoundExpr:
     @property
     def generated(self) -> bool:
         """Whether generated code can do what the reference path did."""
-        return self.record is not None and self.record.plain
+        return self.record is not None and self.record.compilable
 
     def reference(self, args: Sequence[Tensor | None]) -> Outputs:
         """Values of the outputs, flat, by the reference path. Raises what the op raises, with the user's line."""

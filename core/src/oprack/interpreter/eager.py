@@ -21,7 +21,7 @@ Planner = Callable[[BoundExpr, Key], "BackwardRule | None"]
 
 
 def metas_of(args: Sequence[Tensor | None]) -> Key:
-    """Kinds of arguments, None for an absent one."""
+    """The TensorMeta of each argument, or None where an argument is absent."""
     return tuple([None if a is None else a._meta for a in args])
 
 

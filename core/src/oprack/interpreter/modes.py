@@ -58,7 +58,7 @@ class Mode:
         return found
 
     def but(self, **changes: Any) -> Mode:
-        """The mode that differs in these properties."""
+        """A mode with these properties changed and all others as here."""
         return mode(*(changes.get(name, getattr(self, name)) for name in _PROPERTIES))
 
 

@@ -108,7 +108,7 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make the moves durable. Windows can't open a directory, and needs it not."""
+    """Make renames in a directory durable. Windows neither allows nor needs this."""
     if os.name != "nt":
         fd = os.open(directory, os.O_RDONLY)
         try:

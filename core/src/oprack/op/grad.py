@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import wraps
+from typing import Any, Literal, TypeVar
 
 from oprack.errors import DefinitionError
 from oprack.op.facets import GradOpMaker
 from oprack.op.proto import OpProto, slot_name
 
+T = TypeVar("T")
 Role = Literal["input", "output", "output_grad", "input_grad", "temporary"]
 
 
@@ -25,34 +28,55 @@ class SlotRef:
     index: int | None = None
 
 
+def _accepts_old_names(cls: type[T]) -> type[T]:
+    """Let GradBlock take the arguments that had other names before; they go in the next release."""
+    init = cls.__init__
+
+    @wraps(init)
+    def __init__(self: T, *args: Any, **named: Any) -> None:
+        for old, new in {"given": "out_slot", "taken": "in_slots", "own": "shadows_outer"}.items():
+            if old in named:
+                text = f"GradBlock({old}=...) is called {new}= now; the old name goes in the next release"
+                warnings.warn(text, DeprecationWarning, stacklevel=2)
+                named[new] = named.pop(old)
+        init(self, *args, **named)
+
+    cls.__init__ = __init__  # type: ignore[assignment]
+    return cls
+
+
+@_accepts_old_names
 @dataclass(frozen=True)
 class GradBlock:
-    """How the gradient op of an op with a block hands gradients over to its gradient block, which autodiff writes.
+    """How gradients enter and leave the gradient block of an op with a block.
 
-    The gradient block reads and writes gradients as `<variable>@GRAD`, with the names that the forward block has.
+    Autodiff writes the gradient block from the forward block. It reads and writes gradients as `<variable>@GRAD`, by
+    the names that the forward block has, and the gradient op connects these with the gradients outside.
 
-    given: output slot of the forward op; the block starts from the gradients of these variables.
-    taken: input slots; the block computes the gradients of these variables.
-    carried: (written, read): what one round of the block writes as `written`, the next one reads as `read`. Of a block
-        that repeats, a variable both given and taken is carried as well.
-    initial: input slot of what the first round reads, one variable for each of `carried`.
-    repeats: the block runs any number of times. A variable that it takes and replaces has, when the gradient block
-        runs, the value from before its round, unless the gradient block itself brings that back.
-    keeps: the block may not run at all, and its outputs then keep their values: the gradients of those are taken as
-        well, by variables added to this input slot.
-    names: attribute of the gradient op that lists the gradients given, so that those that nobody wants are left out;
-        without it they are "@EMPTY@".
-    own: the variables given and taken are the block's own (slices, say) although an outer one has the same name.
+    Attributes:
+        out_slot: Output slot of the forward op. The gradient block starts from the gradients of these variables.
+        in_slots: Input slots of the forward op. The gradient block computes the gradients of these variables.
+        carried: Pairs (written, read): what one round of the block writes as `written`, the next one reads as `read`.
+            In a block that repeats, a variable of both `out_slot` and `in_slots` is carried as well.
+        initial: Input slot of what the first round reads, with one variable for each pair of `carried`.
+        repeats: Whether the block runs any number of times. A variable that it reads and replaces has, when the
+            gradient block runs, the value from before its round, unless the gradient block itself restores that value.
+        keeps: Set where the block may not run at all, in which case its outputs keep their values: the input slot to
+            which such outputs are added, so that their gradients are computed like those of inputs.
+        names: Attribute of the gradient op that lists the gradients passed to it, so that those that nobody wants are
+            left out. Without it they are "@EMPTY@".
+        shadows_outer: Whether the variables of `out_slot` and `in_slots` belong to the block (slices, say) although
+            outer variables have the same names.
     """
 
-    given: str
-    taken: Sequence[str]
+    out_slot: str
+    in_slots: Sequence[str]
     carried: Sequence[tuple[str, str]] = ()
     initial: str = ""
     repeats: bool = False
     keeps: str = ""
     names: str = ""
-    own: bool = False
+    shadows_outer: bool = False
 
 
 class ForwardOp:

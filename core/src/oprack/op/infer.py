@@ -157,12 +157,12 @@ class InferShapeContext(InferContext):
         self.require(same, f"{slot} has shape {list(a)} and {other} {list(b)}; expected equal shapes")
 
     def same_size(self, slot: str, other: str) -> None:
-        """Require as many elements, where they are known: for a gradient, for which [1] and [] are alike."""
+        """Require that two inputs have the same number of elements; shapes [1] and [] count as alike."""
         a, b = self.dim(slot), self.dim(other)
         known = min((*a, *b), default=0) >= 0
         self.require(
             not known or math.prod(a) == math.prod(b),
-            f"{slot} has shape {list(a)} and {other} {list(b)}; expected as many elements",
+            f"{slot} has shape {list(a)} and {other} {list(b)}; expected the same number of elements",
         )
 
     def axis(self, slot: str, name: str = "axis") -> int:

@@ -129,7 +129,7 @@ class OperatorWithKernel(OperatorBase):
         clock = self._step(run, "write_back", clock)
         if run.recorder is not None:
             record = OpRecord.of(self, best, given, values, result, outputs, inferred)
-            run.recorder.append(record if at is run else replace(record, plain=False))
+            run.recorder.append(record if at is run else replace(record, compilable=False))
         if run.checks:
             if run.checks.overwritten_input:
                 checks.check_aliased(self, chosen, values, outputs)

@@ -32,40 +32,46 @@ def signature(value: Any) -> Signature:
 
 @dataclass(frozen=True)
 class OpRecord:
-    """One op of a traced run, without the memory of its values: kinds, dtypes and LoD levels are all that is needed.
+    """One op of a recorded run, without the memory of its values: containers, dtypes and LoD levels are enough.
 
-    op, chosen: the operator and its kernel. given: values by input slot. result: what the kernel returned. outputs: by
-    output slot. inferred: what the shape rule said. plain: whether generated code can do it:
-    nothing is transformed before the kernel or after it.
+    Attributes:
+        op: The operator.
+        chosen: Its kernel, linked to those that take over when it declines.
+        inputs: Values by input slot, as they were before the data transform.
+        result: What the kernel returned.
+        outputs: Values by output slot.
+        inferred: What the shape rule said.
+        compilable: Whether generated code can do the same, which is so where nothing is transformed before the kernel
+            or after it.
     """
 
     op: OperatorWithKernel
     chosen: Candidate
-    given: Mapping[str, Sequence[Any]]
+    inputs: Mapping[str, Sequence[Any]]
     result: Any
     outputs: Mapping[str, Sequence[Any]]
     inferred: Inferred
-    plain: bool
+    compilable: bool
 
     @classmethod
     def of(
         cls,
         op: OperatorWithKernel,
         chosen: Candidate,
-        given: Mapping[str, Sequence[Any]],
+        inputs: Mapping[str, Sequence[Any]],
         prepared: Mapping[str, Sequence[Any]],
         result: Any,
         outputs: Mapping[str, Sequence[Any]],
         inferred: Inferred,
     ) -> OpRecord:
-        """The record of a run. prepared: `given` after the data transform."""
-        same = all(g is p for s, values in prepared.items() for g, p in zip(given[s], values, strict=True))
-        plain = same and not _made_real(result, outputs)
-        return cls(op, chosen, hollow(given), hollow(result), hollow(outputs), inferred, plain)
+        """The record of a run; `prepared` is `inputs` after the data transform."""
+        same = all(g is p for s, values in prepared.items() for g, p in zip(inputs[s], values, strict=True))
+        compilable = same and not _made_real(result, outputs)
+        return cls(op, chosen, hollow(inputs), hollow(result), hollow(outputs), inferred, compilable)
 
 
 def hollow(value: Any) -> Any:
-    """A value of the same kind, dtype and LoD levels without its memory, so that a trace keeps nothing alive."""
+    """A value of the same class, dtype and LoD levels without its memory, so that a record keeps nothing alive."""
     if isinstance(value, LoDTensor):
         return LoDTensor(np.empty(0, value.array.dtype), [[0]] * len(value.lod), check=False)
     if isinstance(value, SelectedRows):

@@ -18,7 +18,8 @@ CPU = CPUPlace()
 class TensorMeta:
     """What all tensors have in common that one generated function serves.
 
-    container: LoDTensor, SelectedRows, LoDTensorArray or what else ops hand on (a rank table). dtype: NumPy's; None of
+    container: the class of the value: LoDTensor, SelectedRows, LoDTensorArray, or that of an object such as a rank
+        table. dtype: NumPy's; None of
     an array without elements. grad: whether gradients are wanted. tracked: the memory was written in place, or is
     shared with another tensor, so that what is saved for a gradient has to remember its version. with_grad,
     without_grad, with_tracking: metas that differ in that alone.
@@ -70,7 +71,7 @@ def tensor_meta(
 
 
 def meta_of_value(value: Any, place: Place = CPU, lod_level: int = 0) -> TensorMeta:
-    """TensorMeta of a bare array, of SelectedRows, a LoDTensorArray or what else ops hand on, without gradient."""
+    """The TensorMeta, without gradient, of a bare array, of SelectedRows, of a LoDTensorArray or of another object."""
     if isinstance(value, SelectedRows):
         return tensor_meta(SelectedRows, value.value.dtype, value.place)
     if isinstance(value, LoDTensorArray):

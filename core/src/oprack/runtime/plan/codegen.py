@@ -107,7 +107,7 @@ class _Step:
     met: list[Local]
 
 
-class Generator:
+class SegmentGenerator:
     """Generates one segment.
 
     keep: variables that are read afterwards, and so are returned. parameters: those that the scope goes on holding.
@@ -200,7 +200,7 @@ class Generator:
 
     def _bind(self, i: int, record: OpRecord) -> _Step:
         op, ins, outs = record.op, Bound(), Bound()
-        for slot, values in record.given.items():
+        for slot, values in record.inputs.items():
             ins[slot] = [
                 None if v is None or n == EMPTY_VAR else self._read(n, v)
                 for n, v in zip(op.inputs[slot], values, strict=True)
@@ -267,8 +267,8 @@ class Generator:
         shapes, after = "".join(f"{x.name}.shape, " for x in step.met).rstrip(), self._named(f"after{i}", {})
         return [f"met = {after}.get(key := (met, {shapes})) or run.meet({after}, key)"]
 
-    def _code(self, step: _Step) -> _Code:
-        return _Code(step.record, step.ins, step.outs, self._xp, self._named)
+    def _code(self, step: _Step) -> _SegmentCode:
+        return _SegmentCode(step.record, step.ins, step.outs, self._xp, self._named)
 
     def _call(self, i: int, step: _Step) -> list[str]:
         """The op's statements."""
@@ -318,7 +318,7 @@ class Generator:
         return f"{x.name} if {' and '.join(conditions)} else None"
 
 
-class _Code(KernelCode):
+class _SegmentCode(KernelCode):
     """Calls among the locals of a segment."""
 
     def whole(self, value: Local | None) -> str:

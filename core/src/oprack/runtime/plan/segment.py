@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError
 from oprack.runtime.liveness import SegmentVariables
-from oprack.runtime.plan.codegen import Generated, Generator, Port
+from oprack.runtime.plan.codegen import Generated, Port, SegmentGenerator
 from oprack.runtime.plan.shape_check import shapes_of
 from oprack.runtime.record import OpRecord, signature
 from oprack.tensor import LoDTensor, Scope
@@ -25,7 +25,7 @@ _SHAPES = 1024
 
 
 @dataclass
-class Compiled:
+class CompiledSegment:
     """The generated functions for one signature. shapes: numbers of the combinations that all shape rules accepted.
 
     asking: for shapes that are new, made when such come. lines: by file, line -> index of the op.
@@ -56,7 +56,7 @@ class Segment:
 
     def __init__(self, operators: Sequence[OperatorWithKernel], variables: SegmentVariables) -> None:
         self.operators, self.variables = list(operators), variables
-        self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
+        self._compiled: OrderedDict[Any, CompiledSegment] = OrderedDict()
         self._last: tuple[list[Any], Any, Any] = ([], None, ())
         self._ops_text = f"{len(self.operators)} ops from {self.operators[0].key}"
 
@@ -76,7 +76,7 @@ class Segment:
         compiled = self._compiled.get(key)
         if compiled is None:
             del temporaries
-            self._trace(run, scope, key, shapes)
+            self._record(run, scope, key, shapes)
             return
         run.shapes_met = compiled.shapes.get(shapes)
         values = dict(zip(self.variables.parameters, parameters, strict=True))
@@ -96,7 +96,7 @@ class Segment:
             if var is not None:
                 var.value = None
 
-    def _execute(self, compiled: Compiled, values: dict[str, Any], run: RunContext, scope: Scope) -> None:
+    def _execute(self, compiled: CompiledSegment, values: dict[str, Any], run: RunContext, scope: Scope) -> None:
         args: list[Any] = []
         for port in compiled.generated.inputs:
             value = values[port.var]
@@ -137,7 +137,7 @@ class Segment:
             var.value = value
 
     # Tracing ----------------------------------------------------------------------------------------------------------
-    def _trace(self, run: RunContext, scope: Scope, key: Any, shapes: Any) -> None:
+    def _record(self, run: RunContext, scope: Scope, key: Any, shapes: Any) -> None:
         """Run on the reference path, which checks every shape; compile when this signature is new."""
         records: list[OpRecord] = []
         for op, dying in zip(self.operators, self.variables.dying, strict=True):
@@ -150,18 +150,18 @@ class Segment:
                 run.recorder = None
             self._drop(scope, dying)
         compiled = self._compiled.get(key)
-        if compiled is None and all(r.plain for r in records):
+        if compiled is None and all(r.compilable for r in records):
             compiled = self._compiled[key] = self._compile(records, run)
             if not compiled.generated.meets:
                 compiled.accept(shapes, ())
             if len(self._compiled) > _SIGNATURES:
                 self._compiled.popitem(last=False)
 
-    def _compile(self, records: list[OpRecord], run: RunContext) -> Compiled:
-        generated = Generator(records, self.variables.keep, run.device.xp, self.variables.parameters).generate()
+    def _compile(self, records: list[OpRecord], run: RunContext) -> CompiledSegment:
+        generated = SegmentGenerator(records, self.variables.keep, run.device.xp, self.variables.parameters).generate()
         lines: dict[str, Mapping[int, int]] = {}
         function = self._function(generated, lines, asking=False)
-        return Compiled(generated, run.device.plan_function(function, {op.type for op in self.operators}), lines)
+        return CompiledSegment(generated, run.device.plan_function(function, {op.type for op in self.operators}), lines)
 
     def _function(self, generated: Generated, lines: dict[str, Mapping[int, int]], asking: bool) -> Any:
         source = generated.asking if asking else generated.source
@@ -172,7 +172,7 @@ class Segment:
         return generated.namespace.pop("segment")
 
     # Errors -----------------------------------------------------------------------------------------------------------
-    def _explain(self, compiled: Compiled, error: Exception, run: RunContext) -> Exception:
+    def _explain(self, compiled: CompiledSegment, error: Exception, run: RunContext) -> Exception:
         """Run the op that failed once more on the reference path, which says what is wrong with its inputs."""
         frame = error.__traceback__
         while frame is not None and frame.tb_frame.f_code.co_name != "segment":  # a place may call it in its own way

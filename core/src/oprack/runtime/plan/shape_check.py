@@ -29,8 +29,8 @@ class ShapeCheck:
 
     def __init__(self, record: OpRecord) -> None:
         self._operator = record.op
-        self._slots = [(slot, len(values)) for slot, values in record.given.items()]
-        values = [v for vs in record.given.values() for v in vs if v is not None]
+        self._slots = [(slot, len(values)) for slot, values in record.inputs.items()]
+        values = [v for vs in record.inputs.values() for v in vs if v is not None]
         self.by_shapes = not record.inferred.from_values and all(
             isinstance(v, LoDTensor | SelectedRows) for v in values
         )

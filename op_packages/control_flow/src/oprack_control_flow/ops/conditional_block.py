@@ -37,7 +37,7 @@ class ConditionalBlock(OpDef, type="conditional_block"):
             Out_grad=fwd.output_grad("Out"),
             Input_grad=fwd.input_grad("Input"),
             attrs=fwd.attrs,
-            block=GradBlock(given="Out", taken=("Input",), keeps="Input"),
+            block=GradBlock(out_slot="Out", in_slots=("Input",), keeps="Input"),
         )
 
 

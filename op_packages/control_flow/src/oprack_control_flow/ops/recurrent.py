@@ -51,12 +51,12 @@ class Recurrent(OpDef, type="recurrent"):
             inputs={"step_scopes@GRAD": fwd.output("step_scopes")},
             attrs=fwd.attrs,
             block=GradBlock(
-                given="outputs",
-                taken=("inputs", "parameters"),
+                out_slot="outputs",
+                in_slots=("inputs", "parameters"),
                 carried=tuple(zip(fwd.attrs["states"], fwd.attrs["ex_states"], strict=True)),
                 initial="initial_states",
                 repeats=True,
-                own=True,
+                shadows_outer=True,
             ),
         )
 

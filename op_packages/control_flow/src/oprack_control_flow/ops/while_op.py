@@ -40,7 +40,7 @@ class While(OpDef, type="while"):
             Out_grad=fwd.output_grad("Out"),
             X_grad=fwd.input_grad("X"),
             attrs=fwd.attrs,
-            block=GradBlock(given="Out", taken=("X",), repeats=True, keeps="X", names="original_output_grad"),
+            block=GradBlock(out_slot="Out", in_slots=("X",), repeats=True, keeps="X", names="original_output_grad"),
         )
 
 

@@ -9,7 +9,7 @@ from oprack_onednn.operands import FLOAT
 
 
 class RowMajorPrimitive(ShapedPrimitive):
-    """As Planned; shape: of the row-major result."""
+    """A chain whose result is a row-major array of `shape`."""
 
     def outlet(self):
         return Outlet(self.shape, tuple(FLOAT.itemsize * s for s in contiguous_strides(self.shape)))

@@ -46,7 +46,7 @@ class WinogradPrimitive(ShapedPrimitive):
             raise NotServedError("an empty tensor, or a filter that is a view")
         self.shape, self.weights = (n, k, high, wide), {}
         if residual is not None and residual.shape != self.shape:
-            raise NotServedError("a residual of another shape")
+            raise NotServedError(f"the residual has shape {residual.shape}; expected that of the result, {self.shape}")
         strided = MemoryDesc.strided
         chain = self.chain = PrimitiveChain()
         rows, columns = -(-high // RESULTS), -(-wide // RESULTS)
