@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from oprack.testing import Conformance, Limitation
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import math_edges
-import math_higher_gradients
-import math_records
+from oprack.testing import Conformance, Limitation, collect_cases
 
 _CUT = "Paddle's CPU kernels cut float32 to bfloat16, these round; sums that cancel show it"
 _SWAPPED = "Paddle subtracts the wrong way round when X has the lower rank"
@@ -20,7 +13,7 @@ _SWAPPED = "Paddle subtracts the wrong way round when X has the lower rank"
 class TestMath(Conformance):
     pack = "math"
     case_files = Path(__file__).parents[3] / "tests" / "data" / "cases"
-    cases = math_records.CASES + math_edges.CASES + math_higher_gradients.CASES
+    cases = collect_cases(Path(__file__).parent / "cases")
     limitations = [
         *(Limitation(f"elementwise_mul.{n}", _CUT, stages=("gradient",)) for n in ("0028", "0034", "0100", "0106")),
         *(Limitation(f"elementwise_mul.{n}", _CUT, stages=("gradient", "gradient2")) for n in ("0030", "0033")),
