@@ -11,7 +11,7 @@ from oprack.kernel import Candidate, bind_signature
 from oprack.kernel.invoke import call_arrays
 from oprack.packs.manager import default_manager
 from oprack.tensor import SelectedRows
-from oprack.testing import Conformance, OpCase
+from oprack.testing import Conformance, collect_cases
 
 ROWS = [4, 1, 4]
 """Rows of the gradients here: not sorted, and one of them twice."""
@@ -70,37 +70,7 @@ def test_lazy_adam_leaves_other_rows_alone():
         np.testing.assert_allclose(new[[1, 4]], full[slot + "Out"][[1, 4]], rtol=1e-12)
 
 
-def _cases():
-    """What the case files do not show: tables of rows, and attributes that Paddle's CPU kernels ignore."""
-    table = SelectedRows([2, 5, 1], np.arange(6.0).reshape(3, 2), 8)
-    grad = SelectedRows([5, 1, 5], np.ones((3, 2)), 8)
-    updated = SelectedRows([2, 5, 1], np.array([[0.0, 1.0], [1.0, 2.0], [3.5, 4.5]]), 8)
-    rate = np.array([0.5])
-    yield OpCase(
-        "sgd", {"Param": table, "LearningRate": rate, "Grad": grad}, {}, {"ParamOut": updated}, name="rows of rows"
-    )
-    p, g, v = np.array([1.0, -2.0]), np.array([4.0, 2.0]), np.array([1.0, 1.0])
-    yield OpCase(
-        "momentum",
-        {"Param": p, "Grad": g, "Velocity": v, "LearningRate": rate},
-        {"mu": 0.5, "rescale_grad": 0.5},
-        {"ParamOut": p - 0.5 * (0.5 * v + 0.5 * g), "VelocityOut": 0.5 * v + 0.5 * g},
-        name="rescaled",
-    )
-    moments = {"Moment1": np.zeros(2), "Moment2": np.zeros(2)}
-    powers = {"Beta1Pow": np.array([0.9]), "Beta2Pow": np.array([0.999])}
-    # the first step of adam moves by the learning rate in the direction of the gradient
-    expected = p * (1 - 0.5 * 0.2 * 0.1) - 0.5 * 0.2 * np.sign(g)
-    yield OpCase(
-        "adamw",
-        {"Param": p, "Grad": g, "LearningRate": rate, **moments, **powers},
-        {"lr_ratio": 0.2, "coeff": 0.1, "with_decay": True},
-        {"ParamOut": expected},
-        name="lr_ratio",
-    )
-
-
 class TestOptimizer(Conformance):
     pack = "optimizer"
     case_files = Path(__file__).parents[3] / "tests" / "data" / "cases"
-    cases = [*_cases()]
+    cases = collect_cases(Path(__file__).parent / "cases")
