@@ -27,6 +27,7 @@ RESERVED = {
     "random",
     "selected_rows",
     "sequence",
+    "serve",
     "tensor",
 }
 
