@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from oprack.tensor import LoDTensor, LoDTensorArray, lod_from_lengths
 from oprack.testing import OpCase
-from oprack_sequence.kernels.beam_search_decode import beam_search_decode
-from oprack_sequence.kernels.linear_chain_crf import linear_chain_crf, linear_chain_crf_grad
-from oprack_sequence.kernels.warpctc import warpctc
+from oprack_sequence.kernels.beam_search.beam_search_decode import beam_search_decode
+from oprack_sequence.kernels.crf.linear_chain_crf import linear_chain_crf, linear_chain_crf_grad
+from oprack_sequence.kernels.ctc.warpctc import warpctc
 
 LENGTHS = {
     "first": [0, 3, 2],

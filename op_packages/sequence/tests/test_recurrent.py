@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from oprack.tensor import LoDTensor, lod_from_lengths
 from oprack.testing import OpCase
-from oprack_sequence.kernels.gru import gru, gru_grad
-from oprack_sequence.kernels.lstm import lstm, lstm_grad
-from oprack_sequence.kernels.lstmp import lstmp, lstmp_grad
+from oprack_sequence.kernels.recurrent.gru import gru, gru_grad
+from oprack_sequence.kernels.recurrent.lstm import lstm, lstm_grad
+from oprack_sequence.kernels.recurrent.lstmp import lstmp, lstmp_grad
 
 LENGTHS = {
     "first": [0, 3, 2],

@@ -1,0 +1,1 @@
+"""Rows and sequences repeated for another LoD, and the LoD itself."""

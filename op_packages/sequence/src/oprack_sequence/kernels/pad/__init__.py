@@ -1,0 +1,1 @@
+"""Sequences as a padded batch, and back."""

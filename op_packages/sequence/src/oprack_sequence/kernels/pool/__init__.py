@@ -1,0 +1,1 @@
+"""One row for each sequence or segment."""

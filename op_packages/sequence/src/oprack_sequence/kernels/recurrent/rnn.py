@@ -1,0 +1,166 @@
+"""Kernels of rnn."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.errors import InvalidArgumentError
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_sequence.kernels._lod import host
+from oprack_sequence.kernels.recurrent._rnn_layer import SAVED, Layer, row_mask
+
+
+@kernel("rnn", place=("cpu", "cuda"), dtypes=FLOATS)
+def rnn(
+    Input,
+    PreState,
+    WeightList,
+    SequenceLength=None,
+    *,
+    dropout_prob,
+    is_bidirec,
+    hidden_size,
+    num_layers,
+    mode,
+    seed,
+    is_test,
+    ctx,
+    xp,
+):
+    """Layer by layer; each direction is one product over all steps and one loop over time."""
+    size = hidden_size, num_layers * (2 if is_bidirec else 1), 2 if is_bidirec else 1
+    given = Input, PreState, WeightList, SequenceLength
+    return run_layers(*given, size, mode, None if is_test else (dropout_prob, seed), Layer, ctx, xp)
+
+
+def run_layers(Input, PreState, WeightList, SequenceLength, size, mode, training, layer, ctx, xp):
+    """The outputs of rnn. size: columns of a state, number of layers' directions, directions of a layer. training:
+    (probability and seed of dropout), None for inference. layer: the class that runs one direction of a layer.
+    """
+    (hidden_size, count, directions), is_test = size, training is None
+    dropout_prob, seed = training or (0.0, 0)
+    steps, batch = Input.shape[:2]
+    mask = _mask(SequenceLength, steps, batch, ctx, xp)
+    layers = _layers(WeightList, count, directions, mode, mask, xp, layer)
+    dropout, reserve = None, None
+    if not is_test:
+        dropout = _dropout_mask((steps, batch, directions * hidden_size), dropout_prob, ctx.generator(seed), xp)
+        reserve = xp.empty((len(layers), steps, batch, (SAVED[mode] + 1) * hidden_size), Input.dtype)
+    states = [s.copy() for s in PreState]
+    x = Input
+    with np.errstate(over="ignore"):
+        for first in range(0, len(layers), directions):
+            if first and not is_test:
+                x = _dropped(x, dropout, dropout_prob)
+            outs = []
+            for k in range(first, first + directions):
+                c0 = PreState[1][k] if mode == "LSTM" else None
+                kept = None if is_test else reserve[k]
+                out, h, c = layers[k].forward(x, PreState[0][k], c0, kept)
+                outs.append(out)
+                states[0][k] = h
+                if mode == "LSTM":
+                    states[1][k] = c
+            x = outs[0] if directions == 1 else xp.concatenate(outs, axis=2)
+    return {"Out": x, "DropoutState": dropout, "State": states, "Reserve": reserve}
+
+
+@kernel("rnn_grad", place=("cpu", "cuda"), dtypes=FLOATS)
+def rnn_grad(
+    Input,
+    PreState,
+    WeightList,
+    Reserve,
+    Out_grad,
+    State_grad,
+    SequenceLength=None,
+    DropoutState=None,
+    *,
+    dropout_prob,
+    is_bidirec,
+    hidden_size,
+    num_layers,
+    mode,
+    ctx,
+    xp,
+):
+    """Layer by layer, from the last."""
+    directions = 2 if is_bidirec else 1
+    steps, batch = Input.shape[:2]
+    mask = _mask(SequenceLength, steps, batch, ctx, xp)
+    layers = _layers(WeightList, num_layers * directions, directions, mode, mask, xp)
+    state_grads = [g if g is not None else xp.zeros_like(s) for s, g in _paired(PreState, State_grad)]
+    pre_state_grads = [xp.zeros_like(s) for s in PreState]
+    weight_grads = [None] * len(WeightList)
+    d_out = Out_grad
+    for first in range(len(layers) - directions, -1, -directions):
+        if first:
+            below = Reserve[first - directions : first, :, :, -hidden_size:]
+            x = _dropped(xp.concatenate(list(below), axis=2), DropoutState, dropout_prob)
+        else:
+            x = Input
+        d_x = xp.zeros_like(x)
+        for k in range(first, first + directions):
+            columns = slice((k - first) * hidden_size, (k - first + 1) * hidden_size)
+            c0, dc = (PreState[1][k], state_grads[1][k]) if mode == "LSTM" else (None, None)
+            g = layers[k].backward(x, PreState[0][k], c0, Reserve[k], d_out[:, :, columns], state_grads[0][k], dc)
+            d_x += g.x
+            weight_grads[2 * k], weight_grads[2 * k + 1] = g.w_ih, g.w_hh
+            biases = 2 * len(layers) + 2 * k
+            weight_grads[biases], weight_grads[biases + 1] = g.b_ih, g.b_hh
+            pre_state_grads[0][k] = g.h0
+            if mode == "LSTM":
+                pre_state_grads[1][k] = g.c0
+        d_out = _dropped(d_x, DropoutState, dropout_prob) if first else d_x
+    return {"Input@GRAD": d_out, "PreState@GRAD": pre_state_grads, "WeightList@GRAD": weight_grads}
+
+
+def _paired(states, grads):
+    """Each state with its gradient, None where it has none."""
+    return [(s, grads[i] if i < len(grads) else None) for i, s in enumerate(states)]
+
+
+def _layers(weights, count, directions, mode, mask, xp, layer=Layer):
+    """The directions of all layers, in the order of WeightList."""
+    biases = weights[2 * count :]
+    return [
+        layer(
+            mode,
+            weights[2 * k],
+            weights[2 * k + 1],
+            biases[2 * k],
+            biases[2 * k + 1],
+            directions == 2 and k % 2 == 1,
+            mask,
+            xp,
+        )
+        for k in range(count)
+    ]
+
+
+def _mask(SequenceLength, steps, batch, ctx, xp):
+    """Rows within their sequences, or None."""
+    if SequenceLength is None:
+        return None
+    lengths = host(SequenceLength).reshape(-1)
+    if len(lengths) != batch or (lengths < 0).any() or (lengths > steps).any():
+        raise InvalidArgumentError(
+            f"op {ctx.op_type}: SequenceLength is {lengths.tolist()}; expected {batch} lengths from 0 to {steps}"
+        )
+    return row_mask(lengths, steps, xp)
+
+
+def _dropout_mask(shape, probability, generator, xp):
+    """uint8, 1 where an element stays."""
+    if probability == 0:
+        return xp.ones(shape, xp.uint8)
+    return xp.asarray((generator.random(shape) >= probability).astype(np.uint8))
+
+
+def _dropped(x, mask, probability):
+    """x with dropped elements at zero and the others scaled up; also the gradient's way back."""
+    if probability == 0:
+        return x
+    scale = 0 if probability == 1 else 1 / (1 - probability)
+    return x * mask.astype(x.dtype) * x.dtype.type(scale)

@@ -1,0 +1,1 @@
+"""The rows of each sequence: joined, cut, reversed, counted, weighed."""

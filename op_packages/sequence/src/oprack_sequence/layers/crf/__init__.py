@@ -1,0 +1,1 @@
+"""Conditional random fields: the loss, and the best path."""

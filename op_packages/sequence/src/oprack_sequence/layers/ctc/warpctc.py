@@ -1,0 +1,23 @@
+"""Layer of warpctc."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_variable
+from oprack.types import FLOATS
+
+
+def warpctc(input, label, blank=0, norm_by_times=False, input_length=None, label_length=None, name=None):
+    """CTC loss [sequences, 1] of unscaled scores.
+
+    input: [rows, classes + 1] with LoD, or [T, sequences, classes + 1] with input_length [sequences]; label: int32
+    [rows, 1] with LoD, or [sequences, L] with label_length. blank: the class that stands for nothing. norm_by_times:
+    gradients are divided by the length. Op warpctc. Raises InvalidArgumentError.
+    """
+    inputs = {
+        "Logits": check_variable(input, "input", "warpctc", FLOATS),
+        "Label": check_variable(label, "label", "warpctc", {"int32", "int64"}),
+        "LogitsLength": input_length,
+        "LabelLength": label_length,
+    }
+    attrs = {"blank": blank, "norm_by_times": norm_by_times}
+    return LayerHelper("warpctc", name=name).apply("warpctc", inputs, attrs)

@@ -1,0 +1,11 @@
+"""Layer of sequence_expand_as."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_variable
+
+
+def sequence_expand_as(x, y, name=None):
+    """Row i of x as often as sequence i of y has rows. Op sequence_expand_as."""
+    inputs = {"X": check_variable(x, "x", "sequence_expand_as"), "Y": check_variable(y, "y", "sequence_expand_as")}
+    return LayerHelper("sequence_expand_as", name=name).apply("sequence_expand_as", inputs)

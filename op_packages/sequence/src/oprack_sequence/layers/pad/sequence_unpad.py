@@ -1,0 +1,14 @@
+"""Layer of sequence_unpad."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_variable
+
+
+def sequence_unpad(x, length, name=None):
+    """Undoes sequence_pad: rows with LoD, of [sequences, maxlen, ...] and int64 lengths. Op sequence_unpad."""
+    inputs = {
+        "X": check_variable(x, "x", "sequence_unpad"),
+        "Length": check_variable(length, "length", "sequence_unpad"),
+    }
+    return LayerHelper("sequence_unpad", name=name).apply("sequence_unpad", inputs)

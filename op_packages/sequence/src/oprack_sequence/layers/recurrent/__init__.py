@@ -1,0 +1,1 @@
+"""Recurrent networks: over whole sequences, over padded batches, one step."""

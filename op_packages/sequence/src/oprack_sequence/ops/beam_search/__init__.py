@@ -1,0 +1,1 @@
+"""Search for the best sentences: one step, and the way back."""
