@@ -11,7 +11,6 @@ import pytest
 PACKS = Path(__file__).parents[1] / "op_packages"
 # Packs whose files are still named like families of ops.
 NOT_YET = {
-    "control_flow",
     "detection",
     "math",
     "metric",
@@ -54,7 +53,8 @@ def _misplaced(pack: str) -> Iterator[str]:
                 yield f"{op_type} runs in {module}; expected {forward}.py in the folder {family or 'of the others'!r}"
     for module, names in manifest.get("layers", {}).get("layers", {}).items():
         file = _place(module)[1]
-        if file not in ops and file not in names:
+        # a layer of several ops, or of none, has a file of its own: StaticRNN in static_rnn.py
+        if file not in ops and file.replace("_", "") not in {n.lower().replace("_", "") for n in names}:
             yield f"{module} holds {', '.join(names)}; expected a file named like the op that they append"
     definitions = {_place(entry["define"]) for entry in ops.values()}
     cases = PACKS / pack / "tests" / "cases"

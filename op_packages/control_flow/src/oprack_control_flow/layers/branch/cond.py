@@ -1,0 +1,94 @@
+"""One of two functions of layers, by a condition."""
+
+from __future__ import annotations
+
+from oprack.errors import InvalidArgumentError
+from oprack.layers import LayerHelper, Variable, variable_of
+from oprack.types import VarType
+
+from oprack_control_flow.layers._blocks import inside
+from oprack_control_flow.layers._condition import check_condition
+from oprack_control_flow.layers.branch.conditional_block import ConditionalBlock
+
+
+def cond(pred, true_fn=None, false_fn=None, name=None):
+    """true_fn() when pred, a bool Variable of one element, is true, else false_fn(); only that one runs.
+
+    Both return the same structure: a Variable, or nested tuples, lists and dicts of Variables of the same dtypes, or
+    None. Ops conditional_block, logical_not, select_input. Raises InvalidArgumentError.
+    """
+    check_condition(pred, "pred", "cond")
+    for argument, function in (("true_fn", true_fn), ("false_fn", false_fn)):
+        if function is not None and not callable(function):
+            raise InvalidArgumentError(f"cond: {argument} is {function!r}; expected a function, or None")
+    helper = LayerHelper("cond", name=name)
+    when_true = _branch(helper, pred, true_fn)
+    when_false = _branch(helper, helper.apply("logical_not", {"X": pred}, stop_gradient=True), false_fn)
+    leaves = (_leaves(when_true), _leaves(when_false))
+    if _shape_of(when_true) != _shape_of(when_false):
+        raise InvalidArgumentError(
+            f"cond: true_fn returned {_shape_of(when_true)} and false_fn {_shape_of(when_false)}; expected "
+            "one structure"
+        )
+    if not leaves[0]:
+        return when_true
+    mask = helper.apply("cast", {"X": pred}, {"in_dtype": int(VarType.BOOL), "out_dtype": int(VarType.INT32)})
+    mask.stop_gradient = True
+    joined = []
+    for true_var, false_var in zip(*leaves, strict=True):
+        if true_var.dtype != false_var.dtype:
+            raise InvalidArgumentError(
+                f"cond: true_fn returned {true_var.dtype} where false_fn returned {false_var.dtype}; expected one "
+                "dtype, so cast one of them"
+            )
+        joined.append(helper.apply("select_input", {"X": [false_var, true_var], "Mask": mask}))
+    return _rebuilt(when_true, iter(joined))
+
+
+# Structures of Variables ----------------------------------------------------------------------------------------------
+def _branch(helper, pred, function):
+    """What a function returns, its Variables copied to variables of the current block."""
+    if function is None:
+        return None
+    program = helper.main_program
+    parent = program.current_block()
+    with ConditionalBlock(pred).block():
+        made = function()
+        copies = []
+        for var in _leaves(made):
+            with inside(program, parent):
+                copy = helper.create_variable_for_type_inference(var.dtype)
+            helper.append_op("assign", {"X": var}, {"Out": copy})
+            copies.append(copy)
+    return _rebuilt(made, (variable_of(program, copy.name) for copy in copies))
+
+
+def _leaves(value):
+    if value is None:
+        return []
+    if isinstance(value, Variable):
+        return [value]
+    if isinstance(value, dict):
+        return [leaf for key in sorted(value) for leaf in _leaves(value[key])]
+    if isinstance(value, list | tuple):
+        return [leaf for item in value for leaf in _leaves(item)]
+    raise InvalidArgumentError(
+        f"cond: a branch returned {value!r} ({type(value).__name__}); expected Variables, in tuples, lists or dicts, "
+        "or None; make a Variable of a number with layers.fill_constant"
+    )
+
+
+def _shape_of(value):
+    if isinstance(value, dict):
+        return {key: _shape_of(value[key]) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [_shape_of(item) for item in value]
+    return "None" if value is None else "a Variable"
+
+
+def _rebuilt(value, leaves):
+    if isinstance(value, dict):
+        return {key: _rebuilt(value[key], leaves) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return type(value)([_rebuilt(item, leaves) for item in value])
+    return None if value is None else next(leaves)

@@ -1,0 +1,122 @@
+"""Recurrent networks whose step is a block of layers."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from oprack.errors import InvalidArgumentError
+from oprack.layers import LayerHelper, check_variable
+from oprack.types import VarType, dtype_enum
+
+from oprack_control_flow.layers._blocks import inside
+from oprack_control_flow.layers.array.create_array import create_array
+from oprack_control_flow.layers.array.write_to_array import array_write
+from oprack_control_flow.layers.loop._hand_over import hand_over
+from oprack_control_flow.layers.loop.while_ import While
+
+
+class RNN:
+    """A While over time steps. Memories are variables outside, which the end of the step overwrites."""
+
+    def __init__(self, name=None):
+        self._helper = LayerHelper(self.kind, name=name)
+        self._program = self._helper.main_program
+        self._parent = None
+        self._memories = {}  # name inside the step -> (variable outside, its new value)
+        self._outputs = []
+        self._results = None
+        self._building = False
+        self._steps = None
+
+    @contextmanager
+    def _block(self):
+        if self._parent is not None:
+            raise InvalidArgumentError(f"{self._helper.layer_type}: the step is built already; make another one")
+        self._parent = self._program.current_block()
+        self._zero, self._step = self._integer(0), self._integer(0)
+        self._cond = self._helper.create_variable(dtype="bool", shape=[1], stop_gradient=True)
+        self._building = True
+        try:
+            with While(self._cond).block():
+                yield self
+                self._finish_step()
+        finally:
+            self._building = False
+        self._results = [self._result(array, inner) for array, inner in self._outputs]
+
+    def _finish_step(self):
+        kind = self._helper.layer_type
+        if self._steps is None or not self._outputs:
+            raise InvalidArgumentError(f"{kind}: the step has no step_input or no output; expected one of each or more")
+        missing = [name for name, (_, new) in self._memories.items() if new is None]
+        if missing:
+            raise InvalidArgumentError(
+                f"{kind}: memory {', '.join(missing)} is not updated; call update_memory for each"
+            )
+        pairs = list(self._memories.values())
+        hand_over(self._helper, [new for _, new in pairs], [outside for outside, _ in pairs])
+        self._helper.apply("increment", {"X": self._step}, {"step": 1.0}, outs={"Out": self._step})
+        self._compare()
+
+    def _compare(self):
+        self._helper.apply("less_than", {"X": self._step, "Y": self._steps}, outs={"Out": self._cond})
+
+    def _integer(self, value):
+        attrs = {"shape": [1], "dtype": int(VarType.INT64), "value": float(value), "str_value": str(value)}
+        return self._helper.apply("fill_constant", {}, attrs, stop_gradient=True)
+
+    def _outside(self):
+        if not self._building:
+            raise InvalidArgumentError(f"{self._helper.layer_type}: call this inside the step's with block")
+        return inside(self._program, self._parent)
+
+    def _outer(self, value, argument):
+        """A Variable that was made before the step. Raises InvalidArgumentError."""
+        kind = self._helper.layer_type
+        check_variable(value, argument, kind)
+        if self._parent is not None and self._parent.find_var_recursive(value.name) is not value.desc:
+            raise InvalidArgumentError(
+                f"{kind}: {argument} is variable {value.name!r}, which the step makes itself; expected one made "
+                "before the with block"
+            )
+        return value
+
+    def _remember(self, outside, seen):
+        self._memories[seen.name] = (outside, None)
+        return seen
+
+    def update_memory(self, ex_mem, new_mem):
+        """`new_mem` is what memory `ex_mem` holds in the next step."""
+        check_variable(ex_mem, "ex_mem", self._helper.layer_type)
+        check_variable(new_mem, "new_mem", self._helper.layer_type)
+        if ex_mem.name not in self._memories:
+            raise InvalidArgumentError(
+                f"{self._helper.layer_type}: {ex_mem.name!r} is no memory of this step; expected what memory() returned"
+            )
+        self._memories[ex_mem.name] = (self._memories[ex_mem.name][0], new_mem)
+
+    def output(self, *outputs):
+        """Variables of the step whose values of all steps are the results."""
+        for var in outputs:
+            check_variable(var, "outputs", self._helper.layer_type)
+            with self._outside():
+                array = create_array(var.dtype)
+            array_write(var, self._step, array)
+            self._outputs.append((array, var))
+
+    def __call__(self):
+        """The outputs of all steps: a Variable, or a list of them when there are several."""
+        if self._results is None:
+            raise InvalidArgumentError(f"{self._helper.layer_type}: build the step first, in its with block")
+        return self._results[0] if len(self._results) == 1 else list(self._results)
+
+
+def filled(helper, like, shape, dtype, value, input_dim, output_dim):
+    attrs = {
+        "shape": list(shape),
+        "dtype": int(dtype_enum(dtype)),
+        "value": float(value),
+        "input_dim_idx": input_dim,
+        "output_dim_idx": output_dim,
+    }
+    return helper.apply("fill_constant_batch_size_like", {"Input": like}, attrs)

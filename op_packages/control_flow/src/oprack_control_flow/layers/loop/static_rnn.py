@@ -1,0 +1,89 @@
+"""StaticRNN: a step for each place of dense tensors."""
+
+from __future__ import annotations
+
+from oprack.errors import InvalidArgumentError
+from oprack.layers import check_variable
+from oprack.types import VarType
+
+from oprack_control_flow.layers.array.tensor_array_to_tensor import tensor_array_to_tensor
+from oprack_control_flow.layers.loop._rnn import RNN, filled
+
+
+class StaticRNN(RNN):
+    """Runs a step for each place along the first dim of its inputs, [steps, batch, ...].
+
+        rnn = layers.StaticRNN()
+        with rnn.step():
+            word = rnn.step_input(x)
+            before = rnn.memory(shape=[-1, 64], batch_ref=word)
+            hidden = layers.fc([word, before], 64, act="tanh")
+            rnn.update_memory(before, hidden)
+            rnn.step_output(hidden)
+        out = rnn()                                             # [steps, batch, 64]
+
+    Ops while, slice, write_to_array, tensor_array_to_tensor and others. Raises InvalidArgumentError.
+    """
+
+    kind = "static_rnn"
+
+    def __init__(self, name=None):
+        super().__init__(name)
+        self._inputs = {}
+        self._count = -1
+
+    def step(self):
+        """Layers go into the step inside this with block."""
+        return self._block()
+
+    def step_input(self, x):
+        """Place t of x, [steps, ...], in step t."""
+        self._outer(x, "x")
+        if not x.shape or (self._count > 0 and x.shape[0] not in (-1, self._count)):
+            raise InvalidArgumentError(
+                f"StaticRNN.step_input: x has shape {list(x.shape)}; expected [steps, ...], with the "
+                f"{self._count if self._count > 0 else ''} steps of the other inputs"
+            )
+        self._count = max(self._count, x.shape[0])
+        if self._steps is None:
+            with self._outside():
+                self._steps = self._integer(x.shape[0]) if x.shape[0] > 0 else self._length(x)
+                self._compare()
+        seen = x[self._step]
+        self._inputs[seen.name] = x
+        return seen
+
+    def _length(self, x):
+        shape = self._helper.apply("shape", {"Input": x}, stop_gradient=True)
+        attrs = {"axes": [0], "starts": [0], "ends": [1]}
+        first = self._helper.apply("slice", {"Input": shape}, attrs, stop_gradient=True)
+        attrs = {"in_dtype": int(VarType.INT32), "out_dtype": int(VarType.INT64)}
+        return self._helper.apply("cast", {"X": first}, attrs, stop_gradient=True)
+
+    def memory(self, init=None, shape=None, batch_ref=None, init_value=0.0, init_batch_dim_idx=0, ref_batch_dim_idx=1):
+        """What update_memory stored in the step before; in the first step `init`, or `init_value` in a given shape.
+
+        shape: dim init_batch_dim_idx is taken from dim ref_batch_dim_idx of the whole input that batch_ref (what
+        step_input returned, or a variable from outside) is a step of.
+        """
+        with self._outside():
+            if init is not None:
+                start = self._outer(init, "init")
+            else:
+                if shape is None or batch_ref is None:
+                    raise InvalidArgumentError("StaticRNN.memory: expected init, or shape and batch_ref")
+                whole = self._inputs.get(check_variable(batch_ref, "batch_ref", "StaticRNN.memory").name, batch_ref)
+                start = filled(
+                    self._helper, whole, shape, batch_ref.dtype, init_value, ref_batch_dim_idx, init_batch_dim_idx
+                )
+            outside = self._helper.apply("assign", {"X": start})
+        return self._remember(outside, outside)
+
+    def step_output(self, o):
+        """A variable of the step whose values of all steps are a result, [steps, ...]."""
+        self.output(o)
+
+    def _result(self, array, inner):
+        out, _ = tensor_array_to_tensor(array, axis=0, use_stack=True)
+        out.desc.shape = (self._count, *inner.shape)
+        return out

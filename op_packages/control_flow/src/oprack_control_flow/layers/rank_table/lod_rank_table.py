@@ -1,0 +1,12 @@
+"""Layer of lod_rank_table."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_variable
+
+
+def lod_rank_table(x, level=0, name=None):
+    """The sequences of x at a LoD level, longest first, for the layers below. Op lod_rank_table."""
+    check_variable(x, "x", "lod_rank_table")
+    helper = LayerHelper("lod_rank_table", name=name)
+    return helper.apply("lod_rank_table", {"X": x}, {"level": level}, stop_gradient=True)

@@ -1,0 +1,1 @@
+"""Tensor arrays: written, read, counted, joined."""

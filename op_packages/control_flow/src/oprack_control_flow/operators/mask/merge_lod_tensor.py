@@ -1,0 +1,34 @@
+"""Operator of merge_lod_tensor."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.errors import InvalidArgumentError
+from oprack.runtime import RunContext
+from oprack.tensor import Scope
+
+from oprack_control_flow.operators.mask._masked import MaskedOperator
+from oprack_control_flow.rank_table import join_lods, take_units
+
+
+class MergeLoDTensorOp(MaskedOperator):
+    op_type = "merge_lod_tensor"
+
+    def run_impl(self, scope: Scope, run: RunContext) -> None:
+        mask = self.mask(scope)
+        # a branch that did not run, as it had no sequences, leaves its variable empty
+        pair = [(slot, scope.get_var(self.input(slot)).value) for slot in ("InTrue", "InFalse")]
+        given = [v for _, v in pair if v is not None and (v.shape[0] or v.lod)]
+        counts = [0 if v is None else len(v.lod[0]) - 1 if v.lod else v.shape[0] for _, v in pair]
+        if counts != [int(mask.sum()), int((~mask).sum())] or not given:
+            raise InvalidArgumentError(
+                f"op {self.type}: InTrue and InFalse have {counts} sequences; Mask expects "
+                f"{[int(mask.sum()), int((~mask).sum())]}"
+            )
+        order = np.empty(len(mask), np.int64)
+        order[mask] = np.arange(counts[0])
+        order[~mask] = counts[0] + np.arange(counts[1])
+        xp = run.device.xp
+        rows, lod = take_units(xp.concatenate([v.array for v in given]), join_lods([v.lod for v in given]), order, xp)
+        upper = self.tensor(scope, "X").lod[: self.attrs["level"]]
+        self.put(scope, "Out", rows, [*upper, *lod])

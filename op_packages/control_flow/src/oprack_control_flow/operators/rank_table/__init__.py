@@ -1,0 +1,1 @@
+"""Sequences ordered by length, for loops over their places."""

@@ -1,0 +1,71 @@
+"""recurrent (StaticRNN): its definition; the operator is in the file of this name below operators."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, GradBlock, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.types import AttrType, VarType
+
+_BLOCK = "The block of one time step."
+_EX_STATES = "Names by which the block reads the states of the step before, one for each of initial_states."
+_STATES = "Names by which the block writes the new states."
+
+
+class Recurrent(OpDef, type="recurrent"):
+    """Runs a block once for each place t along the first dim of inputs.
+
+    The block sees inputs[t] under the names of the inputs, and the states of the step before as ex_states. What it
+    writes under the names of the outputs is stacked along a new first dim.
+    """
+
+    inputs_ = Input("[steps, ...] each.", duplicable=True, name="inputs")
+    initial_states = Input("States before the first step.", duplicable=True)
+    parameters = Input("Other variables that the block reads.", duplicable=True)
+    outputs_ = Output("[steps, ...] each.", duplicable=True, name="outputs")
+    step_scopes = Output("A scope for each step, for the gradient.")
+    has_states = Attr(False, "Whether there are states.")
+    ex_states = Attr(REQUIRED, _EX_STATES, type=AttrType.STRINGS)
+    states = Attr(REQUIRED, _STATES, type=AttrType.STRINGS)
+    sub_block = Attr(REQUIRED, _BLOCK, type=AttrType.BLOCK)
+    reverse = Attr(False, "From the last place to the first.")
+    is_train = Attr(True, "A gradient may follow.")
+    skip_eager_deletion_vars = Attr([], "Variables that the gradient needs.", type=AttrType.STRINGS)
+
+    def infer_shape(ctx):
+        """The program declares the shapes of the outputs, as the block's own ops set them."""
+
+    def infer_var_type(ctx):
+        ctx.set_kind("step_scopes", VarType.STEP_SCOPES)
+
+    def make_grad(fwd):
+        def named(slots, ref):
+            return {slot: ref(slot) for slot in slots}
+
+        read = ("inputs", "initial_states", "parameters")
+        slots = named(read, fwd.input) | named(("outputs", "step_scopes"), fwd.output)
+        slots["outputs@GRAD"] = fwd.output_grad("outputs")
+        slots |= {slot + "@GRAD": fwd.input_grad(slot) for slot in read}
+        return GradOp(
+            "recurrent_grad",
+            slots=slots,
+            # Paddle wants the scopes under this name as well
+            inputs={"step_scopes@GRAD": fwd.output("step_scopes")},
+            attrs=fwd.attrs,
+            block=GradBlock(
+                out_slot="outputs",
+                in_slots=("inputs", "parameters"),
+                carried=tuple(zip(fwd.attrs["states"], fwd.attrs["ex_states"], strict=True)),
+                initial="initial_states",
+                repeats=True,
+                shadows_outer=True,
+            ),
+        )
+
+
+class RecurrentGrad(
+    GradOpDef,
+    of=Recurrent,
+    reads="inputs initial_states? parameters? outputs step_scopes outputs@GRAD step_scopes@GRAD?",
+    grads_of="inputs? initial_states? parameters?",
+    lod=False,
+):
+    """Runs the gradient block once for each step, last step first; the gradients of parameters add up."""

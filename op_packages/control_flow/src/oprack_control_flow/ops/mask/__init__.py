@@ -1,0 +1,1 @@
+"""Sequences parted by a mask, and put together again."""

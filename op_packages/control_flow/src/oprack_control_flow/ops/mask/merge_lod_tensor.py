@@ -1,0 +1,21 @@
+"""merge_lod_tensor: its definition; the operator is in the file of this name below operators."""
+
+from __future__ import annotations
+
+from oprack.op import GradOp
+
+from oprack_control_flow.ops.mask._merge import MergeOp
+
+
+class MergeLoDTensor(MergeOp, type="merge_lod_tensor"):
+    """Undoes split_lod_tensor: takes the sequences of InTrue and InFalse in turn, as Mask says."""
+
+    def make_grad(fwd):
+        return GradOp(
+            "split_lod_tensor",
+            X=fwd.output_grad("Out"),
+            Mask=fwd.input("Mask"),
+            OutTrue=fwd.input_grad("InTrue"),
+            OutFalse=fwd.input_grad("InFalse"),
+            attrs=fwd.attrs,
+        )

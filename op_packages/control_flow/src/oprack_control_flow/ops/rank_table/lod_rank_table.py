@@ -1,0 +1,21 @@
+"""lod_rank_table: its definition; the operator is in the file of this name below operators."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, Input, OpDef, Output, empty_grad
+from oprack.types import VarType
+
+
+class LoDRankTableDef(OpDef, type="lod_rank_table"):
+    """Out ranks the sequences of X by length, longest first."""
+
+    X = Input("Tensor with LoD.")
+    Out = Output("Rank table.")
+    level = Attr(0, "The LoD level to rank.")
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        """A rank table has no shape."""
+
+    def infer_var_type(ctx):
+        ctx.set_kind("Out", VarType.LOD_RANK_TABLE)

@@ -1,0 +1,30 @@
+"""lod_tensor_to_array: its definition; the operator is in the file of this name below operators."""
+
+from __future__ import annotations
+
+from oprack.op import GradOp, Input, OpDef, Output
+from oprack.types import VarType
+
+
+class LoDTensorToArray(OpDef, type="lod_tensor_to_array"):
+    """Out[t] holds the t-th element of every sequence that has one, longest sequence first."""
+
+    X = Input("Tensor with sequences as the rank table has them.")
+    RankTable = Input("Rank table.")
+    Out = Output("Tensor array, one tensor for each time step.")
+
+    def infer_shape(ctx):
+        if not ctx.is_runtime:
+            ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
+
+    def infer_var_type(ctx):
+        ctx.set_kind("Out", VarType.LOD_TENSOR_ARRAY)
+        ctx.set_dtype("Out", ctx.dtype("X"))
+
+    def make_grad(fwd):
+        return GradOp(
+            "array_to_lod_tensor",
+            X=fwd.output_grad("Out"),
+            RankTable=fwd.input("RankTable"),
+            Out=fwd.input_grad("X"),
+        )
