@@ -8,7 +8,7 @@ import numpy as np
 from oprack.ir import fusion
 from oprack.op.windows import pad_pairs
 
-from oprack_nn.ops._conv import is_channel_last
+from oprack_nn.ops._layout import is_channel_last
 from oprack_nn.passes._affine import affine_of, affine_ops, per_channel, representable
 
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d", "conv3d")

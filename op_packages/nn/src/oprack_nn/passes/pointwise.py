@@ -6,7 +6,7 @@ import numpy as np
 from oprack.ir import fusion
 from oprack.op.windows import pad_pairs
 
-from oprack_nn.ops._conv import is_channel_last
+from oprack_nn.ops._layout import is_channel_last
 
 
 def _is_dense(op):

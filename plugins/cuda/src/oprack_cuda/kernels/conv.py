@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from oprack.kernel import kernel
 from oprack.types import FLOATS, HALF_FLOATS
-from oprack_nn.kernels import conv_transpose as plain_transpose
-from oprack_nn.kernels._conv import (
-    Geometry,
-    convolve,
-    convolve_adjoint_filter,
-    convolve_adjoint_input,
-    from_channel_first,
-    to_channel_first,
-)
-from oprack_nn.ops._conv import is_channel_last
+from oprack_nn.kernels._layout import from_channel_first, to_channel_first
+from oprack_nn.kernels.conv._conv_transpose import fit, output_dims
+from oprack_nn.kernels.conv._maps import Geometry, convolve, convolve_adjoint_filter, convolve_adjoint_input
+from oprack_nn.ops._layout import is_channel_last
 
 from oprack_cuda import dnn
 
@@ -96,7 +90,7 @@ def _transposed(x, w, size, attrs, data_format, ctx, xp):
 @_dnn_kernel("depthwise_conv2d_transpose")
 def conv2d_transpose(Input, Filter, Bias=None, *, output_size, output_padding, data_format, ctx, xp):
     def size(spatial, geometry):
-        return plain_transpose._output_size(spatial, geometry, output_size, output_padding)
+        return output_dims(spatial, geometry, output_size, output_padding)
 
     y = _transposed(Input, Filter, size, ctx.attrs, data_format, ctx, xp)
     if Bias is not None:
@@ -107,7 +101,7 @@ def conv2d_transpose(Input, Filter, Bias=None, *, output_size, output_padding, d
 @_dnn_kernel("conv3d_transpose")
 def conv3d_transpose(Input, Filter, *, output_size, output_padding, data_format, ctx, xp):
     def size(spatial, geometry):
-        return plain_transpose._output_size(spatial, geometry, output_size, output_padding)
+        return output_dims(spatial, geometry, output_size, output_padding)
 
     return _transposed(Input, Filter, size, ctx.attrs, data_format, ctx, xp)
 
@@ -118,7 +112,7 @@ def conv3d_transpose(Input, Filter, *, output_size, output_padding, data_format,
 def conv_transpose_grad(Input, Filter, Output_grad, *, data_format, ctx, xp):
     x = to_channel_first(Input, data_format)
     geometry = Geometry.of(x.shape[2:], Filter.shape, ctx.attrs)
-    dy, geometry = plain_transpose._fit(to_channel_first(Output_grad, data_format), x, geometry, xp)
+    dy, geometry = fit(to_channel_first(Output_grad, data_format), x, geometry, xp)
     maps, grads, w = _Maps(geometry, data_format, ctx, xp), {}, xp.ascontiguousarray(Filter)
     if ctx.wants("Input@GRAD"):
         grads["Input_grad"] = maps.forward(dy, w)

@@ -6,41 +6,45 @@ from __future__ import annotations
 
 import inspect
 
+from oprack.kernel import kernel_specs
 from oprack.types import HALF_FLOATS
-from oprack_nn.kernels import batch_norm as _batch_norm
-from oprack_nn.kernels import conv as _conv
-from oprack_nn.kernels import conv_transpose as _transpose
-from oprack_nn.kernels import group_norm as _group_norm
-from oprack_nn.kernels import instance_norm as _instance_norm
-from oprack_nn.kernels import pool as _pool
-from oprack_nn.kernels import prelu as _prelu
-from oprack_nn.kernels import softmax_with_cross_entropy as _cross_entropy
+from oprack_nn.kernels.activation import prelu
+from oprack_nn.kernels.conv import (
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    depthwise_conv2d,
+    depthwise_conv2d_transpose,
+)
+from oprack_nn.kernels.loss import softmax_with_cross_entropy
+from oprack_nn.kernels.norm import batch_norm, group_norm, instance_norm
+from oprack_nn.kernels.pool import pool2d, pool3d
 
-from oprack_cuda.wrap import declare, like, map_arrays, specs_of
+from oprack_cuda.wrap import declare, like, map_arrays
+
+AS_THEY_ARE = conv2d, depthwise_conv2d, conv3d, conv2d_transpose, depthwise_conv2d_transpose, conv3d_transpose
+IN_FLOAT32 = batch_norm, group_norm, instance_norm, prelu, softmax_with_cross_entropy, pool2d, pool3d
 
 # outputs that stay float32: statistics, and gradients of float32 parameters
 _WIDE = {"Scale_grad", "Bias_grad"}
+# how many of the outputs in a tuple are rounded, where it is not the first alone
+_ROUNDED = {"softmax_with_cross_entropy": 2}
 
 
-def _ops(function):
-    return [s.op_type for s in specs_of(function, "cuda")]
-
-
-def _same_bits(function):
-    return all(s.deterministic for s in specs_of(function, "cuda"))
-
-
-def _as_it_is(function):
+def _as_it_is(spec):
+    function = spec.function
     takes_ctx = "ctx" in inspect.signature(function).parameters
 
     def call(*arguments, ctx, **named):
         return function(*arguments, **named, **({"ctx": ctx} if takes_ctx else {}))
 
-    return declare(like(function, call, __name__), _ops(function), HALF_FLOATS, _same_bits(function))
+    return declare(like(function, call, __name__), [spec.op_type], HALF_FLOATS, spec.deterministic)
 
 
-def _in_float32(function, outputs=1):
-    """outputs: how many of a tuple's first are rounded; of a dict all gradients but those of scales and biases."""
+def _in_float32(spec):
+    """Of a dict, all gradients are rounded but those of scales and biases."""
+    function, outputs = spec.function, _ROUNDED.get(spec.op_type, 1)
     takes_ctx = "ctx" in inspect.signature(function).parameters
 
     def call(*arguments, ctx, xp=None, **named):
@@ -55,17 +59,16 @@ def _in_float32(function, outputs=1):
             return (*(r.astype(half) for r in result[:outputs]), *result[outputs:])
         return result.astype(half)
 
-    return declare(like(function, call, __name__), _ops(function), HALF_FLOATS, _same_bits(function))
+    return declare(like(function, call, __name__), [spec.op_type], HALF_FLOATS, spec.deterministic)
 
 
-conv, conv_grad = _as_it_is(_conv.conv), _as_it_is(_conv.conv_grad)
-conv2d_transpose, conv3d_transpose = _as_it_is(_transpose.conv2d_transpose), _as_it_is(_transpose.conv3d_transpose)
-conv_transpose_grad = _as_it_is(_transpose.conv_transpose_grad)
-batch_norm, batch_norm_grad = _in_float32(_batch_norm.batch_norm), _in_float32(_batch_norm.batch_norm_grad)
-group_norm, group_norm_grad = _in_float32(_group_norm.group_norm), _in_float32(_group_norm.group_norm_grad)
-instance_norm = _in_float32(_instance_norm.instance_norm)
-instance_norm_grad = _in_float32(_instance_norm.instance_norm_grad)
-prelu, prelu_grad = _in_float32(_prelu.prelu), _in_float32(_prelu.prelu_grad)
-softmax_with_cross_entropy = _in_float32(_cross_entropy.softmax_with_cross_entropy, outputs=2)
-softmax_with_cross_entropy_grad = _in_float32(_cross_entropy.softmax_with_cross_entropy_grad)
-pool, pool_grad = _in_float32(_pool.pool), _in_float32(_pool.pool_grad)
+def _first_order(module):
+    """What a module declares for its op and the op's gradient."""
+    op_type = module.__name__.rpartition(".")[2]
+    found = (s for s in kernel_specs(module) if s.place == "cuda" and s.library == "plain")
+    return [s for s in found if s.op_type in (op_type, f"{op_type}_grad")]
+
+
+for wrapped, modules in ((_as_it_is, AS_THEY_ARE), (_in_float32, IN_FLOAT32)):
+    for module in modules:
+        globals().update({f"half_{spec.op_type}": wrapped(spec) for spec in _first_order(module)})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from oprack.device import constant
 from oprack.types import FLOATS, HALF_FLOATS
-from oprack_nn.kernels import pool as plain
-from oprack_nn.kernels._conv import to_channel_first
-from oprack_nn.kernels._pool import windows_of
-from oprack_nn.ops._conv import is_channel_last
+from oprack_nn.kernels._layout import to_channel_first
+from oprack_nn.kernels.pool._pool import pool_geometry
+from oprack_nn.kernels.pool._windows import windows_of
+from oprack_nn.ops._layout import is_channel_last
 
 from oprack_cuda.kernels._launch import I32, cuda_kernel, dense, launch
 
@@ -22,7 +22,7 @@ class _Pooling:
         self.xp, self.layout = xp, layout
         self.memory = dense(xp, X)
         self.x = to_channel_first(self.memory, layout)
-        self.geo = plain._geometry(self.x, attrs)
+        self.geo = pool_geometry(self.x, attrs)
         self.windows = windows_of(self.geo)
         self.attrs = attrs
         n, c, h, w = self.x.shape

@@ -1,0 +1,17 @@
+"""Arrays in the order of dims that kernels compute in, [N, C, *spatial], and back. `xp` is numpy or cupy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack_nn.ops._layout import is_channel_last
+
+
+def to_channel_first(x: Any, layout: str) -> Any:
+    """View of x as [N, C, *spatial]."""
+    return x if not is_channel_last(layout) else x.transpose(0, x.ndim - 1, *range(1, x.ndim - 1))
+
+
+def from_channel_first(x: Any, layout: str, xp: Any) -> Any:
+    """Contiguous array in `layout` from [N, C, *spatial]."""
+    return xp.ascontiguousarray(x.transpose(0, *range(2, x.ndim), 1) if is_channel_last(layout) else x)

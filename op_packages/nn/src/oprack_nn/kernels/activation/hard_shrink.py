@@ -1,0 +1,17 @@
+"""Kernels of hard_shrink and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_nn.kernels.activation._activation import BOTH, REALS
+
+
+@kernel("hard_shrink", place=BOTH, dtypes=REALS)
+def hard_shrink(X, *, threshold, out=None, xp):
+    return xp.multiply(X, (X > threshold) | (X < -threshold), out=out, dtype=X.dtype)
+
+
+@kernel("hard_shrink_grad", place=BOTH, dtypes=REALS)
+def hard_shrink_grad(X, Out_grad, *, threshold, out=None, xp):
+    return xp.multiply(Out_grad, (X > threshold) | (X < -threshold), out=out, dtype=X.dtype)

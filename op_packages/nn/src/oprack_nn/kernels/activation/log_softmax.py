@@ -1,0 +1,26 @@
+"""Kernels of log_softmax and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS, HALF_FLOATS
+
+from oprack_nn.kernels.activation._activation import BOTH
+
+
+@kernel("log_softmax", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
+def log_softmax(X, *, axis, out=None, xp):
+    y = xp.empty_like(X) if out is None else out
+    if X.size == 0:
+        return y
+    if X.ndim == 0:
+        axis = None
+    xp.subtract(X, X.max(axis=axis, keepdims=True), out=y)
+    y -= xp.log(xp.exp(y).sum(axis=axis, keepdims=True))
+    return y
+
+
+@kernel("log_softmax_grad", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
+def log_softmax_grad(Out, Out_grad, *, axis, xp):
+    total = Out_grad.sum(axis=axis if Out.ndim else None, keepdims=True)
+    return Out_grad - xp.exp(Out) * total

@@ -1,0 +1,19 @@
+"""Kernels of logsigmoid and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_nn.kernels._smooth import sigmoid as logistic
+from oprack_nn.kernels._smooth import softplus as log1pexp
+from oprack_nn.kernels.activation._activation import BOTH, NUMBERS
+
+
+@kernel("logsigmoid", place=BOTH, dtypes=NUMBERS)
+def logsigmoid(X, *, xp):
+    return -log1pexp(-X, xp)
+
+
+@kernel("logsigmoid_grad", place=BOTH, dtypes=NUMBERS)
+def logsigmoid_grad(X, Out_grad, *, xp):
+    return Out_grad * xp.conj(logistic(-X, xp))

@@ -1,0 +1,19 @@
+"""Kernels of silu and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_nn.kernels._smooth import sigmoid as logistic
+from oprack_nn.kernels.activation._activation import BOTH, NUMBERS
+
+
+@kernel("silu", place=BOTH, dtypes=NUMBERS)
+def silu(X, *, xp):
+    return X * logistic(X, xp)
+
+
+@kernel("silu_grad", place=BOTH, dtypes=NUMBERS)
+def silu_grad(X, Out_grad, Out, *, xp):
+    s = logistic(X, xp)
+    return Out_grad * xp.conj(s + Out * (X.dtype.type(1) - s))

@@ -1,0 +1,30 @@
+"""Kernels of softplus and its gradients."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_nn.kernels._smooth import sigmoid as logistic
+from oprack_nn.kernels._smooth import softplus as log1pexp
+from oprack_nn.kernels.activation._activation import BOTH, NUMBERS
+
+
+@kernel("softplus", place=BOTH, dtypes=NUMBERS)
+def softplus(X, *, beta, threshold, xp):
+    kind = X.dtype.type
+    scaled = X * kind(beta)
+    return xp.where(scaled > threshold, X, log1pexp(scaled, xp) / kind(beta))
+
+
+@kernel("softplus_grad", place=BOTH, dtypes=NUMBERS)
+def softplus_grad(X, Out_grad, *, beta, threshold, xp):
+    scaled = X * X.dtype.type(beta)
+    return xp.where(scaled > threshold, Out_grad, Out_grad * xp.conj(logistic(scaled, xp)))
+
+
+@kernel("softplus_double_grad", place=BOTH, dtypes=NUMBERS)
+def softplus_double_grad(X, grad_out, grad_x_grad, *, beta, threshold, xp):
+    kind = X.dtype.type
+    scaled = X * kind(beta)
+    s = xp.where(scaled > threshold, kind(1), logistic(scaled, xp))
+    return grad_x_grad * grad_out * kind(beta) * (s - s * s), grad_x_grad * s

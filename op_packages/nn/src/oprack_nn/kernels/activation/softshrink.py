@@ -1,0 +1,18 @@
+"""Kernels of softshrink and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_nn.kernels.activation._activation import BOTH, REALS
+
+
+@kernel("softshrink", place=BOTH, dtypes=REALS)
+def softshrink(X, *, lambda_, xp):
+    kind = X.dtype.type
+    return xp.where(X > lambda_, X - kind(lambda_), xp.where(X < -lambda_, X + kind(lambda_), X * kind(0)))
+
+
+@kernel("softshrink_grad", place=BOTH, dtypes=REALS)
+def softshrink_grad(X, Out_grad, *, lambda_, out=None, xp):
+    return xp.multiply(Out_grad, (X > lambda_) | (X < -lambda_), out=out, dtype=X.dtype)

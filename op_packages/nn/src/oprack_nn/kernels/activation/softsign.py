@@ -1,0 +1,18 @@
+"""Kernels of softsign and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_nn.kernels.activation._activation import BOTH, NUMBERS
+
+
+@kernel("softsign", place=BOTH, dtypes=NUMBERS)
+def softsign(X, *, xp):
+    return X / (X.dtype.type(1) + abs(X))
+
+
+@kernel("softsign_grad", place=BOTH, dtypes=NUMBERS)
+def softsign_grad(X, Out_grad, *, xp):
+    scale = X.dtype.type(1) + abs(X)
+    return Out_grad / (scale * scale)

@@ -1,0 +1,17 @@
+"""Kernels of thresholded_relu and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_nn.kernels.activation._activation import BOTH, REALS
+
+
+@kernel("thresholded_relu", place=BOTH, dtypes=REALS)
+def thresholded_relu(X, *, threshold, out=None, xp):
+    return xp.multiply(X, X > threshold, out=out, dtype=X.dtype)
+
+
+@kernel("thresholded_relu_grad", place=BOTH, dtypes=REALS)
+def thresholded_relu_grad(X, Out_grad, *, threshold, out=None, xp):
+    return xp.multiply(Out_grad, X > threshold, out=out, dtype=X.dtype)

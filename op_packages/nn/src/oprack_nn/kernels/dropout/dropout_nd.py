@@ -1,0 +1,19 @@
+"""Kernels of dropout_nd and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS, HALF_FLOATS
+
+from oprack_nn.kernels.dropout._dropout import BOTH, drop, undrop
+
+
+@kernel("dropout_nd", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
+def dropout_nd(X, Seed=None, *, dropout_prob, is_test, dropout_implementation, axis, fix_seed, seed, ctx, xp):
+    shape = tuple(n if not axis or i in axis else 1 for i, n in enumerate(X.shape))
+    return drop(X, shape, Seed, dropout_prob, is_test, dropout_implementation, fix_seed, seed, ctx, xp)
+
+
+@kernel("dropout_nd_grad", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
+def dropout_nd_grad(Out_grad, Mask=None, *, dropout_prob, is_test, dropout_implementation):
+    return undrop(Mask, Out_grad, dropout_prob, is_test, dropout_implementation)

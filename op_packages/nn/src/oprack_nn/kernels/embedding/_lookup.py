@@ -1,0 +1,87 @@
+"""Rows of a table by id, of a table of which only some rows are there, and gradients of tables."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.errors import InvalidArgumentError
+from oprack.tensor import SelectedRows, merge_rows
+from oprack.types import FLOATS, HALF_FLOATS
+
+PLACES = ("cpu", "cuda")
+SCATTER = {"place": PLACES, "deterministic": {"cpu"}}  # a GPU adds what meets in one place in any order
+REALS = FLOATS | HALF_FLOATS
+TABLES = REALS | {"int8", "int16"}
+
+
+def _check(ids, rows, padding_idx, op_type, xp):
+    """Ids inside of the table; not looked at on a GPU, where it would wait for the device."""
+    if xp is not np or not ids.size:
+        return
+    low, high = int(ids.min()), int(ids.max())
+    if low >= 0 and high < rows:
+        return
+    wrong = ids[((ids < 0) | (ids >= rows)) & (ids != padding_idx)]
+    if wrong.size:
+        raise InvalidArgumentError(
+            f"op {op_type}: Ids holds {int(wrong[0])}; expected 0 <= id < {rows}, the rows of W, or padding_idx "
+            f"{padding_idx}; check the vocabulary that made the ids"
+        )
+
+
+def look_up(table, ids, padding_idx, op_type, xp):
+    """Rows of a table by id, zeros for padding_idx."""
+    _check(ids, len(table), padding_idx, op_type, xp)
+    if padding_idx == -1:
+        return table.take(ids, axis=0)
+    padding = ids == padding_idx
+    if not len(table):
+        return xp.zeros((*ids.shape, *table.shape[1:]), table.dtype)
+    out = table.take(xp.where(padding, 0, ids), axis=0)
+    out[padding] = 0
+    return out
+
+
+def look_up_rows(table, ids, padding_idx, missing_is_zero, op_type):
+    """As look_up, for a table of which only some rows are there."""
+    order = np.argsort(table.rows, kind="stable")
+    at = np.searchsorted(table.rows, ids, sorter=order)
+    found = at < len(order)
+    if len(order):
+        at = order[np.minimum(at, len(order) - 1)]
+        found &= table.rows[at] == ids
+    known = found | (ids == padding_idx) if padding_idx != -1 else found
+    if not missing_is_zero and not known.all():
+        raise InvalidArgumentError(
+            f"op {op_type}: id {int(ids[~known][0])} is not among the {len(order)} rows of the SelectedRows W; add the "
+            "row, or set is_test to get zeros for it"
+        )
+    shown = found & (ids != padding_idx) if padding_idx != -1 else found
+    out = np.zeros((*ids.shape, *table.value.shape[1:]), table.value.dtype)
+    out[shown] = table.value[at[shown]]
+    return out
+
+
+def _gradient(height, ids, dout, is_sparse, padding_idx, ctx, xp):
+    ids = ids.reshape(-1)
+    values = dout.reshape(ids.size, -1) if ids.size else dout.reshape(0, dout.shape[-1])
+    if is_sparse:
+        return SelectedRows(ids.astype("int64"), values.copy(), height, place=ctx.place, check=False)
+    grad = xp.zeros((height, values.shape[1]), values.dtype)
+    if xp is np:
+        rows, sums = merge_rows(ids, values)
+        grad[rows] = sums
+    else:
+        xp.add.at(grad, ids, values)
+    if padding_idx != -1 and 0 <= padding_idx < height:
+        grad[padding_idx] = 0
+    return grad
+
+
+def table_grad(W, Ids, Out_grad, *, is_sparse, padding_idx, ctx, xp):
+    """The gradient of a table."""
+    return _gradient(W.shape[0], Ids, Out_grad, is_sparse, padding_idx, ctx, xp)
+
+
+def table_grad_rows(W: SelectedRows, Ids, Out_grad, *, is_sparse, padding_idx, ctx, xp):
+    """The gradient of a table of which only some rows are there."""
+    return _gradient(W.height, Ids, Out_grad, is_sparse, padding_idx, ctx, xp)

@@ -1,0 +1,31 @@
+"""Kernels of lookup_table and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.tensor import SelectedRows
+
+from oprack_nn.kernels.embedding._lookup import (
+    PLACES,
+    REALS,
+    SCATTER,
+    TABLES,
+    look_up,
+    look_up_rows,
+    table_grad,
+    table_grad_rows,
+)
+
+
+@kernel("lookup_table", place=PLACES, dtypes=TABLES)
+def lookup_table(W, Ids, *, padding_idx, ctx, xp):
+    return look_up(W, Ids[..., 0], padding_idx, ctx.op_type, xp)
+
+
+@kernel("lookup_table", dtypes=TABLES)
+def lookup_table_selected_rows(W: SelectedRows, Ids, *, padding_idx, is_test, ctx):
+    return look_up_rows(W, Ids[..., 0], padding_idx, is_test, ctx.op_type)
+
+
+lookup_table_grad = kernel("lookup_table_grad", dtypes=REALS, **SCATTER)(table_grad)
+lookup_table_grad_rows = kernel("lookup_table_grad", place=PLACES, dtypes=REALS)(table_grad_rows)

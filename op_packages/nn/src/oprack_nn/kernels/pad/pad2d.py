@@ -1,0 +1,21 @@
+"""Kernels of pad2d and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import ALL_DTYPES, FLOATS
+
+from oprack_nn.kernels.pad._pad import PLACES, pad_adjoint, padded
+from oprack_nn.kernels.resize._resample import numbers
+from oprack_nn.ops.pad._pad_spatial import first_spatial_axis, pairs_2d
+
+
+@kernel("pad2d", place=PLACES, dtypes=ALL_DTYPES)
+def pad2d(X, Paddings=None, *, paddings, mode, pad_value, data_format, xp):
+    return padded(X, pairs_2d(numbers(Paddings) or paddings), first_spatial_axis(data_format), mode, pad_value, xp)
+
+
+@kernel("pad2d_grad", place=PLACES, dtypes=FLOATS)
+def pad2d_grad(X, Paddings=None, Out_grad=None, *, paddings, mode, data_format, xp):
+    pairs = pairs_2d(numbers(Paddings) or paddings)
+    return pad_adjoint(Out_grad, pairs, first_spatial_axis(data_format), mode, X.shape, xp)

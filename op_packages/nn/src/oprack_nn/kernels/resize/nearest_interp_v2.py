@@ -1,0 +1,10 @@
+"""Kernels of nearest_interp_v2 and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+
+from oprack_nn.kernels.resize._interp import NUMBERS, PLACES, REALS, SCATTER, interp, interp_grad
+
+nearest_interp_v2 = kernel("nearest_interp_v2", place=PLACES, dtypes=NUMBERS | {"int32", "int64"})(interp)
+nearest_interp_v2_grad = kernel("nearest_interp_v2_grad", dtypes=REALS, **SCATTER)(interp_grad)

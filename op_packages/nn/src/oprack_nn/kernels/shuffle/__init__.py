@@ -1,0 +1,1 @@
+"""Kernels of rearrangements of channels and pixels."""

@@ -1,0 +1,18 @@
+"""Kernels of pixel_unshuffle and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import ALL_DTYPES
+
+from oprack_nn.kernels.shuffle._shuffle import PLACES, downscaled, upscaled
+
+
+@kernel("pixel_unshuffle", place=PLACES, dtypes=ALL_DTYPES)
+def pixel_unshuffle(X, *, downscale_factor, data_format, xp):
+    return downscaled(X, downscale_factor, data_format, xp) if downscale_factor > 1 else X.copy()
+
+
+@kernel("pixel_unshuffle_grad", place=PLACES, dtypes=ALL_DTYPES)
+def pixel_unshuffle_grad(Out_grad, *, downscale_factor, data_format, xp):
+    return upscaled(Out_grad, downscale_factor, data_format, xp) if downscale_factor > 1 else Out_grad.copy()

@@ -1,0 +1,18 @@
+"""Kernels of shuffle_channel and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import ALL_DTYPES
+
+from oprack_nn.kernels.shuffle._shuffle import PLACES, regrouped
+
+
+@kernel("shuffle_channel", place=PLACES, dtypes=ALL_DTYPES)
+def shuffle_channel(X, *, group):
+    return regrouped(X, group, "NCHW")
+
+
+@kernel("shuffle_channel_grad", place=PLACES, dtypes=ALL_DTYPES)
+def shuffle_channel_grad(Out_grad, *, group):
+    return regrouped(Out_grad, Out_grad.shape[1] // group, "NCHW")

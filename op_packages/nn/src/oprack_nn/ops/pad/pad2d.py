@@ -1,0 +1,33 @@
+"""pad2d and its gradient: all of the ops but their kernels."""
+
+from __future__ import annotations
+
+from oprack import op
+from oprack.op import REQUIRED, Attr, GradOpDef, OpDef, dtype_of
+from oprack.types import AttrType
+
+from oprack_nn.ops._layout import layout_attr
+from oprack_nn.ops.pad._pad_spatial import infer_padded, pairs_2d
+
+
+class Pad2D(OpDef, type="pad2d"):
+    """Pads H and W of images; an op of Paddle 1.x, pad3d in 2.x."""
+
+    X = op.Input("[N, C, H, W], or [N, H, W, C] with data_format NHWC.")
+    Paddings = op.Input("[4], int32; overrides the attribute.", dispensable=True)
+    Out = op.Output("X with H and W padded.")
+    paddings = Attr(REQUIRED, "[top, bottom, left, right].", type=AttrType.INTS)
+    pad_value = Attr(0.0, "Value of the new elements in mode constant.")
+    mode = Attr("constant", "constant; reflect: mirror without the edge; edge: repeat the edge.").in_set(
+        ("constant", "reflect", "edge")
+    )
+    data_format = layout_attr("NCHW")
+    use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        infer_padded(ctx, "X", "Out", pairs_2d, 2)
+
+
+class Pad2DGrad(GradOpDef, of=Pad2D, reads="Paddings", shape_of="X", grads_of="X", lod=False):
+    """X@GRAD sums Out@GRAD over the copies of each element."""

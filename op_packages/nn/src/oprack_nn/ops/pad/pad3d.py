@@ -1,0 +1,47 @@
+"""pad3d and its gradients: all of the ops but their kernels."""
+
+from __future__ import annotations
+
+from oprack import op
+from oprack.op import REQUIRED, Attr, GradOpDef, OpDef, dtype_of
+from oprack.types import AttrType
+
+from oprack_nn.ops._layout import layout_attr
+from oprack_nn.ops.pad._pad_spatial import infer_padded, pairs_3d
+
+
+class Pad3D(OpDef, type="pad3d"):
+    """Pads D, H and W; images and sequences come with D or D and H of 1."""
+
+    X = op.Input("[N, C, D, H, W], or [N, D, H, W, C] with data_format NDHWC.")
+    Paddings = op.Input("[6], int32; overrides the attribute.", dispensable=True)
+    Out = op.Output("X with D, H and W padded.")
+    paddings = Attr(REQUIRED, "[left, right, top, bottom, front, back].", type=AttrType.INTS)
+    mode = Attr("constant", "constant; reflect: mirror without the edge; replicate: repeat the edge; circular.").in_set(
+        ("constant", "reflect", "replicate", "circular")
+    )
+    value = Attr(0.0, "Value of the new elements in mode constant.")
+    data_format = layout_attr("NCDHW")
+    use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
+    expected_kernel_type = dtype_of("X")
+
+    def infer_shape(ctx):
+        infer_padded(ctx, "X", "Out", pairs_3d, 3)
+
+
+class Pad3DGrad(GradOpDef, of=Pad3D, reads="Paddings", shape_of="X", grads_of="X"):
+    """X@GRAD sums Out@GRAD over the copies of each element."""
+
+
+class Pad3DDoubleGrad(
+    GradOpDef,
+    of=Pad3DGrad,
+    type="pad3d_double_grad",
+    reads="Paddings",
+    grads_of="Out@GRAD",
+    names={"X@GRAD": "grad_x", "Out@GRAD": "grad_out"},
+):
+    """pad3d again, with zeros in mode constant."""
+
+    def infer_shape(ctx):
+        infer_padded(ctx, "grad_x@GRAD", "grad_out@GRAD", pairs_3d, 3)

@@ -1,0 +1,1 @@
+"""Definitions of rearrangements of channels and pixels."""

@@ -1,0 +1,29 @@
+"""channel_shuffle: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack import op
+from oprack.op import REQUIRED, Attr, GradOpDef, OpDef
+from oprack.types import AttrType
+
+from oprack_nn.ops._layout import layout_attr
+from oprack_nn.ops.shuffle._shuffle import regrouped
+
+
+class ChannelShuffle(OpDef, type="channel_shuffle"):
+    """Channels seen as [groups, C / groups] become [C / groups, groups]."""
+
+    X = op.Input("[N, C, H, W], or [N, H, W, C] with data_format NHWC.")
+    Out = op.Output("Shape of X.")
+    groups = Attr(REQUIRED, "Number of groups.", type=AttrType.INT).at_least(1)
+    data_format = layout_attr("NCHW")
+
+    def infer_shape(ctx):
+        regrouped(ctx, "X", "Out", 3 if ctx.attr("data_format") == "NHWC" else 1, ctx.attr("groups"))
+
+
+class ChannelShuffleGrad(GradOpDef, of=ChannelShuffle, linear=True):
+    """The inverse rearrangement."""
+
+    def infer_shape(ctx):
+        regrouped(ctx, "Out@GRAD", "X@GRAD", 3 if ctx.attr("data_format") == "NHWC" else 1, ctx.attr("groups"))

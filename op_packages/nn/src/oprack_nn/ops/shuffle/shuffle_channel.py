@@ -1,0 +1,24 @@
+"""shuffle_channel: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack import op
+from oprack.op import Attr, GradOpDef, OpDef
+
+from oprack_nn.ops.shuffle._shuffle import regrouped
+
+
+class ShuffleChannel(OpDef, type="shuffle_channel"):
+    """channel_shuffle for [N, C, H, W] only."""
+
+    X = op.Input("[N, C, H, W].")
+    Out = op.Output("Shape of X.")
+    group = Attr(1, "Number of groups.").at_least(1)
+    use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
+
+    def infer_shape(ctx):
+        regrouped(ctx, "X", "Out", 1, ctx.attr("group"))
+
+
+class ShuffleChannelGrad(GradOpDef, of=ShuffleChannel, like="Out@GRAD", lod=False):
+    """The inverse rearrangement."""
