@@ -8,7 +8,7 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_detection.kernels.prior_box import centers
+from oprack_detection.kernels.anchor.prior_box import centers
 
 
 def _spread(fixed_sizes, fixed_ratios, densities, step):

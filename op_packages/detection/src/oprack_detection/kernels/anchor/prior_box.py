@@ -8,7 +8,7 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_detection.ops.prior_box import expanded_ratios
+from oprack_detection.ops.anchor.prior_box import expanded_ratios
 
 
 def _halves(min_sizes, max_sizes, ratios, min_max_order):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oprack_detection.kernels._boxes import overlaps
-from oprack_detection.kernels._polygons import polygon_overlaps
+from oprack_detection.kernels.nms._polygons import polygon_overlaps
 
 _BLOCK = 256  # candidates that are compared with each other at once
 

@@ -7,7 +7,7 @@ from oprack.kernel import kernel
 from oprack.types import FLOATS
 
 from oprack_detection.kernels._boxes import overlaps
-from oprack_detection.kernels._nms import best, descending
+from oprack_detection.kernels.nms._suppression import best, descending
 
 
 def _decay(boxes, pixel, sigma):

@@ -7,8 +7,8 @@ from oprack.kernel import kernel
 from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 
-from oprack_detection.kernels._nms import descending
 from oprack_detection.kernels._regions import image_of_region
+from oprack_detection.kernels.nms._suppression import descending
 
 
 @kernel("collect_fpn_proposals", dtypes=FLOATS)

@@ -1,4 +1,4 @@
-"""Kernels of multiclass_nms and its successors."""
+"""Suppression per class and image, and the best of all classes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
-from oprack.tensor import LoDTensor
-from oprack.types import FLOATS
 
-from oprack_detection.kernels._nms import best, keep_best, suppress
+from oprack_detection.kernels.nms._suppression import best, keep_best, suppress
 
 
 def _detect(boxes, scores, *, background, score_threshold, top_k, threshold, eta, keep_top_k, normalized):
@@ -51,7 +48,7 @@ def _images(boxes, scores, rois_num, lod):
     return [(boxes[a:b], scores[a:b].T, a * classes, classes) for a, b in pairwise(offsets)]
 
 
-def _run(boxes, scores, rois_num, lod, **options):
+def detections(boxes, scores, rois_num, lod, **options):
     """Rows [K, 2 + numbers of a box], index [K, 1] and detections per image."""
     rows, places, counts = [], [], []
     for image_boxes, image_scores, offset, stride in _images(boxes, scores, rois_num, lod):
@@ -68,7 +65,8 @@ def _run(boxes, scores, rois_num, lod, **options):
     return out, place.astype(np.int32).reshape(-1, 1), np.array(counts, np.int32)
 
 
-def _options(background_label, score_threshold, nms_top_k, nms_threshold, nms_eta, keep_top_k, normalized):
+def nms_options(background_label, score_threshold, nms_top_k, nms_threshold, nms_eta, keep_top_k, normalized):
+    """Keywords of detections."""
     return {
         "background": background_label,
         "score_threshold": score_threshold,
@@ -78,63 +76,3 @@ def _options(background_label, score_threshold, nms_top_k, nms_threshold, nms_et
         "keep_top_k": keep_top_k,
         "normalized": normalized,
     }
-
-
-@kernel("multiclass_nms", dtypes=FLOATS)
-def multiclass_nms(
-    BBoxes,
-    Scores,
-    *,
-    background_label,
-    score_threshold,
-    nms_top_k,
-    nms_threshold,
-    nms_eta,
-    keep_top_k,
-    normalized,
-    ctx,
-):
-    options = _options(background_label, score_threshold, nms_top_k, nms_threshold, nms_eta, keep_top_k, normalized)
-    out, _, counts = _run(BBoxes, Scores, None, ctx.lod("BBoxes"), **options)
-    if not len(out):
-        return LoDTensor(np.full((1, 1), -1, Scores.dtype), [[0, 1]])
-    return LoDTensor(out, [[0, *np.cumsum(counts).tolist()]])
-
-
-@kernel("multiclass_nms2", dtypes=FLOATS)
-def multiclass_nms2(
-    BBoxes,
-    Scores,
-    *,
-    background_label,
-    score_threshold,
-    nms_top_k,
-    nms_threshold,
-    nms_eta,
-    keep_top_k,
-    normalized,
-    ctx,
-):
-    options = _options(background_label, score_threshold, nms_top_k, nms_threshold, nms_eta, keep_top_k, normalized)
-    out, index, counts = _run(BBoxes, Scores, None, ctx.lod("BBoxes"), **options)
-    lod = [[0, *np.cumsum(counts).tolist()]]
-    return LoDTensor(out, lod), LoDTensor(index, [list(lod[0])])
-
-
-@kernel("multiclass_nms3", dtypes=FLOATS)
-def multiclass_nms3(
-    BBoxes,
-    Scores,
-    RoisNum=None,
-    *,
-    background_label,
-    score_threshold,
-    nms_top_k,
-    nms_threshold,
-    nms_eta,
-    keep_top_k,
-    normalized,
-    ctx,
-):
-    options = _options(background_label, score_threshold, nms_top_k, nms_threshold, nms_eta, keep_top_k, normalized)
-    return _run(BBoxes, Scores, RoisNum, ctx.lod("BBoxes"), **options)

@@ -1,15 +1,12 @@
-"""Kernels of generate_proposals and generate_proposals_v2."""
+"""Proposals of one image and of all: the best boxes, decoded, clipped, and suppressed."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from oprack.kernel import kernel
-from oprack.tensor import LoDTensor
-from oprack.types import FLOATS
 
-from oprack_detection.kernels._nms import descending, suppress
+from oprack_detection.kernels.nms._suppression import descending, suppress
 
 _LARGEST = math.log(1000.0 / 16.0)  # codes of sizes are held below, so that exp does not overflow
 
@@ -53,7 +50,7 @@ def _propose(scores, codes, anchors, variances, image, scale, pixel, options):
     return (boxes[: options["post"]], scores[: options["post"]]) if options["post"] > 0 else (boxes, scores)
 
 
-def _run(scores, deltas, images, scales, anchors, variances, pixel, options):
+def proposals(scores, deltas, images, scales, anchors, variances, pixel, options):
     """All proposals [R, 4], their scores [R, 1] and the count of each image."""
     anchors, variances = anchors.reshape(-1, 4), variances.reshape(-1, 4)
     found = [
@@ -73,33 +70,3 @@ def _run(scores, deltas, images, scales, anchors, variances, pixel, options):
     rois = np.concatenate([np.empty((0, 4), scores.dtype), *(b for b, _ in found)])
     probs = np.concatenate([np.empty(0, scores.dtype), *(p for _, p in found)])
     return rois, probs.reshape(-1, 1), counts
-
-
-@kernel("generate_proposals", dtypes=FLOATS)
-def generate_proposals(
-    Scores, BboxDeltas, ImInfo, Anchors, Variances, *, pre_nms_topN, post_nms_topN, nms_thresh, min_size, eta
-):
-    options = {"pre": pre_nms_topN, "post": post_nms_topN, "thresh": nms_thresh, "min_size": min_size, "eta": eta}
-    rois, probs, counts = _run(Scores, BboxDeltas, ImInfo[:, :2], ImInfo[:, 2], Anchors, Variances, 1, options)
-    offsets = [0, *np.cumsum(counts).tolist()]
-    return LoDTensor(rois, [offsets]), LoDTensor(probs, [list(offsets)]), counts
-
-
-@kernel("generate_proposals_v2", dtypes=FLOATS)
-def generate_proposals_v2(
-    Scores,
-    BboxDeltas,
-    ImShape,
-    Anchors,
-    Variances,
-    *,
-    pre_nms_topN,
-    post_nms_topN,
-    nms_thresh,
-    min_size,
-    eta,
-    pixel_offset,
-):
-    options = {"pre": pre_nms_topN, "post": post_nms_topN, "thresh": nms_thresh, "min_size": min_size, "eta": eta}
-    scales = np.ones(len(Scores), Scores.dtype)
-    return _run(Scores, BboxDeltas, ImShape, scales, Anchors, Variances, 1 if pixel_offset else 0, options)

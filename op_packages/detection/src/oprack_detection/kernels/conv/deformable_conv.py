@@ -1,4 +1,4 @@
-"""Kernels of deformable_conv and deformable_conv_v1: shifted taps are gathered into columns, then multiplied."""
+"""Kernels of deformable_conv and its gradient: shifted taps are gathered into columns, then multiplied."""
 
 from __future__ import annotations
 
@@ -90,25 +90,6 @@ def deformable_conv(
     return out
 
 
-@kernel("deformable_conv_v1", place=BOTH, dtypes=FLOATS)
-def deformable_conv_v1(
-    Input, Offset, Filter, *, strides, paddings, dilations, deformable_groups, groups, im2col_step, xp
-):
-    return deformable_conv(
-        Input,
-        Offset,
-        Filter,
-        None,
-        strides=strides,
-        paddings=paddings,
-        dilations=dilations,
-        deformable_groups=deformable_groups,
-        groups=groups,
-        im2col_step=im2col_step,
-        xp=xp,
-    )
-
-
 @kernel("deformable_conv_grad", place=BOTH, dtypes=FLOATS, deterministic={"cpu"})
 def deformable_conv_grad(
     Input,
@@ -164,24 +145,3 @@ def _scatter(taps, dvalues, xp):
         dshift[0] += read * sy * wx
         dshift[1] += read * wy * sx
     return dpixels, dshift
-
-
-@kernel("deformable_conv_v1_grad", place=BOTH, dtypes=FLOATS, deterministic={"cpu"})
-def deformable_conv_v1_grad(
-    Input, Offset, Filter, Output_grad, *, strides, paddings, dilations, deformable_groups, groups, im2col_step, xp
-):
-    found = deformable_conv_grad(
-        Input,
-        Offset,
-        Filter,
-        None,
-        Output_grad,
-        strides=strides,
-        paddings=paddings,
-        dilations=dilations,
-        deformable_groups=deformable_groups,
-        groups=groups,
-        im2col_step=im2col_step,
-        xp=xp,
-    )
-    return {slot: value for slot, value in found.items() if slot != "Mask@GRAD"}

@@ -1,0 +1,48 @@
+"""Kernels of deformable_conv_v1 and its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_detection.kernels.conv.deformable_conv import BOTH, deformable_conv, deformable_conv_grad
+
+
+@kernel("deformable_conv_v1", place=BOTH, dtypes=FLOATS)
+def deformable_conv_v1(
+    Input, Offset, Filter, *, strides, paddings, dilations, deformable_groups, groups, im2col_step, xp
+):
+    return deformable_conv(
+        Input,
+        Offset,
+        Filter,
+        None,
+        strides=strides,
+        paddings=paddings,
+        dilations=dilations,
+        deformable_groups=deformable_groups,
+        groups=groups,
+        im2col_step=im2col_step,
+        xp=xp,
+    )
+
+
+@kernel("deformable_conv_v1_grad", place=BOTH, dtypes=FLOATS, deterministic={"cpu"})
+def deformable_conv_v1_grad(
+    Input, Offset, Filter, Output_grad, *, strides, paddings, dilations, deformable_groups, groups, im2col_step, xp
+):
+    found = deformable_conv_grad(
+        Input,
+        Offset,
+        Filter,
+        None,
+        Output_grad,
+        strides=strides,
+        paddings=paddings,
+        dilations=dilations,
+        deformable_groups=deformable_groups,
+        groups=groups,
+        im2col_step=im2col_step,
+        xp=xp,
+    )
+    return {slot: value for slot, value in found.items() if slot != "Mask@GRAD"}

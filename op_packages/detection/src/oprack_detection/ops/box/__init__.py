@@ -1,0 +1,1 @@
+"""Definitions of boxes: coding, clipping, overlap."""

@@ -1,0 +1,50 @@
+"""What both versions of deformable_conv share: slots, attributes, the rule of shapes."""
+
+from __future__ import annotations
+
+from oprack import op
+from oprack.op import Attr
+
+INPUT = op.Input("Feature maps [N, C, H, W].")
+OFFSET = op.Input("Shift of each tap [N, 2 * deformable_groups * kh * kw, OH, OW], y before x.")
+FILTER = op.Input("Weights [M, C / groups, kh, kw].")
+OUTPUT = op.Output("Feature maps [N, M, OH, OW].")
+STRIDES = Attr([1, 1], "Steps along H and W.").size(2).each(lambda v: v > 0, "greater than 0")
+PADDINGS = Attr([0, 0], "Zeros on both sides of H and W.").size(2).each(lambda v: v >= 0, "at least 0")
+DILATIONS = Attr([1, 1], "Distances of taps along H and W.").size(2).each(lambda v: v > 0, "greater than 0")
+DEFORMABLE_GROUPS = Attr(1, "Groups of channels with shifts of their own.").greater_than(0)
+GROUPS = Attr(1, "Groups of channels with filters of their own.").greater_than(0)
+IM2COL_STEP = Attr(64, "Images that are unrolled at once.").greater_than(0)
+
+
+def infer_deformable_conv(ctx, tap_slots):
+    """tap_slots: (slot, channels per tap) of the inputs that have the size of Output."""
+    x, weight = ctx.require_rank("Input", 4), ctx.require_rank("Filter", 4)
+    groups, deformable = ctx.attr("groups"), ctx.attr("deformable_groups")
+    ctx.require(
+        x[1] == weight[1] * groups or -1 in (x[1], weight[1]),
+        f"Input has shape {list(x)} and Filter {list(weight)}; expected {weight[1]} * groups {groups} channels",
+    )
+    ctx.require(
+        weight[0] < 0 or weight[0] % groups == 0,
+        f"Filter has {weight[0]} outputs; expected a multiple of groups {groups}",
+    )
+    ctx.require(
+        x[1] < 0 or x[1] % deformable == 0,
+        f"Input has {x[1]} channels; expected a multiple of deformable_groups {deformable}",
+    )
+    out = []
+    for i in range(2):
+        if x[2 + i] < 0 or weight[2 + i] < 0:
+            out.append(-1)
+            continue
+        reach = ctx.attr("dilations")[i] * (weight[2 + i] - 1) + 1
+        space = x[2 + i] + 2 * ctx.attr("paddings")[i]
+        ctx.require(space >= reach, f"Input has shape {list(x)}: smaller than the kernel's {reach}")
+        out.append((space - reach) // ctx.attr("strides")[i] + 1)
+    taps = deformable * weight[2] * weight[3] if min(weight[2:]) >= 0 else -1
+    for slot, per_tap in tap_slots:
+        dims, expected = ctx.require_rank(slot, 4), (x[0], per_tap * taps if taps >= 0 else -1, *out)
+        fits = all(a == b or -1 in (a, b) for a, b in zip(dims, expected, strict=True))
+        ctx.require(fits, f"{slot} has shape {list(dims)}; expected {list(expected)}")
+    ctx.set_dim("Output", (x[0], weight[0], *out))

@@ -1,0 +1,46 @@
+"""deformable_conv: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack import op
+from oprack.op import GradOpDef, OpDef
+
+from oprack_detection.ops.conv._deformable_conv import (
+    DEFORMABLE_GROUPS,
+    DILATIONS,
+    FILTER,
+    GROUPS,
+    IM2COL_STEP,
+    INPUT,
+    OFFSET,
+    OUTPUT,
+    PADDINGS,
+    STRIDES,
+    infer_deformable_conv,
+)
+
+_MASK = op.Input("Weight of each tap [N, deformable_groups * kh * kw, OH, OW].")
+
+
+class DeformableConv(OpDef, type="deformable_conv"):
+    r"""Convolution whose taps are shifted and weighted per position:
+    $$Output(p) = \sum_k Filter_k \cdot Mask_k(p) \cdot Input(p + k + Offset_k(p))$$, bilinear, 0 outside"""
+
+    Input = INPUT
+    Offset = OFFSET
+    Filter = FILTER
+    Mask = _MASK
+    Output = OUTPUT
+    strides = STRIDES
+    paddings = PADDINGS
+    dilations = DILATIONS
+    deformable_groups = DEFORMABLE_GROUPS
+    groups = GROUPS
+    im2col_step = IM2COL_STEP
+
+    def infer_shape(ctx):
+        infer_deformable_conv(ctx, (("Offset", 2), ("Mask", 1)))
+
+
+class DeformableConvGrad(GradOpDef, of=DeformableConv, reads="Input Offset Filter Mask"):
+    """Gradients of the maps, the shifts, the filter and the weights of taps."""

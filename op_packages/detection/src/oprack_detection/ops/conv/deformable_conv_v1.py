@@ -1,0 +1,41 @@
+"""deformable_conv_v1: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import GradOpDef, OpDef
+
+from oprack_detection.ops.conv._deformable_conv import (
+    DEFORMABLE_GROUPS,
+    DILATIONS,
+    FILTER,
+    GROUPS,
+    IM2COL_STEP,
+    INPUT,
+    OFFSET,
+    OUTPUT,
+    PADDINGS,
+    STRIDES,
+    infer_deformable_conv,
+)
+
+
+class DeformableConvV1(OpDef, type="deformable_conv_v1"):
+    """As deformable_conv without weights of taps."""
+
+    Input = INPUT
+    Offset = OFFSET
+    Filter = FILTER
+    Output = OUTPUT
+    strides = STRIDES
+    paddings = PADDINGS
+    dilations = DILATIONS
+    groups = GROUPS
+    deformable_groups = DEFORMABLE_GROUPS
+    im2col_step = IM2COL_STEP
+
+    def infer_shape(ctx):
+        infer_deformable_conv(ctx, (("Offset", 2),))
+
+
+class DeformableConvV1Grad(GradOpDef, of=DeformableConvV1, reads="Input Offset Filter"):
+    """Gradients of the maps, the shifts and the filter."""

@@ -1,0 +1,42 @@
+"""multiclass_nms: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import OpDef, dtype_of, empty_grad
+
+from oprack_detection.ops.nms._multiclass_nms import (
+    BACKGROUND_LABEL,
+    BOXES,
+    KEEP_TOP_K,
+    NMS_ETA,
+    NMS_THRESHOLD,
+    NMS_TOP_K,
+    NORMALIZED,
+    OUT,
+    SCORE_THRESHOLD,
+    SCORES,
+    width_of_rows,
+)
+
+
+class MulticlassNms(OpDef, type="multiclass_nms"):
+    """Non-maximum suppression per class and image. With no detection at all Out is [[-1]]."""
+
+    BBoxes = BOXES
+    Scores = SCORES
+    Out = OUT
+    background_label = BACKGROUND_LABEL
+    score_threshold = SCORE_THRESHOLD
+    nms_top_k = NMS_TOP_K
+    nms_threshold = NMS_THRESHOLD
+    nms_eta = NMS_ETA
+    keep_top_k = KEEP_TOP_K
+    normalized = NORMALIZED
+    make_grad = empty_grad
+    expected_kernel_type = dtype_of("Scores")
+
+    def infer_shape(ctx):
+        width = width_of_rows(ctx)
+        # without a detection Out is one number, which is known at run time only
+        ctx.set_dim("Out", (-1, -1 if ctx.is_runtime else width))
+        ctx.set_lod_level("Out", 1)

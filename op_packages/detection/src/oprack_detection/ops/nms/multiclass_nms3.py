@@ -1,0 +1,46 @@
+"""multiclass_nms3: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Input, OpDef, Output, dtype_of, empty_grad
+
+from oprack_detection.ops.nms._multiclass_nms import (
+    BACKGROUND_LABEL,
+    BOXES,
+    KEEP_TOP_K,
+    NMS_ETA,
+    NMS_THRESHOLD,
+    NMS_TOP_K,
+    NORMALIZED,
+    OUT,
+    SCORE_THRESHOLD,
+    SCORES,
+    infer_nms_types,
+    width_of_rows,
+)
+
+
+class MulticlassNms3(OpDef, type="multiclass_nms3"):
+    """As multiclass_nms2, with the number of detections per image as a tensor instead of LoD."""
+
+    BBoxes = BOXES
+    Scores = SCORES
+    RoisNum = Input("Boxes of each image [N], int32, for inputs of the second form.", dispensable=True)
+    Out = OUT
+    Index = Output("Position of each box among all boxes [K, 1], int32.")
+    NmsRoisNum = Output("Detections of each image [N], int32.", dispensable=True)
+    score_threshold = SCORE_THRESHOLD
+    nms_top_k = NMS_TOP_K
+    keep_top_k = KEEP_TOP_K
+    nms_threshold = NMS_THRESHOLD
+    normalized = NORMALIZED
+    nms_eta = NMS_ETA
+    background_label = BACKGROUND_LABEL
+    make_grad = empty_grad
+    infer_var_type = infer_nms_types("Index", "NmsRoisNum")
+    expected_kernel_type = dtype_of("Scores")
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", (-1, width_of_rows(ctx)))
+        ctx.set_dim("Index", (-1, 1))
+        ctx.set_dim("NmsRoisNum", (-1,))

@@ -1,0 +1,52 @@
+"""generate_proposals: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Input, OpDef, OpVersion, empty_grad
+
+from oprack_detection.ops.proposal._generate_proposals import (
+    ANCHORS,
+    DELTAS,
+    ETA,
+    MIN_SIZE,
+    NMS_THRESH,
+    POST_NMS_TOP_N,
+    PRE_NMS_TOP_N,
+    PROBS,
+    ROIS,
+    ROIS_NUM,
+    SCORES,
+    VARIANCES,
+    infer_proposal_types,
+    infer_proposals,
+)
+
+
+class GenerateProposals(OpDef, type="generate_proposals"):
+    """Proposals of a region network: the best boxes, decoded, clipped, and suppressed. LoD tells the images apart."""
+
+    Scores = SCORES
+    BboxDeltas = DELTAS
+    ImInfo = Input("Height, width and scale of each image [N, 3].")
+    Anchors = ANCHORS
+    Variances = VARIANCES
+    RpnRois = ROIS
+    RpnRoiProbs = PROBS
+    RpnRoisNum = ROIS_NUM
+    pre_nms_topN = PRE_NMS_TOP_N
+    post_nms_topN = POST_NMS_TOP_N
+    nms_thresh = NMS_THRESH
+    min_size = MIN_SIZE
+    eta = ETA
+    make_grad = empty_grad
+    infer_var_type = infer_proposal_types
+    versions = (
+        OpVersion("generate_proposals")
+        .checkpoint("the unused output RpnRoisLod is gone", ("modify_output", "RpnRoisLod", None))
+        .checkpoint("proposals per image as a tensor", ("new_output", "RpnRoisNum", None))
+    )
+
+    def infer_shape(ctx):
+        infer_proposals(ctx, "ImInfo", 3)
+        ctx.set_lod_level("RpnRois", 1)
+        ctx.set_lod_level("RpnRoiProbs", 1)
