@@ -1,42 +1,8 @@
-"""Activations, made from their OpProtos: `relu(x, name=None)`, `leaky_relu(x, alpha=0.02, name=None)` ..."""
+"""The layer prelu."""
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable, generated_layers
-
-__getattr__ = generated_layers(
-    "brelu",
-    "celu",
-    "elu",
-    "gelu",
-    "hard_shrink",
-    "hard_sigmoid",
-    "hard_swish",
-    "leaky_relu",
-    "log_softmax",
-    "logsigmoid",
-    "mish",
-    "relu",
-    "relu6",
-    "selu",
-    "sigmoid",
-    "silu",
-    "soft_relu",
-    "softplus",
-    "softshrink",
-    "softsign",
-    "stanh",
-    "swish",
-    "tanh_shrink",
-    "thresholded_relu",
-    maxout="maxout",
-)
-
-
-def softmax(input, axis=-1, name=None):
-    r"""$$Out = e^{x} / \sum e^{x}$$ along `axis`; input of any shape and floating dtype. Op softmax."""
-    check_variable(input, "input", "softmax")
-    return LayerHelper("softmax", name=name).apply("softmax", {"X": input}, {"axis": axis})
+from oprack.layers import LayerHelper, check_variable
 
 
 def prelu(x, mode, param_attr=None, name=None):

@@ -1,0 +1,30 @@
+"""The layer embedding."""
+
+from __future__ import annotations
+
+from oprack.errors import InvalidArgumentError
+from oprack.layers import LayerHelper, check_variable
+
+
+def embedding(
+    input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32", name=None
+):
+    """Rows of a table by id.
+
+    input: integer ids; of shape [..., 1] they give [..., width] (op lookup_table), else [..., width] is appended to
+    their shape (op lookup_table_v2). size: [rows, width] of the table. is_sparse: its gradient is SelectedRows, so that
+    an update touches the rows that were looked up. padding_idx: an id, counted from the end when negative, that gives
+    zeros and gets no gradient. Returns LoD of input. Raises InvalidArgumentError.
+    """
+    check_variable(input, "input", "embedding", {"int16", "int32", "int64"} | {"uint8", "int8"})
+    if not (isinstance(size, list | tuple) and len(size) == 2):
+        raise InvalidArgumentError(f"embedding: size is {size!r}; expected [rows, width] of the table")
+    rows = size[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise InvalidArgumentError(f"embedding: padding_idx is {padding_idx}; expected {-rows} to {rows - 1}")
+    padding = -1 if padding_idx is None else padding_idx % rows
+    helper = LayerHelper("embedding", name=name)
+    w = helper.create_parameter(param_attr, size, dtype)
+    op_type = "lookup_table" if input.shape[-1:] == (1,) else "lookup_table_v2"
+    attrs = {"is_sparse": is_sparse, "is_distributed": is_distributed, "padding_idx": padding}
+    return helper.apply(op_type, {"Ids": input, "W": w}, attrs)

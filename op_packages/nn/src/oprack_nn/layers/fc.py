@@ -1,0 +1,39 @@
+"""The layer fc."""
+
+from __future__ import annotations
+
+import math
+
+from oprack.errors import InvalidArgumentError
+from oprack.layers import LayerHelper, check_type
+
+
+def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None):
+    r"""Fully connected: $$Out = act(\sum_i X_i W_i + b)$$.
+
+    input: a Variable or a list of them. size: width of the output. num_flatten_dims: so many dims are kept, the others
+    make up a row (-1: all but the last). param_attr: of W, [row size, size], one for all inputs or a list;
+    bias_attr: of b, [size], False for none. Returns [kept dims of input, size], LoD of the first input.
+    Ops mul, sum, elementwise_add and the activation. Raises InvalidArgumentError.
+    """
+    helper = LayerHelper("fc", input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    check_type(size, "size", "fc", int)
+    dtype = helper.input_dtype()
+    products = []
+    for x, attr in helper.inputs_and_attrs():
+        kept = len(x.shape) - 1 if num_flatten_dims == -1 else num_flatten_dims
+        if not 1 <= kept < len(x.shape):
+            raise InvalidArgumentError(
+                f"fc: num_flatten_dims is {num_flatten_dims}, input {x.name!r} has shape {list(x.shape)}; expected -1 "
+                f"or 1 to {len(x.shape) - 1}"
+            )
+        row = x.shape[kept:]
+        if any(d < 0 for d in row):
+            raise InvalidArgumentError(
+                f"fc: input {x.name!r} has shape {list(x.shape)}; dims from {kept} on make up the rows of the weight, "
+                "so expected them to be known; give data() their sizes, or raise num_flatten_dims"
+            )
+        w = helper.create_parameter(attr, [math.prod(row), size], dtype)
+        products.append(helper.apply("mul", {"X": x, "Y": w}, {"x_num_col_dims": kept, "y_num_col_dims": 1}))
+    out = products[0] if len(products) == 1 else helper.apply("sum", {"X": products})
+    return helper.append_activation(helper.append_bias_op(out, dim_start=kept))

@@ -1,0 +1,15 @@
+"""The layer square_error_cost."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_variable
+
+from oprack_nn.layers.loss._loss import FLOATING
+
+
+def square_error_cost(input, label, name=None):
+    """(input - label)^2, element by element. Ops elementwise_sub, square. Raises InvalidArgumentError."""
+    helper = LayerHelper("square_error_cost", name=name)
+    x = check_variable(input, "input", "square_error_cost", FLOATING)
+    y = check_variable(label, "label", "square_error_cost", FLOATING)
+    return helper.apply("square", {"X": helper.apply("elementwise_sub", {"X": x, "Y": y})})

@@ -1,0 +1,26 @@
+"""What layers of normalisations share."""
+
+from __future__ import annotations
+
+from oprack import initializer
+from oprack.errors import InvalidArgumentError
+
+
+def require_known(input, dims, layer, what):
+    if any(d <= 0 for d in dims):
+        raise InvalidArgumentError(
+            f"{layer}: input {input.name!r} has shape {list(input.shape)}; expected {what} to be known, so give data() "
+            "its size"
+        )
+
+
+def scale_and_shift(helper, shape, dtype):
+    """Parameters Scale (ones) and Bias (zeros), each unless its attribute is False."""
+    inputs = {}
+    if helper.param_attr is not None:
+        inputs["Scale"] = helper.create_parameter(
+            helper.param_attr, shape, dtype, default_initializer=initializer.Constant(1.0)
+        )
+    if helper.bias_attr is not None:
+        inputs["Bias"] = helper.create_parameter(helper.bias_attr, shape, dtype, is_bias=True)
+    return inputs

@@ -1,0 +1,20 @@
+"""The layer pad2d."""
+
+from __future__ import annotations
+
+from oprack.layers import LayerHelper, check_variable
+
+
+def pad2d(input, paddings=(0, 0, 0, 0), mode="constant", pad_value=0.0, data_format="NCHW", name=None):
+    """[N, C, H, W] (or NHWC) with [top, bottom, left, right] more rows and columns.
+
+    mode: "constant" (pad_value), "reflect" or "edge". Op pad2d. Raises InvalidArgumentError.
+    """
+    check_variable(input, "input", "pad2d")
+    attrs = {"mode": mode, "pad_value": float(pad_value), "data_format": data_format, "paddings": [0, 0, 0, 0]}
+    inputs = {"X": input}
+    if hasattr(paddings, "desc"):
+        inputs["Paddings"] = check_variable(paddings, "paddings", "pad2d", {"int32"})
+    else:
+        attrs["paddings"] = list(paddings)
+    return LayerHelper("pad2d", name=name).apply("pad2d", inputs, attrs)

@@ -1,0 +1,47 @@
+"""The layer pool2d."""
+
+from __future__ import annotations
+
+from oprack.errors import InvalidArgumentError
+from oprack.layers import LayerHelper
+
+from oprack_nn.layers._images import check_image, int_pair, resolve_padding
+
+
+def pool2d(
+    input,
+    pool_size=-1,
+    pool_type="max",
+    pool_stride=1,
+    pool_padding=0,
+    global_pooling=False,
+    ceil_mode=False,
+    name=None,
+    exclusive=True,
+    data_format="NCHW",
+):
+    """Maximum ("max") or mean ("avg") of windows of images [N, C, H, W] (or NHWC).
+
+    pool_size, pool_stride: an int or [h, w]; pool_padding: as padding of conv2d. global_pooling: one window of the
+    whole image. ceil_mode: round sizes up. exclusive: means leave padding out. Op pool2d. Raises InvalidArgumentError.
+    """
+    layer = "pool2d"
+    input, last, _ = check_image(input, data_format, layer)
+    if pool_type not in ("max", "avg") or (pool_size == -1 and not global_pooling):
+        raise InvalidArgumentError(
+            f"pool2d: pool_type is {pool_type!r} and pool_size {pool_size!r}; expected 'max' or 'avg', and a size "
+            "unless global_pooling"
+        )
+    paddings, algorithm = resolve_padding(pool_padding, last, layer)
+    attrs = {
+        "pooling_type": pool_type,
+        "ksize": int_pair(pool_size, "pool_size", layer),
+        "strides": int_pair(pool_stride, "pool_stride", layer),
+        "paddings": paddings,
+        "padding_algorithm": algorithm,
+        "global_pooling": global_pooling,
+        "ceil_mode": ceil_mode,
+        "exclusive": exclusive,
+        "data_format": data_format,
+    }
+    return LayerHelper(layer, name=name).apply(layer, {"X": input}, attrs)
