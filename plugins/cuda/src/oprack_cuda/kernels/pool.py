@@ -6,7 +6,7 @@ import numpy as np
 from oprack.device import constant
 from oprack.types import FLOATS, HALF_FLOATS
 from oprack_nn.kernels._layout import to_channel_first
-from oprack_nn.kernels.pool._pool import pool_geometry
+from oprack_nn.kernels.pool._family import pool_geometry
 from oprack_nn.kernels.pool._windows import windows_of
 from oprack_nn.ops._layout import is_channel_last
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.kernel import kernel
 
-from oprack_nn.kernels.activation._activation import BOTH, REALS, clip, inside
+from oprack_nn.kernels.activation._family import BOTH, REALS, clip, inside
 
 
 @kernel("brelu", place=BOTH, dtypes=REALS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.kernel import kernel
 
-from oprack_nn.kernels.activation._activation import BOTH, REALS, negative_part
+from oprack_nn.kernels.activation._family import BOTH, REALS, negative_part
 
 
 @kernel("elu", place=BOTH, dtypes=REALS)

@@ -7,7 +7,7 @@ import math
 from oprack.kernel import kernel
 
 from oprack_nn.kernels._smooth import blockwise, normal_cdf, normal_pdf
-from oprack_nn.kernels.activation._activation import BOTH, REALS
+from oprack_nn.kernels.activation._family import BOTH, REALS
 
 
 @kernel("gelu", place=BOTH, dtypes=REALS)

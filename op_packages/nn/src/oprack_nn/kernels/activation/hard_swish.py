@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.kernel import kernel
 
-from oprack_nn.kernels.activation._activation import BOTH, REALS, clip
+from oprack_nn.kernels.activation._family import BOTH, REALS, clip
 
 
 @kernel("hard_swish", place=BOTH, dtypes=REALS)

@@ -6,7 +6,7 @@ from oprack.kernel import kernel
 
 from oprack_nn.kernels._smooth import sigmoid as logistic
 from oprack_nn.kernels._smooth import softplus as log1pexp
-from oprack_nn.kernels.activation._activation import BOTH, REALS
+from oprack_nn.kernels.activation._family import BOTH, REALS
 
 
 @kernel("mish", place=BOTH, dtypes=REALS)

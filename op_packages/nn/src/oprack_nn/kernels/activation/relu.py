@@ -6,7 +6,7 @@ from functools import partial
 
 from oprack.kernel import kernel
 
-from oprack_nn.kernels.activation._activation import BOTH, REALS
+from oprack_nn.kernels.activation._family import BOTH, REALS
 
 
 def _fmax(call):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 
 from oprack_nn.kernels._smooth import sigmoid as logistic
-from oprack_nn.kernels.activation._activation import BOTH, NUMBERS
+from oprack_nn.kernels.activation._family import BOTH, NUMBERS
 
 
 @kernel("sigmoid", place=BOTH, dtypes=NUMBERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 
 from oprack_nn.kernels._smooth import softplus as log1pexp
-from oprack_nn.kernels.activation._activation import BOTH, REALS
+from oprack_nn.kernels.activation._family import BOTH, REALS
 
 
 @kernel("soft_relu", place=BOTH, dtypes=REALS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS, HALF_FLOATS
 
-from oprack_nn.kernels.activation._activation import BOTH
+from oprack_nn.kernels.activation._family import BOTH
 
 
 @kernel("softmax", place=BOTH, dtypes=FLOATS | HALF_FLOATS)

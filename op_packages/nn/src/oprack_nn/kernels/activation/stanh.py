@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.kernel import kernel
 
-from oprack_nn.kernels.activation._activation import BOTH, NUMBERS
+from oprack_nn.kernels.activation._family import BOTH, NUMBERS
 
 
 @kernel("stanh", place=BOTH, dtypes=NUMBERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 
 from oprack_nn.kernels._smooth import sigmoid as logistic
-from oprack_nn.kernels.activation._activation import BOTH, REALS
+from oprack_nn.kernels.activation._family import BOTH, REALS
 
 
 @kernel("swish", place=BOTH, dtypes=REALS)

@@ -16,7 +16,7 @@ import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.op.windows import resolve_pads
 
-from oprack_nn.ops.conv._conv import resolve_dilations
+from oprack_nn.ops.conv._family import resolve_dilations
 
 # Elements of the patch matrix that is built at a time: on the CPU it should stay in the cache.
 _CPU_PATCHES, _GPU_PATCHES = 1 << 18, 1 << 27

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels.conv._conv import PLACES, conv, conv_grad, conv_grad_grad
+from oprack_nn.kernels.conv._family import PLACES, conv, conv_grad, conv_grad_grad
 
 depthwise_conv2d = kernel("depthwise_conv2d", place=PLACES, dtypes=FLOATS)(conv)
 depthwise_conv2d_grad = kernel("depthwise_conv2d_grad", place=PLACES, dtypes=FLOATS)(conv_grad)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS, HALF_FLOATS
 
-from oprack_nn.kernels.dropout._dropout import BOTH, drop, undrop
+from oprack_nn.kernels.dropout._family import BOTH, drop, undrop
 
 
 @kernel("dropout", place=BOTH, dtypes=FLOATS | HALF_FLOATS)

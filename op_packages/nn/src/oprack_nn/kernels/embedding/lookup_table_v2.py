@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.tensor import SelectedRows
 
-from oprack_nn.kernels.embedding._lookup import (
+from oprack_nn.kernels.embedding._family import (
     PLACES,
     REALS,
     SCATTER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels.norm._norm import double_grad, input_grad, inverse_std, moments, scale_shift
+from oprack_nn.kernels.norm._family import double_grad, input_grad, inverse_std, moments, scale_shift
 from oprack_nn.ops._layout import is_channel_last
 
 _PLACES = ("cpu", "cuda")

@@ -7,7 +7,7 @@ import math
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels.norm._norm import input_grad, inverse_std, moments
+from oprack_nn.kernels.norm._family import input_grad, inverse_std, moments
 from oprack_nn.ops._layout import is_channel_last
 
 _PLACES = ("cpu", "cuda")

@@ -7,7 +7,7 @@ import math
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels.norm._norm import double_grad, input_grad, inverse_std, moments
+from oprack_nn.kernels.norm._family import double_grad, input_grad, inverse_std, moments
 
 _PLACES = ("cpu", "cuda")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import ALL_DTYPES
 
-from oprack_nn.kernels.pad._pad import PLACES, filled, inner
+from oprack_nn.kernels.pad._family import PLACES, filled, inner
 
 
 @kernel("pad", place=PLACES, dtypes=ALL_DTYPES)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import ALL_DTYPES, FLOATS
 
-from oprack_nn.kernels.pad._pad import PLACES, pad_adjoint, padded
+from oprack_nn.kernels.pad._family import PLACES, pad_adjoint, padded
 from oprack_nn.kernels.resize._resample import numbers
-from oprack_nn.ops.pad._pad_spatial import first_spatial_axis, pairs_2d
+from oprack_nn.ops.pad._family import first_spatial_axis, pairs_2d
 
 
 @kernel("pad2d", place=PLACES, dtypes=ALL_DTYPES)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from oprack.device import constant
 
-from oprack_nn.ops.pool._pool import PoolGeometry
+from oprack_nn.ops.pool._family import PoolGeometry
 
 
 @dataclass(frozen=True)

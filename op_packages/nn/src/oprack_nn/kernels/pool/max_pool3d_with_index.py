@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels.pool._pool import PLACES, SCATTER, max_pool_with_index, max_pool_with_index_grad
+from oprack_nn.kernels.pool._family import PLACES, SCATTER, max_pool_with_index, max_pool_with_index_grad
 
 max_pool3d_with_index = kernel("max_pool3d_with_index", place=PLACES, dtypes=FLOATS)(max_pool_with_index)
 max_pool3d_with_index_grad = kernel("max_pool3d_with_index_grad", dtypes=FLOATS, **SCATTER)(max_pool_with_index_grad)

@@ -6,7 +6,7 @@ from oprack.errors import UnimplementedError
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_nn.kernels.pool._pool import PLACES, SCATTER, pool, pool_grad, pooled
+from oprack_nn.kernels.pool._family import PLACES, SCATTER, pool, pool_grad, pooled
 
 pool2d = kernel("pool2d", place=PLACES, dtypes=FLOATS)(pool)
 pool2d_grad = kernel("pool2d_grad", dtypes=FLOATS, **SCATTER)(pool_grad)

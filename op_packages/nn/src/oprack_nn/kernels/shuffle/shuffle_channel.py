@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.kernel import kernel
 from oprack.types import ALL_DTYPES
 
-from oprack_nn.kernels.shuffle._shuffle import PLACES, regrouped
+from oprack_nn.kernels.shuffle._family import PLACES, regrouped
 
 
 @kernel("shuffle_channel", place=PLACES, dtypes=ALL_DTYPES)

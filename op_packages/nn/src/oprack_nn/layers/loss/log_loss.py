@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.layers import LayerHelper, check_variable
 
-from oprack_nn.layers.loss._loss import FLOATING
+from oprack_nn.layers.loss._family import FLOATING
 
 
 def log_loss(input, label, epsilon=1e-4, name=None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.layers import LayerHelper, check_variable
 
-from oprack_nn.layers.loss._loss import FLOATING
+from oprack_nn.layers.loss._family import FLOATING
 
 
 def smooth_l1(x, y, inside_weight=None, outside_weight=None, sigma=1.0, name=None):

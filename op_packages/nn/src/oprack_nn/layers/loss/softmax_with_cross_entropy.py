@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.layers import LayerHelper, check_variable
 
-from oprack_nn.layers.loss._loss import FLOATING
+from oprack_nn.layers.loss._family import FLOATING
 
 
 def softmax_with_cross_entropy(

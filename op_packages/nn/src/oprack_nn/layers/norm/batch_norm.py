@@ -8,7 +8,7 @@ from oprack import initializer
 from oprack.errors import InvalidArgumentError
 from oprack.layers import LayerHelper, ParamAttr, check_variable
 
-from oprack_nn.layers.norm._norm import require_known
+from oprack_nn.layers.norm._family import require_known
 
 
 def batch_norm(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.layers import LayerHelper, check_variable
 
-from oprack_nn.layers.norm._norm import require_known, scale_and_shift
+from oprack_nn.layers.norm._family import require_known, scale_and_shift
 
 
 def instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=None):

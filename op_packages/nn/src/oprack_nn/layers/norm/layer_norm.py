@@ -7,7 +7,7 @@ import math
 from oprack.errors import InvalidArgumentError
 from oprack.layers import LayerHelper, check_variable
 
-from oprack_nn.layers.norm._norm import require_known, scale_and_shift
+from oprack_nn.layers.norm._family import require_known, scale_and_shift
 
 
 def layer_norm(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.op.families import USE_CUDNN, USE_MKLDNN, GradFromX
 
-from oprack_nn.ops.activation._activation import Activation
+from oprack_nn.ops.activation._family import Activation
 
 
 class LogSigmoid(Activation, type="logsigmoid"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.op import Attr, OpVersion
 from oprack.op.families import USE_MKLDNN, GradFromX
 
-from oprack_nn.ops.activation._activation import Activation
+from oprack_nn.ops.activation._family import Activation
 
 
 class Mish(Activation, type="mish"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.op import GradOpDef
 from oprack.op.families import USE_CUDNN, USE_MKLDNN, GradFromOut
 
-from oprack_nn.ops.activation._activation import Activation
+from oprack_nn.ops.activation._family import Activation
 
 
 class Sigmoid(Activation, type="sigmoid"):

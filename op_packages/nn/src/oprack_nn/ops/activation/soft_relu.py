@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.op import Attr
 from oprack.op.families import GradFromOut
 
-from oprack_nn.ops.activation._activation import Activation
+from oprack_nn.ops.activation._family import Activation
 
 
 class SoftRelu(Activation, type="soft_relu"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.op import Attr
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_CUDNN, USE_MKLDNN, GradFromOut, like
 
-from oprack_nn.ops.activation._activation import AXIS_DOC, Activation
+from oprack_nn.ops.activation._family import AXIS_DOC, Activation
 
 
 class Softmax(Activation, type="softmax"):

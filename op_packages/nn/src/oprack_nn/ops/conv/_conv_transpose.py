@@ -8,7 +8,7 @@ from oprack.types import AttrType
 
 from oprack_nn.ops._layout import join_dims, layout_attr, split_dims
 from oprack_nn.ops._windows import algorithm_attr, paddings_attr, positive
-from oprack_nn.ops.conv._conv import MkldnnFuseExtras, resolve_dilations
+from oprack_nn.ops.conv._family import MkldnnFuseExtras, resolve_dilations
 
 OUTPUT_PADDING_NOTE = "New attribute output_padding: extra rows and columns at the end."
 

@@ -7,7 +7,7 @@ from oprack.op import Attr, OpVersion
 
 from oprack_nn.ops._layout import layout_attr
 from oprack_nn.ops._windows import algorithm_attr, paddings_attr, positive
-from oprack_nn.ops.conv._conv import USE_ADDTO_NOTE, ConvDoubleGrad, ConvGrad, FusedConvExtras, infer_conv
+from oprack_nn.ops.conv._family import USE_ADDTO_NOTE, ConvDoubleGrad, ConvGrad, FusedConvExtras, infer_conv
 
 
 class Conv3D(FusedConvExtras, type="conv3d"):

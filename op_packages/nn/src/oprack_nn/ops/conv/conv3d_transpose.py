@@ -8,8 +8,8 @@ from oprack.types import AttrType
 
 from oprack_nn.ops._layout import layout_attr
 from oprack_nn.ops._windows import algorithm_attr, paddings_attr, positive
-from oprack_nn.ops.conv._conv import CudnnExtras
 from oprack_nn.ops.conv._conv_transpose import OUTPUT_PADDING_NOTE, ConvTransposeGrad, infer_conv_transpose
+from oprack_nn.ops.conv._family import CudnnExtras
 
 
 class Conv3DTranspose(CudnnExtras, type="conv3d_transpose"):

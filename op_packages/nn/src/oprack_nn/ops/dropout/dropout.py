@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
-from oprack_nn.ops.dropout._dropout import (
+from oprack_nn.ops.dropout._family import (
     FIX_SEED,
     IMPLEMENTATION_DOC,
     IMPLEMENTATIONS,

@@ -6,7 +6,7 @@ from oprack import op
 from oprack.op import Attr, GradOpDef, OpDef, OpVersion, dtype_of
 from oprack.types import AttrType
 
-from oprack_nn.ops.embedding._lookup import (
+from oprack_nn.ops.embedding._family import (
     IS_SPARSE_DOC,
     PADDING_IDX_DOC,
     infer_rows_type,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
 
-from oprack_nn.ops.loss._loss import require_labels
+from oprack_nn.ops.loss._family import require_labels
 
 
 class BprLoss(OpDef, type="bpr_loss"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
-from oprack_nn.ops.loss._loss import IGNORE_INDEX, loss_dims, require_labels
+from oprack_nn.ops.loss._family import IGNORE_INDEX, loss_dims, require_labels
 
 
 class CrossEntropy(OpDef, type="cross_entropy"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
 
-from oprack_nn.ops.loss._loss import IGNORE_INDEX, loss_dims, require_labels
+from oprack_nn.ops.loss._family import IGNORE_INDEX, loss_dims, require_labels
 
 
 class CrossEntropy2(OpDef, type="cross_entropy2"):

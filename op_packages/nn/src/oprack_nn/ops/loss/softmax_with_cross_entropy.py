@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
 
-from oprack_nn.ops.loss._loss import loss_dims, require_labels
+from oprack_nn.ops.loss._family import loss_dims, require_labels
 
 
 class SoftmaxWithCrossEntropy(OpDef, type="softmax_with_cross_entropy"):

@@ -6,7 +6,7 @@ from oprack import op
 from oprack.op import Attr, GradOp, GradOpDef, OpDef, dtype_of
 
 from oprack_nn.ops._layout import is_channel_last, layout_attr
-from oprack_nn.ops.norm._norm import norm_types
+from oprack_nn.ops.norm._family import norm_types
 
 
 class BatchNorm(OpDef, type="batch_norm"):

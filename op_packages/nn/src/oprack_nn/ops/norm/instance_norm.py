@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack import op
 from oprack.op import Attr, GradOpDef, OpDef, OpVersion, dtype_of
 
-from oprack_nn.ops.norm._norm import norm_types
+from oprack_nn.ops.norm._family import norm_types
 
 
 class InstanceNorm(OpDef, type="instance_norm"):

@@ -7,7 +7,7 @@ import math
 from oprack import op
 from oprack.op import Attr, GradOpDef, OpDef, dtype_of
 
-from oprack_nn.ops.norm._norm import norm_types
+from oprack_nn.ops.norm._family import norm_types
 
 
 class LayerNorm(OpDef, type="layer_norm"):

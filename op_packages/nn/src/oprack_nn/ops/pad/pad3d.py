@@ -7,7 +7,7 @@ from oprack.op import REQUIRED, Attr, GradOpDef, OpDef, dtype_of
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import layout_attr
-from oprack_nn.ops.pad._pad_spatial import infer_padded, pairs_3d
+from oprack_nn.ops.pad._family import infer_padded, pairs_3d
 
 
 class Pad3D(OpDef, type="pad3d"):

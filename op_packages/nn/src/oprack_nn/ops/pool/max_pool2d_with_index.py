@@ -6,7 +6,7 @@ from oprack import op
 from oprack.op import Attr, GradOpDef, OpDef
 
 from oprack_nn.ops._windows import paddings_attr, positive
-from oprack_nn.ops.pool._pool import infer_max_pool_shape, infer_max_pool_type, ksize_attr, max_pool_dims
+from oprack_nn.ops.pool._family import infer_max_pool_shape, infer_max_pool_type, ksize_attr, max_pool_dims
 
 
 class MaxPool2DWithIndex(OpDef, type="max_pool2d_with_index"):

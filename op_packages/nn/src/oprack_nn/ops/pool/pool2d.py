@@ -7,7 +7,7 @@ from oprack.op import Attr, GradOpDef, OpDef
 
 from oprack_nn.ops._layout import layout_attr
 from oprack_nn.ops._windows import algorithm_attr, paddings_attr, positive
-from oprack_nn.ops.pool._pool import infer_pool_shape, ksize_attr, pool_dims
+from oprack_nn.ops.pool._family import infer_pool_shape, ksize_attr, pool_dims
 
 
 class Pool2D(OpDef, type="pool2d"):

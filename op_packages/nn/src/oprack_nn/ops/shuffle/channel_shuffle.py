@@ -7,7 +7,7 @@ from oprack.op import REQUIRED, Attr, GradOpDef, OpDef
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import layout_attr
-from oprack_nn.ops.shuffle._shuffle import regrouped
+from oprack_nn.ops.shuffle._family import regrouped
 
 
 class ChannelShuffle(OpDef, type="channel_shuffle"):

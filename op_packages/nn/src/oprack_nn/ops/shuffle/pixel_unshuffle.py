@@ -6,7 +6,7 @@ from oprack import op
 from oprack.op import Attr, GradOpDef, OpDef
 
 from oprack_nn.ops._layout import layout_attr
-from oprack_nn.ops.shuffle._shuffle import downscaled, upscaled
+from oprack_nn.ops.shuffle._family import downscaled, upscaled
 
 
 class PixelUnshuffle(OpDef, type="pixel_unshuffle"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack import op
 from oprack.op import Attr, GradOpDef, OpDef
 
-from oprack_nn.ops.shuffle._shuffle import regrouped
+from oprack_nn.ops.shuffle._family import regrouped
 
 
 class ShuffleChannel(OpDef, type="shuffle_channel"):

@@ -16,7 +16,7 @@ from oprack_nn.kernels.pool._windows import (
     spread_sum,
     window_sizes,
 )
-from oprack_nn.ops.pool._pool import PoolGeometry
+from oprack_nn.ops.pool._family import PoolGeometry
 
 PLACES = ("cpu", "cuda")
 SCATTER = {"place": PLACES, "deterministic": {"cpu"}}  # a GPU adds what meets in one place in any order

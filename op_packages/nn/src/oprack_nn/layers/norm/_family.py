@@ -7,6 +7,7 @@ from oprack.errors import InvalidArgumentError
 
 
 def require_known(input, dims, layer, what):
+    """InvalidArgumentError unless the dims are known while the program is written."""
     if any(d <= 0 for d in dims):
         raise InvalidArgumentError(
             f"{layer}: input {input.name!r} has shape {list(input.shape)}; expected {what} to be known, so give data() "
