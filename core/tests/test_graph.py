@@ -171,7 +171,7 @@ def test_ops_are_sorted_near_to_where_they_were() -> None:
         [op("double", "x", "a"), op("double", "x", "b"), op("plus", "a", "c", "b"), op("double", "x", "a")]
     )
     first, second, third, fourth = graph.ops
-    graph._ops = [fourth, third, second, first]
+    graph._ops.reorder([fourth, third, second, first])
     graph.sort()
     assert graph.ops == [second, first, third, fourth], "the second write of a waits for the reader of the first"
 
@@ -244,7 +244,7 @@ def broken(change: Any) -> tuple[Graph, Facts]:
 
 
 def removed(graph: Graph, *ops: OpNode) -> None:
-    graph._removed.add(ops[0])
+    graph._ops.remove(ops[0])
 
 
 def overwritten(graph: Graph, first: OpNode, *_: OpNode) -> None:

@@ -11,17 +11,19 @@ import numpy as np
 from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from oprack.desc.reach import inner_blocks, named_by_attributes
 from oprack.device import host_array
-from oprack.errors import AttributeValueError, GraphError
-from oprack.ir.facts import ProgramFacts, infer, is_identity, meet
+from oprack.errors import GraphError
+from oprack.ir.fact_rules import infer, is_identity
+from oprack.ir.fact_values import meet
+from oprack.ir.facts import ProgramFacts
 from oprack.ir.names import names_of, used_by_blocks
+from oprack.ir.new_op import declare, facts_of, misfit_in, new_op
 from oprack.ir.nodes import OpNode, VarNode
+from oprack.ir.op_list import OpList
 from oprack.ir.order import runnable_order
-from oprack.op.attrs import COMMON_ATTRS
-from oprack.op.conformity import misfit
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import feed_columns, fetch_columns
 from oprack.tensor import CPUPlace, LoDTensor, Place, Scope
-from oprack.types import EMPTY_VAR, AttrType, VarType
+from oprack.types import EMPTY_VAR, VarType
 
 
 class Graph:
@@ -51,9 +53,7 @@ class Graph:
         self.manager = manager or default_manager()
         self.place = place or CPUPlace()
         self.keep = {*keep, *(name for _, name in (*fetch_columns(self.block), *feed_columns(self.block)))}
-        self._ops: list[OpNode] = []
-        self._removed: set[OpNode] = set()
-        self._inserted: dict[OpNode, list[OpNode]] = {}
+        self._ops = OpList()
         self._numbers: dict[str, int] = {}
         self._pool = self.manager.device_contexts
         self._versions: dict[str, list[VarNode]] = {}
@@ -128,18 +128,7 @@ class Graph:
     @property
     def ops(self) -> list[OpNode]:
         """The ops in an order in which they can run, as a list of the caller's own."""
-        if self._removed or self._inserted:
-            ops: list[OpNode] = []
-            waiting = [(op, False) for op in reversed(self._ops)]
-            while waiting:
-                op, ready = waiting.pop()
-                before = [] if ready else self._inserted.pop(op, [])
-                if before:
-                    waiting += [(op, True), *((new, False) for new in reversed(before))]
-                elif op not in self._removed:
-                    ops.append(op)
-            self._ops, self._removed = ops, set()
-        return self._ops.copy()
+        return self._ops.in_order()
 
     # Questions --------------------------------------------------------------------------------------------------------
     def vars(self) -> list[VarNode]:
@@ -197,25 +186,8 @@ class Graph:
         foreign_attrs: Collection[str] | None = None,
         check_attrs: bool = True,
     ) -> str:
-        """How an op with these names in its slots contradicts its OpProto, or names what no block declares; else "".
-
-        foreign_attrs: attributes that it may have beyond its OpProto; None = any. check_attrs: whether their values
-        are checked; False where facts of the op were worked out, which begins with that.
-        """
-        for names in (*inputs.values(), *outputs.values()):
-            for name in names:
-                if name != EMPTY_VAR and self.block.find_var_recursive(name) is None:
-                    return f"names {name!r}, which no block declares"
-        return misfit(
-            self.manager.op_info(desc.type),
-            inputs,
-            outputs,
-            desc.attrs,
-            tensor_attrs=[name for name, kind in desc.attr_types.items() if kind in (AttrType.VAR, AttrType.VARS)],
-            foreign_attrs=foreign_attrs,
-            runs_itself=self.manager.operator_class(desc.type) is not None,
-            check_attrs=check_attrs,
-        )
+        """How an op with these names in its slots contradicts its OpProto, or ""; see oprack.ir.new_op.misfit_in."""
+        return misfit_in(self.block, self.manager, desc, inputs, outputs, foreign_attrs, check_attrs)
 
     # Changes ----------------------------------------------------------------------------------------------------------
     def fresh_name(self, like: str) -> str:
@@ -257,49 +229,27 @@ class Graph:
         attrs: Mapping[str, Any] | None = None,
         before: OpNode | None = None,
     ) -> OpNode:
-        """A new op before another one (default: last), which writes its outputs from now on.
+        """Add an op.
 
-        Kinds, dtypes and dims of outputs that no op wrote before are inferred. Raises GraphError when the op
-        contradicts its OpProto, and what the op's rules raise.
+        Container, dtype and dims of outputs that no op wrote before are inferred.
+
+        Args:
+            type: The op type.
+            inputs: Variables by input slot.
+            outputs: Variables by output slot, which the op writes from now on.
+            attrs: Attributes that differ from the defaults.
+            before: The op that it comes before; None means last.
+
+        Raises:
+            GraphError: The op contradicts its OpProto.
+            OprackError: A rule of the op refuses the inputs.
         """
-        info = self.manager.op_info(type)
-        types = {name: kind for name, (kind, _) in COMMON_ATTRS.items()}
-        types.update((name, proto.type) for name, proto in info.proto.attrs.items())
-        desc = OpDesc(
-            type,
-            {slot: [n.name for n in nodes] for slot, nodes in inputs.items()},
-            {slot: [n.name for n in nodes] for slot, nodes in outputs.items()},
-            attrs,
-            types,
-        )
-        op = OpNode(desc, self.manager.operator_class(type) is not None)
-        foreign = set(desc.attrs).difference(info.proto.attrs, COMMON_ATTRS)
-        if foreign:  # what ops of the model carry beyond their OpProto may move with them
-            foreign.intersection_update(name for o in self.block.ops if o.type == type for name in o.attrs)
-        unknown = any(n.producer is None for nodes in outputs.values() for n in nodes)
-        if why := self.misfit(desc, desc.inputs, desc.outputs, foreign, check_attrs=not unknown):
-            raise GraphError(f"new op {type} {why}")
-        if unknown:
-            given = {slot: [n.fact for n in nodes] for slot, nodes in inputs.items()}
-            written = {slot: [n.fact for n in nodes] for slot, nodes in outputs.items()}
-            try:
-                facts = infer(desc, given, written, info)  # checks the attributes first
-            except AttributeValueError as error:
-                raise GraphError(f"new op {type} has a wrong attribute: {error}") from error
-            for slot, nodes in outputs.items():
-                for node, fact in zip(nodes, facts[slot], strict=True):
-                    if node.producer is None:
-                        _declare(node, fact)
-        op.inputs = {slot: list(nodes) for slot, nodes in inputs.items()}
-        op.outputs = {slot: list(nodes) for slot, nodes in outputs.items()}
+        op = new_op(self.block, self.manager, type, inputs, outputs, attrs)
         for node in op.reads():
             node._consumers[op] = None
         for node in op.writes():
             node.producer = op
-        if before is None:
-            self._ops = [*self.ops, op]
-        else:
-            self._inserted.setdefault(before, []).append(op)
+        self._ops.insert(op, before)
         return op
 
     def own_name(self, node: VarNode) -> None:
@@ -309,7 +259,7 @@ class Graph:
             raise GraphError(f"{node!r} can't get another name: " + ("it is pinned" if op else "no op writes it"))
         fact = node.fact.clone()
         fact.name = new.name
-        _declare(new, fact)
+        declare(new, fact)
         for nodes in op.outputs.values():
             nodes[:] = [new if n is node else n for n in nodes]
         new.producer = op
@@ -321,10 +271,8 @@ class Graph:
         """Work out again what is known of an op's outputs, after more became known of its inputs or attributes."""
         if op.opaque or op.runs_itself:
             return
-        inputs = {slot: [n.fact for n in nodes] for slot, nodes in op.inputs.items()}
-        outputs = {slot: [n.fact for n in nodes] for slot, nodes in op.outputs.items()}
         try:
-            facts = infer(op.desc, inputs, outputs, self.manager.op_info(op.type))
+            facts = infer(op.desc, facts_of(op.inputs), facts_of(op.outputs), self.manager.op_info(op.type))
         except Exception:
             return  # running it says what is wrong
         for slot, nodes in op.outputs.items():
@@ -333,8 +281,7 @@ class Graph:
 
     def is_identity(self, op: OpNode) -> bool:
         """Whether an op gives back its first input in every run, as its pack declares it."""
-        inputs = {slot: [n.fact for n in nodes] for slot, nodes in op.inputs.items()}
-        return is_identity(op.desc, inputs, self.manager.op_info(op.type))
+        return is_identity(op.desc, facts_of(op.inputs), self.manager.op_info(op.type))
 
     def remove_op(self, op: OpNode) -> None:
         """Take an op out; outputs that it still produces must have no consumer."""
@@ -347,7 +294,7 @@ class Graph:
             node._consumers.pop(op, None)
             if not node._consumers and node.producer is None and node in self._versions.get(node.name, ()):
                 self._versions[node.name].remove(node)
-        self._removed.add(op)
+        self._ops.remove(op)
 
     def replace_input(self, op: OpNode, old: VarNode, new: VarNode) -> None:
         """Let an op read `new` wherever its slots read `old`."""
@@ -389,7 +336,7 @@ class Graph:
     # Back to a program ------------------------------------------------------------------------------------------------
     def sort(self) -> None:
         """Put the ops into an order in which they can run, as near to the present one as can be. Raises GraphError."""
-        self._ops = runnable_order(self.ops, self._versions.values())
+        self._ops.reorder(runnable_order(self.ops, self._versions.values()))
 
     def to_program(self) -> ProgramDesc:
         """The program with this block as it is now; it needs the graph no longer.
@@ -397,12 +344,12 @@ class Graph:
         Variables that no op names any more are dropped, unless they are to be kept.
         """
         self.sort()
-        before = names_of(self.program)
-        for op in self._ops:
+        before, ops = names_of(self.program), self.ops
+        for op in ops:
             op.desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
             op.desc.outputs = {slot: [n.name for n in nodes] for slot, nodes in op.outputs.items()}
             op.desc.edits += 1
-        self.block.ops = [op.desc for op in self._ops]
+        self.block.ops = [op.desc for op in ops]
         gone = (before | self._made) - names_of(self.program) - self.keep
         for name in gone:
             self.block.remove_var(name)
@@ -421,10 +368,3 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph of block {self.block.idx}: {len(self.ops)} ops>"
-
-
-def _declare(node: VarNode, fact: VarDesc) -> None:
-    """Let a new variable have what is known of it in the program, too."""
-    node.fact, desc = fact, node.desc
-    if desc is not None:
-        desc.type, desc.dtype, desc.shape, desc.lod_level = fact.type, fact.dtype, fact.shape, fact.lod_level

@@ -92,11 +92,15 @@ def read_after(ops: Sequence[OpDesc], program: ProgramDesc) -> set[str]:
 
 @dataclass(frozen=True)
 class SegmentVariables:
-    """Variables of ops in a row that only run kernels.
+    """Variables of a segment: ops in a row that only run kernels.
 
-    parameters: read before they are written, and persistable. reads: the others of those. keep: written, and read
-    afterwards. outer: written, of a scope above. consumed: of `reads` and `parameters`, what is not read afterwards.
-    dying: per op, what it is the last to name and nobody reads afterwards.
+    Attributes:
+        parameters: Persistable variables that are read before the segment writes them.
+        reads: Other variables that are read before the segment writes them.
+        keep: Variables that are written here and read afterwards.
+        outer: Variables that are written here and belong to a scope above.
+        consumed: Those of `reads` and `parameters` that are not read afterwards.
+        dying: For each op, the variables that it is the last to name and that are not read afterwards.
     """
 
     parameters: list[str]
@@ -110,22 +114,13 @@ class SegmentVariables:
 def segment_variables(
     operators: Sequence[OperatorBase], block: BlockDesc, keep: Collection[str] | None
 ) -> SegmentVariables:
-    """What a segment reads, writes and lets go of. keep: variables that are read after it; None = all."""
-    written: set[str] = set()
-    read_first: dict[str, None] = {}
-    last: dict[str, int] = {}
-    for i, op in enumerate(operators):
-        given = [n for names in op.inputs.values() for n in names]
-        made = [n for names in op.outputs.values() for n in names]
-        read_first.update(dict.fromkeys(n for n in given if n not in written))
-        written.update(made)
-        last.update(dict.fromkeys((*given, *made), i))
-    outer = {n for n in written if n not in block.vars or block.vars[n].persistable}
+    """What a segment reads, writes and frees; `keep` names the variables that are read after it, None all of them."""
+    written, read_first, last = _uses(operators)
+    outer = {n for n in written if _is_outer(n, block)}
     kept = written if keep is None else {n for n in written if n in keep} | outer
     dead = [n for n in written if n not in kept]
     if keep is not None:
-        read_last = {n for n in read_first if n not in keep and n in block.vars and not block.vars[n].persistable}
-        dead += sorted(read_last - written)
+        dead += sorted(n for n in read_first if n not in keep and n not in written and not _is_outer(n, block))
     dying: list[list[str]] = [[] for _ in operators]
     for n in dead:
         dying[last[n]].append(n)
@@ -138,3 +133,22 @@ def segment_variables(
         consumed=[n for n in dead if n in read_first],
         dying=dying,
     )
+
+
+def _uses(operators: Sequence[OperatorBase]) -> tuple[set[str], dict[str, None], dict[str, int]]:
+    """(variables that ops write, those that they read before, the number of the last op that names each)."""
+    written: set[str] = set()
+    read_first: dict[str, None] = {}
+    last: dict[str, int] = {}
+    for i, op in enumerate(operators):
+        ins = [n for names in op.inputs.values() for n in names]
+        outs = [n for names in op.outputs.values() for n in names]
+        read_first.update(dict.fromkeys(n for n in ins if n not in written))
+        written.update(outs)
+        last.update(dict.fromkeys((*ins, *outs), i))
+    return written, read_first, last
+
+
+def _is_outer(name: str, block: BlockDesc) -> bool:
+    """Whether a variable lives in a scope above that of a run of the block."""
+    return name not in block.vars or block.vars[name].persistable

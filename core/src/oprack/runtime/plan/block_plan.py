@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 
 class BlockPlan:
-    """Steps of a block. keep: variables that are read afterwards; None = everything that it writes."""
+    """The steps of a block: segments, and the ops that run themselves.
+
+    Args:
+        block: The block.
+        operators: Its operators.
+        keep: Variables that are read afterwards; None means everything that the block writes.
+    """
 
     def __init__(self, block: BlockDesc, operators: Sequence[OperatorBase], keep: Collection[str] | None) -> None:
         groups = [list(ops) for _, ops in groupby(operators, key=_runs_kernel)]
@@ -33,14 +39,7 @@ class BlockPlan:
             if needed is not None:
                 needed |= read_after([op.desc for op in group], block.program)
         self.steps = steps[::-1]
-        written = {n for op in operators for names in op.outputs.values() for n in names}
-        own = [block.vars[n] for n in written if n in block.vars]
-        # ops that run themselves write to a variable of any scope above, unless this one has it; and what is read
-        # before it is written is no variable of a scope above that has the same name
-        looked_up = {n for s in steps for n in (s.variables.reads if isinstance(s, Segment) else _names_of(s))}
-        local = (v for v in block.vars.values() if v.name in looked_up)
-        self._local = [v.name for v in local if not v.persistable or v.type in PER_RUN_KINDS]
-        self._persistable = [v.name for v in own if v.persistable and v.type not in PER_RUN_KINDS]
+        self._local, self._persistable = _variables_to_create(block, operators, steps)
 
     def run(self, run: RunContext, scope: Scope) -> None:
         """Run every step in `scope`."""
@@ -61,6 +60,24 @@ class BlockPlan:
             else:
                 parts.append(f"# {step.type} runs itself: {step.desc}\n")
         return "\n".join(parts)
+
+
+def _variables_to_create(
+    block: BlockDesc, operators: Sequence[OperatorBase], steps: Sequence[Segment | OperatorBase]
+) -> tuple[list[str], list[str]]:
+    """(local variables, persistable variables) of the block that have to be there before the steps run.
+
+    Ops that run themselves write to a variable of any scope above unless this one has it, and a variable that is read
+    before it is written must not be mistaken for one of a scope above that has the same name.
+    """
+    written = {n for op in operators for names in op.outputs.values() for n in names}
+    own = [block.vars[n] for n in written if n in block.vars]
+    looked_up = {n for s in steps for n in (s.variables.reads if isinstance(s, Segment) else _names_of(s))}
+    local = [v for v in block.vars.values() if v.name in looked_up]
+    return (
+        [v.name for v in local if not v.persistable or v.type in PER_RUN_KINDS],
+        [v.name for v in own if v.persistable and v.type not in PER_RUN_KINDS],
+    )
 
 
 def _names_of(op: OperatorBase) -> set[str]:

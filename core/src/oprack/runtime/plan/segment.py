@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OpError
 from oprack.runtime.liveness import SegmentVariables
-from oprack.runtime.plan.codegen import Generated, Port, SegmentGenerator
+from oprack.runtime.plan.codegen import SegmentGenerator
+from oprack.runtime.plan.generated import Generated, Port
 from oprack.runtime.plan.shape_check import shapes_of
 from oprack.runtime.record import OpRecord, signature
 from oprack.tensor import LoDTensor, Scope
