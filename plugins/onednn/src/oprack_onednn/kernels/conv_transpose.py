@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from oprack.kernel import kernel
 from oprack.op.windows import resolve_pads
@@ -24,105 +26,115 @@ def filter_view(w, groups):
     return w.reshape(groups, c // groups, *rest).transpose(0, 2, 1, 3, 4)
 
 
-class ConvTransposePrimitive:
-    """A transposed convolution of one shape, all of it in channels-last memory. copies: of the bias in its memory."""
+class Extent(NamedTuple):
+    """The spatial dims of a transposed convolution's result, and what is cut off before and behind them."""
 
-    def __init__(
-        self,
-        x,
-        w,
-        strides,
-        paddings,
-        dilations,
-        groups,
-        algorithm,
-        output_size,
-        output_padding,
-        bias,
-        constant,
-        post_ops,
-    ):
-        n, _, *spatial = x.shape
-        ksize = w.shape[2:]
-        if algorithm == "SAME":
-            dilations = (1, 1)
-        pads = resolve_pads(algorithm, paddings, spatial, ksize, strides)
-        reach = [(s - 1) * t + d * (q - 1) + 1 for s, q, t, d in zip(spatial, ksize, strides, dilations, strict=True)]
-        out = [r - a - b for r, (a, b) in zip(reach, pads, strict=True)]
-        if output_size:
-            out = list(output_size)
-        elif output_padding:
-            out = [o + e for o, e in zip(out, output_padding, strict=True)]
-        before = [a for a, _ in pads]
-        behind = [r - a - o for r, a, o in zip(reach, before, out, strict=True)]
-        if 0 in x.shape or 0 in w.shape or min(before) < 0 or min(out) < 1 or not w.flags.c_contiguous:
-            raise NotServedError("negative padding, an empty tensor or a filter that is a view")
-        self.shape, self.copies = (n, w.shape[1] * groups, *out), 1
-        source = channels_last_desc(x.shape)
-        view = filter_view(w, groups)
-        wsource = MemoryDesc.strided(view.shape, element_strides(view))
-        row = MemoryDesc.strided((self.shape[1],))
-        desc = PrimitiveDesc(
-            "deconvolution_forward",
-            LIBRARY.engine,
-            _c.FORWARD_INFERENCE,
-            _c.DECONVOLUTION_DIRECT,
-            source,
-            MemoryDesc.any(view.shape),
-            row if bias else None,
-            channels_last_desc(self.shape),
-            dims(strides),
-            dims(d - 1 for d in dilations),
-            dims(before),
-            dims(behind),
-            as_post_ops(post_ops)[0],
-        )
-        chain = self.chain = PrimitiveChain()
-        given = chain.input(image_desc(x))
-        wdesc = desc.desc(_c.QUERY_WEIGHTS_MD)
-        self.weights = Weights(wsource, wdesc) if constant else None
-        weights = chain.input(wdesc if constant else wsource)
-        if not constant and wsource != wdesc:
-            weights = chain.reorder(weights, wdesc)
-        arguments = {_c.WEIGHTS: weights, _c.DST: chain.output(channels_last_desc(self.shape))}
-        if bias:
-            arguments[_c.BIAS] = chain.input(row)
-        arguments[_c.SRC] = given if given.desc == source else chain.reorder(given, source)
-        chain.add(desc, arguments)
+    out: tuple[int, ...]
+    before: tuple[int, ...]
+    behind: tuple[int, ...]
 
 
-class TilePrimitive:
-    """A transposed convolution whose taps do not overlap: each pixel becomes a tile, which is one product.
+def extent_of(x, w, strides, paddings, dilations, algorithm, output_size, output_padding):
+    """The extent of the result for images and filter. Raises NotServedError."""
+    spatial, ksize = x.shape[2:], w.shape[2:]
+    pads = resolve_pads(algorithm, paddings, spatial, ksize, strides)
+    reach = [(s - 1) * t + d * (q - 1) + 1 for s, q, t, d in zip(spatial, ksize, strides, dilations, strict=True)]
+    out = [r - a - b for r, (a, b) in zip(reach, pads, strict=True)]
+    if output_size:
+        out = list(output_size)
+    elif output_padding:
+        out = [o + e for o, e in zip(out, output_padding, strict=True)]
+    before = [a for a, _ in pads]
+    if 0 in x.shape or 0 in w.shape or min(before) < 0 or min(out) < 1 or not w.flags.c_contiguous:
+        raise NotServedError("negative padding, an empty tensor or a filter that is a view")
+    behind = [r - a - o for r, a, o in zip(reach, before, out, strict=True)]
+    return Extent(tuple(out), tuple(before), tuple(behind))
+
+
+class TransposePrimitive(NamedTuple):
+    """A transposed convolution of one shape.
+
+    Attributes:
+        chain: Takes images, filter, the result and the bias, if there is one.
+        shape: Of the result, in channels-last memory.
+        weights: The packed filter; None when the filter may change, and the chain reads it as it is.
+        copies: How often the bias stands in its memory, one after the other.
+    """
+
+    chain: PrimitiveChain
+    shape: tuple[int, ...]
+    weights: Weights | None
+    copies: int = 1
+
+
+def convolution(
+    x, w, strides, paddings, dilations, groups, algorithm, output_size, output_padding, bias, constant, post_ops
+):
+    """The primitive for any shape. Raises NotServedError."""
+    if algorithm == "SAME":
+        dilations = (1, 1)
+    extent = extent_of(x, w, strides, paddings, dilations, algorithm, output_size, output_padding)
+    shape = (x.shape[0], w.shape[1] * groups, *extent.out)
+    source, view = channels_last_desc(x.shape), filter_view(w, groups)
+    filters, row = MemoryDesc.strided(view.shape, element_strides(view)), MemoryDesc.strided((shape[1],))
+    desc = PrimitiveDesc(
+        "deconvolution_forward",
+        LIBRARY.engine,
+        _c.FORWARD_INFERENCE,
+        _c.DECONVOLUTION_DIRECT,
+        source,
+        MemoryDesc.any(view.shape),
+        row if bias else None,
+        channels_last_desc(shape),
+        dims(strides),
+        dims(d - 1 for d in dilations),
+        dims(extent.before),
+        dims(extent.behind),
+        as_post_ops(post_ops)[0],
+    )
+    chain = PrimitiveChain()
+    images = chain.input(image_desc(x))
+    packed = desc.desc(_c.QUERY_WEIGHTS_MD)
+    weights = chain.input(packed if constant else filters)
+    if not constant and filters != packed:
+        weights = chain.reorder(weights, packed)
+    arguments = {_c.WEIGHTS: weights, _c.DST: chain.output(channels_last_desc(shape))}
+    if bias:
+        arguments[_c.BIAS] = chain.input(row)
+    arguments[_c.SRC] = images if images.desc == source else chain.reorder(images, source)
+    chain.add(desc, arguments)
+    return TransposePrimitive(chain, shape, Weights(filters, packed) if constant else None)
+
+
+def tile_product(x, w, bias, constant, post_ops):
+    """The primitive where taps do not overlap: each pixel becomes a tile, and all tiles are one product.
 
     Filter [C, K, kh, kw] is read as [C, kh, kw, K], so that the product's rows are tiles in channels-last memory.
     """
-
-    def __init__(self, x, w, bias, constant, post_ops):
-        n, c, height, width = x.shape
-        _, k, kh, kw = w.shape
-        self.shape = (n, k, height * kh, width * kw)
-        self.copies = kh * kw
-        tile = kh * kw * k
-        view = MemoryDesc.strided((c, kh, kw, k), (tile, kw, 1, kh * kw))
-        dense, matrix = MemoryDesc.strided((c, kh, kw, k)), MemoryDesc.strided((c, tile))
-        source, rows = channels_last_desc(x.shape), MemoryDesc.strided((n * height * width, tile))
-        row = MemoryDesc.strided((1, tile)) if bias else None
-        pixels = MemoryDesc.strided((n * height * width, c))
-        desc = PrimitiveDesc("matmul", LIBRARY.engine, pixels, matrix, row, rows, as_post_ops(post_ops)[0])
-        chain = self.chain = PrimitiveChain()
-        given = chain.input(image_desc(x))
-        self.weights = Weights(view, dense) if constant else None
-        weights = chain.input(matrix if constant else view)
-        target = chain.output(MemoryDesc.strided((n, height, kh, width, kw, k)))
-        arguments = {_c.BIAS: chain.input(row)} if bias else {}
-        inner = chain.same(given, pixels) if given.desc == source else chain.alias(chain.reorder(given, source), pixels)
-        if not constant:
-            weights = chain.alias(chain.reorder(weights, dense), matrix)
-        product = chain.temporary(rows)
-        chain.add(desc, {_c.SRC: inner, _c.WEIGHTS: weights, _c.DST: product, **arguments})
-        strides = (height * width * tile, width * tile, kw * k, tile, k, 1)
-        tiles = MemoryDesc.strided((n, height, kh, width, kw, k), strides)
-        chain.reorder(chain.alias(product, tiles), target)
+    n, c, height, width = x.shape
+    _, k, kh, kw = w.shape
+    tile = kh * kw * k
+    view = MemoryDesc.strided((c, kh, kw, k), (tile, kw, 1, kh * kw))
+    dense, matrix = MemoryDesc.strided((c, kh, kw, k)), MemoryDesc.strided((c, tile))
+    source, rows = channels_last_desc(x.shape), MemoryDesc.strided((n * height * width, tile))
+    row = MemoryDesc.strided((1, tile)) if bias else None
+    pixels = MemoryDesc.strided((n * height * width, c))
+    desc = PrimitiveDesc("matmul", LIBRARY.engine, pixels, matrix, row, rows, as_post_ops(post_ops)[0])
+    chain = PrimitiveChain()
+    images = chain.input(image_desc(x))
+    weights = chain.input(matrix if constant else view)
+    target = chain.output(MemoryDesc.strided((n, height, kh, width, kw, k)))
+    arguments = {_c.BIAS: chain.input(row)} if bias else {}
+    inner = chain.same(images, pixels) if images.desc == source else chain.alias(chain.reorder(images, source), pixels)
+    if not constant:
+        weights = chain.alias(chain.reorder(weights, dense), matrix)
+    product = chain.temporary(rows)
+    chain.add(desc, {_c.SRC: inner, _c.WEIGHTS: weights, _c.DST: product, **arguments})
+    strides = (height * width * tile, width * tile, kw * k, tile, k, 1)
+    tiles = MemoryDesc.strided((n, height, kh, width, kw, k), strides)
+    chain.reorder(chain.alias(product, tiles), target)
+    shape = (n, k, height * kh, width * kw)
+    return TransposePrimitive(chain, shape, Weights(view, dense) if constant else None, kh * kw)
 
 
 def build(x, w, *attrs):
@@ -132,8 +144,8 @@ def build(x, w, *attrs):
     simple = groups == 1 and set(dilations) == {1} and padding != "SAME" and not any(output_padding)
     if simple and not any(paddings) and tuple(strides) == w.shape[2:] and output_size in ((), size):
         if x.size and w.size and w.flags.c_contiguous:
-            return TilePrimitive(x, w, bias, constant, post_ops)
-    return ConvTransposePrimitive(x, w, *attrs)
+            return tile_product(x, w, bias, constant, post_ops)
+    return convolution(x, w, *attrs)
 
 
 def compute(x, w, bias, strides, paddings, dilations, groups, padding, output_size, output_padding, post_ops=()):

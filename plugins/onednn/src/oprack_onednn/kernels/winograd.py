@@ -5,7 +5,9 @@ All transforms are products with small matrices; all moves are reorders between 
 
 from __future__ import annotations
 
+import math
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from oprack.kernel import kernel
@@ -33,86 +35,133 @@ def squares():
     return np.kron(forth, forth), np.kron(back, back)
 
 
+class Tiling(NamedTuple):
+    """How a result is computed in tiles.
+
+    Attributes:
+        n, c, k: Images, channels and filters.
+        top, left: Zeros before the images.
+        height, width: Of an image.
+        high, wide: Of a result.
+        rows, columns: Tiles, of which the last ones may reach over the edges.
+        part: Rows of tiles that are computed at a time, so that they stay in the caches.
+    """
+
+    n: int
+    c: int
+    k: int
+    top: int
+    left: int
+    height: int
+    width: int
+    high: int
+    wide: int
+    rows: int
+    columns: int
+    part: int
+
+    @property
+    def tiles(self):
+        """Tiles of a part, in all images."""
+        return self.n * self.part * self.columns
+
+    @property
+    def padded(self):
+        """Shape [N, H, W, C] of the images with zeros around them, as far as whole tiles reach."""
+        return self.n, self.rows * RESULTS + 2, self.columns * RESULTS + 2, self.c
+
+
+def tiling(x, u, paddings):
+    """The tiles for images `x` and a transformed filter `u`. Raises NotServedError."""
+    n, c, h, w = x.shape
+    top, bottom, left, right = paddings
+    high, wide = h + top + bottom - 2, w + left + right - 2
+    if 0 in x.shape or min(high, wide, top, left) < 0 or not high or not wide or not u.flags.c_contiguous:
+        raise NotServedError("an empty tensor, or a filter that is a view")
+    rows, columns = -(-high // RESULTS), -(-wide // RESULTS)
+    row_bytes = 4 * TILE * TILE * n * columns * c
+    part = next(r for r in range(rows, 0, -1) if rows % r == 0 and (r == 1 or r * row_bytes <= _PART))
+    return Tiling(n, c, u.shape[2], top, left, h, w, high, wide, rows, columns, part)
+
+
 class WinogradPrimitive(ShapedPrimitive):
-    """One shape."""
+    """The chain for one shape; `build` makes it."""
 
-    def __init__(self, x, u, bias, residual, paddings, post_ops):
-        n, c, h, w = x.shape
-        k = u.shape[2]
-        top, bottom, left, right = paddings
-        high, wide = h + top + bottom - 2, w + left + right - 2
+    def __init__(self, tiling):
+        self.tiling, self.chain, self.weights = tiling, PrimitiveChain(), {}
+        self.shape = (tiling.n, tiling.k, tiling.high, tiling.wide)
+
+    def append_steps(self, x, u, bias, residual, post_ops):
+        """Append all primitives: gather, transform, multiply and transform back part by part, then add the residual."""
+        t, chain, strided = self.tiling, self.chain, MemoryDesc.strided
         constant = is_constant(u) and (bias is None or is_constant(bias))
-        if 0 in x.shape or min(high, wide, top, left) < 0 or not high or not wide or not u.flags.c_contiguous:
-            raise NotServedError("an empty tensor, or a filter that is a view")
-        self.shape, self.weights = (n, k, high, wide), {}
-        if residual is not None and residual.shape != self.shape:
-            raise NotServedError(f"the residual has shape {residual.shape}; expected that of the result, {self.shape}")
-        strided = MemoryDesc.strided
-        chain = self.chain = PrimitiveChain()
-        rows, columns = -(-high // RESULTS), -(-wide // RESULTS)
-        tall, broad = rows * RESULTS + 2, columns * RESULTS + 2
-        part = next(
-            r for r in range(rows, 0, -1) if rows % r == 0 and (r == 1 or self._bytes(n, r, columns, c) <= _PART)
-        )
-        tiles = n * part * columns
-
+        pixels, results = strided((TILE * TILE, t.tiles, t.c)), strided((TILE * TILE, t.tiles, t.k))
         source = chain.input(image_desc(x))
-        pixels, results = strided((TILE * TILE, tiles, c)), strided((TILE * TILE, tiles, k))
-        chosen = MemoryDesc.any((TILE * TILE, c, k)) if constant else strided((TILE * TILE, c, k))
-        multiply = PrimitiveDesc("matmul", LIBRARY.engine, pixels, chosen, None, results, Attributes())
-        chosen = multiply.desc(_c.QUERY_WEIGHTS_MD)
-        if constant:
-            self.weights[1] = Weights(strided((TILE * TILE, c, k)), chosen)
-        weights = chain.input(chosen)
-        bias_row = self._bias(bias, constant, tiles, k)
-        flat = strided((1, n * high * wide * k))
+        multiply, weights = self._multiply(pixels, results, constant)
+        bias_row = self._bias(bias, constant, t.tiles, t.k)
         added = None if residual is None else chain.input(image_desc(residual))
         target = chain.output(channels_last_desc(self.shape))
-
-        padded = self._pad(source, x.shape, (top, left), (n, tall, broad, c))
+        padded = self._pad(source)
         forth, back = (m.astype(np.float32) for m in squares())
         gathered, moved = chain.temporary(pixels), chain.temporary(pixels)
-        products, finished = chain.temporary(results), chain.temporary(strided((RESULTS * RESULTS, tiles * k)))
-        transform = self._transform(forth, gathered, moved, tiles * c)
+        products, finished = chain.temporary(results), chain.temporary(strided((RESULTS * RESULTS, t.tiles * t.k)))
+        transform = self._transform(forth, gathered, moved, t.tiles * t.c)
         # a residual is added to all results at once, with what follows it
         whole = post_ops.index(RESIDUAL) if residual is not None else len(post_ops)
-        attributes, _ = as_post_ops(post_ops[:whole])
-        finish = self._transform(back, products, finished, tiles * k, bias_row, attributes)
-        for first in range(0, rows, part):
-            for i, di in ((0, RESULTS), (RESULTS, TILE - RESULTS)):
-                for j, dj in ((0, RESULTS), (RESULTS, TILE - RESULTS)):
-                    shape = (di, dj, n, part, columns, c)
-                    steps = (broad * c, c, tall * broad * c, RESULTS * broad * c, RESULTS * c, 1)
-                    offset = ((i + first * RESULTS) * broad + j) * c
-                    given = chain.alias(padded, strided(shape, steps), 4 * offset)
-                    steps = (TILE * tiles * c, tiles * c, part * columns * c, columns * c, c, 1)
-                    chain.reorder(given, chain.alias(gathered, strided(shape, steps), 4 * (i * TILE + j) * tiles * c))
+        finish = self._transform(back, products, finished, t.tiles * t.k, bias_row, as_post_ops(post_ops[:whole])[0])
+        for first in range(0, t.rows, t.part):
+            self._gather(padded, gathered, first)
             chain.add(*transform)
             chain.add(multiply, {_c.SRC: moved, _c.WEIGHTS: weights, _c.DST: products})
             chain.add(*finish)
-            self._place(finished, target, first, part, columns)
+            self._place(finished, target, first, t.part, t.columns)
         if added is not None:
-            attributes, _ = as_post_ops(post_ops[whole + 1 :])
-            desc = PrimitiveDesc("binary", LIBRARY.engine, _c.BINARY_ADD, flat, flat, flat, attributes)
-            sums = chain.same(target, flat)
-            if added.desc == target.desc:
-                added = chain.same(added, flat)
-            else:
-                added = chain.alias(chain.reorder(added, target.desc), flat)
-            chain.add(desc, {_c.SRC: sums, _c.SRC_1: added, _c.DST: sums})
+            self._add_residual(added, target, post_ops[whole + 1 :])
 
-    @staticmethod
-    def _bytes(n, rows, columns, c):
-        return 4 * TILE * TILE * n * rows * columns * c
+    def _multiply(self, pixels, results, constant):
+        """The products of tiles and filter, and the filter's memory, which is packed when it is constant."""
+        filters = MemoryDesc.strided((TILE * TILE, self.tiling.c, self.tiling.k))
+        chosen = MemoryDesc.any((TILE * TILE, self.tiling.c, self.tiling.k)) if constant else filters
+        multiply = PrimitiveDesc("matmul", LIBRARY.engine, pixels, chosen, None, results, Attributes())
+        chosen = multiply.desc(_c.QUERY_WEIGHTS_MD)
+        if constant:
+            self.weights[1] = Weights(filters, chosen)
+        return multiply, self.chain.input(chosen)
 
-    def _pad(self, source, shape, before, padded):
-        """Append a copy of the images with zeros around them; returns its memory, of shape `padded`."""
-        n, c, h, w = shape
-        top, left = before
+    def _gather(self, padded, gathered, first):
+        """Append the copies of tiles from row `first` on; tiles overlap, so each is copied in four parts."""
+        t, strided = self.tiling, MemoryDesc.strided
+        _, tall, broad, c = t.padded
+        for i, di in ((0, RESULTS), (RESULTS, TILE - RESULTS)):
+            for j, dj in ((0, RESULTS), (RESULTS, TILE - RESULTS)):
+                shape = (di, dj, t.n, t.part, t.columns, c)
+                steps = (broad * c, c, tall * broad * c, RESULTS * broad * c, RESULTS * c, 1)
+                offset = ((i + first * RESULTS) * broad + j) * c
+                source = self.chain.alias(padded, strided(shape, steps), 4 * offset)
+                steps = (TILE * t.tiles * c, t.tiles * c, t.part * t.columns * c, t.columns * c, c, 1)
+                target = self.chain.alias(gathered, strided(shape, steps), 4 * (i * TILE + j) * t.tiles * c)
+                self.chain.reorder(source, target)
+
+    def _add_residual(self, added, target, post_ops):
+        """Append the sum of results and residual, and what follows it."""
+        chain, flat = self.chain, MemoryDesc.strided((1, math.prod(self.shape)))
+        attributes, _ = as_post_ops(post_ops)
+        desc = PrimitiveDesc("binary", LIBRARY.engine, _c.BINARY_ADD, flat, flat, flat, attributes)
+        sums = chain.same(target, flat)
+        if added.desc == target.desc:
+            added = chain.same(added, flat)
+        else:
+            added = chain.alias(chain.reorder(added, target.desc), flat)
+        chain.add(desc, {_c.SRC: sums, _c.SRC_1: added, _c.DST: sums})
+
+    def _pad(self, source):
+        """Append a copy of the images with zeros around them; returns its memory."""
+        tiling, padded = self.tiling, self.tiling.padded
+        n, c, h, w, top, left = tiling.n, tiling.c, tiling.height, tiling.width, tiling.top, tiling.left
         _, tall, broad, _ = padded
         strided, strides = MemoryDesc.strided, contiguous_strides(padded)
         result = self.chain.temporary(strided(padded))
-        inner = strided(shape, [strides[i] for i in (0, 3, 1, 2)])
+        inner = strided((n, c, h, w), [strides[i] for i in (0, 3, 1, 2)])
         self.chain.reorder(source, self.chain.alias(result, inner, 4 * (top * broad + left) * c))
         sides = [
             *((0, 0, top, broad), (top + h, 0, tall - top - h, broad)),
@@ -174,6 +223,15 @@ class WinogradPrimitive(ShapedPrimitive):
                 self.chain.add(reorder_desc(source.desc, place.desc), {_c.SRC: source, _c.DST: place})
 
 
+def build(x, u, bias, residual, paddings, post_ops):
+    """The chain for inputs of these shapes. Raises NotServedError."""
+    shaped = WinogradPrimitive(tiling(x, u, paddings))
+    if residual is not None and residual.shape != shaped.shape:
+        raise NotServedError(f"the residual has shape {residual.shape}; expected that of the result, {shaped.shape}")
+    shaped.append_steps(x, u, bias, residual, post_ops)
+    return shaped
+
+
 def find_primitive(attrs, x, u, bias=None, residual=None):
     """The primitive for the op's inputs; None when there is none."""
     if not u.flags.c_contiguous or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
@@ -182,7 +240,7 @@ def find_primitive(attrs, x, u, bias=None, residual=None):
     paddings, post_ops = tuple(attrs["paddings"]), tuple(attrs["post_ops"])
     second = None if residual is None else (residual.shape, residual.strides)
     key = ("winograd", x.shape, x.strides, u.shape, second, constant, bias is not None, paddings, post_ops)
-    return THREAD.primitive(key, WinogradPrimitive, x, u, bias, residual, paddings, post_ops)
+    return THREAD.primitive(key, build, x, u, bias, residual, paddings, post_ops)
 
 
 def _specialize(call):
