@@ -104,7 +104,8 @@ def test_a_pass_without_a_stage_is_ordered_among_all_and_told_what_to_write(pack
 
     with pytest.warns(DeprecationWarning) as warned:
         found = registered_passes(packs(one=one))
-    assert all("says no stage; write stage= with one of 'fold', 'canon" in str(w.message) for w in warned)
+    advice = "without a stage is deprecated and goes with the next release; write stage= with one of 'fold', 'canon"
+    assert all(advice in str(w.message) for w in warned)
     assert len(warned) == 3 and "pass_('late', ...)" in str(warned[0].message) and warned[0].filename == __file__
     assert names(found) == ["first", *GENERIC, "anywhere", "low", "late"]
 

@@ -26,13 +26,8 @@ _MOVED = (
 def __getattr__(name: str) -> Any:
     if name not in _MOVED:
         raise AttributeError(f"module 'oprack.autodiff' has no attribute {name!r}")
-    import warnings
-
+    from oprack.deprecation import deprecated
     from oprack.packs.manager import default_manager
 
-    warnings.warn(
-        f"oprack.autodiff.{name} will be gone in the next release; write oprack.optimizer.{name}",
-        DeprecationWarning,
-        stacklevel=2,
-    )
+    deprecated(f"oprack.autodiff.{name}", f"write oprack.optimizer.{name}")
     return default_manager().layer("optimizer", name)

@@ -1,15 +1,14 @@
 """Devices: one DeviceContext per place, found through a pool, and the transform of data between places."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from oprack.device.constants import constant, set_constant_store
 from oprack.device.context import CPUDeviceContext, DeviceContext
 from oprack.device.pool import DeviceContextPool
 from oprack.device.rows import dense_rows, merged_rows, row_totals
-from oprack.device.transform import (
-    host_array,
-    transform_rows,
-    transform_tensor,
-    transform_value,
-)
+from oprack.device.transform import host_array, transform_rows, transform_tensor, transform_value
 
 __all__ = [
     "CPUDeviceContext",
@@ -25,3 +24,16 @@ __all__ = [
     "transform_tensor",
     "transform_value",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("register_layout_transform", "transform_layout"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from oprack.deprecation import deprecated
+    from oprack.device import layouts
+
+    deprecated(
+        f"oprack.device.{name}",
+        "call the function that transposes the array where the array is used: no kernel has a layout of its own",
+    )
+    return getattr(layouts, name)

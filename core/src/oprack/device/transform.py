@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from oprack.deprecation import refuse_layout
 from oprack.device.pool import DeviceContextPool
 from oprack.tensor.dtype import numpy_dtype
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
@@ -14,9 +15,11 @@ from oprack.tensor.selected_rows import SelectedRows
 
 
 def transform_tensor(
-    tensor: LoDTensor, place: Place, pool: DeviceContextPool, *, dtype: str | None = None
+    tensor: LoDTensor, place: Place, pool: DeviceContextPool, *, dtype: str | None = None, layout: str | None = None
 ) -> LoDTensor:
     """`tensor` at `place` and as `dtype` (None keeps its own); the same object when nothing differs."""
+    if layout is not None:
+        refuse_layout("transform_tensor", layout)
     array = tensor.array
     if tensor.place != place:
         array = pool.get(place).from_host(pool.get(tensor.place).to_host(array))

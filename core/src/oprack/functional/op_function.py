@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
+from oprack.deprecation import deprecated
 from oprack.errors import InvalidArgumentError
 from oprack.functional.advice import no_tensor, too_many
 from oprack.functional.creation import to_tensor
@@ -106,12 +106,7 @@ class OpFunction:
         for name, i in self._slot_names.items():
             if name in rest:
                 now = self.names[self.slots[i].name]
-                warnings.warn(
-                    f"oprack.functional.{self.type}: argument {name} is deprecated and goes with the next release; "
-                    f"write {now}",
-                    DeprecationWarning,
-                    stacklevel=4,
-                )
+                deprecated(f"oprack.functional.{self.type}: argument {name}", f"write {now}", stacklevel=3)
                 if found[i] is not None:
                     raise TypeError(f"{self.type}() got {now} twice, once as {name}")
                 found[i] = rest.pop(name)

@@ -65,13 +65,10 @@ def __getattr__(name: str) -> Any:
     if name not in _MOVED:
         raise AttributeError(f"module 'oprack.interpreter' has no attribute {name!r}")
     import importlib
-    import warnings
+
+    from oprack.deprecation import deprecated
 
     now = _MOVED[name]
-    warnings.warn(
-        f"oprack.interpreter.{name} is deprecated and goes with the next release; write {now}",
-        DeprecationWarning,
-        stacklevel=2,
-    )
+    deprecated(f"oprack.interpreter.{name}", f"write {now}")
     home, _, attribute = now.rpartition(".")
     return getattr(importlib.import_module(home), attribute)

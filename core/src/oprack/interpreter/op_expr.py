@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from oprack.deprecation import deprecated
 from oprack.desc import OpDesc
 from oprack.errors import InvalidArgumentError
 from oprack.op import OpInfo, OpProto, param_name
@@ -128,11 +128,7 @@ def result_class(op_type: str, slots: tuple[str, ...]) -> Any:
     def by_slot(self: Any, name: str) -> Any:
         if name not in old:
             raise AttributeError(f"{type(self).__name__!r} has no {name!r}; expected one of {', '.join(fields)}")
-        warnings.warn(
-            f"result {name} of op {op_type} is deprecated and goes with the next release; write {old[name]}",
-            DeprecationWarning,
-            stacklevel=2,
-        )
+        deprecated(f"result {name} of op {op_type}", f"write {old[name]}")
         return getattr(self, old[name])
 
     name = f"{op_type}_result"

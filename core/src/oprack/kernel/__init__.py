@@ -39,9 +39,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "KernelCall":
-        import warnings
+        from oprack.deprecation import deprecated
 
-        text = "oprack.kernel.KernelCall is called KernelSpecialization now; the old name goes in the next release"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        deprecated("oprack.kernel.KernelCall", "write oprack.kernel.KernelSpecialization")
         return KernelSpecialization
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

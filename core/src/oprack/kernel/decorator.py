@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, TypeVar
 
+from oprack.deprecation import deprecated, refuse_layout
 from oprack.errors import DefinitionError
 from oprack.kernel.predicates import Predicate
 from oprack.kernel.specialization import Specialize
@@ -65,6 +65,7 @@ def kernel(
     may_decline: bool = False,
     least: int | None = None,
     prepare: Specialize | None = None,
+    layout: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a kernel of `op_type`; may be stacked for several ops.
 
@@ -91,6 +92,8 @@ def kernel(
     It returns the outputs in OpProto order (one value, a tuple) or a dict by slot; None leaves an output unset. What it
     returns is the program's, and an op in place may overwrite it: return no array that the kernel keeps for itself.
     """
+    if layout is not None:
+        refuse_layout(f"@kernel({op_type!r})", layout)
     if least is not None:
         _renamed(op_type, "least", "min_numel")
         min_numel = least
@@ -133,11 +136,7 @@ def kernel(
 
 
 def _renamed(op_type: str, old: str, new: str) -> None:
-    warnings.warn(
-        f"@kernel({op_type!r}): {old}= is called {new}= now; the old name goes in the next release",
-        DeprecationWarning,
-        stacklevel=3,
-    )
+    deprecated(f"@kernel({op_type!r}): {old}=", f"write {new}=", stacklevel=2)
 
 
 def kernel_specs(module: ModuleType) -> Iterator[KernelSpec]:

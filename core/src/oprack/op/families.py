@@ -9,10 +9,10 @@ class ReluGrad(GradFromOut, of=Relu):
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from oprack.deprecation import deprecated
 from oprack.op.attrs import Attr
 from oprack.op.definition import OpDef
 from oprack.op.grad import ForwardOp, GradOp
@@ -90,16 +90,19 @@ class DoubleGradFromX(GradOpDef, names={"Out@GRAD": "grad_out", "X@GRAD": "grad_
 
 def __getattr__(name: str) -> Any:
     """Makers of gradients from before gradient ops named their forward op; for one release."""
-    makers = {"grad_from_x": _grad_maker("X"), "grad_from_out": _grad_maker("Out"), "double_grad_from_x": _double_grad}
+    makers = {
+        "grad_from_x": (_grad_maker("X"), "class ReluGrad(GradFromX, of=Relu)"),
+        "grad_from_out": (_grad_maker("Out"), "class ReluGrad(GradFromOut, of=Relu)"),
+        "double_grad_from_x": (_double_grad, "class ReluGradGrad(DoubleGradFromX, of=ReluGrad)"),
+    }
     if name not in makers:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(
-        f"oprack.op.families.{name} goes in the next release: leave make_grad out of the forward op and write "
-        "`class ReluGrad(GradFromOut, of=Relu)`, which gives it one",
-        DeprecationWarning,
-        stacklevel=2,
+    maker, now = makers[name]
+    deprecated(
+        f"oprack.op.families.{name}",
+        f"leave make_grad out of the op and write its gradient as `{now}`, which gives it one",
     )
-    return makers[name]
+    return maker
 
 
 def _grad_maker(slot: str) -> Callable[[ForwardOp], GradOp]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Literal, TypeVar
 
+from oprack.deprecation import deprecated
 from oprack.errors import DefinitionError
 from oprack.op.facets import GradOpMaker
 from oprack.op.proto import OpProto, slot_name
@@ -36,8 +36,7 @@ def _accepts_old_names(cls: type[T]) -> type[T]:
     def __init__(self: T, *args: Any, **named: Any) -> None:
         for old, new in {"given": "out_slot", "taken": "in_slots", "own": "shadows_outer"}.items():
             if old in named:
-                text = f"GradBlock({old}=...) is called {new}= now; the old name goes in the next release"
-                warnings.warn(text, DeprecationWarning, stacklevel=2)
+                deprecated(f"GradBlock({old}=...)", f"write {new}=")
                 named[new] = named.pop(old)
         init(self, *args, **named)
 

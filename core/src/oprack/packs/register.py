@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from oprack.deprecation import deprecated
 from oprack.errors import DefinitionError, ManifestError
 from oprack.packs import manifest as manifests
 from oprack.packs.manifest import Manifest
@@ -200,9 +200,17 @@ class Register:
                 "imported on first use"
             )
         key = f"{namespace}.{name}"
-        if any(kind == "layer" and k == key for kind, k, _ in self.contributions.targets):
+        known = [t for kind, k, t in self.contributions.targets if kind == "layer" and k == key]
+        if known == [target] and self._in_manifest(namespace, target):
+            deprecated(f"{self!r}: layer({name!r}, {target!r})", f"leave it out: {manifests.FILENAME} lists it")
+            return
+        if known:
             raise DefinitionError(f"{self!r}: {key} is registered twice by this pack")
         self._target("layer", key, target)
+
+    def _in_manifest(self, namespace: str, target: str) -> bool:
+        module, _, name = target.partition(":")
+        return any(name in m.layers.get(namespace, {}).get(module, ()) for m in self.contributions.manifests)
 
     def layers(self, module: str, *names: str, namespace: str = "layers") -> None:
         """Several functions of one module under their own names. Raises as `layer`."""
@@ -248,11 +256,10 @@ class Register:
                 f"{self!r}: pass_({name!r}, ..., stage={stage!r}); expected one of {', '.join(map(repr, STAGES))}"
             )
         if not stage:
-            warnings.warn(
-                f"{self!r}: pass_({name!r}, ...) says no stage; write stage= with one of "
-                f"{', '.join(map(repr, STAGES))}, and name in after= and before= only passes of that stage",
-                DeprecationWarning,
-                stacklevel=2,
+            deprecated(
+                f"{self!r}: pass_({name!r}, ...) without a stage",
+                f"write stage= with one of {', '.join(map(repr, STAGES))}, and name in after= and before= only passes "
+                "of that stage",
             )
         if not isinstance(target, str):
             raise DefinitionError(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from oprack.deprecation import deprecated
 from oprack.device import DeviceContext, DeviceContextPool
 from oprack.kernel import ANY_KERNEL, KernelRules
 from oprack.runtime.limits import NO_LIMITS, Limits
@@ -14,9 +14,14 @@ from oprack.runtime.random import RandomState
 from oprack.tensor import Place, Scope
 
 if TYPE_CHECKING:
-    from oprack.runtime.prepared import PreparedProgram
+    from oprack.runtime.liveness import Dying
+    from oprack.runtime.operator import OperatorBase
+    from oprack.runtime.prepared import PreparedBlock, PreparedProgram
     from oprack.runtime.profiler import Profiler
     from oprack.runtime.record import OpRecord
+
+
+_FUNCTIONS = "write {}, of oprack.runtime.run_block"
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,21 @@ class RunContext:
         """The old name of oprack.runtime.run_block.run_block; goes in the next release."""
         from oprack.runtime.run_block import run_block
 
-        text = "run.run_block(index, scope) is run_block(run, index, scope) of oprack.runtime.run_block now"
-        warnings.warn(f"{text}; the method goes in the next release", DeprecationWarning, stacklevel=2)
+        deprecated("run.run_block(index, scope)", _FUNCTIONS.format("run_block(run, index, scope)"))
         run_block(self, index, scope, before)
+
+    def run_steps(self, block: PreparedBlock, scope: Scope, keep: Sequence[str] | None) -> None:
+        """The old name of oprack.runtime.run_block.run_steps; goes in the next release."""
+        from oprack.runtime.run_block import run_steps
+
+        deprecated("run.run_steps(block, scope, keep)", _FUNCTIONS.format("run_steps(run, block, scope, keep)"))
+        run_steps(self, block, scope, keep)
+
+    def run_operators(
+        self, operators: Sequence[OperatorBase], scope: Scope, dying: Sequence[Dying] | None = None
+    ) -> None:
+        """The old name of oprack.runtime.run_block.run_operators; goes in the next release."""
+        from oprack.runtime.run_block import run_operators
+
+        deprecated("run.run_operators(operators, scope)", _FUNCTIONS.format("run_operators(run, operators, scope)"))
+        run_operators(self, operators, scope, dying)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from oprack.deprecation import deprecated, refuse_layout
 from oprack.errors import InvalidLoDError
 from oprack.tensor.place import CPUPlace, Place
 from oprack.tensor.plain import plain_array
@@ -88,7 +89,10 @@ class LoDTensor:
         place: Place | None = None,
         check: bool = True,
         shared: bool = False,
+        layout: str | None = None,
     ) -> None:
+        if layout is not None:
+            refuse_layout("LoDTensor", layout)
         if isinstance(array, LoDTensor):
             array = array.array
         elif type(array) is not np.ndarray and (isinstance(array, _NUMPY) or not hasattr(array, "dtype")):
@@ -112,6 +116,12 @@ class LoDTensor:
     def dtype(self) -> str:
         """Name of the dtype, for example "float32"."""
         return dtype_name(self.array.dtype)
+
+    @property
+    def layout(self) -> str:
+        """Always "any", the layout of the program; for one release more."""
+        deprecated("LoDTensor.layout", "leave it out: all tensors are in the layout of the program")
+        return "any"
 
     def recursive_sequence_lengths(self) -> LoD:
         """Lengths instead of offsets, as Paddle's method of that name."""
