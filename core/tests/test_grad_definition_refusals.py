@@ -99,8 +99,8 @@ def test_a_gradient_in_another_module_needs_a_make_grad() -> None:
 
 
 def test_the_old_names_of_grad_block_are_taken_with_a_warning() -> None:
-    with pytest.warns(DeprecationWarning, match=r"GradBlock\(\w+=...\) is called \w+= now") as warned:
+    with pytest.warns(DeprecationWarning, match=r"GradBlock\(\w+=...\) is deprecated .* write \w+=") as warned:
         old = GradBlock(given="Out", taken=("X",), own=True)  # type: ignore[call-arg]
-    assert "given=...) is called out_slot=" in str(warned[0].message)
+    assert "given=...) is deprecated and goes with the next release; write out_slot=" in str(warned[0].message)
     assert old == GradBlock(out_slot="Out", in_slots=("X",), shadows_outer=True)
     assert len(warned) == 3 and all(w.filename == __file__ for w in warned)
