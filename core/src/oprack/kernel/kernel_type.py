@@ -20,8 +20,9 @@ class OpKernelType:
             layout, library = library, of_old[0] if of_old else "plain"
         if layout is not None:
             refuse_layout("OpKernelType", layout)
-        for name, value in (("place", place), ("dtype", dtype), ("library", library)):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "place", place)
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "library", library)
 
     @property
     def layout(self) -> str:
