@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from oprack.errors import DefinitionError
 from oprack.kernel import kernel
+from oprack.op import GradOp, Input, OpDef, Output
 from oprack.packs.manager import PackManager
 from oprack.tensor import LoDTensor
 from oprack.testing import LIMITATION, OpCase, OpTest
@@ -57,6 +58,35 @@ def test_a_wrong_gradient_is_found(rack: PackManager) -> None:
     rack.register_kernel(wrong)
     (line,) = OpCase("double", {"X": X}, outputs={"Out": 2 * X}, grads=["X"]).check()
     assert "gradient of X_0 is" in line and "central differences give" in line
+
+
+def test_a_gradient_is_checked_through_the_outputs_that_the_case_names(rack: PackManager) -> None:
+    class Both(OpDef, type="both"):
+        """Once = X, Twice = 2 X; only Once passes a gradient on."""
+
+        X = Input("Any tensor.")
+        Once = Output("As X.")
+        Twice = Output("As X.")
+
+        def infer_shape(ctx) -> None:
+            ctx.set_dim("Once", ctx.dim("X"))
+            ctx.set_dim("Twice", ctx.dim("X"))
+
+        def make_grad(fwd) -> GradOp:
+            return GradOp("double", X=fwd.output_grad("Once"), Out=fwd.input_grad("X"), attrs={"factor": 1.0})
+
+    @kernel("both")
+    def both(X: Any) -> Any:
+        return X.copy(), 2 * X
+
+    rack.register_op(Both)
+    rack.register_kernel(both)
+    outputs = {"Once": X, "Twice": 2 * X}
+    assert OpCase("both", {"X": X}, outputs=outputs, grads=["X"], loss=["Once"]).check() == []
+    (line,) = OpCase("both", {"X": X}, outputs=outputs, grads=["X"]).check()
+    assert "gradient of X_0 is" in line
+    with pytest.raises(DefinitionError, match="Thrice is no slot of op both"):
+        OpCase("both", {"X": X}, outputs=outputs, grads=["X"], loss=["Thrice"]).check()
 
 
 class TestDouble(OpTest):

@@ -34,7 +34,7 @@ class OpCase:
 
     inputs, outputs: slot -> array, LoDTensor, SelectedRows, or a list of these for a duplicable slot. An output given
     as None is not compared. grads: input slots whose gradient is checked against central differences at float64.
-    rtol, atol: of the outputs, |got - want| <= atol + rtol * |want|.
+    loss: output slots through which; default: all. rtol, atol: of the outputs, |got - want| <= atol + rtol * |want|.
     """
 
     op: str
@@ -45,6 +45,7 @@ class OpCase:
     name: str = ""
     rtol: float = 1e-5
     atol: float = 1e-6
+    loss: Sequence[str] = ()
 
     @property
     def id(self) -> str:
@@ -80,7 +81,7 @@ class OpCase:
     def check_gradient(self, step: float = 1e-5, tolerance: float = 1e-5) -> list[str]:
         """Compare gradients with central differences of the op itself, in one random direction per input.
 
-        The loss is sum(output * cotangent) over all floating outputs with random cotangents, at float64.
+        The loss is sum(output * cotangent) over the floating outputs with random cotangents, at float64.
         """
         wide = {slot: _map(v, _to_float64) for slot, v in self.inputs.items()}
         built = _build(self, wide)
@@ -206,14 +207,21 @@ def _build(case: OpCase, inputs: Mapping[str, Any]) -> _Built:
         bound,
         given,
         # what an op keeps for its own gradient (an intermediate output) is no result that a loss may read
-        outputs=[n for slot, names in slots.items() if not proto.outputs[slot].intermediate for n in names],
+        outputs=[
+            n
+            for slot, names in slots.items()
+            if (slot in case.loss if case.loss else not proto.outputs[slot].intermediate)
+            for n in names
+        ],
         fetch=[n for n, _ in compared],
         expected=[v for _, v in compared],
     )
 
 
 def _check_slots(case: OpCase, inputs: Mapping[str, Any], proto: OpProto) -> None:
-    unknown = [s for s in inputs if s not in proto.inputs] + [s for s in case.outputs if s not in proto.outputs]
+    unknown = [s for s in inputs if s not in proto.inputs] + [
+        s for s in (*case.outputs, *case.loss) if s not in proto.outputs
+    ]
     if unknown:
         raise DefinitionError(
             f"{case.id}: {', '.join(unknown)} is no slot of op {case.op}; inputs are {', '.join(proto.inputs)}, "
