@@ -41,10 +41,13 @@ def test_no_two_distributions_bring_one_op_in_the_table():
 
 
 def test_rendering_is_stable_and_read_back():
-    text = homes.render({"oprack-b": {"ops": ["z", "a"] + [f"long_name_{i:02}" for i in range(20)]}, "oprack-a": {}})
-    assert text == homes.render(
-        {"oprack-a": {"roles": []}, "oprack-b": {"ops": [*map("long_name_{:02}".format, range(20)), "a", "z"]}}
+    text = homes.render(
+        {"oprack-b": {"ops": ["z", "a"] + [f"long_name_{i:02}" for i in range(20)]}, "oprack-a": {"roles": ["r"]}}
     )
+    assert text == homes.render(
+        {"oprack-a": {"roles": ["r"]}, "oprack-b": {"ops": [*map("long_name_{:02}".format, range(20)), "a", "z"]}}
+    )
+    assert homes.render({"oprack-none": {"ops": []}}) == homes.render({})
     assert text.index("[oprack-a]") < text.index("[oprack-b]") and max(map(len, text.splitlines())) <= 120
 
 
