@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib.metadata
 import subprocess
 import sys
 import tempfile
@@ -52,26 +51,32 @@ def program_of_conv():
 
 
 # Not there ------------------------------------------------------------------------------------------------------------
-def missing(monkeypatch, error):
-    def distribution(name):
-        raise error
-
-    monkeypatch.setattr(importlib.metadata, "distribution", distribution)
-    return Library()
-
-
-def test_without_the_wheel_it_says_what_to_install(monkeypatch):
-    absent = missing(monkeypatch, importlib.metadata.PackageNotFoundError())
+def test_without_the_wheel_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "nowhere")])
+    absent = Library()
     assert not absent.usable()
     assert "pip install 'onednn-cpu-gomp==2023.2.0'" in absent.status()
 
 
-def test_a_wheel_without_its_file(monkeypatch):
-    class Distribution:
-        files = ()
+def wheel(tmp_path, record):
+    """A folder of sys.path with the wheel's metadata."""
+    site = tmp_path / "lib" / "python3" / "site-packages"
+    info = site / "onednn_cpu_gomp-2023.2.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "RECORD").write_text(record)
+    return str(site)
 
-    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Distribution)
+
+def test_a_wheel_without_its_file(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "path", [wheel(tmp_path, '"../../libdnnl.so.3.2",sha256=x,9\n../../include/dnnl.h,,\n')])
     assert "install it into a virtual environment" in Library().status()
+
+
+def test_the_file_that_the_record_lists_is_opened(monkeypatch, tmp_path):
+    site = wheel(tmp_path, "a.h,,\n../../libdnnl.so.3.2,sha256=x,9\n")
+    (tmp_path / "lib" / "libdnnl.so.3.2").write_bytes(b"no library")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), site])
+    assert f"{tmp_path}/lib/libdnnl.so.3.2 can't be loaded" in Library().status()
 
 
 def test_without_libgomp(monkeypatch):

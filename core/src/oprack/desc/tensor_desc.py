@@ -1,18 +1,19 @@
-"""The VarType.TensorDesc message that stands in front of the data of a saved tensor."""
+"""The VarType.TensorDesc message that stands in front of the data of a saved tensor; imports protobuf when one is met."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from google.protobuf.message import DecodeError
-
-from oprack.desc.wire_fields import VAR_TYPES, pb
 from oprack.errors import CorruptParameterError
 from oprack.types import VarType
 
 
 def read_tensor_desc(data: bytes) -> tuple[VarType, tuple[int, ...]]:
     """Dtype and dims. Raises CorruptParameterError when the bytes are no TensorDesc."""
+    from google.protobuf.message import DecodeError
+
+    from oprack.desc.wire_fields import VAR_TYPES, pb
+
     msg = pb.VarType.TensorDesc()
     try:
         msg.ParseFromString(data)
@@ -25,5 +26,7 @@ def read_tensor_desc(data: bytes) -> tuple[VarType, tuple[int, ...]]:
 
 def write_tensor_desc(dtype: VarType, dims: Sequence[int]) -> bytes:
     """The bytes of the message."""
+    from oprack.desc.wire_fields import pb
+
     msg = pb.VarType.TensorDesc(data_type=dtype, dims=dims)
     return msg.SerializeToString()  # type: ignore[no-any-return]

@@ -1,13 +1,35 @@
-"""Files: parameter streams and inference models, as Paddle 1.6 to 2.6 writes them, and checkpoints of training."""
+"""Files: parameter streams and inference models, as Paddle 1.6 to 2.6 writes them, and checkpoints of training.
+
+Names are imported on first use: who loads a model needs no checkpoints, and protobuf only for programs on the wire.
+"""
 
 from __future__ import annotations
 
-from oprack.io.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
-from oprack.io.export import inference_program, save_inference_model
-from oprack.io.inference_model import InferenceModel, load_from_buffers, load_inference_model
-from oprack.io.parameters import load_vars, persistable_vars, save_vars
-from oprack.io.state import load_state, save_state
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from oprack.io.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
+    from oprack.io.export import inference_program, save_inference_model
+    from oprack.io.inference_model import InferenceModel, load_from_buffers, load_inference_model
+    from oprack.io.parameters import load_vars, persistable_vars, save_vars
+    from oprack.io.state import load_state, save_state
+
+_HOMES = {
+    "Checkpoint": "checkpoint",
+    "InferenceModel": "inference_model",
+    "inference_program": "export",
+    "latest_checkpoint": "checkpoint",
+    "load_checkpoint": "checkpoint",
+    "load_from_buffers": "inference_model",
+    "load_inference_model": "inference_model",
+    "load_state": "state",
+    "load_vars": "parameters",
+    "persistable_vars": "parameters",
+    "save_checkpoint": "checkpoint",
+    "save_inference_model": "export",
+    "save_state": "state",
+    "save_vars": "parameters",
+}
 __all__ = [
     "Checkpoint",
     "InferenceModel",
@@ -24,3 +46,16 @@ __all__ = [
     "save_state",
     "save_vars",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'oprack.io' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f"oprack.io.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

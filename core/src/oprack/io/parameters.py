@@ -11,7 +11,6 @@ from typing import Any
 
 from oprack.desc import ProgramDesc, VarDesc
 from oprack.errors import CorruptParameterError, InvalidArgumentError, MissingParameterError
-from oprack.io.atomic import AtomicSave
 from oprack.io.paths import variable_path
 from oprack.io.streams import read_combined, read_variable, write_variable
 from oprack.program import Program
@@ -59,6 +58,8 @@ def save_vars(
     Raises MissingParameterError that lists every variable without a value, InvalidArgumentError for a value that does
     not fit its VarDesc, UnsafeNameError for a name that can't be a file.
     """
+    from oprack.io.atomic import AtomicSave  # with modules that readers do not need
+
     values = collect_values(scope, persistable_vars(program))
     with AtomicSave() as save:
         if filename is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,8 @@ class RandomState:
         """Generator of the next draw of op `op_key`; a seed other than 0 (the op's own) gives the same draw always."""
         if seed:
             return np.random.Generator(np.random.Philox(key=np.uint64(seed & 0xFFFFFFFFFFFFFFFF)))
+        import hashlib  # most programs draw nothing, and its import opens a library
+
         draw = self._draws.get(op_key, 0)
         self._draws[op_key] = draw + 1
         op_hash = int.from_bytes(hashlib.blake2b(op_key.encode(), digest_size=8).digest(), "little")

@@ -6,11 +6,12 @@ parallel region would wait for them for ever. NumPy's kernels run there instead.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
+import re
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from ctypes import CDLL, POINTER, c_int, c_void_p, cast
 
@@ -126,12 +127,16 @@ class Library:
     # What doctor says -------------------------------------------------------------------------------------------------
     def status(self) -> str:
         """One line: the version and what it runs on, or why it does not serve."""
+        return f"{self.identity()}, threads: {self.num_threads()}" if self.usable() else self.identity()
+
+    def identity(self) -> str:
+        """The version and the instructions that it uses, by which optimised models are kept on disk."""
         if not self.usable():
             return f"not used: {self.problem}"
         assert self.lib is not None
         v = cast(self.lib.dnnl_version(), POINTER(_c.Version)).contents
         isa = _ISAS.get(self.lib.dnnl_get_effective_cpu_isa(), "an ISA of its own name")
-        return f"oneDNN {v.major}.{v.minor}.{v.patch}, {isa}, threads: {self.num_threads()}"
+        return f"oneDNN {v.major}.{v.minor}.{v.patch}, {isa}"
 
 
 _ISAS = {
@@ -155,19 +160,38 @@ class _UnavailableError(Exception):
 
 def _find() -> str:
     """The library's file inside the installed wheel."""
-    try:
-        files = importlib.metadata.distribution(DISTRIBUTION).files or []
-    except importlib.metadata.PackageNotFoundError:
-        raise _UnavailableError(f"{DISTRIBUTION} is not installed (pip install '{DISTRIBUTION}==2023.2.0')") from None
-    listed = [f for f in files if f.name == _FILE or f.name.startswith(_FILE + ".")]
-    for file in listed:
-        path = os.fspath(file.locate())
+    files = list(_listed())
+    for path in files:
         if os.path.isfile(path):
             return path
-    raise _UnavailableError(
-        f"{DISTRIBUTION} is installed, but its {_FILE} is missing (pip install --target leaves it out); install it "
-        "into a virtual environment"
-    )
+    if files:
+        raise _UnavailableError(
+            f"{DISTRIBUTION} is installed, but its {_FILE} is missing (pip install --target leaves it out); install it "
+            "into a virtual environment"
+        )
+    raise _UnavailableError(f"{DISTRIBUTION} is not installed (pip install '{DISTRIBUTION}==2023.2.0')")
+
+
+def _listed() -> Iterator[str]:
+    """Where the wheel's RECORD says that the library is.
+
+    Looked for in the folders of sys.path alone, without importlib.metadata: its import takes longer than opening the
+    library, and a wheel's data files are in no other place.
+    """
+    wheel = re.compile(re.escape(DISTRIBUTION).replace(r"\-", "[-_.]") + r"-[^-]+\.dist-info", re.IGNORECASE)
+    for folder in sys.path:
+        try:
+            found = [name for name in os.listdir(folder or ".") if wheel.fullmatch(name)]
+            for name in found:
+                with open(os.path.join(folder, name, "RECORD"), encoding="utf-8") as record:
+                    listed = [line.split(",")[0].strip('"') for line in record]
+                yield from (
+                    os.path.normpath(os.path.join(folder, file))
+                    for file in listed
+                    if os.path.basename(file) == _FILE or os.path.basename(file).startswith(_FILE + ".")
+                )
+        except OSError:
+            continue  # no folder, or one that can't be read
 
 
 LIBRARY = Library()
