@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ from oprack.inference.enums import PrecisionType
 from oprack.inference.no_effect import NoEffectSettings, say_once
 from oprack.inference.pass_builder import PassBuilder
 from oprack.runtime.limits import Limits
+
+
+_OPTIM_CACHE_BYTES = 2 << 30
 
 
 class Config(NoEffectSettings):
@@ -49,6 +53,8 @@ class Config(NoEffectSettings):
         self._mkldnn = True
         self._mkldnn_cache_capacity = 10
         self._passes = PassBuilder()
+        self._optim_cache_dir = ""
+        self._optim_cache_bytes = _OPTIM_CACHE_BYTES
         if model is not None:
             self.set_model(model, params_file)
 
@@ -236,6 +242,38 @@ class Config(NoEffectSettings):
         """Keep a pass from running."""
         self.pass_builder().delete_pass(name, stacklevel=5)
 
+    def pass_changes(self) -> list[list[object]]:
+        """What the client changed in the list of passes."""
+        return self._passes.changes()
+
+    def set_optim_cache_dir(self, path: str | Path, max_bytes: int = _OPTIM_CACHE_BYTES) -> None:
+        """Keep the rewritten model in this directory, for the next process that loads the same model.
+
+        What passes made of a model, the program and its parameters, is taken from there when the bytes of the model's
+        files, the versions and code of oprack and of all packs, the place, the CPU and the settings are the same as
+        then, and made anew otherwise. Results are the same with and without. The directory is made when there is none;
+        several processes may use it at once. It need not be kept: `oprack cache DIR --clear` empties it.
+
+        Args:
+            path: The directory, of this user alone; "" = keep nothing.
+            max_bytes: Of all that is kept there; what was not used for the longest time goes first. Not of Paddle.
+
+        Raises:
+            InvalidArgumentError: For a path that is none, or a size below 0.
+        """
+        if not isinstance(path, str | os.PathLike):
+            raise InvalidArgumentError(f"set_optim_cache_dir({path!r}): expected the path of a directory, or ''")
+        if not isinstance(max_bytes, int) or max_bytes < 0:
+            raise InvalidArgumentError(f"set_optim_cache_dir(max_bytes={max_bytes!r}): expected a number of bytes")
+        self._optim_cache_dir, self._optim_cache_bytes = os.fspath(path), max_bytes
+
+    def optim_cache_dir(self) -> str:
+        """The directory of set_optim_cache_dir, "" when nothing is kept."""
+        return self._optim_cache_dir
+
+    def optim_cache_bytes(self) -> int:
+        return self._optim_cache_bytes
+
     def enable_memory_optim(self, x: bool = True) -> None:
         """What a predictor always does: each intermediate value is dropped after its last use."""
         self._memory_optim = bool(x)
@@ -326,6 +364,7 @@ class Config(NoEffectSettings):
         rows += [("deterministic", "true")] if self._deterministic else []
         rows += [("library_attrs", "true")] if self._library_attrs else []
         rows += [("deleted_passes", ", ".join(sorted(self._passes.deleted)))] if self._passes.deleted else []
+        rows += [("optim_cache_dir", self._optim_cache_dir)] if self._optim_cache_dir else []
         rows += [("memory_limit", str(self._memory_limit))] if self._memory_limit is not None else []
         rows += [("loop_limit", str(self._loop_limit))] if self._loop_limit is not None else []
         rows += [("memory_optim", _bool(self._memory_optim)), ("enable_profile", _bool(self._profile))]

@@ -61,7 +61,6 @@ NO_EFFECT: dict[str, str] = {
     "set_ipu_config": _DEVICES,
     "set_ipu_custom_info": _DEVICES,
     "set_mkldnn_op": _ONEDNN_INT8,
-    "set_optim_cache_dir": "nothing of an optimised program is cached on disk",
     "set_tensorrt_optimization_level": _TENSORRT,
     "set_trt_dynamic_shape_info": _TENSORRT,
     "set_xpu_config": _DEVICES,

@@ -26,6 +26,10 @@ class PassBuilder:
         self._selected, self._known = list(selected), set(known)
         return self
 
+    def changes(self) -> list[list[object]]:
+        """What the client changed: the names that it took out, and [position, name] of those that it put in."""
+        return [[*sorted(self.deleted)], [list(pair) for pair in self._added]]
+
     def all_passes(self) -> list[str]:
         """The passes that will run, in order."""
         names = [n for n in self._selected if n not in self.deleted]

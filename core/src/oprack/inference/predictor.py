@@ -8,37 +8,23 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oprack.device import DeviceContextPool, host_array
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError, UnimplementedError
 from oprack.inference.config import Config
-from oprack.inference.loading import freeze_parameters, optimize_model
+from oprack.inference.loading import freeze_parameters, load_model, optimize_model
 from oprack.inference.no_effect import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
-from oprack.io.inference_model import InferenceModel, load_from_buffers, load_inference_model
+from oprack.io.inference_model import InferenceModel
 from oprack.runtime import NaiveExecutor, Profiler
 from oprack.runtime.feed_fetch import fed_array
 from oprack.tensor import CPUPlace, CUDAPlace, LoDTensor, Place, Scope
 
-
-def _load(config: Config, scope: Scope) -> InferenceModel:
-    buffers = config.buffers()
-    if buffers is not None:
-        return load_from_buffers(*buffers, scope)
-    if config.prog_file():
-        program = Path(config.model_dir(), config.prog_file()).absolute()
-        params = str(Path(config.model_dir(), config.params_file()).absolute()) if config.params_file() else None
-        return load_inference_model(program.parent, scope, model_filename=program.name, params_filename=params)
-    if not config.model_dir():
-        raise PreconditionNotMetError(
-            "create_predictor: the Config names no model; use Config(model_dir), Config(model_file, params_file) or "
-            "config.set_model_buffer(...)"
-        )
-    return load_inference_model(config.model_dir(), scope)
+if TYPE_CHECKING:
+    from oprack.ir import Optimized
 
 
 class _OutputHook:
@@ -71,8 +57,6 @@ class Predictor:
         self._parameters: Scope = shared._parameters if shared else Scope()
         self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
         self._model: InferenceModel = shared._model if shared else self._load()
-        if shared is None:
-            freeze_parameters(self._parameters)
         self._prepared = self._executor.prepare(self._model.program.desc).complete()
         block = self._model.program.global_block()
         self._inputs = {n: Slot(n, block.find_var_recursive(n), True) for n in self._model.feed_names}
@@ -86,14 +70,25 @@ class Predictor:
 
     def _load(self) -> InferenceModel:
         """The model, rewritten by the passes that the Config lets run; parameters that it needs no more are freed."""
-        model = _load(self._config, self._parameters)
         if not self._config.ir_optim():
+            model = load_model(self._config, self._parameters)
+            freeze_parameters(self._parameters)
             return model
+        if self._config.optim_cache_dir():
+            from oprack.inference.optim_cache import load_optimized
+
+            return load_optimized(self._config, self._parameters, self._executor, self._rewrite)
+        return self._rewrite()[0]
+
+    def _rewrite(self) -> tuple[InferenceModel, Optimized]:
         from oprack.ir import registered_passes
 
+        model = load_model(self._config, self._parameters)
         known = {p.name: p for p in registered_passes(self._executor.manager)}
         passes = [known[n] for n in self._config.pass_builder().all_passes() if n in known]
-        return optimize_model(model, self._parameters, self._executor, passes, self._config.ir_debug() or None)[0]
+        found = optimize_model(model, self._parameters, self._executor, passes, self._config.ir_debug() or None)
+        freeze_parameters(self._parameters)
+        return found
 
     def _make_executor(self) -> NaiveExecutor:
         place: Place = CUDAPlace(self._config.gpu_device_id()) if self._config.use_gpu() else CPUPlace()

@@ -15,6 +15,7 @@ from oprack.io.parameters import (
     read_separate,
     set_values,
 )
+from oprack.io.paths import variable_path
 from oprack.program import Program
 from oprack.runtime.feed_fetch import feed_columns, fetch_columns
 from oprack.tensor import Scope
@@ -50,6 +51,23 @@ def load_inference_model(
         values = read_separate(model.parent, descs) if params is None else read_combined_file(params, descs)
         set_values(scope, values)
     return InferenceModel(program, feeds, fetches)
+
+
+def model_files(
+    path: str | os.PathLike[str], *, model_filename: str | None = None, params_filename: str | None = None
+) -> dict[str, Path]:
+    """The files that load_inference_model reads with these arguments: "program", and "parameters" or one per variable.
+
+    Raises as load_inference_model; a parameter file that is missing is left out.
+    """
+    model, params = _locate(Path(path), model_filename, params_filename)
+    files = {"program": model}
+    if params is not None:
+        files["parameters"] = params
+    else:
+        descs = persistable_vars(_read_program(model)[0])
+        files |= {f"parameter {var.name}": variable_path(model.parent, var.name) for var in descs}
+    return {name: file for name, file in files.items() if file.exists()}
 
 
 def load_program(

@@ -185,5 +185,6 @@ def _from_record(found: FoundPack, record: dict[str, Any]) -> Pack | None:
     brought = Contributions(
         manifests=[manifests.parse(m, found.value) for m in record["manifests"]],
         targets=targets,
+        files=[(path, mtime, size) for path, mtime, size in record["files"]],
     )
     return Pack(found, hooks=hooks, contributions=brought)

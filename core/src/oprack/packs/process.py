@@ -56,6 +56,11 @@ class ProcessRegistrations(OpCatalog):
                     bind_signature(spec.function, self.op_info(spec.op_type).proto)
                     self.kernel_map(spec.op_type, spec.place).require_untied(spec, HERE.distribution)
 
+    def has_registrations(self) -> bool:
+        """Whether this process brought ops, facets or kernels itself, of which no file says what they are."""
+        brought = self._here.contributions
+        return bool(brought.definitions or brought.facets or brought.kernels)
+
     def _use_here(self) -> None:
         self._use(self._packs or [])
 

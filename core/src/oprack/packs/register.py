@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 NAMESPACES = ("layers", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "fuzz")
 """Modules `oprack.<namespace>` that packs fill through the hook oprack_layers; `fuzz` holds the blocks of which
 `oprack.testing.fuzz` makes nets, and is no module."""
+
+STARTED = time.time_ns()
+"""When this module was imported, which is before any pack is."""
 
 STAGES = ("fold", "canonicalize", "fuse", "lower")
 """When a pass runs; see `Register.pass_`."""
@@ -174,7 +178,8 @@ class Register:
         """A kernel library, and "module:name" of the object that speaks for it (see the hook oprack_libraries).
 
         attr: the attribute of ops that asks for it when true and declines it when false; it counts in runs that choose
-        this library by attribute (`Executor(libraries_by_attr=...)`).
+        this library by attribute (`Executor(libraries_by_attr=...)`). The object may have `identity()`, a text that says
+        what its passes depend on besides the pack's code: models that they rewrote are kept on disk under it.
         """
         self._target("library", name, target)
         if attr:

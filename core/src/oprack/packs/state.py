@@ -134,6 +134,13 @@ class PackState:
         here = [self._here] if self._here.contributions.defined() else []
         return [pack.info() for pack in [*(self._packs or ()), *here]]
 
+    def loaded_files(self) -> list[tuple[str, int, int]]:
+        """Files of core and packs that this process loaded so far: (path, mtime in ns, size)."""
+        from oprack.packs.code import loaded_files
+
+        self._loaded()
+        return loaded_files([pack for pack in self._packs or () if pack.status == "ok"])
+
     def block(self, name: str) -> None:
         """Leave out a pack, by its name or its distribution's, from now on.
 

@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from functools import lru_cache
+from mmap import mmap
 
 import numpy as np
 
@@ -213,13 +214,25 @@ def empty_image(shape: Sequence[int]) -> np.ndarray:
 
 
 # Parameters -----------------------------------------------------------------------------------------------------------
-def is_constant(array: np.ndarray) -> bool:
-    """Whether nobody can write to an array's memory, which goes row by row: it owns it, and is read-only.
+def is_read_only(array: np.ndarray) -> bool:
+    """Whether nobody can write to an array's memory: it is read-only, and its own or that of a file mapped read-only.
 
     Predictors make their parameters so. All others may be trained, hence nothing that was derived from them is kept.
     """
     flags = array.flags
-    return flags.owndata and flags.c_contiguous and not flags.writeable
+    return not flags.writeable and (flags.owndata or _is_mapped(array.base))
+
+
+def _is_mapped(base: object) -> bool:
+    while type(base) is np.ndarray and not base.flags.writeable:
+        base = base.base
+    return type(base) is mmap and memoryview(base).readonly
+
+
+def is_constant(array: np.ndarray) -> bool:
+    """Whether nobody can write to an array's memory, which goes row by row."""
+    flags = array.flags
+    return not flags.writeable and flags.c_contiguous and (flags.owndata or _is_mapped(array.base))
 
 
 _Form = tuple[int | None, MemoryDesc, MemoryDesc]

@@ -14,7 +14,7 @@ from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.kernels._rows import RowMajorPrimitive, rows_of
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import Weights, is_constant
+from oprack_onednn.memory import Weights, is_constant, is_read_only
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
@@ -134,8 +134,7 @@ def _specialize(call):
             X = row_major(X)
         if as_they_are and X.ndim == 2 == Y.ndim and X.size * Y.size < Limits.product:
             return np.matmul(X, Y)
-        flags = Y.flags
-        return weighted(X, Y) if flags.owndata and not flags.writeable else both(X, Y)
+        return weighted(X, Y) if not Y.flags.writeable and is_read_only(Y) else both(X, Y)
 
     return run
 

@@ -1,0 +1,298 @@
+"""Rewritten models on disk: what passes made of a model, for the next process that loads the same model.
+
+One file per entry: magic, SHA-256 of the rest, size of the header, header (JSON: key, code, program, parameters), and the
+parameters' bytes, which are mapped and not read. Files are untrusted: an entry that is damaged, another user's, or of
+other code is ignored, and made anew. Nothing is unpickled, and sizes are compared with the file before anything is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+import mmap
+import os
+import stat
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oprack.desc.plain import from_plain, to_plain
+from oprack.errors import OprackError
+from oprack.inference.optim_key import cache_key
+from oprack.io.inference_model import InferenceModel
+from oprack.packs.code import changed_since_start
+from oprack.packs.manager import PackManager
+from oprack.packs.register import file_state
+from oprack.program import Program
+from oprack.tensor import LoDTensor, Scope, check_lod, numpy_dtype
+
+if TYPE_CHECKING:
+    from oprack.inference.config import Config
+    from oprack.ir import Optimized
+    from oprack.runtime import NaiveExecutor
+
+_LOG = logging.getLogger(__name__)
+_MAGIC = b"oprackOM"
+_HEAD = struct.Struct("<8s32sQ")
+_HASHED = 40  # where what the digest covers begins
+_ALIGN = 64
+_MAX_RANK = 32
+_SUFFIX = ".oprack-model"
+_DEBUG = "OPRACK_IR_DEBUG"  # as in oprack.ir, which is not imported when there is an entry
+_ABANDONED = 3600.0  # seconds after which the temporary file of a process that died goes
+_BROKEN = (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError)
+
+
+class _StaleError(Exception):
+    """An entry was made by code that changed."""
+
+
+def load_optimized(
+    config: Config,
+    scope: Scope,
+    executor: NaiveExecutor,
+    rewrite: Callable[[], tuple[InferenceModel, Optimized]],
+) -> InferenceModel:
+    """The rewritten model that a Config names, from its directory of such, or made by `rewrite` and kept there.
+
+    Args:
+        config: Names the model and the directory.
+        scope: Gets the parameters.
+        executor: Runs the model later.
+        rewrite: Loads the model, runs the passes, and sets the parameters in `scope`; its result is kept unless a pass
+            failed, the model's files changed meanwhile, or ops of this process alone took part.
+
+    Raises:
+        OprackError: As load_inference_model where files are missing, and what `rewrite` raises.
+    """
+    if config.ir_debug() or os.environ.get(_DEBUG, "") not in ("", "0") or executor.manager.has_registrations():
+        return rewrite()[0]
+    key = cache_key(config, executor)
+    cache = OptimCache(config.optim_cache_dir(), config.optim_cache_bytes())
+    model = cache.load(key, scope)
+    if model is None:
+        model, done = rewrite()
+        failed = [report.name for report in done.reports if report.error]
+        if failed:
+            _left_out(f"pass {failed[0]} failed")
+        elif cache_key(config, executor) != key:  # the model's files were replaced while they were read
+            _left_out("the model changed meanwhile")
+        else:
+            cache.store(key, model, scope, executor.manager)
+    return model
+
+
+class OptimCache:
+    """A directory of rewritten models.
+
+    Several processes may use it at once: entries appear whole and never change, so each sees none or all of one.
+
+    Args:
+        directory: Made when the first entry is stored.
+        max_bytes: Of all entries; those that were not used for the longest time go first.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str], max_bytes: int = 2 << 30) -> None:
+        self.directory, self.max_bytes = Path(directory), max_bytes
+
+    def path(self, key: str) -> Path:
+        """The file of an entry."""
+        return self.directory / (hashlib.sha256(key.encode()).hexdigest()[:32] + _SUFFIX)
+
+    def load(self, key: str, scope: Scope) -> InferenceModel | None:
+        """The model that was stored under `key`, its parameters set in `scope`; None when there is no usable entry."""
+        path = self.path(key)
+        try:
+            model, values = _read(path, key)
+        except FileNotFoundError:
+            return None
+        except _StaleError as why:
+            _LOG.info("%s: %s; the model is rewritten anew", path, why)
+            return None
+        except (*_BROKEN, OprackError) as error:
+            _LOG.warning("%s is ignored: %s: %s; the model is rewritten anew", path, type(error).__name__, error)
+            return None
+        for name, value in values.items():
+            scope.var(name).value = value
+        with suppress(OSError):
+            os.utime(path)
+        return model
+
+    def store(self, key: str, model: InferenceModel, scope: Scope, manager: PackManager) -> bool:
+        """Keep a rewritten model whose parameters are in `scope`; returns whether it was kept.
+
+        A directory that can't be written is told and no error.
+        """
+        try:
+            return self._store(key, model, scope, manager)
+        except OSError as error:
+            _LOG.warning("%s can't be written: %s; the rewritten model is not kept", self.directory, error)
+        except OprackError as error:
+            _left_out(f"the program can't be described: {error}")
+        return False
+
+    def _store(self, key: str, model: InferenceModel, scope: Scope, manager: PackManager) -> bool:
+        from oprack.io.atomic import AtomicSave  # with modules that readers do not need
+
+        files = manager.loaded_files()
+        if path := changed_since_start(files):
+            return _left_out(f"{path} was written after this process began")
+        arrays: list[np.ndarray[Any, Any]] = []
+        rows, offset = [], 0
+        for name in scope.local_var_names():
+            value = scope.var(name).value
+            if value is None:
+                continue
+            if not isinstance(value, LoDTensor) or type(value.array) is not np.ndarray:
+                return _left_out(f"parameter {name!r} is a {type(value).__name__}, and not a tensor in host memory")
+            array, order = _in_memory_order(value.array)
+            rows.append([name, value.dtype, list(array.shape), order, value.lod, offset])
+            arrays.append(array)
+            offset += -(-array.nbytes // _ALIGN) * _ALIGN
+        header = {"key": key, "files": files, "feeds": model.feed_names, "fetches": model.fetch_names}
+        header |= {"program": to_plain(model.program.desc), "parameters": rows}
+        text = json.dumps(header, separators=(",", ":")).encode()
+        from_plain(json.loads(text)["program"])
+        text += b" " * (-(_HEAD.size + len(text)) % _ALIGN)
+        if (size := _HEAD.size + len(text) + offset) > self.max_bytes:
+            return _left_out(f"it takes {size} bytes, and the cache may have {self.max_bytes}")
+        pieces = [struct.pack("<Q", len(text)), text, *(piece for a in arrays for piece in _padded(a))]
+        digest = hashlib.sha256()
+        for piece in pieces:
+            digest.update(piece)
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with AtomicSave() as save, save.open(self.path(key)) as file:
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), 0o600)
+            file.write(_MAGIC + digest.digest())
+            for piece in pieces:
+                file.write(piece)
+        self._trim(self.path(key))
+        return True
+
+    def entries(self) -> list[tuple[Path, int, float]]:
+        """(file, bytes, time of the last use) of each entry, the one used last first."""
+        found = []
+        for path in self._files(_SUFFIX):
+            with suppress(OSError):
+                status = path.stat()
+                found.append((path, status.st_size, status.st_mtime))
+        return sorted(found, key=lambda entry: -entry[2])
+
+    def clear(self) -> int:
+        """Remove all entries, and what processes that died left; returns the number of files."""
+        files = [*self._files(_SUFFIX), *self._files(".tmp")]
+        for path in files:
+            path.unlink(missing_ok=True)
+        return len(files)
+
+    def _files(self, suffix: str) -> Iterator[Path]:
+        """Files that this class or AtomicSave made; a directory may hold others."""
+        prefix = ".oprack-" if suffix == ".tmp" else ""
+        with suppress(FileNotFoundError):
+            yield from (Path(e.path) for e in os.scandir(self.directory) if _is_ours(e, prefix, suffix))
+
+    def _trim(self, new: Path) -> None:
+        total = 0
+        for path, size, _ in sorted(self.entries(), key=lambda entry: entry[0] != new):
+            total += size
+            if total > self.max_bytes:
+                with suppress(OSError):  # Windows keeps a file that is mapped
+                    path.unlink(missing_ok=True)
+        for path in self._files(".tmp"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _ABANDONED:
+                    path.unlink(missing_ok=True)
+
+
+def _is_ours(entry: os.DirEntry[str], prefix: str, suffix: str) -> bool:
+    return entry.name.startswith(prefix) and entry.name.endswith(suffix) and entry.is_file(follow_symlinks=False)
+
+
+def _left_out(why: str) -> bool:
+    _LOG.info("the rewritten model is not kept: %s", why)
+    return False
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+def _in_memory_order(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], list[int] | None]:
+    """An array whose memory goes row by row, and the order of its dims in the one given (None: as they are).
+
+    Kernels may add up in another order when strides are others, and numbers must be those without a cache.
+    """
+    if array.flags.c_contiguous:
+        return array, None
+    order = sorted(range(array.ndim), key=lambda d: (-array.strides[d], d))
+    return np.ascontiguousarray(array.transpose(order)), order
+
+
+def _padded(array: np.ndarray[Any, Any]) -> list[Any]:
+    return [array.reshape(-1).view(np.uint8).data, bytes(-array.nbytes % _ALIGN)]
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+def _open(path: Path) -> mmap.mmap:
+    """Map a file that this user alone can have written."""
+    # the flag: a named pipe would block for ever
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size < _HEAD.size:
+            raise ValueError("it is no file of this kind")
+        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
+            raise ValueError("it is another user's, or others may write to it")
+        return mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
+    finally:
+        os.close(fd)
+
+
+def _read(path: Path, key: str) -> tuple[InferenceModel, dict[str, LoDTensor]]:
+    """Raises what malformed data makes it raise, and _StaleError."""
+    data = _open(path)
+    magic, digest, size = _HEAD.unpack_from(data)
+    start = _HEAD.size + size
+    if magic != _MAGIC or start > len(data) or start % _ALIGN:
+        raise ValueError("it is no file of this kind")
+    with memoryview(data) as view:
+        if hashlib.sha256(view[_HASHED:]).digest() != digest:
+            raise ValueError("its bytes are not those that were written")
+        header = json.loads(bytes(view[_HEAD.size : start]))
+    if header["key"] != key:
+        raise ValueError("it is of another model, or of other settings")
+    for name, mtime, length in header["files"]:
+        if file_state(name) != (mtime, length):
+            raise _StaleError(f"{name} changed since then")
+    names = [header["feeds"], header["fetches"]]
+    if not all(isinstance(n, list) and all(isinstance(name, str) for name in n) for n in names):
+        raise TypeError("names of inputs and outputs are malformed")
+    values = {row[0]: _value(data, start, *row) for row in header["parameters"]}
+    return InferenceModel(Program(from_plain(header["program"])), *names), values
+
+
+def _value(data: mmap.mmap, start: int, name: Any, dtype: Any, dims: Any, order: Any, lod: Any, offset: Any) -> LoDTensor:
+    """A parameter over the mapped memory, which nobody can write to."""
+    kind = numpy_dtype(dtype)
+    numbers = [*dims, offset]
+    if not isinstance(name, str) or not all(type(n) is int and n >= 0 for n in numbers) or len(dims) > _MAX_RANK:
+        raise ValueError(f"parameter {name!r} is {dtype!r} {dims!r} at {offset!r}")
+    # NumPy multiplies the other dims of an empty array as well
+    nbytes, most = (math.prod(sizes) * kind.itemsize for sizes in (dims, [d for d in dims if d]))
+    if most > len(data) or start + offset + nbytes > len(data) or offset % _ALIGN:
+        raise ValueError(f"parameter {name!r}, {dtype} {dims} at {offset}, is not in the {len(data)} bytes of the file")
+    array: np.ndarray[Any, Any] = np.ndarray(dims, kind, data, start + offset) if nbytes else np.empty(dims, kind)
+    if kind.kind == "b":
+        array = array.view(np.uint8) != 0  # a byte other than 0 and 1 is no bool to NumPy
+    if order is not None:
+        if sorted(order) != list(range(len(dims))):
+            raise ValueError(f"parameter {name!r}: {order!r} is no order of {len(dims)} dims")
+        array = array.transpose([order.index(d) for d in range(len(dims))])
+    array.flags.writeable = False
+    lod = check_lod(lod, array.shape[0] if array.ndim else 0, f"LoD of {name!r}") if lod else []
+    return LoDTensor(array, lod, check=False, shared=True)

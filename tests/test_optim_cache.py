@@ -1,0 +1,561 @@
+"""Config.set_optim_cache_dir: same numbers with and without, and no entry is believed that is not of exactly this model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oprack
+import pytest
+from oprack import LoDTensor, Program
+from oprack.cli.main import main
+from oprack.desc.plain import from_plain, to_plain
+from oprack.errors import CorruptModelError, InvalidArgumentError
+from oprack.inference import Config, create_predictor, loading, optim_cache
+from oprack.inference.optim_cache import OptimCache
+from oprack.inference.optim_key import cache_key
+from oprack.io import load_inference_model, save_inference_model
+from oprack.packs import code
+from oprack.packs.manager import PackManager, use_manager
+from oprack.tensor import Scope
+
+DATA = Path(__file__).parent / "data"
+SMALL, PROGRAMS = DATA / "small_models", DATA / "programs"
+HEAD = 48
+X = np.array([[1, -2], [-3, 4]], np.float32)
+
+
+class Passes:
+    """Counts how often passes run over a model."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.runs += 1
+        return self.optimize(*args, **kwargs)
+
+    optimize = staticmethod(loading.optimize_model)
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
+    found = Passes()
+    monkeypatch.setattr("oprack.inference.predictor.optimize_model", found)
+    # the files of this checkout may have been written a moment ago
+    monkeypatch.setattr(optim_cache, "changed_since_start", lambda files: "")
+    return found
+
+
+@pytest.fixture
+def cache(tmp_path: Path, passes: Passes) -> OptimCache:
+    return OptimCache(tmp_path / "cache")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """y = relu(x w) + 1, where w is folded from a product of two parameters."""
+    return save(tmp_path / "model", 1.0)
+
+
+def save(folder: Path, factor: float) -> Path:
+    program, scope = Program(), Scope()
+    block = program.global_block()
+    for name, shape in (("x", [-1, 2]), ("h", [-1, 3]), ("y", [-1, 3])):
+        block.create_var(name, dtype="float32", shape=shape)
+    block.create_var("w", dtype="float32", shape=[2, 3], persistable=True)
+    block.append_op("matmul_v2", {"X": "x", "Y": "w"}, {"Out": "h"})
+    block.append_op("relu", {"X": "h"}, {"Out": "r"})
+    block.create_var("r", dtype="float32", shape=[-1, 3])
+    block.append_op("scale", {"X": "r"}, {"Out": "y"}, {"bias": 1.0})
+    scope.var("w").set(weights(factor))
+    folder.mkdir(exist_ok=True)
+    save_inference_model(folder / "m", program, ["x"], ["y"], scope)
+    return folder / "m"
+
+
+def weights(factor: float) -> np.ndarray:
+    return np.arange(6, dtype=np.float32).reshape(2, 3) * np.float32(factor)
+
+
+def expected(factor: float, x: np.ndarray = X) -> np.ndarray:
+    return np.maximum(x @ weights(factor), 0) + 1
+
+
+def config(model: Path, cache: OptimCache | None = None) -> Config:
+    found = Config(f"{model}.pdmodel", f"{model}.pdiparams")
+    if cache is not None:
+        found.set_optim_cache_dir(cache.directory)
+    return found
+
+
+def answer(config: Config, x: np.ndarray = X) -> np.ndarray:
+    (y,) = create_predictor(config).run([x])
+    return y
+
+
+def only(cache: OptimCache) -> Path:
+    ((path, _, _),) = cache.entries()
+    return path
+
+
+# The same numbers -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["resnet", "mobilenet", "bert"])
+def test_small_models_with_changed_shapes(name: str, cache: OptimCache, passes: Passes) -> None:
+    with np.load(SMALL / f"{name}.npz") as data:
+        inputs = {key.removeprefix("in/"): data[key] for key in data if key.startswith("in/")}
+        want = [data[key] for key in sorted(data) if key.startswith("out")]
+    plain, first, second = (create_predictor(config(SMALL / name, c)) for c in (None, cache, cache))
+    assert passes.runs == 2 and len(cache.entries()) == 1
+    names = plain.get_input_names()
+    assert second.get_input_names() == names and second.get_output_names() == plain.get_output_names()
+    fed = [inputs[n] for n in names]
+    for got, paddle in zip(second.run(fed), want, strict=True):
+        np.testing.assert_allclose(got, paddle, rtol=1e-4, atol=1e-5)
+    for feed in (fed, [a[:1] for a in fed], [np.concatenate([a, a]) for a in fed], fed):
+        for a, b, c in zip(plain.run(feed), first.run(feed), second.run(feed), strict=True):
+            assert a.tobytes() == b.tobytes() == c.tobytes() and a.shape == c.shape
+    assert to_plain(second._model.program.desc) == to_plain(first._model.program.desc)
+
+
+@pytest.mark.parametrize("name", ["gru_cls", "lod_seqops", "while_loop"])
+def test_sequences_and_loops(name: str, cache: OptimCache, passes: Passes) -> None:
+    folder = PROGRAMS / name
+    meta = json.loads((folder / "meta.json").read_text())
+    feeds = [LoDTensor(np.load(folder / f["file"]), f.get("lod")) for f in meta["feed"]]
+    outputs = []
+    for directory in ("", cache.directory, cache.directory):
+        c = Config(str(folder))
+        c.set_optim_cache_dir(directory)
+        predictor = create_predictor(c)
+        predictor.run(feeds)
+        handles = [predictor.get_output_handle(n) for n in predictor.get_output_names()]
+        outputs.append([(h.copy_to_cpu(), h.lod()) for h in handles])
+    assert passes.runs == 2
+    for (a, a_lod), (b, b_lod), (c_, c_lod) in zip(*outputs, strict=True):
+        assert a.tobytes() == b.tobytes() == c_.tobytes() and a_lod == b_lod == c_lod
+
+
+def test_the_second_process_runs_no_pass(model: Path, cache: OptimCache, passes: Passes) -> None:
+    for _ in range(3):
+        np.testing.assert_array_equal(answer(config(model, cache)), expected(1.0))
+    assert passes.runs == 1
+    predictor = create_predictor(config(model, cache))
+    np.testing.assert_array_equal(predictor.clone().run([X])[0], expected(1.0))
+    for name in predictor._parameters.local_var_names():
+        value = predictor._parameters.var(name).value
+        assert value.shared and not value.array.flags.writeable
+
+
+def test_buffers_and_one_file_per_parameter(tmp_path: Path, model: Path, cache: OptimCache, passes: Passes) -> None:
+    program, params = (Path(f"{model}{suffix}").read_bytes() for suffix in (".pdmodel", ".pdiparams"))
+    scope = Scope()
+    loaded = load_inference_model(model, scope)
+    separate = tmp_path / "separate"
+    separate.mkdir()
+    (separate / "__model__").write_bytes(program)
+    oprack.io.save_vars(separate, loaded.program, scope)
+    for _ in range(2):
+        memory, folder = Config(), Config(str(separate))
+        memory.set_model_buffer(program, len(program), params, len(params))
+        for c in (memory, folder):
+            c.set_optim_cache_dir(cache.directory)
+            np.testing.assert_array_equal(answer(c), expected(1.0))
+    assert passes.runs == 2
+    state = (separate / "w").stat()
+    scope.var("w").set(weights(2.0))
+    oprack.io.save_vars(separate, loaded.program, scope)
+    os.utime(separate / "w", ns=(state.st_atime_ns, state.st_mtime_ns))
+    np.testing.assert_array_equal(answer(folder), expected(2.0))
+
+
+def test_memory_in_another_order_keeps_it(model: Path, cache: OptimCache, passes: Passes) -> None:
+    c, scope = config(model, cache), Scope()
+    arrays = {
+        "turned": np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1),
+        "empty": np.zeros((0, 5), np.int64),
+        "flags": np.array([[True], [False]]),
+        "number": np.array(7, np.float16),
+        "sequences": LoDTensor(np.arange(3), [[0, 1, 3]]),
+    }
+    for name, value in arrays.items():
+        scope.var(name).value = value if isinstance(value, LoDTensor) else LoDTensor(value)
+    manager = create_predictor(config(model))._executor.manager
+    assert cache.store("key", load_inference_model(model, Scope()), scope, manager)
+    found = Scope()
+    assert cache.load("key", found).feed_names == ["x"] and c.optim_cache_dir() == str(cache.directory)
+    for name, value in arrays.items():
+        got, want = found.get_var(name).get(), value if isinstance(value, LoDTensor) else LoDTensor(value)
+        np.testing.assert_array_equal(got.array, want.array)
+        assert got.lod == want.lod and got.dtype == want.dtype and not got.array.flags.writeable
+        assert want.array.size < 2 or got.array.strides == want.array.strides
+
+
+# Another model, other settings, other code ----------------------------------------------------------------------------
+def test_a_model_replaced_by_one_of_the_same_size_and_time(model: Path, cache: OptimCache, passes: Passes) -> None:
+    assert answer(config(model, cache)).tolist() == expected(1.0).tolist()
+    params = Path(f"{model}.pdiparams")
+    before = params.stat()
+    save(model.parent, 3.0)
+    os.utime(params, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert params.stat().st_size == before.st_size
+    for _ in range(2):
+        assert answer(config(model, cache)).tolist() == expected(3.0).tolist()
+    save(model.parent, 1.0)
+    assert answer(config(model, cache)).tolist() == expected(1.0).tolist()
+    assert passes.runs == 2 and len(cache.entries()) == 2
+
+
+def test_a_model_replaced_while_it_is_read_is_not_kept(
+    model: Path, cache: OptimCache, passes: Passes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        save(model.parent, 3.0)
+        return Passes.optimize(*args, **kwargs)
+
+    monkeypatch.setattr("oprack.inference.predictor.optimize_model", slow)
+    assert answer(config(model, cache)).tolist() == expected(1.0).tolist()
+    assert not cache.entries()
+
+
+def test_settings_have_entries_of_their_own(
+    model: Path, cache: OptimCache, passes: Passes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes: list[Callable[[Config], object]] = [
+        lambda c: None,
+        lambda c: c.switch_strict_sums(),
+        lambda c: c.disable_mkldnn(),
+        lambda c: c.delete_pass("remove_dead_code"),
+        lambda c: c.pass_builder().append_pass("remove_dead_code"),
+        lambda c: c.switch_deterministic(),
+        lambda c: c.set_memory_limit(1 << 30),
+        lambda c: monkeypatch.setenv("OPRACK_LOOP_LIMIT", "1000"),
+    ]
+    for count, change in enumerate(changes, 1):
+        for _ in range(2):
+            c = config(model, cache)
+            change(c)
+            np.testing.assert_array_equal(answer(c), expected(1.0))
+        assert passes.runs == count == len(cache.entries())
+
+
+def test_packs_libraries_and_versions_are_part_of_the_key(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = create_predictor(config(model))._executor
+    keys = {cache_key(config(model), executor)}
+    monkeypatch.setattr("oprack.inference.optim_key.__version__", "9.9")
+    keys.add(cache_key(config(model), executor))
+    monkeypatch.setattr("oprack.inference.optim_key._cpu_features", lambda: ["other"])
+    keys.add(cache_key(config(model), executor))
+    monkeypatch.setattr("oprack.inference.optim_key._identity", lambda library: "other")
+    keys.add(cache_key(config(model), executor))
+    executor.manager = PackManager(blocked=["onednn"])
+    keys.add(cache_key(config(model), executor))
+    assert len(keys) == 5
+
+
+def test_changed_code_makes_it_anew(
+    tmp_path: Path, model: Path, cache: OptimCache, passes: Passes, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    source = tmp_path / "passes.py"
+    source.write_text("one")
+    files = code.loaded_files
+    monkeypatch.setattr(
+        code, "loaded_files", lambda packs: [*files(packs), (str(source), *code.file_state(source))]
+    )
+    for _ in range(2):
+        answer(config(model, cache))
+    assert passes.runs == 1
+    source.write_text("more")
+    with caplog.at_level(logging.INFO, "oprack.inference.optim_cache"):
+        np.testing.assert_array_equal(answer(config(model, cache)), expected(1.0))
+    assert passes.runs == 2 and len(caplog.records) == 1 and f"{source} changed" in caplog.text
+    answer(config(model, cache))
+    assert passes.runs == 2
+
+
+def test_loaded_files_are_those_of_core_packs_and_manifests() -> None:
+    oprack.op_info("relu")
+    manager = oprack.default_manager()
+    names = {path for path, mtime, size in manager.loaded_files() if mtime and size}
+    for module in ("oprack.packs.manager", manager.op_info("relu").infer_shape.__module__):
+        if (path := getattr(sys.modules.get(module), "__file__", None)) is not None:
+            assert path in names
+    assert sum(name.endswith("ops.toml") for name in names) >= 10
+    assert not any("numpy" in name for name in names)
+    assert code.changed_since_start([("a", 1, 1)]) == ""
+    assert code.changed_since_start([("a", 1, 1), ("b", 2**62, 1)]) == "b"
+
+
+def test_code_written_after_the_start_is_not_kept(
+    model: Path, cache: OptimCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optim_cache, "changed_since_start", lambda files: "passes.py")
+    np.testing.assert_array_equal(answer(config(model, cache)), expected(1.0))
+    assert not cache.entries()
+
+
+def test_ops_of_this_process_and_debugging_leave_it_aside(
+    model: Path, cache: OptimCache, passes: Passes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from oprack.op import Input, OpDef, Output
+
+    class Mine(OpDef, type="mine"):
+        """Out = X."""
+
+        X = Input("Any.")
+        Out = Output("X.")
+
+        def infer_shape(ctx: Any) -> None:
+            ctx.set_dim("Out", ctx.dim("X"))
+
+    with use_manager(PackManager()) as manager:
+        assert not manager.has_registrations()
+        manager.register_op(Mine)
+        assert manager.has_registrations()
+        np.testing.assert_array_equal(answer(config(model, cache)), expected(1.0))
+    debugged = config(model, cache)
+    debugged.switch_ir_debug()
+    answer(debugged)
+    monkeypatch.setenv("OPRACK_IR_DEBUG", "1")
+    answer(config(model, cache))
+    assert not cache.entries() and passes.runs == 3
+
+
+# Damage ---------------------------------------------------------------------------------------------------------------
+def reforged(data: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
+    """An entry with a changed header and a digest that fits, as somebody would write who means harm."""
+    (size,) = struct.unpack_from("<Q", data, 40)
+    header = json.loads(data[HEAD : HEAD + size])
+    change(header)
+    text = json.dumps(header).encode()
+    text += b" " * (-(HEAD + len(text)) % 64)
+    rest = struct.pack("<Q", len(text)) + text + data[HEAD + size :]
+    return data[:8] + hashlib.sha256(rest).digest() + rest
+
+
+def parameter(index: int, value: object) -> Callable[[dict[str, Any]], object]:
+    return lambda header: header["parameters"][0].__setitem__(index, value)
+
+
+def op_part(index: int, value: object) -> Callable[[dict[str, Any]], object]:
+    return lambda header: header["program"]["blocks"][0]["ops"][1].__setitem__(index, value)
+
+
+FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
+    "offset behind the end": parameter(5, 1 << 40),
+    "negative offset": parameter(5, -64),
+    "odd offset": parameter(5, 4),
+    "huge dims": parameter(2, [1 << 62, 1 << 62]),
+    "huge and empty dims": parameter(2, [1 << 62, 0, 1 << 62]),
+    "negative dims": parameter(2, [-1, 3]),
+    "dims that are no list": parameter(2, 6),
+    "a float as a dim": parameter(2, [2.0, 3]),
+    "many dims": parameter(2, [1] * 100),
+    "objects": parameter(1, "object"),
+    "no dtype": parameter(1, None),
+    "no name": parameter(0, None),
+    "an order that is none": parameter(3, [0, 0]),
+    "an order of other dims": parameter(3, [0, 1, 2]),
+    "LoD of other rows": parameter(4, [[0, 9]]),
+    "LoD that is none": parameter(4, [["a"]]),
+    "no parameters": lambda header: header.pop("parameters"),
+    "another key": lambda header: header.update(key="{}"),
+    "feeds that are no names": lambda header: header.update(feeds=[1]),
+    "files that are no rows": lambda header: header.update(files=[1]),
+    "no program": lambda header: header.update(program=None),
+    "no blocks": lambda header: header["program"].update(blocks=[]),
+    "a block inside itself": lambda header: header["program"]["blocks"][0].update(parent=0),
+    "a type that is no name": op_part(0, 5),
+    "slots that are no dict": op_part(1, []),
+    "names that are no list": op_part(1, {"X": "x"}),
+    "an attribute of no type": op_part(3, [["a", 99, 1]]),
+    "an attribute of another type": op_part(3, [["a", 0, "text"]]),
+    "an op with too little": lambda header: header["program"]["blocks"][0]["ops"][1].pop(),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_forged_entries_are_ignored(what: str, model: Path, cache: OptimCache, passes: Passes, caplog: Any) -> None:
+    answer(config(model, cache))
+    path = only(cache)
+    good = path.read_bytes()
+    assert reforged(good, lambda header: None)[HEAD:] != b""
+    path.write_bytes(reforged(good, FORGED[what]))
+    with caplog.at_level(logging.INFO, "oprack"):
+        np.testing.assert_array_equal(answer(config(model, cache)), expected(1.0))
+    assert [r.levelname for r in caplog.records if "optim_cache" in r.name] == ["WARNING"]
+    assert str(path) in caplog.text and "is ignored" in caplog.text
+    assert passes.runs == 2 and only(cache).read_bytes() == good
+
+
+def test_an_entry_that_is_forged_without_a_change_is_taken(model: Path, cache: OptimCache, passes: Passes) -> None:
+    answer(config(model, cache))
+    path = only(cache)
+    path.write_bytes(reforged(path.read_bytes(), lambda header: None))
+    answer(config(model, cache))
+    assert passes.runs == 1  # so the test above fails for what it changes, and not for how
+
+
+def test_any_altered_byte_and_any_length(model: Path, cache: OptimCache, passes: Passes) -> None:
+    answer(config(model, cache))
+    path = only(cache)
+    good, key = path.read_bytes(), None
+    executor = create_predictor(config(model))._executor
+    key = cache_key(config(model), executor)
+    assert cache.load(key, Scope()) is not None
+    random = np.random.default_rng(0)
+    for at in [*range(0, 60, 3), *random.integers(0, len(good), 60).tolist(), len(good) - 1]:
+        path.write_bytes(good[:at] + bytes([good[at] ^ 0x41]) + good[at + 1 :])
+        assert cache.load(key, Scope()) is None, at
+    for length in [0, 1, 8, 40, 47, 48, 49, 64, len(good) // 2, len(good) - 1]:
+        path.write_bytes(good[:length])
+        assert cache.load(key, Scope()) is None, length
+    path.write_bytes(good + b"\0")
+    assert cache.load(key, Scope()) is None
+    path.write_bytes(good)
+    assert cache.load(key, Scope()) is not None
+
+
+def test_an_entry_under_another_name(tmp_path: Path, model: Path, cache: OptimCache, passes: Passes) -> None:
+    answer(config(model, cache))
+    first = only(cache)
+    other = save(tmp_path / "other", 5.0)
+    answer(config(other, cache))
+    (second,) = (path for path, _, _ in cache.entries() if path != first)
+    shutil.copyfile(first, second)
+    np.testing.assert_array_equal(answer(config(other, cache)), expected(5.0))
+    assert passes.runs == 3
+
+
+def test_files_of_others_are_not_read(
+    model: Path, cache: OptimCache, passes: Passes, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    answer(config(model, cache))
+    path = only(cache)
+    assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
+    path.chmod(0o666)
+    answer(config(model, cache))
+    assert passes.runs == 2 and "others may write to it" in caplog.text and path.stat().st_mode & 0o777 == 0o600
+    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
+    np.testing.assert_array_equal(answer(config(model, cache)), expected(1.0))
+    assert passes.runs == 3
+    monkeypatch.undo()
+    path.unlink()
+    os.mkfifo(path)
+    assert cache.load(cache_key(config(model), create_predictor(config(model))._executor), Scope()) is None
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path, model: Path, passes: Passes, caplog: Any) -> None:
+    (tmp_path / "file").write_text("")
+    c = config(model)
+    c.set_optim_cache_dir(tmp_path / "file" / "cache")
+    np.testing.assert_array_equal(answer(c), expected(1.0))
+    assert "can't be written" in caplog.text or "is ignored" in caplog.text
+
+
+# Size, and several at once --------------------------------------------------------------------------------------------
+def test_the_oldest_entries_go(tmp_path: Path, cache: OptimCache, passes: Passes) -> None:
+    models = [save(tmp_path / f"model{i}", float(i + 1)) for i in range(4)]
+    answer(config(models[0], cache))
+    size = only(cache).stat().st_size
+    (cache.directory / "notes.txt").write_text("mine")
+    abandoned = cache.directory / ".oprack-0123.tmp"
+    abandoned.write_text("")
+    os.utime(abandoned, (0, 0))
+    for i, model in enumerate(models[1:], 1):
+        for path, _, used in cache.entries():
+            os.utime(path, (used - 100, used - 100))
+        answer(config(models[0], cache))  # used again, so it stays
+        c = config(model)
+        c.set_optim_cache_dir(cache.directory, max_bytes=2 * size + 1000)
+        np.testing.assert_array_equal(answer(c), expected(float(i + 1)))
+        assert len(cache.entries()) == 2
+    runs = passes.runs
+    answer(config(models[0], cache))
+    answer(config(models[3], cache))
+    assert passes.runs == runs == 4
+    assert (cache.directory / "notes.txt").exists() and not abandoned.exists()
+    c = config(models[1])
+    c.set_optim_cache_dir(cache.directory, max_bytes=100)
+    answer(c)
+    assert len(cache.entries()) == 2 and passes.runs == 5
+
+
+SCRIPT = """
+import sys, numpy as np
+from oprack.inference import Config, create_predictor
+c = Config(sys.argv[1] + ".pdmodel", sys.argv[1] + ".pdiparams")
+c.set_optim_cache_dir(sys.argv[2])
+(y,) = create_predictor(c).run([np.array([[1, -2], [-3, 4]], "float32")])
+print(y.tolist(), "oprack.ir" in sys.modules, "google.protobuf" in sys.modules, "importlib.metadata" in sys.modules)
+"""
+
+
+def test_processes_at_once_and_what_a_later_one_imports(model: Path, cache: OptimCache) -> None:
+    command = [sys.executable, "-c", SCRIPT, str(model), str(cache.directory)]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    want = str(expected(1.0).tolist())
+    for run in runs:
+        assert run.communicate(timeout=120)[0].startswith(want) and run.returncode == 0
+    last = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    files = [path.name for path in cache.directory.iterdir()]
+    assert len(files) == 1 and not any(name.endswith(".tmp") for name in files)
+    assert last.strip() == f"{want} False False False"
+
+
+# Around it ------------------------------------------------------------------------------------------------------------
+def test_config_says_what_it_was_given(tmp_path: Path) -> None:
+    c = Config()
+    assert c.optim_cache_dir() == "" and "optim_cache_dir" not in c.summary()
+    c.set_optim_cache_dir(tmp_path, max_bytes=5)
+    assert c.optim_cache_dir() == str(tmp_path) and c.optim_cache_bytes() == 5 and str(tmp_path) in c.summary()
+    assert Config(c).optim_cache_dir() == str(tmp_path)
+    for arguments in ((None,), (3,), ("a", -1), ("a", "1")):
+        with pytest.raises(InvalidArgumentError, match="set_optim_cache_dir"):
+            c.set_optim_cache_dir(*arguments)
+
+
+def test_command(model: Path, cache: OptimCache, passes: Passes, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = str(cache.directory)
+    assert main(["cache", directory, "--json"]) == 0 and json.loads(capsys.readouterr().out) == []
+    answer(config(model, cache))
+    assert main(["cache", directory]) == 0 and only(cache).name in capsys.readouterr().out
+    assert main(["cache", directory, "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)
+    assert entry["file"] == str(only(cache)) and entry["bytes"] == only(cache).stat().st_size
+    (cache.directory / "notes.txt").write_text("mine")
+    assert main(["cache", directory, "--clear"]) == 0
+    assert "1 files removed" in capsys.readouterr().out
+    assert [p.name for p in cache.directory.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("path", sorted(PROGRAMS.glob("*/*.pdmodel")), ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_programs_as_plain_data(path: Path) -> None:
+    desc = Program.parse(path.read_bytes()).desc
+    desc.blocks[0].ops[0].origin, desc.blocks[0].ops[0].is_target = 7, True
+    plain = json.loads(json.dumps(to_plain(desc)))
+    again = from_plain(plain)
+    assert str(again) == str(desc) and to_plain(again) == to_plain(desc)
+    assert (again.blocks[0].ops[0].origin, again.blocks[0].ops[0].is_target) == (7, True)
+    for a, b in zip(again.blocks, desc.blocks, strict=True):
+        assert [op.attrs for op in a.ops] == [op.attrs for op in b.ops]
+        assert [op.attr_types for op in a.ops] == [op.attr_types for op in b.ops]
+        assert {n: (v.type, v.dtype, v.shape, v.lod_level, v.need_check_feed) for n, v in a.vars.items()} == {
+            n: (v.type, v.dtype, v.shape, v.lod_level, v.need_check_feed) for n, v in b.vars.items()
+        }
+
+
+def test_plain_data_that_is_no_program() -> None:
+    for data in (None, 1, [], {}, {"version": 1, "op_versions": {}, "blocks": "no"}):
+        with pytest.raises(CorruptModelError, match="description of a program"):
+            from_plain(data)
