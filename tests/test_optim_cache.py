@@ -1,4 +1,4 @@
-"""Config.set_optim_cache_dir: same numbers with and without, and no entry is believed that is not of exactly this model."""
+"""Config.set_optim_cache_dir: the same numbers with and without, and no entry is used but for exactly its model."""
 
 from __future__ import annotations
 
@@ -269,9 +269,7 @@ def test_changed_code_makes_it_anew(
     source = tmp_path / "passes.py"
     source.write_text("one")
     files = code.loaded_files
-    monkeypatch.setattr(
-        code, "loaded_files", lambda packs: [*files(packs), (str(source), *code.file_state(source))]
-    )
+    monkeypatch.setattr(code, "loaded_files", lambda packs: [*files(packs), (str(source), *code.file_state(source))])
     for _ in range(2):
         answer(config(model, cache))
     assert passes.runs == 1

@@ -30,7 +30,7 @@ COMMANDS = {
     "show": ("show", "describe a model: inputs, outputs, ops and the packs that bring them, a graph"),
     "run": ("run", "run a model on .npy or .npz files, and say how long it took and where"),
     "doctor": ("doctor", "say what is installed and what is broken, with the whole reason"),
-    "cache": ("cache", "list the rewritten models that Config.set_optim_cache_dir keeps in a directory, or remove them"),
+    "cache": ("cache", "list the rewritten models that Config.set_optim_cache_dir keeps, or remove them"),
     "stubs": ("stubs", "write type stubs of oprack.functional, from which editors complete ops and arguments"),
     "manifest": ("manifest", "write a pack's ops.toml, or check that it is up to date"),
     "new-pack": ("new_pack", "make a new op pack from the template: one op complete, with tests and publishing"),

@@ -1,4 +1,7 @@
-"""The VarType.TensorDesc message that stands in front of the data of a saved tensor; imports protobuf when one is met."""
+"""The VarType.TensorDesc message that stands in front of the data of a saved tensor.
+
+protobuf is imported when one is met, and not with this module.
+"""
 
 from __future__ import annotations
 

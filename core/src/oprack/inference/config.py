@@ -13,7 +13,6 @@ from oprack.inference.no_effect import NoEffectSettings, say_once
 from oprack.inference.pass_builder import PassBuilder
 from oprack.runtime.limits import Limits
 
-
 _OPTIM_CACHE_BYTES = 2 << 30
 
 

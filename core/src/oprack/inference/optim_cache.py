@@ -1,8 +1,8 @@
 """Rewritten models on disk: what passes made of a model, for the next process that loads the same model.
 
-One file per entry: magic, SHA-256 of the rest, size of the header, header (JSON: key, code, program, parameters), and the
-parameters' bytes, which are mapped and not read. Files are untrusted: an entry that is damaged, another user's, or of
-other code is ignored, and made anew. Nothing is unpickled, and sizes are compared with the file before anything is made.
+One file per entry: magic, SHA-256 of the rest, size of the header, header (JSON: key, code, program, parameters), and
+the bytes of the parameters, which are mapped and not copied. Files are untrusted: an entry that is damaged, of another
+user, or of other code is ignored and made anew. Nothing is unpickled; sizes are compared with the file first.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ class OptimCache:
             rows.append([name, value.dtype, list(array.shape), order, value.lod, offset])
             arrays.append(array)
             offset += -(-array.nbytes // _ALIGN) * _ALIGN
-        header = {"key": key, "files": files, "feeds": model.feed_names, "fetches": model.fetch_names}
+        names = {"feeds": model.feed_names, "fetches": model.fetch_names}
+        header: dict[str, Any] = {"key": key, "files": files, **names}
         header |= {"program": to_plain(model.program.desc), "parameters": rows}
         text = json.dumps(header, separators=(",", ":")).encode()
         from_plain(json.loads(text)["program"])
@@ -276,7 +277,9 @@ def _read(path: Path, key: str) -> tuple[InferenceModel, dict[str, LoDTensor]]:
     return InferenceModel(Program(from_plain(header["program"])), *names), values
 
 
-def _value(data: mmap.mmap, start: int, name: Any, dtype: Any, dims: Any, order: Any, lod: Any, offset: Any) -> LoDTensor:
+def _value(
+    data: mmap.mmap, start: int, name: Any, dtype: Any, dims: Any, order: Any, lod: Any, offset: Any
+) -> LoDTensor:
     """A parameter over the mapped memory, which nobody can write to."""
     kind = numpy_dtype(dtype)
     numbers = [*dims, offset]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oprack import __file__ as _HOME, __version__
+from oprack import __file__ as _HOME
+from oprack import __version__
 from oprack.inference.loading import model_location
 from oprack.io.inference_model import model_files
 from oprack.io.parameters import open_view
@@ -89,7 +90,7 @@ def _name(target: Any) -> str:
 def _cpu_features() -> list[str]:
     """The CPU's instructions as NumPy knows them: its kernels, which fold constants, round by what they use."""
     try:
-        from numpy._core._multiarray_umath import __cpu_features__
+        from numpy._core._multiarray_umath import __cpu_features__  # type: ignore[import-not-found]
     except ImportError:  # NumPy 1, or one that moved them
         import platform
 

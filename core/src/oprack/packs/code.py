@@ -1,4 +1,4 @@
-"""Which files of core and packs this process has loaded: what a result that is kept on disk depends on, versions aside."""
+"""Files of core and packs that this process loaded: what a result that is kept on disk depends on, versions aside."""
 
 from __future__ import annotations
 

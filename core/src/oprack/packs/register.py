@@ -178,8 +178,9 @@ class Register:
         """A kernel library, and "module:name" of the object that speaks for it (see the hook oprack_libraries).
 
         attr: the attribute of ops that asks for it when true and declines it when false; it counts in runs that choose
-        this library by attribute (`Executor(libraries_by_attr=...)`). The object may have `identity()`, a text that says
-        what its passes depend on besides the pack's code: models that they rewrote are kept on disk under it.
+        this library by attribute (`Executor(libraries_by_attr=...)`). The object may have `identity()`: a text that
+        says what its passes depend on besides the pack's code, such as the version of what it wraps. Models that they
+        rewrote are kept on disk under it.
         """
         self._target("library", name, target)
         if attr:
