@@ -52,7 +52,7 @@ INDEX = np.zeros((2, 3), "int64")
         ("softmax_grad", {"Out": X, "Out@GRAD": X}, "X@GRAD", {"axis": 7}, "axis is 7 but the tensor has rank 2"),
         ("take_along_axis", {"Input": X, "Index": INDEX}, "Result", {"Axis": 2}, "Axis is 2 but the tensor has rank 2"),
         ("put_along_axis", {"Input": X, "Index": INDEX, "Value": X}, "Result", {"Axis": -3}, "Axis is -3"),
-        ("square_grad", {"X": X, "Out@GRAD": X[:1]}, "X@GRAD", {}, "expected as many elements"),
+        ("square_grad", {"X": X, "Out@GRAD": X[:1]}, "X@GRAD", {}, "expected the same number of elements"),
         ("relu_grad", {"Out": X, "Out@GRAD": X[:1]}, "X@GRAD", {},
          r"Out@GRAD has shape \[1, 3\], but Out has \[2, 3\]; expected the shape of what it is the gradient of"),
         ("assign", {}, "Out", {}, "input X is absent|no input"),

@@ -96,7 +96,7 @@ def test_the_three_kernels_of_an_op_share_its_sizes(rack: PackManager, build: Bu
     for size in (2, 2, 100, 2, 100):
         assert (run(exe, program, np.ones(size, np.float32)) == 2).all()
     source = exe.prepare(program.desc).block(0).plan(("y",)).source()
-    assert "if v0.size < 100 else double_large(" in source
+    assert "double_large(v0, factor=2.0) if v0.size >= 100 else" in source
 
 
 def test_an_excluded_library_has_no_part_in_the_choice_by_size(rack: PackManager, build: Build) -> None:
