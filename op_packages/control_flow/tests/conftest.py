@@ -64,6 +64,15 @@ class Builder:
         executor = Executor(**options)
         return executor.run(self.program, feed or {}, list(fetch), return_numpy=False)
 
+    def arrays(self, writes: list[tuple[int, float]]) -> Builder:
+        """Writes tensors [2, 1] of a value v<k> to places i<k> of `array`: (place, value) for each k."""
+        self.var("array", kind=VarType.LOD_TENSOR_ARRAY)
+        for k, (place, value) in enumerate(writes):
+            self.constant(f"i{k}", place, VarType.INT64)
+            self.constant(f"v{k}", value, shape=(2, 1))
+            self.op("write_to_array", X=f"v{k}", I=f"i{k}", Out="array")
+        return self
+
 
 class BlockScope:
     """Appends to a sub-block while the with statement lasts; gives its index."""
