@@ -71,27 +71,32 @@ def ksize_attr(**flags: Any) -> Attr:
 
 
 def max_pool_dims(ctx):
+    """Dims of Out and Mask."""
     dims = ctx.require_rank("X", len(ctx.attr("strides")) + 2)
     return (*dims[:2], *pool_geometry(ctx, dims[2:]).out)
 
 
 def infer_max_pool_shape(ctx):
+    """The shape rule of max_pool2d_with_index and max_pool3d_with_index."""
     dims = max_pool_dims(ctx)
     ctx.set_dim("Out", dims)
     ctx.set_dim("Mask", dims)
 
 
 def infer_max_pool_type(ctx):
+    """Out of the dtype of X, Mask of int32."""
     ctx.set_dtype("Out", ctx.dtype("X"))
     ctx.set_dtype("Mask", "int32")
 
 
 def pool_dims(ctx, slot="X"):
+    """Dims of Out when the images are in `slot`."""
     dims = ctx.require_rank(slot, len(ctx.attr("strides")) + 2)
     n, c, spatial = split_dims(dims, ctx.attr("data_format"))
     return join_dims(n, c, pool_geometry(ctx, spatial).out, ctx.attr("data_format"))
 
 
 def infer_pool_shape(ctx):
+    """The shape rule of pool2d and pool3d."""
     ctx.set_dim("Out", pool_dims(ctx))
     ctx.share_lod("X", "Out")
