@@ -13,8 +13,11 @@ from oprack.errors import PreconditionNotMetError
 class ParameterInfo:
     """How a parameter is trained: what its VarDesc can't say, and no file keeps.
 
-    learning_rate: factor on the optimizer's. regularizer: overrides the optimizer's. need_clip: whether gradient
-    clipping takes it in. initializer: what filled it in the startup program.
+    Attributes:
+        learning_rate: Factor on the learning rate of the optimizer.
+        regularizer: Regularizer that goes before the optimizer's.
+        need_clip: Whether gradient clipping takes it in.
+        initializer: What filled it in the startup program.
     """
 
     learning_rate: float = 1.0
@@ -26,7 +29,7 @@ class ParameterInfo:
 class Schedule(Protocol):
     """A number that Python computes before every run of a program, such as a learning rate that decays.
 
-    Its state is of JSON's kinds of values; checkpoints keep it.
+    Checkpoints save its state, so JSON must be able to hold it.
     """
 
     def __call__(self) -> float: ...
@@ -37,11 +40,17 @@ class Schedule(Protocol):
 
 
 class Program:
-    """A program. `Program()` has one empty block; `Program.parse(data)` reads a `.pdmodel` or `__model__` file's bytes.
+    """A program. `Program()` has one empty block; `Program.parse(data)` reads the bytes of a `.pdmodel` or `__model__`
+    file.
 
-    desc: the ProgramDesc, which may be changed freely. Beside it the Program keeps only what matters while it is built:
-    parameters: name -> ParameterInfo of parameters that layers made. schedules: persistable variable -> Schedule, whose
-    value Executor.run writes into it before the ops run. current_block_idx: where ops are appended.
+    Beside the desc, a Program keeps only what matters while it is built.
+
+    Attributes:
+        desc: The ProgramDesc, which may be changed freely.
+        parameters: ParameterInfo by name, for parameters that layers made.
+        schedules: For each persistable variable that has one, the Schedule whose value Executor.run writes into it
+            before the ops run.
+        current_block_idx: Index of the block that ops are appended to.
     """
 
     __slots__ = ("__weakref__", "current_block_idx", "desc", "parameters", "schedules")
@@ -66,7 +75,11 @@ class Program:
         return self.desc.blocks
 
     def block(self, index: int) -> BlockDesc:
-        """Block by index. Raises NotFoundError when there is none."""
+        """Block by index.
+
+        Raises:
+            NotFoundError: When there is none.
+        """
         return self.desc.block(index)
 
     def global_block(self) -> BlockDesc:
@@ -86,7 +99,8 @@ class Program:
     def rollback(self) -> BlockDesc:
         """Go back to the parent of the current block and return it.
 
-        Raises PreconditionNotMetError in block 0.
+        Raises:
+            PreconditionNotMetError: The current block is block 0.
         """
         parent = self.current_block().parent
         if parent is None:
@@ -107,7 +121,11 @@ class Program:
         return [var for var in self.global_block().vars.values() if var.is_parameter]
 
     def clone(self, for_test: bool = False) -> Self:
-        """An independent copy. for_test: without gradient and update ops, and `is_test` set where an op has it."""
+        """An independent copy.
+
+        Args:
+            for_test: Whether to leave gradient and update ops out, and set `is_test` where an op has it.
+        """
         program = type(self)(self.desc.clone())
         program.parameters = {name: replace(info) for name, info in self.parameters.items()}
         program.schedules = dict(self.schedules)

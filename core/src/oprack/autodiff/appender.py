@@ -13,7 +13,7 @@ from oprack.types import AttrType
 
 
 class OpAppender:
-    """Appends ops to `block` with one role and name scope; variables are given and returned by name."""
+    """Appends ops to `block` with one role and name scope; variables are passed and returned as names."""
 
     def __init__(
         self,
@@ -34,7 +34,11 @@ class OpAppender:
         attrs: Mapping[str, Any] | None = None,
         pair: Sequence[str] = (),
     ) -> OpDesc:
-        """Append an op whose outputs exist or are made now. pair: the parameter and gradient that it works for."""
+        """Append an op whose outputs exist or are created now.
+
+        Args:
+            pair: The parameter and gradient that it works for.
+        """
         info = self.manager.op_info(type)
         op = OpDesc(type, inputs, outputs)
         for name, value in (attrs or {}).items():

@@ -54,7 +54,7 @@ def append_backward(
         loss: A variable of one element, or its name with `block`.
         parameter_list: Variables or names; None = every parameter of the program that may be trained.
         no_grad_set: Variables through which nothing flows.
-        block: The block of the loss, where it is given by name.
+        block: The block of the loss, where `loss` is a name.
         manager: The packs that say how ops are differentiated; None = those in use.
 
     Returns:
@@ -139,7 +139,7 @@ def gradients(
         inputs: Variables or names.
         target_gradients: Of the targets' shapes; None = ones.
         no_grad_set: Variables through which nothing flows.
-        block: The block of the targets, where they are given by name.
+        block: The block of the targets, where these are names.
         manager: The packs that say how ops are differentiated; None = those in use.
 
     Returns:

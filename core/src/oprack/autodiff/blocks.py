@@ -181,7 +181,11 @@ def differentiate_block(
 ) -> bool:
     """Add gradient op `desc` of an op with a block, number `index` of the block that `outer` walks over.
 
-    grad: the same in symbols. arrived: gradients of its outputs. False, and nothing is done, when it has no block.
+    False, and nothing is done, when it has no block.
+
+    Args:
+        grad: The same in symbols.
+        arrived: Gradients of its outputs that have arrived.
     """
     if grad.block is None:
         return False

@@ -10,7 +10,7 @@ from oprack.packs.manager import PackManager
 
 @dataclass
 class _Writer:
-    """Who makes a partial gradient: position `index` of an output slot of a gradient op, or nobody: it is given."""
+    """The writer of a partial gradient: position `index` of an output slot of a gradient op, or None for a seed."""
 
     op: OpDesc | None
     slot: str
@@ -25,7 +25,11 @@ class _Writer:
 
 @dataclass
 class Partials:
-    """Partial gradients that wait to be summed, by variable. block_idx: part of the names of those that are renamed."""
+    """Partial gradients that wait to be summed, by variable.
+
+    Attributes:
+        block_idx: Index of the block, which is part of the names of partials that are renamed.
+    """
 
     block_idx: int
     manager: PackManager

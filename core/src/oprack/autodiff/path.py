@@ -19,7 +19,7 @@ _BOOKKEEPING = (
 
 
 def differentiable(block: BlockDesc, name: str) -> bool:
-    """Whether a variable can carry a gradient: floating, or of a kind whose elements may be (arrays, unknown dtype)."""
+    """Whether a variable can carry a gradient: floating, or with elements that may be (arrays, unknown dtype)."""
     var = block.find_var_recursive(name)
     if name == EMPTY_VAR or var is None:
         return name != EMPTY_VAR
@@ -51,7 +51,8 @@ def path_to(
 ) -> tuple[list[OpDesc], set[str]]:
     """(ops, in order, on a path to `targets` whose every variable lies in `through`; the variables that they meet).
 
-    keeps: outputs of an op that hold a part of what they held before, so that the op reads them as well.
+    Args:
+        keeps: Called with an op; returns the outputs of which it leaves a part as it was, and which it reads therefore.
     """
     relevant = set(targets)
     path = []

@@ -17,7 +17,10 @@ class Versions:
     """What variables hold as the backward pass over a block goes on.
 
     At its start they hold what the forward pass left, that is, the last version. A gradient op that restores a variable
-    takes one write back. emitted: receives such gradient ops.
+    takes one write back.
+
+    Args:
+        emitted: Receives such gradient ops.
     """
 
     def __init__(self, block: BlockDesc, manager: PackManager, emitted: list[OpDesc]) -> None:
@@ -29,18 +32,23 @@ class Versions:
                 self.writers.setdefault(name, []).append(i)
         self._left = {n: list(writers) for n, writers in self.writers.items()}
         self.from_start: set[str] = set()
-        """Variables of which each round of the block kept the value that it found."""
+        """Variables whose value from before each round of the block is saved."""
         self._outer: set[str] = set()
 
     def repeats(self, outer: Collection[str], from_start: Collection[str]) -> None:
-        """The block runs in rounds. outer: variables that all rounds share, so that later ones overwrite them."""
+        """The block runs in rounds.
+
+        Args:
+            outer: Variables that all rounds share, so that later ones overwrite them.
+        """
         self.from_start, self._outer = set(from_start), set(outer) - set(from_start)
 
     # What gradient ops find -------------------------------------------------------------------------------------------
     def check(self, index: int, grad: GradOp, desc: OpDesc) -> None:
         """See that gradient op `desc` of op `index` finds the forward values that it reads.
 
-        Raises InvalidArgumentError when an op that overwrote one can't be undone.
+        Raises:
+            InvalidArgumentError: When an op that overwrote one can't be undone.
         """
         unread = self.manager.op_info(desc.type).no_need_buffer_vars
         for slot, ref in grad.inputs.items():
@@ -53,7 +61,10 @@ class Versions:
     def require(self, index: int, name: str, after: bool, why: str) -> None:
         """Undo what later ops did to a variable, so that a gradient op of op `index` finds the value that it had then.
 
-        after: the value that op `index` wrote, rather than the one that it read. Raises as `check`.
+        Raises as `check`.
+
+        Args:
+            after: The value that op `index` wrote, rather than the one that it read.
         """
         while (j := self._overwriter(name, index, after)) is not None:
             if not self._undo(j, name):
@@ -100,7 +111,7 @@ class Versions:
         return True
 
     def _restoring(self, op: OpDesc, name: str) -> GradOp | None:
-        """The gradient op that brings back what `name` held before `op`, or None."""
+        """The gradient op that restores the value that `name` had before `op`, or None."""
         info = self.manager.op_info(op.type)
         if name not in inputs_of(op) or name not in outputs_of(op) or info.grad_op_maker is None:
             return None

@@ -24,8 +24,10 @@ from oprack.types import EMPTY_VAR, AttrType
 class Backward:
     """One backward pass over the ops of a block.
 
-    block: holds the forward ops. target: where gradient ops go, the block itself unless it is a sub-block.
-    no_grad: variables through which nothing flows.
+    Args:
+        block: Block of the forward ops.
+        target: Where gradient ops go, the block itself unless it is a sub-block.
+        no_grad: Variables through which nothing flows.
     """
 
     def __init__(
@@ -41,7 +43,7 @@ class Backward:
         self.needed: set[str] = set()
         self.wanted: set[str] = set()
         self.kinds: list[tuple[OpDesc, str, int, VarDesc]] = []
-        """(gradient op, output slot, position, variable whose kind that output has)"""
+        """(gradient op, output slot, position, variable whose VarType that output has)"""
         self._partials = Partials(self.target.idx, manager)
         self._names: dict[str, str] = {}
         self._vars: dict[str, str] = {}
@@ -68,7 +70,7 @@ class Backward:
         return found
 
     def seed(self, var: str, name: str) -> None:
-        """Start from gradient `name` of `var`."""
+        """Start from `name`, a gradient of `var` that exists before the pass."""
         self._partials.start(var, name)
 
     def inside(self, block: BlockDesc, target: BlockDesc) -> Backward:
@@ -83,7 +85,7 @@ class Backward:
 
     # The walk ---------------------------------------------------------------------------------------------------------
     def run(self, targets: Sequence[str], wanted: Collection[str]) -> dict[str, str]:
-        """Walk back from `targets`, whose gradients were given; returns variable -> gradient of those of `wanted`."""
+        """Walk back from `targets`, whose gradients are seeds; returns variable -> gradient of those of `wanted`."""
         self.wanted = set(wanted)
         self._from_outside = self.wanted | (set(targets) if self.is_inner else set())
         self.needed = influenced(self.block, self.forward, wanted, self.no_grad)
@@ -108,11 +110,11 @@ class Backward:
         return found
 
     def pending_grad(self, var: str) -> str | None:
-        """The gradient of what a variable held before the block, or None."""
+        """The gradient, not summed yet, of what a variable held before the block; None when there is none."""
         return self._total(var)
 
     def partial_outputs(self, op: OpDesc) -> set[str]:
-        """Outputs that hold a part of what they held before the op, or all of it when its block does not run."""
+        """Outputs of which the op may leave a part as it was, or everything when its block does not run."""
         info = self.manager.op_info(op.type)
         kept: set[str] = set()
         for grad in make_grad_ops(info, op, (), op.outputs) if info.grad_op_maker is not None else ():

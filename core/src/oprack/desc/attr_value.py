@@ -68,7 +68,8 @@ def _is_scalar(value: Any) -> bool:
 def attr_type_of(value: Any) -> AttrType:
     """The AttrType that a Python value stands for: float is FLOAT, an int is INT where 32 bits are enough, else LONG.
 
-    Raises AttributeValueError when there is none or (an empty list) when it can't be told.
+    Raises:
+        AttributeValueError: When there is none or (an empty list) when it can't be told.
     """
     if _is_block(value):
         return AttrType.BLOCK
@@ -97,9 +98,10 @@ def _is_block(value: Any) -> bool:
 
 
 def converted(value: Any, kind: AttrType) -> Any:
-    """`value` as the plain Python value of an attribute of type `kind`; a BlockDesc becomes its index.
+    """`value` as the Python value of an attribute of type `kind`; a BlockDesc becomes its index.
 
-    Raises AttributeValueError that says what was expected.
+    Raises:
+        AttributeValueError: The message says what was expected.
     """
     element = _LISTS.get(kind)
     words, test, convert = _RULES[kind if element is None else element]

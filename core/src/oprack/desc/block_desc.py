@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 class BlockDesc:
     """A block of a program.
 
-    idx: its position in the program. parent_idx: -1 for block 0. forward_block_idx: of a gradient block, the block that
-    it differentiates, else -1.
+    Args:
+        idx: Its position in the program.
+        parent_idx: -1 for block 0.
+        forward_block_idx: For a gradient block, the index of the block that it differentiates; else -1.
     """
 
     __slots__ = ("_explicit", "_extra", "forward_block_idx", "idx", "ops", "parent_idx", "program", "vars")
@@ -83,7 +85,11 @@ class BlockDesc:
         return var
 
     def create_var(self, name: str, **fields: Any) -> VarDesc:
-        """The variable `name` of this block; created when there is none. fields: as of VarDesc, set in either case."""
+        """The variable `name` of this block; created when there is none.
+
+        Args:
+            fields: Fields of the VarDesc to set, whether it is new or not.
+        """
         made = VarDesc(name, **fields)
         var = self.vars.setdefault(name, made)
         if var is not made:
@@ -98,7 +104,8 @@ class BlockDesc:
     def rename_var(self, old: str, new: str) -> None:
         """Rename a variable of this block, in the block's ops as well (not in those of sub-blocks).
 
-        Raises NotFoundError when the block does not have it.
+        Raises:
+            NotFoundError: When the block does not have it.
         """
         if old not in self.vars:
             raise NotFoundError(f"block {self.idx} has no variable {old!r} to rename to {new!r}")
@@ -116,7 +123,7 @@ class BlockDesc:
         outputs: Mapping[str, Sequence[str] | str] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> OpDesc:
-        """Add an op at the end, given as an OpDesc or by type, slots and attributes."""
+        """Add an op at the end: an OpDesc, or its type, slots and attributes."""
         return self.insert_op(len(self.ops), op, inputs, outputs, attrs)
 
     def prepend_op(
@@ -144,7 +151,11 @@ class BlockDesc:
         return op
 
     def remove_op(self, op: OpDesc | int) -> None:
-        """Remove an op, given itself or its position. Raises NotFoundError when it is not in the block."""
+        """Remove an op, which is an OpDesc or a position.
+
+        Raises:
+            NotFoundError: When it is not in the block.
+        """
         if isinstance(op, int):
             if not -len(self.ops) <= op < len(self.ops):
                 raise NotFoundError(f"block {self.idx} has {len(self.ops)} ops, so there is none at position {op}")

@@ -18,10 +18,14 @@ _VARS = frozenset({AttrType.VAR, AttrType.VARS})
 class OpDesc:
     """An op: type, inputs and outputs (slot -> names of variables), attributes.
 
-    attrs: Python values; a BLOCK is the index of the block. attr_types: their types on the wire, filled by `set_attr`.
-    is_target: the op is wanted for its effect when a program is pruned. edits: how often a method changed the op, by
-    which prepared programs notice. origin: the position that it had before passes moved it, by which random numbers are
-    drawn; None when none did.
+    Args:
+        attrs: Python values; a BLOCK is the index of the block.
+        attr_types: Their types on the wire, filled by `set_attr`.
+
+    Attributes:
+        is_target: Whether the op is wanted for its effect when a program is pruned.
+        edits: Number of changes by methods, by which prepared programs notice that the op changed.
+        origin: The position that it had before passes moved it, by which random numbers are drawn; None when none did.
     """
 
     __slots__ = (
@@ -46,7 +50,7 @@ class OpDesc:
         attrs: Mapping[str, Any] | None = None,
         attr_types: Mapping[str, AttrType] | None = None,
     ) -> None:
-        """Slots may be given one name instead of a list. attr_types: for attributes whose value does not tell it."""
+        """A slot may be one name instead of a list; `attr_types` is for values that do not tell their type."""
         self.type = type
         self.inputs: Slots = _slots(inputs)
         self.outputs: Slots = _slots(outputs)
@@ -82,9 +86,13 @@ class OpDesc:
         return self.attrs.get(name, default)
 
     def set_attr(self, name: str, value: Any, type: AttrType | None = None) -> None:
-        """Set an attribute. type: its type on the wire; unless given, the one it has, or what the value stands for.
+        """Set an attribute.
 
-        Raises AttributeValueError that names the op and the attribute when the value is not of that type.
+        Args:
+            type: Its type on the wire; None means the type that it has, or else the one that the value stands for.
+
+        Raises:
+            AttributeValueError: The message names the op and the attribute when the value is not of that type.
         """
         try:
             if type is None:

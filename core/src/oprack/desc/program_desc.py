@@ -11,8 +11,11 @@ from oprack.errors import NotFoundError
 class ProgramDesc:
     """A program: blocks (block 0 is where it starts), version, op_version_map (op type -> version).
 
-    version: of the framework that saved it, 2006002 for 2.6.2; 0 when the file says nothing (Fluid before 1.3).
     A new program has one empty block.
+
+    Attributes:
+        version: Version of the framework that saved it, 2006002 for 2.6.2; 0 when the file does not say (Fluid before
+            1.3).
     """
 
     __slots__ = ("_explicit", "_extra", "blocks", "op_version_map", "version")
@@ -28,8 +31,9 @@ class ProgramDesc:
     def parse(cls, data: bytes | bytearray | memoryview) -> Self:
         """The program of a `.pdmodel` or `__model__` file.
 
-        Raises CorruptModelError when the bytes are no program, BlockCycleError when blocks contain each other or the
-        index of a block points nowhere.
+        Raises:
+            CorruptModelError: When the bytes are no program.
+            BlockCycleError: When blocks contain each other or the index of a block points nowhere.
         """
         from oprack.desc.validate import check_blocks
         from oprack.desc.wire_reader import read_program
@@ -42,20 +46,29 @@ class ProgramDesc:
     def serialize(self) -> bytes:
         """The bytes of a `.pdmodel` file; what `parse` did not understand is in them again.
 
-        Raises AttributeValueError when an attribute's value is not of its type.
+        Raises:
+            AttributeValueError: When an attribute's value is not of its type.
         """
         from oprack.desc.wire_writer import write_program
 
         return write_program(self)
 
     def block(self, index: int) -> BlockDesc:
-        """Block by index. Raises NotFoundError when there is none."""
+        """Block by index.
+
+        Raises:
+            NotFoundError: When there is none.
+        """
         if not 0 <= index < len(self.blocks):
             raise NotFoundError(f"block {index} does not exist; the program has blocks 0 to {len(self.blocks) - 1}")
         return self.blocks[index]
 
     def append_block(self, parent: BlockDesc, forward_block: BlockDesc | None = None) -> BlockDesc:
-        """A new empty block inside `parent`. forward_block: the block whose gradient it holds."""
+        """A new empty block inside `parent`.
+
+        Args:
+            forward_block: The block whose gradient it holds.
+        """
         block = BlockDesc(self, len(self.blocks), parent.idx, -1 if forward_block is None else forward_block.idx)
         self.blocks.append(block)
         return block

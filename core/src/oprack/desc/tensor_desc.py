@@ -12,7 +12,11 @@ from oprack.types import VarType
 
 
 def read_tensor_desc(data: bytes) -> tuple[VarType, tuple[int, ...]]:
-    """Dtype and dims. Raises CorruptParameterError when the bytes are no TensorDesc."""
+    """Dtype and dims.
+
+    Raises:
+        CorruptParameterError: When the bytes are no TensorDesc.
+    """
     from google.protobuf.message import DecodeError
 
     from oprack.desc.wire_fields import VAR_TYPES, pb

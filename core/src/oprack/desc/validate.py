@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 
 def check_blocks(program: ProgramDesc) -> None:
-    """Raise BlockCycleError when an index points nowhere, or when a block is its own ancestor or sub-block.
+    """Check that blocks form trees. It takes time and memory linear in the number of blocks and ops.
 
-    Takes time and memory linear in the number of blocks and ops.
+    Raises:
+        BlockCycleError: An index points nowhere, or a block is its own ancestor or sub-block.
     """
     count = len(program.blocks)
     subs: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""VarDesc: one variable of a block: its kind, dtype, dims and flags."""
+"""VarDesc: one variable of a block: what it holds, its dtype, dims and flags."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from oprack.types import DTYPE_NAMES, VarType, dtype_enum
 class VarDesc:
     """A variable.
 
-    type: its kind, LOD_TENSOR for most. dtype: of its elements, None where the kind has none. shape: dims, -1 for those
-    that each batch decides; () is a 0-D tensor, None means that no dims are known. lod_level: nesting of its sequences.
+    Args:
+        type: What it holds, LOD_TENSOR for most.
+        dtype: Dtype of its elements; None where variables of its type have none.
+        shape: Dims, -1 for those that each batch decides; () is a 0-D tensor, None means that no dims are known.
+        lod_level: Nesting of its sequences.
     """
 
     __slots__ = (

@@ -17,7 +17,12 @@ from oprack.types import AttrType, VarType
 
 
 def write_program(program: ProgramDesc) -> bytes:
-    """The bytes of a program file. Raises AttributeValueError or InvalidArgumentError for values that fit no field."""
+    """The bytes of a program file.
+
+    Raises:
+        AttributeValueError: The value of an attribute fits no field; other values that do not fit raise
+            InvalidArgumentError.
+    """
     msg = pb.ProgramDesc()
     if program.version or program._explicit & 2:
         msg.version.version = program.version

@@ -16,9 +16,11 @@ _NOTHING_TO_ACTIVATE = contextlib.nullcontext()
 
 
 class DeviceContext:
-    """Base of device contexts; a plugin derives one for its kind of place and registers a factory for it.
+    """Base of device contexts; a plugin derives a class for its places and registers a factory for it.
 
-    xp: the array library of the place (numpy, cupy). stream: what kernels enqueue on; None where work is synchronous.
+    Attributes:
+        xp: The array library of the place (numpy, cupy).
+        stream: What kernels enqueue on; None where work is synchronous.
     """
 
     xp: Any = None
@@ -43,7 +45,10 @@ class DeviceContext:
     def plan_function(self, function: Callable[..., Any], op_types: Collection[str]) -> Callable[..., Any]:
         """The function of a prepared plan, called as function(run, *arrays and offsets), as this place runs it.
 
-        A place that can record work and repeat it returns one of its own. op_types: the ops that it consists of.
+        A place that can record work and repeat it returns one of its own.
+
+        Args:
+            op_types: The ops that it consists of.
         """
         return function
 
@@ -52,7 +57,7 @@ class DeviceContext:
         raise NotImplementedError(f"{type(self).__name__} must define from_host(array)")
 
     def to_host(self, array: Any) -> np.ndarray:
-        """The array as numpy.ndarray, copied once; waits until it is computed. Memory of the host is given back."""
+        """The array as numpy.ndarray, copied once after it is computed; memory of the host is returned itself."""
         raise NotImplementedError(f"{type(self).__name__} must define to_host(array)")
 
     def synchronize(self) -> None:

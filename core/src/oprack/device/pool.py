@@ -1,4 +1,4 @@
-"""DeviceContextPool: one context per place, made on first use by the plugin that serves its kind."""
+"""DeviceContextPool: one context for each place, opened on first use by the plugin that brings the place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Factory = Callable[[Place], DeviceContext]
 class DeviceContextPool:
     """Contexts by place.
 
-    find_factory: place kind -> factory, or None when no plugin serves it (the packs' hook `oprack_places`).
+    Args:
+        find_factory: Called with a sort of place; returns its factory (hook oprack_places), or None when there is none.
     """
 
     def __init__(self, find_factory: Callable[[str], Factory | None] | None = None) -> None:
@@ -26,7 +27,8 @@ class DeviceContextPool:
     def get(self, place: Place) -> DeviceContext:
         """The context of a place.
 
-        Raises NotFoundError when no installed plugin serves its kind.
+        Raises:
+            NotFoundError: No installed plugin brings such places.
         """
         found = self._contexts.get(place)
         if found is not None:

@@ -46,7 +46,7 @@ def transform_rows(rows: SelectedRows, place: Place, pool: DeviceContextPool) ->
 
 
 def transform_value(value: Any, place: Place, pool: DeviceContextPool) -> Any:
-    """A variable's value at `place`: a tensor, rows, or an array of tensors; anything else as it is."""
+    """A variable's value at `place`: a tensor, rows or an array of tensors moves, anything else stays as it is."""
     if isinstance(value, LoDTensor):
         return value if value.place == place else transform_tensor(value, place, pool)
     if isinstance(value, SelectedRows):

@@ -29,7 +29,7 @@ class AtomicSave:
 
     @contextlib.contextmanager
     def open(self, path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-        """A binary file that will be `path`; its directory is made when there is none."""
+        """A binary file that will be `path`; its directory is created when there is none."""
         final = Path(path)
         final.parent.mkdir(parents=True, exist_ok=True)
         temporary = final.with_name(f".oprack-{secrets.token_hex(8)}.tmp")
@@ -64,7 +64,10 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A new directory to put files into, which becomes `path` at the end of the `with` block.
 
     Then all data is on the disk. Until then it is called `<path>.tmp`, which a process that dies leaves behind and the
-    next one replaces. When the block raises, it is removed. Raises OSError when `path` exists.
+    next one replaces. When the block raises, it is removed.
+
+    Raises:
+        OSError: When `path` exists.
     """
     final = Path(path)
     temporary = final.with_name(f"{final.name}.tmp")
@@ -87,7 +90,8 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
 def locked(directory: Path) -> Iterator[None]:
     """Hold the lock of a directory, which ends with the process at the latest; nothing where the system has no flock.
 
-    Raises BlockingIOError when someone else holds it.
+    Raises:
+        BlockingIOError: When someone else holds it.
     """
     try:
         import fcntl

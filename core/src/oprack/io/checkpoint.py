@@ -43,7 +43,11 @@ _NAME = re.compile(r"ckpt-(\d{1,18})")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint holds besides tensors. path: its directory."""
+    """What a checkpoint holds besides tensors.
+
+    Attributes:
+        path: Directory of the checkpoint.
+    """
 
     step: int
     extra: dict[str, Any] = field(default_factory=dict)
@@ -63,11 +67,16 @@ def save_checkpoint(
 ) -> Path:
     """Save every persistable variable of `program` as a new checkpoint in directory `path`; returns its own directory.
 
-    step: of the training. executor: whose random numbers go on after loading. The states of the program's schedules
-    are saved as well. extra: anything of JSON's kinds of values. keep: how many checkpoints stay.
-    Raises MissingParameterError for variables without a value, InvalidArgumentError for a value that does not fit its
-    VarDesc and for what JSON can't hold, CheckpointBusyError when another process saves there; then older checkpoints
-    are as they were.
+    Args:
+        step: Number of the training step.
+        executor: Executor whose random numbers go on after loading.
+        extra: Anything that JSON can hold.
+        keep: How many checkpoints stay.
+
+    Raises:
+        MissingParameterError: For variables without a value.
+        InvalidArgumentError: For a value that does not fit its VarDesc and for what JSON can't hold.
+        CheckpointBusyError: When another process saves there; then older checkpoints are as they were.
     """
     if keep < 1:
         raise InvalidArgumentError(f"save_checkpoint: keep is {keep}; expected 1 or more")
@@ -169,7 +178,8 @@ def _remove(directory: Path) -> None:
 def latest_checkpoint(path: str | os.PathLike[str]) -> Path | None:
     """The directory of the newest checkpoint in directory `path`; None when there is none.
 
-    Raises CorruptCheckpointError when the file `latest` names none.
+    Raises:
+        CorruptCheckpointError: When the file `latest` names none.
     """
     root = Path(path)
     pointer = root / _LATEST
@@ -194,8 +204,11 @@ def load_checkpoint(
 
     path may also be the directory of one checkpoint. The states of the program's schedules and, when one was saved, the
     random state of `executor` are set as well. Everything is read and checked before anything is set.
-    Raises NotFoundError when there is no checkpoint, CorruptCheckpointError when it is truncated or altered,
-    CheckpointMismatchError that lists how the program differs.
+
+    Raises:
+        NotFoundError: When there is no checkpoint.
+        CorruptCheckpointError: When it is truncated or altered.
+        CheckpointMismatchError: The message lists how the program differs.
     """
     root = Path(path)
     directory = root if (root / _MANIFEST).is_file() else latest_checkpoint(root)

@@ -41,9 +41,13 @@ def save_inference_model(
 ) -> None:
     """Write `<path_prefix>.pdmodel` and, when the program has parameters, `<path_prefix>.pdiparams`; both or none.
 
-    `program` is not changed. clip_extra: leave out what runs do not need, see inference_program. Raises FeedNameError
-    and FetchNameError for names that block 0 does not have, MissingParameterError for parameters without a value,
-    InvalidArgumentError for those that do not fit their VarDesc.
+    `program` is not changed.
+
+    Raises FeedNameError and FetchNameError for names that block 0 does not have, MissingParameterError for parameters
+    without a value, InvalidArgumentError for those that do not fit their VarDesc.
+
+    Args:
+        clip_extra: Whether to leave out what runs do not need, see inference_program.
     """
     exported = inference_program(program, feed_names, fetch_names, clip_extra=clip_extra)
     values = collect_values(scope, persistable_vars(exported))
@@ -64,9 +68,12 @@ def inference_program(
 ) -> Program:
     """A copy with only what `fetch_names` need, attributes `is_test` set, feed and fetch ops for these names.
 
-    clip_extra: drop the Python lines that created the ops, and extra attributes that hold their defaults (one that was
-    set stays: Paddle's gru needs its is_test). A program that was built here gets the version of the format and those
-    of the ops from the installed packs; one that was loaded keeps its own.
+    A program that was built here gets the version of the format and those of the ops from the installed packs; one that
+    was loaded keeps its own.
+
+    Args:
+        clip_extra: Whether to drop the Python lines that created the ops, and extra attributes that hold their
+            defaults. One that was set stays: Paddle's gru needs its is_test.
     """
     desc = program.desc.clone()
     block = desc.blocks[0]

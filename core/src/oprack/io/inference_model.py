@@ -23,7 +23,11 @@ from oprack.tensor import Scope
 
 @dataclass
 class InferenceModel:
-    """A program whose parameters are in a scope. feed_names, fetch_names: its inputs and outputs, in order."""
+    """A program whose parameters are in a scope.
+
+    Attributes:
+        feed_names, fetch_names: Its inputs and outputs, in order.
+    """
 
     program: Program
     feed_names: list[str]
@@ -39,10 +43,13 @@ def load_inference_model(
 ) -> InferenceModel:
     """Read a model that Paddle 1.6 to 2.6 or `save_inference_model` saved; its parameters are set in `scope`.
 
-    path: `<prefix>` of `<prefix>.pdmodel` and `<prefix>.pdiparams`; or a directory with `__model__` (or one `.pdmodel`)
-    and with `__params__`, `.pdiparams` or one file per variable. model_filename, params_filename: in that directory,
-    under other names. Raises NotFoundError when there is no such model; CorruptModelError and BlockCycleError for the
-    program; MissingParameterError, CorruptParameterError and UnsafeNameError as `load_vars`.
+    Raises NotFoundError when there is no such model; CorruptModelError and BlockCycleError for the program;
+    MissingParameterError, CorruptParameterError and UnsafeNameError as `load_vars`.
+
+    Args:
+        path: `<prefix>` of `<prefix>.pdmodel` and `<prefix>.pdiparams`; or a directory with `__model__` (or one
+            `.pdmodel`) and with `__params__`, `.pdiparams` or one file per variable.
+        model_filename, params_filename: Names of the files in that directory, where they are others.
     """
     model, params = _locate(Path(path), model_filename, params_filename)
     program, feeds, fetches = _read_program(model)
@@ -127,7 +134,8 @@ def _locate(path: Path, model_filename: str | None, params_filename: str | None)
 def feed_and_fetch_names(program: Program) -> tuple[list[str], list[str]]:
     """Names of the inputs and outputs that the feed and fetch ops of block 0 name, ordered by their attribute `col`.
 
-    Raises CorruptModelError for a feed or fetch op without a variable.
+    Raises:
+        CorruptModelError: For a feed or fetch op without a variable.
     """
     block = program.global_block()
     return [name for _, name in feed_columns(block)], [name for _, name in fetch_columns(block)]

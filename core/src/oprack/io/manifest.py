@@ -104,7 +104,7 @@ _ENTRY: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def _objection(body: Any) -> str:
-    """Why something is no body of a manifest; "" when it says all that is read of it, in the right kinds."""
+    """Why something is no body of a manifest; "" when it has all that is read of it, with the right types."""
     why = _misfit(body, _BODY, "the body")
     if why:
         return why

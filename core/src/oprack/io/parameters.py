@@ -38,9 +38,14 @@ def load_vars(
 ) -> None:
     """Set the persistable variables of `program` in `scope` from one file each, or from the combined file `filename`.
 
-    Nothing is set unless everything can be. Raises MissingParameterError that lists every missing file,
-    CorruptParameterError (OversizedTensorError, InvalidLoDError) for files that are broken or of another program,
-    UnsafeNameError for names that lead out of the directory.
+    Nothing is set unless everything can be.
+
+    Raises:
+        MissingParameterError: The message lists every missing file.
+        CorruptParameterError: A file is broken or of another program; OversizedTensorError is derived
+            from it.
+        InvalidLoDError: The offsets in a file are broken.
+        UnsafeNameError: For names that lead out of the directory.
     """
     descs = persistable_vars(program)
     if filename is None:
@@ -55,8 +60,10 @@ def save_vars(
 ) -> None:
     """Write the persistable variables of `program`, one file each or all to the combined file `filename`; all or none.
 
-    Raises MissingParameterError that lists every variable without a value, InvalidArgumentError for a value that does
-    not fit its VarDesc, UnsafeNameError for a name that can't be a file.
+    Raises:
+        MissingParameterError: The message lists every variable without a value.
+        InvalidArgumentError: For a value that does not fit its VarDesc.
+        UnsafeNameError: For a name that can't be a file.
     """
     from oprack.io.atomic import AtomicSave  # with modules that readers do not need
 
@@ -157,7 +164,7 @@ def _misfit(value: Value, var: VarDesc) -> str | None:
 
 # Writing ------------------------------------------------------------------------------------------------------------
 def collect_values(scope: Scope, descs: list[VarDesc]) -> dict[str, Any]:
-    """Values of the variables, in the order given, found to fit."""
+    """Values of the variables, in the caller's order, after a check against their VarDescs."""
     values: dict[str, Any] = {}
     missing = []
     for var in descs:

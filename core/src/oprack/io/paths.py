@@ -15,8 +15,9 @@ _MAX_PARTS = 64
 def variable_path(directory: str | os.PathLike[str], name: str) -> Path:
     """The file of variable `name` inside `directory`; slashes in the name make directories, as in Paddle.
 
-    Raises UnsafeNameError for a name that leads out of the directory (`..`, an absolute path, a drive, a symbolic link)
-    or can't be a file name.
+    Raises:
+        UnsafeNameError: For a name that leads out of the directory (`..`, an absolute path, a drive, a symbolic link)
+            or can't be a file name.
     """
     why = _objection(name)
     if why is not None:

@@ -15,7 +15,7 @@ _BACKWARD, _OPTIMIZE, _NOT_SPECIFIED = 1, 2, 4096
 def prune(program: ProgramDesc, feeds: Collection[str], targets: Collection[str]) -> None:
     """Remove from block 0 what is not needed to compute `targets` from `feeds`, then the blocks that nothing uses.
 
-    Ops of the backward and optimize roles go in any case. Sub-blocks of ops that stay are kept whole and renumbered.
+    Ops of the backward and optimize roles go in any case. Sub-blocks of ops that stay are left whole and renumbered.
     Neither feed nor fetch ops stay.
     """
     block = program.blocks[0]

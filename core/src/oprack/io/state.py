@@ -22,10 +22,12 @@ _OTHER = "__other__"
 
 
 def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
-    """Write a state: names with tensors, arrays, or values of JSON's kinds; complete or not at all.
+    """Write a state: names with tensors, arrays, or values that JSON can hold; complete or not at all.
 
-    Arrays are stored as NumPy's own .npz has them, bfloat16 ones as their bits. Raises InvalidArgumentError for a value
-    that is neither.
+    Arrays are stored as NumPy's own .npz has them, bfloat16 ones as their bits.
+
+    Raises:
+        InvalidArgumentError: For a value that is neither.
     """
     arrays: dict[str, np.ndarray] = {}
     other: dict[str, Any] = {}

@@ -45,7 +45,11 @@ class _Cursor:
         return len(self.view) - self.offset
 
     def take(self, size: int, what: str) -> memoryview:
-        """The next `size` bytes. Raises CorruptParameterError when there are not as many."""
+        """The next `size` bytes.
+
+        Raises:
+            CorruptParameterError: When there are not as many.
+        """
         if size > self.left:
             raise CorruptParameterError(
                 f"{self.where()}: {what} takes {size} bytes at offset {self.offset}, but only {self.left} are left; "
@@ -73,8 +77,13 @@ def read_lod_tensor(
 ) -> tuple[LoDTensor, int]:
     """The LoDTensor that starts at `offset` of a bytes-like object, and the offset behind it. Its memory is a copy.
 
-    name, source: of the variable and the file, for messages. Raises CorruptParameterError when the stream is truncated
-    or malformed, OversizedTensorError when its dims need more than the file holds, InvalidLoDError for broken offsets.
+    Args:
+        name, source: Names of the variable and of the file, for messages.
+
+    Raises:
+        CorruptParameterError: When the stream is truncated or malformed.
+        OversizedTensorError: When its dims need more than the file holds.
+        InvalidLoDError: The offsets are broken.
     """
     cursor = _Cursor(buffer, offset, name, source)
     cursor.version("the LoDTensor")
@@ -104,9 +113,10 @@ def read_selected_rows(
 def read_combined(
     buffer: Any, variables: Iterable[tuple[str, VarType]], *, source: str = "the buffer"
 ) -> dict[str, LoDTensor | SelectedRows]:
-    """Values of the variables (name, kind), which follow one another without names; the order is the caller's.
+    """Values of variables, as (name, VarType), which follow one another without names in the caller's order.
 
-    Raises CorruptParameterError also when bytes are left behind the last one.
+    Raises:
+        CorruptParameterError: Also when bytes are left behind the last one.
     """
     values: dict[str, LoDTensor | SelectedRows] = {}
     offset, name = 0, ""
@@ -124,7 +134,7 @@ def read_combined(
 def read_variable(
     buffer: Any, offset: int, kind: VarType, *, name: str, source: str
 ) -> tuple[LoDTensor | SelectedRows, int]:
-    """The value of a variable of that kind, and the offset behind it."""
+    """The value of a variable that holds `kind`, and the offset behind it."""
     read = read_selected_rows if kind is VarType.SELECTED_ROWS else read_lod_tensor
     return read(buffer, offset, name=name, source=source)
 
@@ -180,7 +190,7 @@ def _read_tensor(cursor: _Cursor) -> np.ndarray:
 
 
 def _checked_size(cursor: _Cursor, dtype: np.dtype, dims: tuple[int, ...]) -> int:
-    """Bytes of the data, found to be in the file."""
+    """Number of bytes of the data, after a check that the file has them."""
     shown = f"{dtype.name}{list(dims)}" if len(dims) <= _MAX_RANK else f"{dtype.name} of {len(dims)} dims"
     if len(dims) > _MAX_RANK:
         raise OversizedTensorError(f"{cursor.where()}: {shown}; expected at most {_MAX_RANK} dims")
@@ -202,7 +212,11 @@ def _checked_size(cursor: _Cursor, dtype: np.dtype, dims: tuple[int, ...]) -> in
 
 # Writing ------------------------------------------------------------------------------------------------------------
 def write_lod_tensor(file: IO[bytes], tensor: LoDTensor) -> None:
-    """Write a LoDTensor. Raises InvalidArgumentError for dtypes that the format does not have."""
+    """Write a LoDTensor.
+
+    Raises:
+        InvalidArgumentError: For dtypes that the format does not have.
+    """
     file.write(struct.pack("<IQ", 0, len(tensor.lod)))
     for level in tensor.lod:
         file.write(struct.pack("<Q", 8 * len(level)))
@@ -220,7 +234,11 @@ def write_selected_rows(file: IO[bytes], rows: SelectedRows) -> None:
 
 
 def write_variable(file: IO[bytes], value: object, name: str) -> None:
-    """Write the value of variable `name` as its kind of stream. Raises InvalidArgumentError for other kinds."""
+    """Write the value of variable `name` in the stream format of its class.
+
+    Raises:
+        InvalidArgumentError: The variable is of another sort than the two streams hold.
+    """
     if isinstance(value, SelectedRows):
         write_selected_rows(file, value)
     elif isinstance(value, LoDTensor):

@@ -36,7 +36,11 @@ class Fusion:
         return Fusions([self])(graph)
 
     def apply_once(self, graph: Graph, tried: _Tried | None = None) -> int:
-        """One walk over the ops; returns the number of rewrites. tried: by the walks before, of this row and others."""
+        """One walk over the ops; returns the number of rewrites.
+
+        Args:
+            tried: Matches that earlier walks tried, of this row and others.
+        """
         tried = tried or _Tried([self])
         count, failed = 0, tried.in_vain[self]
         for op in graph.ops:
@@ -94,7 +98,7 @@ class Fusions:
 
     def __call__(self, graph: Graph) -> int:
         total, tried = 0, _Tried(self.rows)
-        clean: dict[Fusion, int] = {}  # rows that found nothing -> how much had been rewritten then
+        clean: dict[Fusion, int] = {}  # rows without a match -> number of rewrites at that time
         while any(clean.get(row) != total for row in self.rows):
             for row in self.rows:
                 if clean.get(row) != total:

@@ -62,9 +62,16 @@ def infer(
     outputs: SlotFacts,
     info: OpInfo | None,
 ) -> dict[str, list[VarDesc]]:
-    """Facts of what an op writes, given those of what it reads. outputs: the variables. info: None = it has no rule.
+    """Work out what holds of an op's outputs. Raises what the op's rules raise.
 
-    Raises what the op's rules raise.
+    Args:
+        op: The op.
+        inputs: Facts of its inputs by slot, None for an absent one.
+        outputs: Its output variables by slot.
+        info: The op's rules; None where it has none.
+
+    Returns:
+        Facts of the outputs by slot.
     """
     results = {slot: [unknown(var) for var in found] for slot, found in outputs.items()}
     if info is None:

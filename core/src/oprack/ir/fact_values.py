@@ -28,7 +28,7 @@ def from_outside(name: str, declared: VarDesc | None, scope: Scope | None) -> Va
 
 
 def unknown(declared: VarDesc) -> VarDesc:
-    """The fact that says no more than a variable's kind."""
+    """The fact that says no more than what sort of value a variable holds."""
     return VarDesc(declared.name, declared.type, lod_level=declared.lod_level)
 
 

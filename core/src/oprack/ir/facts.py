@@ -1,4 +1,4 @@
-"""What passes may rely on: kinds, dtypes and dims of variables that hold in every run.
+"""What passes may rely on: containers, dtypes and dims of variables that hold in every run.
 
 A program declares dims and a dtype for every variable, and nothing makes a run keep to them: other sizes may be fed,
 parameter files may hold other shapes, names are reused. So facts start from what is known or checked, the parameters in
@@ -26,11 +26,16 @@ Named = Mapping[str, VarDesc]
 
 
 class ProgramFacts:
-    """Facts of a whole program, by block. scope: holds the parameters; None = they are as declared.
+    """Facts of a whole program, by block.
 
-    entering: by block index, values that come from outside of the block. written: by (block index, number of the op),
-    what the op writes. refused: ops whose rule raises, whatever the values are: running them says what is wrong.
-    accepted: ops whose attributes and rules were found to be right.
+    Args:
+        scope: Scope that holds the parameters; None means that they are as declared.
+
+    Attributes:
+        entering: For each block index, facts of the values that come from outside of the block.
+        written: For each (block index, number of the op), facts of what the op writes.
+        refused: Ops whose rule raises whatever the values are; running them says what is wrong.
+        accepted: Ops whose attributes and rules were found to be right.
     """
 
     def __init__(self, program: ProgramDesc, scope: Scope | None, manager: PackManager) -> None:

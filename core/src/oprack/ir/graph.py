@@ -30,10 +30,16 @@ class Graph:
     """A block of a copy of `program`, to be rewritten; `to_program()` gives the program back.
 
     Names are overwritten in place in programs; here each write of a name makes a VarNode of its own.
-    scope: holds the values of parameters; new ones are added to it under fresh names, those that it has are never
-    changed. place: where the program will run. keep: names that are read after a run, besides those of fetch ops.
-    facts: of the program, or of one that had the same ops in this block; default: worked out here.
-    Raises UnknownOpError when an op is of no installed pack.
+
+    Args:
+        scope: Scope with the values of parameters. New ones are added under fresh names, and none that it has is
+            changed.
+        place: Where the program will run.
+        keep: Names that are read after a run, besides those of fetch ops.
+        facts: Facts of the program, or of one that had the same ops in this block; None works them out here.
+
+    Raises:
+        UnknownOpError: An op is of no installed pack.
     """
 
     def __init__(
@@ -142,7 +148,8 @@ class Graph:
     def is_overwritten(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> bool:
         """Whether the name is written again, so that this value can't be read at the end of the block.
 
-        unchanged: ops that are known to write back what they read.
+        Args:
+            unchanged: Ops that are known to write back what they read.
         """
         versions = self._versions.get(node.name)
         if not versions or versions[-1] is node:
@@ -164,7 +171,10 @@ class Graph:
     def constant(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> LoDTensor | None:
         """The value of a parameter: persistable, set in the scope, and written by no op of the program.
 
-        unchanged: ops that are known to write back what they read. None when it is no such variable.
+        None when it is no such variable.
+
+        Args:
+            unchanged: Ops that are known to write back what they read.
         """
         if self.scope is None or node.producer is not None or not node.persistable or node.name in self._elsewhere[1]:
             return None
@@ -201,7 +211,11 @@ class Graph:
                 return name
 
     def new_parameter(self, value: Any, like: str) -> VarNode:
-        """A parameter with a fresh name made from `like`, set in the scope. value: array or LoDTensor."""
+        """A parameter with a fresh name made from `like`, set in the scope.
+
+        Args:
+            value: Array or LoDTensor.
+        """
         if self.scope is None:
             raise GraphError(f"a parameter like {like!r} can't be added: the graph was made without a scope")
         name = self.fresh_name(like)

@@ -1,4 +1,4 @@
-"""Match: what a fusion found, and the ops that are to take its place."""
+"""Match: the ops that a pattern matches, and the ops that are to take their place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class NewParam:
-    """A parameter that is made when the match is taken. like: the variable whose name its own is made from."""
+    """A parameter that is created when the match is rewritten.
+
+    Attributes:
+        like: The variable from whose name its own is derived.
+    """
 
     value: np.ndarray[Any, Any]
     like: str
@@ -35,7 +39,7 @@ class NewVar:
 
 @dataclass(eq=False)
 class NewOp:
-    """An op that is made when the match is taken."""
+    """An op that is created when the match is rewritten."""
 
     type: str
     inputs: dict[str, list[VarNode | NewVar | NewParam]]
@@ -53,7 +57,11 @@ Value = VarNode | NewVar | NewParam
 
 
 class Match:
-    """The `m` of a fusion row. root: the op that the whole pattern ends in."""
+    """The `m` of a fusion row.
+
+    Args:
+        root: The op that the whole pattern ends in.
+    """
 
     def __init__(self, graph: Graph, root: OpNode, found: Found) -> None:
         self.graph, self.root, self.found = graph, root, found
@@ -67,13 +75,13 @@ class Match:
         return node
 
     def has(self, what: str | Pattern) -> bool:
-        """Whether an optional parameter is given, or an optional op was found."""
+        """Whether an optional parameter is present, or an optional op matched."""
         if isinstance(what, MaybePattern):
             what = what.pattern
         return what in self.found.ops if isinstance(what, OpPattern) else self.found.vars.get(str(what)) is not None
 
     def op_of(self, pattern: Pattern) -> OpNode:
-        """The op that a pattern found."""
+        """The op that a pattern matched."""
         if isinstance(pattern, MaybePattern):
             pattern = pattern.pattern
         if not isinstance(pattern, OpPattern) or pattern not in self.found.ops:
@@ -100,9 +108,13 @@ class Match:
         return self.graph.constant_array(node, self.found.returning(self.graph, node))
 
     def new_param(self, value: Any, like: str) -> NewParam:
-        """A new parameter. like: the parameter of the pattern whose dtype it takes, and whose name its own begins with.
+        """A new parameter.
 
-        Raises DefinitionError when `like` is no parameter of the pattern.
+        Args:
+            like: The parameter of the pattern whose dtype it takes, and whose name its own begins with.
+
+        Raises:
+            DefinitionError: When `like` is no parameter of the pattern.
         """
         model = self.value(like)
         if model is None:

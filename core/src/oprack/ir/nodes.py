@@ -12,10 +12,14 @@ from oprack.types import EMPTY_VAR, AttrType
 class VarNode:
     """One version of a variable: the value between one write of the name and the next.
 
-    producer: the op that writes it; None when it comes from outside (a feed, a parameter, an outer block). consumers:
-    the ops that read it, each once. pinned: something reaches it by name (a sub-block, an attribute), so that it can
-    neither be renamed nor removed. desc: its VarDesc, None when no block declares the name. fact: kind, dtype and dims
-    that it has in every run (see oprack.ir.facts).
+    Args:
+        producer: The op that writes it; None when it comes from outside (a feed, a parameter, an outer block).
+        desc: Its VarDesc, None when no block declares the name.
+        fact: Container, dtype and dims that hold in every run (see oprack.ir.facts).
+
+    Attributes:
+        consumers: The ops that read it, each once.
+        pinned: Something reaches it by name (a sub-block, an attribute), so that it can neither be renamed nor removed.
     """
 
     __slots__ = ("_consumers", "desc", "fact", "name", "pinned", "producer", "version")
@@ -61,10 +65,15 @@ class VarNode:
 class OpNode:
     """An op with the nodes of its slots.
 
-    hidden_reads, hidden_writes: variables that no slot names: those of its sub-blocks, those that attributes name, and
-    what an output held before where the op may leave part of it as it was. opaque: patterns leave it alone, as it has
-    sub-blocks, takes attributes from variables, or is malformed. malformed: how it contradicts its OpProto; such an op
-    of a model stays as it is, and running it says what is wrong. runs_itself: it has no kernel, so it may have effects.
+    Args:
+        runs_itself: It has no kernel, so it may have effects.
+
+    Attributes:
+        hidden_reads, hidden_writes: Variables that no slot names: those of its sub-blocks, those that attributes name,
+            and what an output held before where the op may leave part of it as it was.
+        opaque: Patterns leave it alone, as it has sub-blocks, takes attributes from variables, or is malformed.
+        malformed: How it contradicts its OpProto; such an op of a model stays as it is, and running it says what is
+            wrong.
     """
 
     __slots__ = ("desc", "hidden_reads", "hidden_writes", "inputs", "malformed", "opaque", "outputs", "runs_itself")

@@ -10,10 +10,15 @@ from oprack.ir.nodes import OpNode, VarNode
 
 
 def runnable_order(ops: Sequence[OpNode], variables: Iterable[Sequence[VarNode]]) -> list[OpNode]:
-    """variables: the versions of each, in order.
+    """Sort ops so that each comes after the producers of what it reads, and after all readers of a version that it
+    overwrites.
 
-    An op comes after the producers of what it reads, and after all readers of a version that it overwrites.
-    Raises GraphError when ops depend on each other in a circle.
+    Args:
+        ops: The ops; the result is as near to their order as can be.
+        variables: The versions of each variable, in order.
+
+    Raises:
+        GraphError: Ops depend on each other in a circle.
     """
     before = _dependencies(ops, variables)
     after: dict[OpNode, list[OpNode]] = {op: [] for op in ops}

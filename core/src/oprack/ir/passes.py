@@ -37,7 +37,11 @@ class ModelWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Pass:
-    """A registered pass. owner: the distribution that brings it; the rest as for `register.pass_`."""
+    """A registered pass.
+
+    Attributes:
+        owner: The distribution that brings it; the rest as for `register.pass_`.
+    """
 
     name: str
     target: str
@@ -62,7 +66,12 @@ class Pass:
 
 @dataclass
 class PassReport:
-    """What a pass did. ops_before, ops_after: of the whole program. error: why it was left out, "" when it ran."""
+    """What a pass did.
+
+    Attributes:
+        ops_before, ops_after: Number of ops in the whole program.
+        error: Why it was left out, "" when it ran.
+    """
 
     name: str
     owner: str
@@ -75,7 +84,11 @@ class PassReport:
 
 @dataclass
 class Optimized:
-    """A rewritten program. unused: parameters of the scope that the program reads no more."""
+    """A rewritten program.
+
+    Attributes:
+        unused: Parameters of the scope that the program reads no more.
+    """
 
     program: ProgramDesc
     reports: list[PassReport] = field(default_factory=list)
@@ -85,7 +98,8 @@ class Optimized:
 def registered_passes(manager: PackManager | None = None) -> list[Pass]:
     """Every pass of the packs in use, in the order in which they run.
 
-    Raises InvalidArgumentError when stages, `after` and `before` lead in a circle or two packs bring one name.
+    Raises:
+        InvalidArgumentError: When stages, `after` and `before` lead in a circle or two packs bring one name.
     """
     found: dict[str, Pass] = {}
     for owner, key, target in (manager or default_manager()).targets("pass"):
@@ -136,7 +150,9 @@ def select_passes(
 ) -> list[Pass]:
     """The passes that serve a place and the kernel libraries that may run there, in order.
 
-    strict: without those that change the order of sums. inference: with those that take parameters for constants.
+    Args:
+        strict: Whether to leave out those that change the order of sums.
+        inference: Whether to include those that take parameters for constants.
     """
     manager = manager or default_manager()
     kind = (place or CPUPlace()).kind
@@ -148,7 +164,11 @@ def select_passes(
 
 
 def find_pass(name: str, manager: PackManager | None = None) -> Pass:
-    """A pass by its name. Raises NotFoundError that lists the passes."""
+    """A pass by its name.
+
+    Raises:
+        NotFoundError: The message lists the passes.
+    """
     passes = registered_passes(manager)
     for p in passes:
         if p.name == name:
@@ -168,10 +188,16 @@ def optimize(
 ) -> Optimized:
     """Run passes over every block of a copy of the program.
 
-    scope: holds the parameters; folded ones are added under fresh names. keep: variables that are read after a run,
-    besides those of fetch ops. passes: default: all for inference at `place`. debug: verify after every pass; default
-    as the environment variable OPRACK_IR_DEBUG says. A pass that fails is reported and leaves no trace in the program.
-    Raises GraphError when verification fails.
+    A pass that fails is reported and leaves no trace in the program.
+
+    Args:
+        scope: Scope with the values of parameters; folded ones are added under fresh names.
+        keep: Variables that are read after a run, besides those of fetch ops.
+        passes: Default: all for inference at `place`.
+        debug: Verify after every pass; default as the environment variable OPRACK_IR_DEBUG says.
+
+    Raises:
+        GraphError: Verification failed after a pass.
     """
     manager = manager or default_manager()
     chosen = list(select_passes(place, manager=manager) if passes is None else passes)

@@ -37,7 +37,7 @@ class Found:
         return Found({**self.ops, pattern: op}, self.vars)
 
     def returning(self, graph: Graph, node: VarNode) -> Sequence[OpNode]:
-        """The ops found that write a variable again, but give back what it holds."""
+        """The matched ops that write a variable again, but write what it holds."""
         if not graph.is_overwritten(node):
             return ()
         return [op for pattern, op in self.ops.items() if pattern.returns(op, node.name)]
@@ -57,7 +57,7 @@ class Pattern:
     """How many ops it looks at one behind the other."""
 
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
-        """Every way in which `node` fits, given what was found before."""
+        """Every way in which `node` matches, together with what matched before."""
         raise NotImplementedError(f"{type(self).__name__} must define match")
 
 
@@ -89,7 +89,11 @@ class ParamPattern(VarPattern):
 
 
 class OpPattern(Pattern):
-    """The output of an op of one of some types; see PatternBuilder.op. line: where it was written."""
+    """The output of an op of one of some types; see PatternBuilder.op.
+
+    Args:
+        line: Where it was written.
+    """
 
     def __init__(self, types: tuple[str, ...], slots: Mapping[str, Any], line: str, **options: Any) -> None:
         self.types, self.line = types, line
@@ -252,9 +256,13 @@ class PatternBuilder:
     ) -> OpPattern:
         """An op of one of these types with exactly these input slots (lists for duplicable ones).
 
-        attrs: values that attributes must have, defaults counted. where: a condition on the OpNode. out: the output
-        slot that the pattern stands for (default: the op's first). commutative: X and Y may change places. unchanged:
-        output slots that hold what the op read (such as running statistics in inference), so that they may go.
+        Args:
+            attrs: Values that attributes must have, defaults counted.
+            where: A condition on the OpNode.
+            out: The output slot that the pattern stands for (default: the op's first).
+            commutative: X and Y may change places.
+            unchanged: Output slots that hold what the op read (such as running statistics in inference), so that they
+                may go.
         """
         frame = sys._getframe(1)
         line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
@@ -263,7 +271,11 @@ class PatternBuilder:
         return OpPattern(names, slots, line, **options)
 
     def param(self, name: str, optional: bool = False) -> ParamPattern:
-        """A parameter whose value is known. optional: or an absent slot."""
+        """A parameter whose value is known.
+
+        Args:
+            optional: Whether the slot may be absent.
+        """
         return ParamPattern(name, optional)
 
     def maybe(self, pattern: OpPattern, through: str | None = None) -> MaybePattern:

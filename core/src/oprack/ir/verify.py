@@ -14,8 +14,12 @@ from oprack.types import EMPTY_VAR, VarType
 
 @dataclass(frozen=True)
 class Facts:
-    """What a pass may not change. inputs: names whose values come from outside. kept: dtype and rank of what is read
-    after a run, as inferred."""
+    """What a pass may not change.
+
+    Attributes:
+        inputs: Names whose values come from outside.
+        kept: Inferred dtype and rank of each variable that is read after a run.
+    """
 
     inputs: frozenset[str]
     kept: dict[str, tuple[str | None, int]]
@@ -24,7 +28,11 @@ class Facts:
 def verify(graph: Graph, before: Facts | None = None) -> Facts:
     """Check edges, names, signatures, attributes and shapes of a graph.
 
-    before: what an earlier call returned, to be compared. Raises GraphError that names the op.
+    Args:
+        before: What an earlier call returned, to be compared.
+
+    Raises:
+        GraphError: The message names the op.
     """
     _check_edges(graph)
     if before is not None:
@@ -93,7 +101,7 @@ def _check_signature(graph: Graph, op: OpNode) -> None:
 
 
 def _inferred(graph: Graph) -> dict[str, tuple[str | None, int]]:
-    """dtype and rank of what is kept, with all shapes inferred anew on a copy."""
+    """dtype and rank of the variables that are read after a run, with all shapes inferred anew on a copy."""
     program = graph.program.clone()
     block = program.block(graph.block.idx)
     for op in graph.ops:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from oprack.kernel.declining import decline
 from oprack.kernel.decorator import KernelSpec, kernel, kernel_specs
-from oprack.kernel.invoke import decline
 from oprack.kernel.kernel_map import Candidate, OpKernelMap, size_limits_ignored
 from oprack.kernel.kernel_type import OpKernelType
 from oprack.kernel.predicates import KernelQuery, Predicate, attr, dtype, has_input, kind, place, predicate

@@ -1,4 +1,4 @@
-"""@kernel: declares a plain function to be a kernel; nothing is registered until a pack names its module."""
+"""@kernel: declares a function to be a kernel; nothing is registered until a pack names its module."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ _MARK = "__oprack_kernels__"
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """One declared kernel at one place."""
+    """One declared kernel at one place; its fields are the arguments of `kernel`.
+
+    Attributes:
+        function: The kernel.
+        owner: The distribution that brings it, set when it is registered.
+    """
 
     op_type: str
     place: str
@@ -67,30 +72,49 @@ def kernel(
     prepare: Specialize | None = None,
     layout: str | None = None,
 ) -> Callable[[F], F]:
-    """Declare a kernel of `op_type`; may be stacked for several ops.
+    """Declare a kernel of an op. The decorator may be stacked for several ops.
 
     Where several ops share one function of another module, the module of each op names it:
     `conv3d = kernel("conv3d", dtypes=FLOATS)(convolution)`.
 
-    place: "cpu", "cuda" or both. dtypes: names that OpKernelType's dtype may have. library: see OpKernelType.
-    when: a Predicate. priority: the highest that fits wins. view: results may be views of the first parameter's memory.
-    min_numel: elements of the first input below which the next kernel that fits is the better one; it must return its
-    outputs in the same form (an array, a tuple, a dict).
-    may_decline: it may return NotImplemented, or decline("why"), and leave the call to the next kernel that fits, which
-    must return its outputs in the same form. It decides before it writes to `out` and before it draws random numbers.
-    specialize: called with a KernelSpecialization when a plan is made; what it returns is called in place of the
-    kernel, with the same inputs but without attributes and `xp`, which it knows, and may decline where the kernel may.
-    It may be a ufunc, or keep what it works out for the shapes that it meets; several threads may be in it at once.
-    None leaves the kernel as it is.
-    deterministic: False where the same inputs may give other bits on the next run, as sums by atomics on a GPU do, or
-    the places where they may not; elsewhere the kernel is left out of runs that ask for determinism.
+    The function's positional parameters are input slots: a list for a duplicable one, None for an absent one, and
+    `Out_grad` for the slot `Out@GRAD`. Its keyword-only parameters are attributes, or the injected `out`, `ctx` and
+    `xp`. A parameter annotated with a NamedTuple class takes all the slots, or attributes, that are its fields; those
+    that the op does not have must have a default.
 
-    The function's positional parameters are input slots (a list for a duplicable one, None for an absent one,
-    `Out@GRAD` is `Out_grad`); keyword-only parameters are attributes or the injected `out`, `ctx`, `xp`. A parameter
-    annotated with a NamedTuple class takes all the slots, or attributes, that are its fields; those that the op does
-    not have must have a default.
-    It returns the outputs in OpProto order (one value, a tuple) or a dict by slot; None leaves an output unset. What it
-    returns is the program's, and an op in place may overwrite it: return no array that the kernel keeps for itself.
+    It returns the outputs in the order of the OpProto (one value, or a tuple) or as a dict by slot, where None leaves
+    an output unset. The program owns what is returned, and an op in place may overwrite it: return no array that the
+    kernel keeps for itself.
+
+    Args:
+        op_type: The op.
+        place: "cpu", "cuda" or both.
+        dtypes: Names of the dtypes that the kernel computes in, compared with that of the OpKernelType.
+        library: The library whose functions it calls; "plain" for none.
+        when: A condition on attributes, dtypes, containers and the place; None means always.
+        priority: Of the kernels that fit, the one with the highest priority is chosen.
+        view: Whether results may be views of the first parameter's memory.
+        min_numel: Number of elements of the first input below which the next kernel that fits takes over. That kernel
+            must return its outputs in the same form (an array, a tuple or a dict).
+        specialize: Called with a KernelSpecialization when a plan is made. What it returns is called in place of the
+            kernel, with the inputs alone, and may decline where the kernel may. It may be a ufunc, or keep what it
+            works out for the shapes that it meets, and several threads may be in it at once. It may return None, which
+            leaves the kernel as it is.
+        deterministic: False where the same inputs may give other bits on the next run, as sums by atomics on a GPU do,
+            or the set of places where they give the same. Elsewhere the kernel is left out of runs that ask for
+            determinism.
+        may_decline: Whether it may return NotImplemented, or `decline("why")`, to leave a call to the next kernel that
+            fits. It decides before it writes to `out` and before it draws random numbers.
+        least: The old name of `min_numel`.
+        prepare: The old name of `specialize`.
+        layout: Kernels have no layout any more; "any" is taken with a warning.
+
+    Returns:
+        A decorator that leaves a KernelSpec for each place on the function, and returns the function.
+
+    Raises:
+        DefinitionError: `dtypes` has unknown names, `when` is no predicate, or `deterministic` is a string.
+        InvalidArgumentError: `layout` is another one than "any".
     """
     if layout is not None:
         refuse_layout(f"@kernel({op_type!r})", layout)
@@ -140,7 +164,7 @@ def _renamed(op_type: str, old: str, new: str) -> None:
 
 
 def kernel_specs(module: ModuleType) -> Iterator[KernelSpec]:
-    """Kernels declared in a module, in order; those that another module declared on what it imported do not count."""
+    """The kernels declared in a module, in order, without those that another module declared on what it imported."""
     functions = {id(f): f for f in list(vars(module).values()) if _MARK in getattr(f, "__dict__", {})}
     for function in functions.values():
         yield from (spec for spec in function.__dict__[_MARK] if spec.module == module.__name__)

@@ -1,18 +1,19 @@
 """Invokes kernels: from an op's slots and attributes to the parameters of a function, and back to slots.
 
-This is the only place that knows how. The reference path passes objects through it, generated code the texts of
-expressions, and a library that calls the kernel of another op arrays alone; each is a kind of Arguments.
+This is the only module that knows how. Whoever calls kernels says where arguments come from by a subclass of Arguments:
+on the reference path they are objects, in generated code the texts of expressions, and where one kernel runs another
+op's kernel they are arrays.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from oprack.errors import KernelNotFoundError, KernelResultError
+from oprack.kernel.declining import take_reason
 from oprack.kernel.kernel_map import Candidate
 from oprack.kernel.signature import KernelSignature
 from oprack.op.proto import OpProto, slot_name
@@ -25,43 +26,66 @@ Passed = TypeVar("Passed")
 
 
 class Arguments(ABC, Generic[Value, Passed]):
-    """Where the arguments of a kernel come from. Value: stands for one input of the op; Passed: for an argument."""
+    """Where the arguments of a kernel come from.
+
+    `Value` stands for one input of the op, and `Passed` for one argument of the kernel.
+    """
 
     @abstractmethod
     def values(self, slot: str) -> Sequence[Value | None]:
-        """Inputs of a slot; empty when it is absent."""
+        """The inputs of a slot; empty when the slot is absent."""
 
     @abstractmethod
     def value(self, slot: str, i: int, value: Value | None, container: str) -> Passed:
-        """Input i of a slot: its bare array, or the object itself where the kernel asks for a container."""
+        """The argument for one input.
+
+        Args:
+            slot: The input slot.
+            i: Position of the input in the slot.
+            value: The input, or None when it is absent.
+            container: "" where the kernel takes a bare array, else the name of the class that it asks for.
+        """
 
     @abstractmethod
     def attr(self, name: str) -> Passed:
-        """An attribute."""
+        """The argument for an attribute."""
 
     @abstractmethod
     def injected(self, name: str) -> Passed:
-        """`out`, `ctx` or `xp`."""
+        """The argument for `out`, `ctx` or `xp`."""
 
     @abstractmethod
     def absent(self) -> Passed:
-        """What stands for an input that is not there."""
+        """The argument for an absent input."""
 
     @abstractmethod
     def several(self, values: list[Passed]) -> Passed:
-        """The inputs of a duplicable slot."""
+        """The argument for a duplicable slot, from those for its inputs."""
 
     @abstractmethod
     def group(self, group: type, fields: dict[str, Passed]) -> Passed:
-        """A group of slots or attributes that the kernel takes as one parameter."""
+        """The argument for a parameter that takes several slots or attributes.
+
+        Args:
+            group: The NamedTuple class of the parameter.
+            fields: The arguments for its fields.
+        """
 
 
-def bind_inputs(signature: KernelSignature, given: Arguments[Value, Passed]) -> list[Passed]:
-    """The positional arguments of a kernel, in order."""
+def bind_inputs(signature: KernelSignature, arguments: Arguments[Value, Passed]) -> list[Passed]:
+    """Bind the input slots of an op to the positional parameters of a kernel.
+
+    Args:
+        signature: What the kernel takes.
+        arguments: Where the arguments come from.
+
+    Returns:
+        The positional arguments, in order.
+    """
     flat: list[Passed] = []
     for slot, duplicable, container in signature.inputs:
-        values = [given.value(slot, i, v, container) for i, v in enumerate(given.values(slot))]
-        flat.append(given.several(values) if duplicable else values[0] if values else given.absent())
+        values = [arguments.value(slot, i, v, container) for i, v in enumerate(arguments.values(slot))]
+        flat.append(arguments.several(values) if duplicable else values[0] if values else arguments.absent())
     if not signature.slot_groups:
         return flat
     starts = {start: (cls, fields) for start, cls, fields in signature.slot_groups}
@@ -73,30 +97,47 @@ def bind_inputs(signature: KernelSignature, given: Arguments[Value, Passed]) -> 
             i += 1
             continue
         cls, fields = starts[i]
-        args.append(given.group(cls, dict(zip(fields, flat[i : i + len(fields)], strict=True))))
+        args.append(arguments.group(cls, dict(zip(fields, flat[i : i + len(fields)], strict=True))))
         i += len(fields)
     return args
 
 
-def bind_named(signature: KernelSignature, given: Arguments[Value, Passed]) -> dict[str, Passed]:
-    """The keyword arguments of a kernel: attributes, then what is injected."""
-    named = {param: given.attr(name) for param, name in signature.attrs}
+def bind_named(signature: KernelSignature, arguments: Arguments[Value, Passed]) -> dict[str, Passed]:
+    """Bind the attributes of an op to the keyword parameters of a kernel.
+
+    Args:
+        signature: What the kernel takes.
+        arguments: Where the arguments come from.
+
+    Returns:
+        The keyword arguments: attributes first, then `out`, `ctx` and `xp` where the kernel takes them.
+    """
+    named = {param: arguments.attr(name) for param, name in signature.attrs}
     for param, cls, fields in signature.attr_groups:
-        named[param] = given.group(cls, {field: given.attr(name) for field, name in fields})
-    return named | {name: given.injected(name) for name in signature.injected}
+        named[param] = arguments.group(cls, {field: arguments.attr(name) for field, name in fields})
+    return named | {name: arguments.injected(name) for name in signature.injected}
 
 
-def call(candidate: Candidate, given: Arguments[Value, Any]) -> Any:
-    """Call a kernel with objects."""
+def call(candidate: Candidate, arguments: Arguments[Value, Any]) -> Any:
+    """Call a kernel with objects, and return what it returned."""
     signature = candidate.signature
-    return candidate.spec.function(*bind_inputs(signature, given), **bind_named(signature, given))
+    return candidate.spec.function(*bind_inputs(signature, arguments), **bind_named(signature, arguments))
 
 
 # Results --------------------------------------------------------------------------------------------------------------
 def returned(result: Any, proto: OpProto) -> Iterator[tuple[str | int | None, str, Any]]:
-    """What a kernel returned, as (key in the result, output slot, value); the key is None when that is the result.
+    """Assign what a kernel returned to the output slots of its op.
 
-    Raises KernelResultError, without the kernel's name, for slots that the op does not have.
+    Args:
+        result: One value, a tuple in the order of the OpProto, or a dict by slot or by parameter name.
+        proto: The op.
+
+    Yields:
+        (key in the result, output slot, value). The key is None when the result is the value itself.
+
+    Raises:
+        KernelResultError: The result has slots that the op does not have. The message starts with the verb, since who
+            calls knows the kernel's name.
     """
     slots = list(proto.outputs)
     if isinstance(result, dict):
@@ -119,39 +160,23 @@ def returned(result: Any, proto: OpProto) -> Iterator[tuple[str | int | None, st
 
 
 # Kernels that decline -------------------------------------------------------------------------------------------------
-_WHY = threading.local()
-
-
-def decline(reason: str) -> Any:
-    """NotImplemented, with a reason that the choice of kernels tells: `return decline("X has gaps")`."""
-    _WHY.reason = reason
-    return NotImplemented
-
-
-def take_reason() -> str:
-    """Why the kernel declined that returned NotImplemented last in this thread; "" when it did not say."""
-    reason: str = getattr(_WHY, "reason", "")
-    _WHY.reason = ""
-    return reason
-
-
 def invoke(
     op_type: str, candidate: Candidate, numel: int, run: Callable[[Candidate], Any]
 ) -> tuple[Candidate, Any, dict[str, str]]:
     """Run the first kernel of a chain that does not decline.
 
     Args:
-        op_type: the op, for errors.
-        candidate: the best kernel, linked to those that take over.
-        numel: number of elements of the first input.
-        run: runs one kernel and gives what it returned.
+        op_type: The op, for errors.
+        candidate: The best kernel, linked to those that take over.
+        numel: Number of elements of the first input.
+        run: Runs one kernel and returns what it returned.
 
     Returns:
         The kernel that computed, what it returned, and the reasons of those that declined by their names.
 
     Raises:
-        KernelNotFoundError: all declined; it lists their reasons.
-        KernelResultError: a kernel declined that does not say may_decline=True.
+        KernelNotFoundError: Every kernel declined. The message lists their reasons.
+        KernelResultError: A kernel declined that is not declared with may_decline=True.
     """
     declined: dict[str, str] = {}
     current: Candidate | None = candidate
@@ -194,8 +219,11 @@ def _log(op_type: str, declined: Mapping[str, str], chosen: Candidate) -> None:
 class ArrayArguments(Arguments[Any, Any]):
     """Arguments of a kernel that is called with arrays and a context, without an op of a program.
 
-    inputs: by slot, a list for a duplicable one. ctx: has `attrs`, all of them. out: memory that the first output may
-    take. xp: the array library, by default NumPy, which is not imported before an op runs.
+    Args:
+        inputs: Arrays by slot, a list for a duplicable one.
+        ctx: The context. Its `attrs` holds all attributes.
+        out: Memory that the first output may take; None when there is none.
+        xp: The array library; None means NumPy, which is not imported before an op runs.
     """
 
     def __init__(self, inputs: Mapping[str, Any], ctx: Any, out: Any = None, xp: Any = None) -> None:
@@ -204,8 +232,8 @@ class ArrayArguments(Arguments[Any, Any]):
         self._inputs, self._ctx, self._out, self._xp = inputs, ctx, out, xp
 
     def values(self, slot: str) -> Sequence[Any]:
-        found = self._inputs.get(slot)
-        return found if isinstance(found, list | tuple) else () if found is None else (found,)
+        value = self._inputs.get(slot)
+        return value if isinstance(value, list | tuple) else () if value is None else (value,)
 
     def value(self, slot: str, i: int, value: Any, container: str) -> Any:
         return value
@@ -229,8 +257,23 @@ class ArrayArguments(Arguments[Any, Any]):
 def call_arrays(
     op_type: str, candidate: Candidate, inputs: Mapping[str, Any], ctx: Any, out: Any = None, xp: Any = None
 ) -> Any:
-    """Run the first kernel of a chain that does not decline on arrays by slot, and give what it returned."""
-    given = ArrayArguments(inputs, ctx, out, xp)
+    """Run the first kernel of a chain that does not decline.
+
+    Args:
+        op_type: The op, for errors.
+        candidate: The best kernel, linked to those that take over.
+        inputs: Arrays by slot, a list for a duplicable one.
+        ctx: The context. Its `attrs` holds all attributes.
+        out: Memory that the first output may take; None when there is none.
+        xp: NumPy or CuPy.
+
+    Returns:
+        What the kernel returned: an array, a tuple in the order of the OpProto, or a dict by slot.
+
+    Raises:
+        KernelNotFoundError: Every kernel declined.
+    """
+    arguments = ArrayArguments(inputs, ctx, out, xp)
     slots = candidate.signature.inputs
-    first = next(iter(given.values(slots[0][0])), None) if slots else None
-    return invoke(op_type, candidate, getattr(first, "size", 0), lambda one: call(one, given))[1]
+    first = next(iter(arguments.values(slots[0][0])), None) if slots else None
+    return invoke(op_type, candidate, getattr(first, "size", 0), lambda one: call(one, arguments))[1]

@@ -25,8 +25,8 @@ _unlimited = 0
 def size_limits_ignored() -> Iterator[None]:
     """Choose kernels as if none declared `min_numel`, in all threads, for the length of a with block; meant for tests.
 
-    What was prepared before keeps its choices. Kernels that compare sizes themselves are their library's matter: see
-    `without_size_limits` in the hook oprack_libraries.
+    What was prepared before keeps its choices. Where a kernel itself compares sizes, its library says how to switch
+    that off: see `without_size_limits` in the hook oprack_libraries.
     """
     global _unlimited
     _unlimited += 1
@@ -38,10 +38,15 @@ def size_limits_ignored() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel and whether it fits: reason is "" or says why not.
+    """A kernel as the choice sees it.
 
-    rank: the lowest is preferred. next: what takes over when it declines, or the first input has fewer than
-    spec.min_numel elements.
+    Attributes:
+        spec: The kernel.
+        signature: How its parameters are bound.
+        reason: Why it does not fit; "" when it does.
+        rank: Of the kernels that fit, the one with the lowest rank is preferred.
+        next: The kernel that takes over when this one declines, or when the first input has fewer than `spec.min_numel`
+            elements; None when there is none.
     """
 
     spec: KernelSpec
@@ -51,7 +56,7 @@ class Candidate:
     next: Candidate | None = None
 
     def chain(self) -> Iterator[Candidate]:
-        """It and those that take over, in order."""
+        """This kernel and those that take over, in order."""
         current: Candidate | None = self
         while current is not None:
             yield current
@@ -59,10 +64,12 @@ class Candidate:
 
 
 class OpKernelMap:
-    """Kernels of one op type, from its own pack and from any other.
+    """The kernels of one op type, from its own pack and from any other.
 
-    owner: distribution that defines the op, whose kernels win a tie with another pack's. on_tie: is told of such a tie,
-    as a text and the owners.
+    Args:
+        proto: The op.
+        owner: Distribution that defines the op. Its kernels win a tie with those of another.
+        on_tie: Called with a text and the other owners when a tie is settled in this way.
     """
 
     def __init__(
@@ -73,11 +80,17 @@ class OpKernelMap:
         self._missed: set[str] = set()
 
     def add(self, spec: KernelSpec, owner: str) -> None:
-        """Add a kernel of a pack.
+        """Add a kernel.
 
-        Raises DefinitionError when its parameters or its predicate do not match the op, DuplicateKernelError when it
-        ties with another one of its pack in every call that both fit (same place, dtype, library, containers
-        and priority, and no predicate or the same). A tie between packs is for `choose` to settle.
+        Args:
+            spec: The kernel.
+            owner: The distribution that brings it.
+
+        Raises:
+            DefinitionError: Its parameters or its predicate do not match the op.
+            DuplicateKernelError: It ties with another kernel of its pack in every call that both fit (same place,
+                dtype, library, containers and priority, and no predicate or the same). A tie between packs is settled
+                by `choose`.
         """
         if spec.op_type != self.proto.type:
             raise DefinitionError(f"kernel {spec.name} is of op {spec.op_type}, not of {self.proto.type}")
@@ -130,9 +143,16 @@ class OpKernelMap:
     def candidates(
         self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = (), deterministic: bool = False
     ) -> list[Candidate]:
-        """Every kernel with the reason it does not fit, best first.
+        """Judge every kernel.
 
-        excluded: libraries that may not be used now. deterministic: so may no kernel that can't promise the same bits.
+        Args:
+            expected: Place, dtype and library that are asked for.
+            query: What predicates look at.
+            excluded: Libraries that may not be used in this run.
+            deterministic: Whether to leave out kernels that can't promise the same bits on every run.
+
+        Returns:
+            All kernels with the reason why they do not fit, best first.
         """
         barred = set(excluded)
         found = []
@@ -145,11 +165,23 @@ class OpKernelMap:
     def choose(
         self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = (), deterministic: bool = False
     ) -> Candidate:
-        """The kernel that fits `expected` and `query`.
+        """Choose the kernel that fits.
 
-        Where the library that is asked for has none, that of any other library does, and the log says so once.
-        Raises KernelNotFoundError that lists all candidates with their reasons, DuplicateKernelError when two fit
-        equally well and none or several of them come from the op's own pack.
+        Where the library that is asked for has no kernel that fits, one of another library is chosen, and the log says
+        so once.
+
+        Args:
+            expected: Place, dtype and library that are asked for.
+            query: What predicates look at.
+            excluded: Libraries that may not be used in this run.
+            deterministic: Whether to leave out kernels that can't promise the same bits on every run.
+
+        Returns:
+            The best kernel, linked to those that take over when it declines.
+
+        Raises:
+            KernelNotFoundError: No kernel fits. The message lists all candidates with their reasons.
+            DuplicateKernelError: Two kernels fit equally well, and none or several of them come from the op's own pack.
         """
         excluded = frozenset(excluded)
         found = self.candidates(expected, query, excluded, deterministic)
@@ -184,7 +216,7 @@ class OpKernelMap:
         )
 
     def _linked(self, fitting: list[Candidate], rest: list[Candidate]) -> Candidate:
-        """The best kernel, linked to those that take over from it, which must fit, too; then come those of `rest`."""
+        """The best kernel, linked to those that take over from it and then to those of `rest`; all of them fit."""
         best = fitting[0]
         kinds = _containers(best.signature)  # kernels of others fit as well where the input is absent
         tied = [c for c in fitting if (c.rank, _containers(c.signature)) == (best.rank, kinds)]

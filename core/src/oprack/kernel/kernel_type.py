@@ -9,7 +9,13 @@ from oprack.deprecation import deprecated, refuse_layout
 
 @dataclass(frozen=True)
 class OpKernelType:
-    """place: kind of place ("cpu"). dtype: name. library: "plain" or its name."""
+    """What a kernel works on.
+
+    Attributes:
+        place: Sort of place, such as "cpu".
+        dtype: Name of the dtype that it computes in.
+        library: The library whose functions it calls; "plain" for none.
+    """
 
     place: str
     dtype: str

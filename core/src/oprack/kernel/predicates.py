@@ -1,6 +1,6 @@
 """Predicates over what is known before an op runs; they compose with & | ~ and carry their text.
 
-They may look at attributes, dtypes, kinds of variables, which slots are present and the kind of place, never at shapes
+They may look at attributes, dtypes, containers, which slots are present and the sort of place, never at shapes
 or values: the choice of a kernel is cached by exactly these. What Python would quietly answer by itself (`and`, `or`,
 `not`, `in`, `a < b < c`, the truth of a predicate) is an error with the advice to use & | ~ and isin.
 """
@@ -20,9 +20,15 @@ Names = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True)
 class KernelQuery:
-    """What the choice of a kernel depends on. dtypes, kinds: of the first variable of each present input slot.
+    """What the choice of a kernel depends on.
 
-    kinds: "LoDTensor", "SelectedRows" or "LoDTensorArray". place: kind of place of the run, "cpu".
+    Attributes:
+        op_type: The op.
+        attrs: All attributes.
+        dtypes: For each present input slot, the dtype of its first variable.
+        kinds: For each present input slot, the container of its first variable: "LoDTensor", "SelectedRows" or
+            "LoDTensorArray".
+        place: Sort of place of the run, such as "cpu".
     """
 
     op_type: str
@@ -177,12 +183,12 @@ def dtype(slot: str) -> Any:
 
 
 def kind(slot: str) -> Any:
-    """Kind of an input slot: `kind("Grad") == "SelectedRows"`; None when it is absent."""
+    """Container of an input slot: `kind("Grad") == "SelectedRows"`; None when it is absent."""
     return _Value(lambda q: q.kinds.get(slot), f"kind of {slot}", frozenset([("input", slot)]))
 
 
 def place() -> Any:
-    """Kind of place of the run: `place() == "cuda"`, for a kernel that serves several places."""
+    """Sort of place of the run: `place() == "cuda"`, for a kernel that serves several places."""
     return _Value(lambda q: q.place, "place")
 
 
@@ -192,9 +198,13 @@ def has_input(slot: str) -> Predicate:
 
 
 def predicate(text: str) -> Callable[[Callable[[KernelQuery], bool]], Predicate]:
-    """Decorator for a predicate of your own: `@predicate("the machine has AVX2")`.
+    """Make a predicate of a function: `@predicate("the machine has AVX2")`.
 
-    Raises DefinitionError when it is used without a text, which errors need.
+    Args:
+        text: What it tests, for errors.
+
+    Raises:
+        DefinitionError: The text is missing, so that errors could not say what a kernel needs.
     """
     if not isinstance(text, str) or not text.strip():
         raise DefinitionError(f'@predicate({text!r}): expected a text for errors: @predicate("the machine has AVX2")')

@@ -7,12 +7,16 @@ from typing import Any
 
 
 class KernelRules:
-    """Set once for an executor; compared by identity, since every look-up of a plan has it in its key.
+    """Which kernels a run may choose among, set once for an executor.
 
-    excluded: libraries that may not run. by_attr: libraries that run where an attribute of the op asks for them
-    (Fluid's use_mkldnn, use_cudnn) and nowhere else; all others run wherever they have the better kernel, whatever the
-    attribute says, as in Fluid with its flag for the library set. deterministic: no kernel may run that can't promise
-    the same bits on every run.
+    Rules are compared by identity, since every look-up of a plan has them in its key.
+
+    Args:
+        excluded: Libraries whose kernels may not run.
+        by_attr: Libraries whose kernels run only where an attribute of the op asks for them (Fluid's use_mkldnn,
+            use_cudnn). Those of all others run wherever they are the best, whatever the attribute says, as in Fluid
+            with the flag for the library set.
+        deterministic: Whether to leave out kernels that can't promise the same bits on every run.
     """
 
     __slots__ = ("by_attr", "deterministic", "excluded")
@@ -24,9 +28,14 @@ class KernelRules:
         self.deterministic = bool(deterministic)
 
     def libraries(self, switches: Mapping[str, str], attrs: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
-        """(library that the op asks for, or "plain"; libraries that may not run for it).
+        """What these rules say of libraries for one op.
 
-        switches: library -> the attribute that switches it. attrs: of the op.
+        Args:
+            switches: For each library, the attribute that switches it.
+            attrs: The op's attributes.
+
+        Returns:
+            (the library that the op asks for, or "plain"; the libraries that may not run for it).
         """
         if not self.by_attr:
             return "plain", self.excluded

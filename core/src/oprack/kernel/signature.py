@@ -17,12 +17,15 @@ CONTAINERS = ("LoDTensor", "SelectedRows", "LoDTensorArray")
 
 @dataclass(frozen=True)
 class KernelSignature:
-    """What to pass to a kernel.
+    """How the parameters of a kernel are bound.
 
-    inputs: (slot, duplicable, container) per input, in order; container is "" for bare arrays, or the name of the class
-    that the annotation asks for. attrs: (parameter, attribute). injected: of `out`, `ctx`, `xp`. slot_groups: (first of
-    its inputs, class, fields) of each parameter that takes several slots. attr_groups: (parameter, class, (field,
-    attribute) of each) of those that take several attributes.
+    Attributes:
+        inputs: (slot, whether it is duplicable, container) of each input, in order. The container is "" for bare
+            arrays, else the name of the class that the annotation asks for.
+        attrs: (parameter, attribute) of each attribute.
+        injected: Those of `out`, `ctx` and `xp` that the kernel takes.
+        slot_groups: (position of the first input, class, fields) of each parameter that takes several slots.
+        attr_groups: (parameter, class, (field, attribute) of each field) of each one that takes several attributes.
     """
 
     inputs: tuple[tuple[str, bool, str], ...]
@@ -48,9 +51,14 @@ def _group(function: Callable[..., Any], annotation: Any) -> type | None:
 
 
 def bind_signature(function: Callable[..., Any], proto: OpProto) -> KernelSignature:
-    """Match a kernel's parameters with its op's proto.
+    """Match the parameters of a kernel with the slots and attributes of its op.
 
-    Raises DefinitionError that names the parameter and lists what the op has.
+    Args:
+        function: The kernel.
+        proto: The op.
+
+    Raises:
+        DefinitionError: A parameter matches nothing. The message names it and lists what the op has.
     """
     binder = _Binder(function, proto)
     for p in inspect.signature(function).parameters.values():

@@ -1,4 +1,4 @@
-"""KernelSpecialization: what is known of an op before its arrays are, for kernels that specialize themselves."""
+"""KernelSpecialization: what is known of an op before its arrays are there, for kernels that specialize themselves."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from typing import Any
 class KernelSpecialization:
     """One op that a plan will run again and again, as the `specialize` of its kernel sees it.
 
-    attrs: all of them, defaults filled in. dtypes: by input slot that is given, of each value; None for an absent one.
-    xp: NumPy or CuPy.
+    Attributes:
+        op_type: The op.
+        attrs: All attributes, defaults included.
+        dtypes: For each present input slot the dtype of each of its inputs, None for an absent one.
+        xp: NumPy or CuPy.
     """
 
     op_type: str

@@ -11,9 +11,12 @@ Rank = tuple[int, int, bool, int]
 
 
 def ranked(spec: KernelSpec, asked: int, idle: int) -> Rank:
-    """What decides between kernels that fit: priority, then a predicate or containers before none, then `min_numel`.
+    """What decides between kernels that fit: priority, then containers or a predicate before none, then `min_numel`.
 
-    asked: how many inputs have to be containers. idle: how many of those are absent, so that they tell nothing.
+    Args:
+        spec: The kernel.
+        asked: How many inputs have to be containers.
+        idle: How many of these inputs are absent, so that their containers say nothing about this call.
     """
     return -spec.priority, idle, spec.when is None and asked == idle, -spec.min_numel
 
@@ -32,9 +35,19 @@ def may_tie(one: KernelSpec, other: KernelSpec) -> bool:
 def untied(
     op_type: str, owner: str, tied: Sequence[KernelSpec], on_tie: Callable[[str, tuple[str, ...]], None] | None
 ) -> KernelSpec:
-    """The only one of the tied kernels that comes from the op's own pack, so that no other pack can stop the op.
+    """Settle a tie for the op's own pack, so that no other pack can stop the op.
 
-    on_tie: is told of it. Raises DuplicateKernelError when none or several come from there.
+    Args:
+        op_type: The op.
+        owner: The distribution that defines it.
+        tied: The kernels that tie.
+        on_tie: Called with a text and the other owners; None when nobody asks.
+
+    Returns:
+        The only one of the kernels that comes from the op's own pack.
+
+    Raises:
+        DuplicateKernelError: None or several of them come from there.
     """
     own = [spec for spec in tied if spec.owner == owner and owner]
     if len(own) != 1:

@@ -39,7 +39,11 @@ def shown_attrs(proto: OpProto) -> dict[str, AttrProto]:
 
 
 def documentation(proto: OpProto, spelled: Mapping[str, str] | None = None) -> str:
-    """The op's documentation with its slots and attributes. spelled: slot or attribute -> another spelling."""
+    """The op's documentation with its slots and attributes.
+
+    Args:
+        spelled: Slot or attribute -> another spelling.
+    """
     names = {**input_names(proto), **(spelled or {})}
     lines = [proto.doc, ""]
     lines += [

@@ -49,10 +49,16 @@ COMMON_ATTRS: dict[str, tuple[AttrType, Any]] = {
 class Attr:
     """An attribute in a definition class: `Attr(1.0, "Factor.").greater_than(0)`.
 
-    default: also tells the type, unless `type` does; REQUIRED when a desc must give it. A list default is copied.
-    extra: runtime detail that an export may drop. support_tensor: a desc may name variables instead of a value.
-    A FLOAT has 32 bits on the wire, where 0.001 is 0.00100000005: checks see the value, and bounds are, as 32 bits hold
-    them.
+    A FLOAT has 32 bits on the wire, where 0.001 is 0.00100000005. Checks see the value as 32 bits hold it, and bounds
+    are rounded in the same way.
+
+    Args:
+        default: The value of an attribute that an op does not give, or REQUIRED when every op has to give it. It tells
+            the type as well, unless `type` does. A list is copied.
+        doc: What the attribute means.
+        type: Its type on the wire.
+        extra: Whether it is a runtime detail that an export may drop.
+        support_tensor: Whether a program may name variables instead of a value.
     """
 
     def __init__(
@@ -192,8 +198,12 @@ class OpAttrChecker:
     def check(self, attrs: dict[str, Any], tensor_attrs: Collection[str] = ()) -> dict[str, Any]:
         """A new dict: every declared attribute, checked and converted; then the others, as they are.
 
-        tensor_attrs: names whose value is a variable's name (support_tensor), resolved when the op runs.
-        Raises AttributeValueError that names the op, the attribute, the value and what is expected.
+        Args:
+            tensor_attrs: Names of attributes whose value is the name of a variable (support_tensor), which is read when
+                the op runs.
+
+        Raises:
+            AttributeValueError: The message names the op, the attribute, the value and what is expected.
         """
         checked: dict[str, Any] = {}
         for proto, checks in self._attrs:

@@ -41,7 +41,7 @@ class OpBuilder:
 
     # Slots and attributes -------------------------------------------------------------------------------------------
     def input(self, name: str, doc: str = "", *, duplicable: bool = False) -> Self:
-        """An input slot; duplicable: it holds a list."""
+        """Add an input slot, which holds a list where it is `duplicable`."""
         return self._member(name, Input(doc, duplicable=duplicable, name=name))
 
     def optional_input(self, name: str, doc: str = "", *, duplicable: bool = False) -> Self:
@@ -49,11 +49,11 @@ class OpBuilder:
         return self._member(name, Input(doc, dispensable=True, duplicable=duplicable, name=name))
 
     def output(self, name: str, doc: str = "", *, duplicable: bool = False, intermediate: bool = False) -> Self:
-        """An output slot; intermediate: kept for the gradient, no part of the result."""
+        """Add an output slot; one that is `intermediate` is kept for the gradient and is no part of the result."""
         return self._member(name, Output(doc, duplicable=duplicable, intermediate=intermediate, name=name))
 
     def attr(self, name: str, default: Any, doc: str = "", *, type: AttrType | None = None) -> Self:
-        """An attribute; default: REQUIRED when every op has to give it, or an Attr with checks of its own."""
+        """Add an attribute; `default` is REQUIRED where every op has to give it, or an Attr with checks of its own."""
         made = default if isinstance(default, Attr) else Attr(default, doc, type=type)
         made.name = name
         return self._member(name, made)
@@ -70,7 +70,7 @@ class OpBuilder:
         return self._rule("infer_shape", rule)
 
     def infer_dtype(self, rule: Callable[[Any], None]) -> Self:
-        """rule(ctx) sets kinds and dtypes of the outputs; default: like the first input."""
+        """Set the type rule: `rule(ctx)` sets container and dtype of the outputs; by default like the first input."""
         return self._rule("infer_dtype", rule)
 
     def expected_kernel_type(self, rule: Callable[[Any], Any]) -> Self:
@@ -107,7 +107,8 @@ class OpBuilder:
     def definition(self) -> type[OpDef]:
         """The definition class, for `register.op` in a pack or `default_manager().register_op`.
 
-        Raises DefinitionError that lists everything that is missing.
+        Raises:
+            DefinitionError: The message lists everything that is missing.
         """
         missing = []
         if not self.op_type:

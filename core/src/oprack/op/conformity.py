@@ -27,10 +27,13 @@ def misfit(
 ) -> str:
     """What is wrong with an op, as the end of a sentence that begins with the op; "" when it is as its OpProto says.
 
-    inputs, outputs: names of variables by slot. tensor_attrs: attributes that name variables. foreign_attrs:
-    attributes that the OpProto does not have and the op may; None = any, as in programs of other versions.
-    runs_itself: the op has no kernel, so it says itself which inputs it needs. check_attrs: whether to check values of
-    attributes against the OpProto; False where the op's rules do so.
+    Args:
+        inputs, outputs: Names of variables by slot.
+        tensor_attrs: Attributes that name variables.
+        foreign_attrs: Attributes that the OpProto does not have and the op may; None = any, as in programs of other
+            versions.
+        runs_itself: The op has no kernel, so it says itself which inputs it needs.
+        check_attrs: Whether to check values of attributes against the OpProto; False where the op's rules do so.
     """
     proto = info.proto
     why = _slots("input", inputs, proto.inputs) or _slots("output", outputs, proto.outputs)

@@ -105,7 +105,7 @@ class DescInferShapeContext(_DescContext, InferShapeContext):
 
 
 class DescInferVarTypeContext(_DescContext, InferVarTypeContext):
-    """Kinds and dtypes of VarDescs."""
+    """Containers and dtypes of VarDescs."""
 
     def dtype(self, slot: str, i: int = 0) -> str:
         var = self._in(slot, i)
@@ -136,11 +136,13 @@ class DescIdentityContext(DescInferShapeContext):
 
 
 def infer_op(op: OpDesc, block: BlockDesc, info: OpInfo, *, lod_is_known: bool = False) -> None:
-    """Set kind, dtype, dims and LoD level of an op's outputs in the block.
+    """Set container, dtype, dims and LoD level of an op's outputs in the block.
 
-    lod_is_known: the program is being written, so that an op may refuse an input that is declared without LoD.
     Raises what the op's rules raise, AttributeValueError, NotFoundError for a variable that is not declared, and
     OpError where a rule meets inputs that it was not written for.
+
+    Args:
+        lod_is_known: The program is being written, so that an op may refuse an input that is declared without LoD.
     """
     try:
         types = DescInferVarTypeContext(op, block, info)

@@ -25,7 +25,7 @@ class Facet:
 
 
 class OpMaker(Facet):
-    """Slots and attributes, as class attributes made by Input, Output and Attr; the docstring documents the op."""
+    """Slots and attributes, declared as class attributes by Input, Output and Attr; the docstring documents the op."""
 
     facet = "proto"
 
@@ -40,7 +40,7 @@ class InferShapeFacet(Facet):
 
 
 class InferVarTypeFacet(Facet):
-    """Kind and dtype of the outputs, at build time."""
+    """Container and dtype of the outputs, at build time."""
 
     facet = "infer_var_type"
 
@@ -113,8 +113,10 @@ class SbpFacet(Facet):
 class CreatorFacet(Facet):
     """Base of operator classes; `oprack.runtime.OperatorBase`, whose classes run themselves, derives from it.
 
-    runs_itself: whether the op runs itself over a Scope; False for ops that run a kernel (OperatorWithKernel). Methods
-    named in RULES are facets, too.
+    Methods named in RULES are facets, too.
+
+    Attributes:
+        runs_itself: Whether the op runs itself over a Scope; False for ops that run a kernel (OperatorWithKernel).
     """
 
     facet = "creator"
@@ -128,7 +130,7 @@ class FacetKind:
 
     Attributes:
         name: The field of OpInfo.
-        base: The class from which a facet given to `register_operator` derives; None when it goes another way.
+        base: The class from which a facet passed to `register_operator` derives; None when it goes another way.
         member: The member of a definition class that gives it; "" when none does.
         is_rule: Whether that member is a function of a context, and not a value.
         value: Gives what OpInfo holds from an instance of `base`.
@@ -187,7 +189,7 @@ FACETS = (
 
 
 def facet_kind(facet: Any) -> FacetKind | None:
-    """The row of a facet that is given as a class or an instance; None for something that is no facet."""
+    """The row of a facet, which is a class or an instance; None for something that is no facet."""
     cls = facet if isinstance(facet, type) else type(facet)
     return next((kind for kind in FACETS if kind.base is not None and issubclass(cls, kind.base)), None)
 

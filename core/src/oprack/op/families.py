@@ -27,7 +27,7 @@ MKLDNN_DATA_TYPE = Attr("float32", "Paddle: dtype of the oneDNN kernel.", extra=
 
 
 def like(ctx: Any, pairs: Sequence[tuple[str, str]]) -> None:
-    """Part of an infer_shape: each output gets the shape and LoD of an input; pairs are (output, input)."""
+    """Part of a shape rule: give outputs the shape and LoD of inputs; `pairs` are (output, input)."""
     for out, source in pairs:
         if ctx.has_input(source):
             ctx.set_dim(out, ctx.dim(source))

@@ -18,9 +18,13 @@ Role = Literal["input", "output", "output_grad", "input_grad", "temporary"]
 
 @dataclass(frozen=True)
 class SlotRef:
-    """All variables of a slot of the forward op, or their gradients; index: only that one of them.
+    """All variables of a slot of the forward op, or their gradients.
 
-    Of a temporary, slot is its label: a variable that only the gradient ops of one forward op share.
+    Attributes:
+        role: Which of a slot's variables are meant, or "temporary" for one that the gradient ops of one forward op
+            share.
+        slot: The slot; for a temporary, its label.
+        index: Position of the only variable that is meant; None for all.
     """
 
     role: Role
@@ -90,10 +94,13 @@ class ForwardOp:
         accumulated: Collection[str] = (),
         held: Collection[str] = (),
     ) -> None:
-        """inputs, outputs: the slots that are present (hold at least one variable); a mapping also says how many.
-
-        accumulated: input slots whose variable has got a gradient from later ops. held: output slots whose variable
-        held something before the op whose gradient may be of interest.
+        """Args:
+        proto: The op.
+        attrs: Its attributes.
+        inputs: The input slots that are present, which hold at least one variable. A mapping also says how many.
+        outputs: The output slots that are present.
+        accumulated: Input slots whose variable has a gradient from later ops already.
+        held: Output slots whose variable had, before the op, a value whose gradient may be of interest.
         """
         self.type = proto.type
         self.proto = proto
@@ -123,7 +130,7 @@ class ForwardOp:
         return slot in self._accumulated
 
     def held_before(self, slot: str) -> bool:
-        """Whether the variable of output `slot` may have held something before whose gradient is of interest."""
+        """Whether the variable of output `slot` may have had a value before whose gradient is of interest."""
         return slot in self._held
 
     def output_grad(self, slot: str) -> SlotRef:
@@ -150,16 +157,22 @@ class ForwardOp:
 class GradOp:
     """A gradient op: `GradOp("relu_grad", Out=fwd.output("Out"), Out_grad=fwd.output_grad("Out"), X_grad=...)`.
 
-    Keywords are slots (`Out_grad` = `Out@GRAD`); those bound to `fwd.input_grad(...)` are outputs, all others inputs.
-    slots: the same for slots that Python can't spell. A slot bound to None is absent.
-    outputs: outputs that are bound to something else: `fwd.input(...)`, a forward input that the op restores, so that
-        gradients of earlier ops find the value they need; `fwd.temporary(...)`; `fwd.output_grad(...)`, when
-        `fwd.held_before(...)` and the forward op changed only a part of what the variable held: the gradient, less that
-        part, flows on to the ops that wrote the variable before.
-    inputs: inputs bound to `fwd.input_grad(...)`, when `fwd.has_grad(...)`: the gradient so far. Where it is an output
-        as well, it is changed in place instead of being added up.
-    same: input slot -> output slot that has the same gradient, so that no op has to compute it.
-    block: for an op with a block.
+    Keywords are slots (`Out_grad` is `Out@GRAD`). Those bound to `fwd.input_grad(...)` are outputs, all others inputs,
+    and a slot bound to None is absent.
+
+    Args:
+        type: The op type.
+        attrs: Its attributes.
+        slots: The same as the keywords, for slots that Python can't spell.
+        inputs: Inputs bound to `fwd.input_grad(...)`, when `fwd.has_grad(...)`: the gradient so far. Where that is an
+            output as well, it is changed in place instead of being added up.
+        outputs: Outputs that are bound to something else than a gradient of an input. `fwd.input(...)` is a forward
+            input that the op restores, so that gradients of earlier ops find the value that they need.
+            `fwd.temporary(...)` is a variable of the gradient ops alone. `fwd.output_grad(...)`, when
+            `fwd.held_before(...)` and the forward op changed only a part of what the variable held, is the gradient
+            less that part, which flows on to earlier ops.
+        same: For an input slot the output slot that has the same gradient, so that no op has to compute it.
+        block: For an op with a block, how gradients enter and leave it.
     """
 
     def __init__(

@@ -24,8 +24,11 @@ def make_grad_ops(
 ) -> list[GradOp]:
     """The gradient ops of a forward op, in symbols.
 
-    accumulated, held: as of ForwardOp; by default nothing comes before or after the op.
-    Raises NotDifferentiableError when the op has no grad maker.
+    Args:
+        accumulated, held: As ForwardOp takes them; by default nothing comes before or after the op.
+
+    Raises:
+        NotDifferentiableError: When the op has no grad maker.
     """
     maker = info.require_grad_op_maker()
     attrs = {k: v for k, v in op.attrs.items() if k not in COMMON_ATTRS}
@@ -47,7 +50,9 @@ def grad_op_desc(
 ) -> OpDesc:
     """A gradient op of `op` as an OpDesc; gradients of variables in `no_grad` are "@EMPTY@" among its outputs.
 
-    name_of: variable -> name of its gradient. temporary: label -> name of a temporary.
+    Args:
+        name_of: Variable -> name of its gradient.
+        temporary: Label -> name of a temporary.
     """
     from oprack.desc import OpDesc
 

@@ -42,9 +42,12 @@ class DerivedGradOpMaker(GradOpMaker):
 def shapes_like(
     pairs: Sequence[tuple[str, str, bool]], dims: Sequence[tuple[str, Dims]], *, lod: bool
 ) -> Callable[[Any], None]:
-    """infer_shape: (gradient, the input whose shape it gets, whether both hold lists); lod: its LoD as well.
+    """Make the shape rule of a gradient op.
 
-    dims: (input, the dims that it must have).
+    Args:
+        pairs: (gradient, the input whose shape it gets, whether both hold lists).
+        dims: (input, the dims that it must have).
+        lod: Whether gradients get the LoD as well.
     """
 
     def infer_shape(ctx: Any) -> None:
@@ -60,7 +63,11 @@ def shapes_like(
 
 
 def types_like(pairs: Sequence[tuple[str, Sequence[str], bool]]) -> Callable[[Any], None]:
-    """infer_var_type: (gradient, inputs of which the first that is present gives kind and dtype, whether lists)."""
+    """Make the type rule of a gradient op.
+
+    Args:
+        pairs: (gradient, inputs of which the first present one gives container and dtype, whether it holds a list).
+    """
 
     def infer_var_type(ctx: Any) -> None:
         for grad, sources, is_list in pairs:

@@ -15,7 +15,11 @@ Dims = tuple[int, ...]
 
 
 def normal_axis(op_type: str, axis: int, rank: int, name: str = "axis") -> int:
-    """axis counted from the front. Raises InvalidArgumentError when it lies outside [-rank, rank)."""
+    """Count an axis from the front.
+
+    Raises:
+        InvalidArgumentError: It lies outside [-rank, rank).
+    """
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
             f"op {op_type}: {name} is {axis} but the tensor has rank {rank}; expected {-rank} <= {name} < {rank}"
@@ -65,7 +69,8 @@ class InferContext(ABC):
     def require(self, condition: bool, message: str) -> None:
         """Raise InvalidArgumentError "op <type>: <message>" unless condition holds.
 
-        Raises DefinitionError for an empty message, which would tell nobody what is wrong.
+        Raises:
+            DefinitionError: For an empty message, which would tell nobody what is wrong.
         """
         if not (isinstance(message, str) and message.strip()):
             raise DefinitionError(
@@ -116,7 +121,7 @@ class InferShapeContext(InferContext):
         """Number of LoD levels of input i of a slot."""
 
     def require_lod(self, slot: str, level: int = 1, i: int = 0) -> int:
-        """Number of LoD levels of input i of a slot, which has to be at least `level`.
+        """Number of LoD levels of input i of a slot, which must not be below `level`.
 
         While a program is written, that of the VarDesc counts; when it runs, that of the tensor. A program that was
         loaded may declare none for a variable that gets LoD all the same, so it is not asked before it runs.
@@ -185,7 +190,8 @@ class InferShapeContext(InferContext):
     def require_dims(self, slot: str, expected: Sequence[int], i: int = 0, why: str = "") -> None:
         """Require the shape of input i of a slot, dims of -1 matching any; nothing when it is absent.
 
-        why: what the expected dims follow from, for the message.
+        Args:
+            why: What the expected dims follow from, for the message.
         """
         if i >= self.input_count(slot):
             return
@@ -204,13 +210,13 @@ class InferShapeContext(InferContext):
         return d
 
     def require_sizes(self, what: str, sizes: Sequence[int]) -> None:
-        """Require that sizes given by an attribute or a tensor are none below 0; at build time -1 is not known yet."""
+        """Require that no size from an attribute or a tensor is below 0; at build time -1 is not known yet."""
         least = 0 if self.is_runtime else -1
         self.require(all(s >= least for s in sizes), f"{what} is {list(sizes)}; expected sizes of at least 0")
 
 
 class InferVarTypeContext(InferContext):
-    """Sets kind and dtype of outputs from those of inputs, at build time."""
+    """Sets container and dtype of outputs from those of inputs, at build time."""
 
     @abstractmethod
     def dtype(self, slot: str, i: int = 0) -> str:
@@ -222,11 +228,11 @@ class InferVarTypeContext(InferContext):
 
     @abstractmethod
     def set_kind(self, slot: str, kind: VarType, i: int | None = None) -> None:
-        """Set the kind of output i of a slot, or of all of them."""
+        """Set the container of output i of a slot, or of all of them."""
 
 
 def infer_like_first_input(ctx: InferVarTypeContext, proto: Any) -> None:
-    """Default of infer_var_type: every output has the kind and dtype of the first input that is present."""
+    """Default of infer_var_type: every output has the container and dtype of the first input that is present."""
     for slot in proto.inputs:
         if ctx.has_input(slot):
             dtype, kind = ctx.dtype(slot), ctx.kind(slot)

@@ -91,7 +91,8 @@ def _proto_facets(
 def build_op_info(definition: type[OpDef], owner: str) -> OpInfo:
     """OpInfo of a definition class.
 
-    Raises DefinitionError when an inplace pair or a no_need_buffer_vars entry names no slot.
+    Raises:
+        DefinitionError: When an inplace pair or a no_need_buffer_vars entry names no slot.
     """
     info = OpInfo(definition.op_type)
     proto, checker = _proto_facets(definition.members(), definition.op_type, definition.__doc__)
@@ -124,9 +125,11 @@ def _rule_of(cls: type, name: str, info: OpInfo) -> Callable[..., Any]:
 
 
 def set_facets(info: OpInfo, facets: Sequence[Any], owner: str) -> None:
-    """Set facets given as classes or instances in any order; each is told by its base class.
+    """Set facets, which are classes or instances in any order; each is recognised by its base class.
 
-    Raises DefinitionError for something that is no facet, AlreadyExistsError for one that is set already.
+    Raises:
+        DefinitionError: For something that is no facet.
+        AlreadyExistsError: For one that is set already.
     """
     for facet in facets:
         kind = facet_kind(facet)

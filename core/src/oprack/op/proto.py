@@ -1,4 +1,4 @@
-"""OpProto: the signature of an op (slots and attributes), and the declarations that a definition class is made of."""
+"""OpProto: the signature of an op (slots and attributes), and the declarations in a definition class."""
 
 from __future__ import annotations
 

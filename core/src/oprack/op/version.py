@@ -14,7 +14,11 @@ class OpVersion:
     checkpoints: list[tuple[str, list[tuple[str, str, Any]]]] = field(default_factory=list)
 
     def checkpoint(self, note: str, *changes: tuple[str, str, Any]) -> Self:
-        """Add a version. changes: ("new_attr" | "new_input" | "new_output" | "modify_attr" | "bugfix", name, value)."""
+        """Add a version.
+
+        Args:
+            changes: ("new_attr" | "new_input" | "new_output" | "modify_attr" | "bugfix", name, value).
+        """
         self.checkpoints.append((note, list(changes)))
         return self
 

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 class Role:
     """What an op must be that plays a role.
 
-    inputs, attrs, outputs: slots and attributes that the core names when it appends the op; the op may have more, which
-    are dispensable or have defaults. meaning: what it computes. wanted_by: the calls that need it, for messages.
+    Attributes:
+        inputs, attrs, outputs: Slots and attributes that the core names when it appends the op; the op may have more,
+            which are dispensable or have defaults.
+        meaning: What it computes.
+        wanted_by: The calls that need it, for messages.
     """
 
     name: str
@@ -56,7 +59,11 @@ ROLES: dict[str, Role] = {}
 
 
 def find_role(name: object) -> Role:
-    """The role of that name. Raises DefinitionError with close matches."""
+    """The role of that name.
+
+    Raises:
+        DefinitionError: No role has that name. The message lists close matches.
+    """
     found = ROLES.get(name) if isinstance(name, str) else None
     if found is None:
         raise DefinitionError(

@@ -31,7 +31,11 @@ def op_protos_bytes(protos: Iterable[OpProto]) -> bytes:
 
 
 def parse_op_proto(data: bytes) -> OpProto:
-    """An OpProto of a message; attributes then have no default. Raises CorruptModelError for other bytes."""
+    """An OpProto of a message; attributes then have no default.
+
+    Raises:
+        CorruptModelError: The bytes are no such message.
+    """
     from oprack.desc import framework_pb2
 
     pb: Any = framework_pb2
@@ -39,7 +43,11 @@ def parse_op_proto(data: bytes) -> OpProto:
 
 
 def parse_op_protos(data: bytes) -> list[OpProto]:
-    """The OpProtos of a message OpProtoList. Raises CorruptModelError for other bytes."""
+    """The OpProtos of a message OpProtoList.
+
+    Raises:
+        CorruptModelError: The bytes are no such message.
+    """
     from oprack.desc import op_def_pb2
 
     pb: Any = op_def_pb2
@@ -67,7 +75,8 @@ def op_def_bytes(proto: OpProto) -> bytes:
 def parse_op_def(data: bytes) -> OpProto:
     """An OpProto with the names, types and `extra` of a message OpDef, first those of `def`.
 
-    Raises CorruptModelError for other bytes.
+    Raises:
+        CorruptModelError: The bytes are no such message.
     """
     from oprack.desc import op_def_pb2
 

@@ -79,7 +79,8 @@ def register_operator(op: Op, *facets: Any) -> Op:
 def register_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Bring the kernels that @kernel declared on a function, in this process; returns the function.
 
-    Raises DefinitionError when it is no kernel or does not match its op.
+    Raises:
+        DefinitionError: When it is no kernel or does not match its op.
     """
     from oprack.packs.manager import default_manager
 

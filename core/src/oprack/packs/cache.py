@@ -1,4 +1,4 @@
-"""The cache of discovery: what another process found out about the installed packs, in the user's cache directory.
+"""The cache of discovery: what another process has read about the installed packs, in the user's cache directory.
 
 It holds entry points, manifests and whatever packs named by string, so that a process neither scans distributions nor
 imports the modules of such packs. It is valid as long as sys.path, the distributions on it, and each pack's module and
@@ -40,7 +40,11 @@ def cache_directory(environ: Mapping[str, str]) -> Path | None:
 
 
 class CachedSource:
-    """Packs, from the cache as far as it is valid. state: "hit", "partial", "miss" or "ignored: why", for people."""
+    """Packs, from the cache as far as it is valid.
+
+    Attributes:
+        state: "hit", "partial", "miss" or "ignored: why", for people.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._path = [os.path.abspath(p) for p in sys.path]

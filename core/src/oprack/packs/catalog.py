@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class OpCatalog(PackState):
-    """Ops and kernels of the packs in use; what was imported and put together is kept until the packs change."""
+    """Ops and kernels of the packs in use; what was imported and put together is cached until the packs change."""
 
     def _forget(self) -> None:
         super()._forget()
@@ -74,8 +74,11 @@ class OpCatalog(PackState):
     def op_for(self, role: str) -> str:
         """The op type that plays a role of `oprack.op.vocabulary`.
 
-        Raises UnknownRoleError, which names what needs the role and the distribution that brings it;
-        AlreadyExistsError when two packs play it; DefinitionError for no role of the vocabulary.
+        Raises:
+            UnknownRoleError: No pack plays the role. The message names what needs it and the distribution that brings
+                it.
+            AlreadyExistsError: Two packs play it.
+            DefinitionError: The vocabulary has no such role.
         """
         if self._packs is None:
             self._loaded()
@@ -105,8 +108,10 @@ class OpCatalog(PackState):
     def require_ops(self, op_types: Iterable[str]) -> None:
         """Check that every op can be had.
 
-        Raises MissingPackError with all missing types at once, and the broken or blocked packs that bring them;
-        DuplicateOpError when two packs bring one.
+        Raises:
+            MissingPackError: Ops are missing. The message lists all of them, and the broken or blocked packs that bring
+                them.
+            DuplicateOpError: When two packs bring one.
         """
         wanted = sorted(set(op_types))
         definers = self._loaded().definers
@@ -130,7 +135,7 @@ class OpCatalog(PackState):
 
     # Kernels ----------------------------------------------------------------------------------------------------------
     def kernel_map(self, op_type: str, place_kind: str) -> OpKernelMap:
-        """Kernels of the op at a kind of place ("cpu", "cuda"), of all packs; only their modules are imported.
+        """Kernels of the op at a sort of place ("cpu", "cuda"), of all packs; only their modules are imported.
 
         A module that fails is reported once and left out; its error is raised when no kernel is left. Raises also as
         `op_info`, and DuplicateKernelError when two kernels of the op's own pack tie.
@@ -146,7 +151,7 @@ class OpCatalog(PackState):
         return kernels
 
     def place_kinds(self, op_type: str) -> list[str]:
-        """Kinds of places that the op has kernels for, without importing them. Raises as `op_info`."""
+        """Sorts of places for which the op has kernels, without importing them. Raises as `op_info`."""
         self._definer(op_type)
         return sorted(self._index.places(op_type))
 

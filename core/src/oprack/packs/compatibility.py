@@ -55,7 +55,11 @@ def signatures(source: PackSource) -> Signatures:
 
 
 def read(path: Path) -> Signatures:
-    """A snapshot. Raises ManifestError when it is damaged."""
+    """A snapshot.
+
+    Raises:
+        ManifestError: When it is damaged.
+    """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] not in (1, _FORMAT):

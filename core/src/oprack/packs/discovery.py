@@ -26,7 +26,11 @@ _GROUP_LINE = re.compile(rf"(?m)^[^=#;\n]*(?<![\w.]){re.escape(GROUP)}(?![\w.])[
 
 @dataclass(frozen=True, slots=True)
 class FoundPack:
-    """An entry point as a distribution declares it. metadata: path of its entry_points.txt, "" when unknown."""
+    """An entry point as a distribution declares it.
+
+    Attributes:
+        metadata: Path of its entry_points.txt, "" when unknown.
+    """
 
     name: str
     value: str
@@ -52,7 +56,11 @@ class FoundPack:
 
 @dataclass
 class Pack:
-    """A found pack and what came of it. reason: why it is blocked."""
+    """A pack of this environment, and what came of loading it.
+
+    Attributes:
+        reason: Why it is blocked.
+    """
 
     found: FoundPack
     status: str = "ok"
@@ -139,7 +147,7 @@ def _raw_entry_points(dist: Any) -> bytes:
 
 
 class FreshSource:
-    """Packs without a cache: scans distributions (or takes the given entry points) and imports every pack."""
+    """Discovery without a cache: scans distributions, or takes entry points as they are, and imports every pack."""
 
     state = "off"
 
@@ -157,7 +165,7 @@ class FreshSource:
         return self._loader.load(found)
 
     def save(self) -> None:
-        """Nothing is kept."""
+        """Nothing: there is no cache."""
 
 
 def describe(entry_points: Iterable[Any]) -> Iterator[FoundPack]:
@@ -189,7 +197,7 @@ class PackLoader:
         self._plugins: pluggy.PluginManager | None = None
 
     def load(self, found: FoundPack) -> Pack:
-        """Import a pack's module and call its hooks; whatever fails is kept in the result and never raised."""
+        """Import a pack's module and call its hooks; whatever fails is recorded in the result and never raised."""
         pack = Pack(found)
         register = Register(found.name, found.distribution)
         try:

@@ -25,8 +25,11 @@ LAYERS = {"layers": "layers", "nets": "nets", "modules": "nn", "initializers": "
 class PackSource:
     """A pack's project directory.
 
-    package: name of its import package. directory: where that package lies. distribution: name of the project.
-    entry_point: what its line in pyproject.toml names.
+    Attributes:
+        package: Name of its import package.
+        directory: Where that package lies.
+        distribution: Name of the project.
+        entry_point: Module that its line in pyproject.toml names.
     """
 
     root: Path
@@ -43,7 +46,8 @@ class PackSource:
 def find_source(path: Path) -> PackSource:
     """The pack whose project directory (with pyproject.toml) is `path`.
 
-    Raises NotFoundError when it declares no pack, or the package is not below src/ or the directory itself.
+    Raises:
+        NotFoundError: When it declares no pack, or the package is not below src/ or the directory itself.
     """
     import tomllib
 
@@ -74,8 +78,10 @@ def find_source(path: Path) -> PackSource:
 def generate(source: PackSource) -> Manifest:
     """Import every module of <package>.ops, .kernels, .operators and those of LAYERS, and say what they bring.
 
-    Raises PackImportError for a module that can't be imported, ManifestError for two definitions of one op, a
-    definition that no module holds by name, or an operator without an op.
+    Raises:
+        PackImportError: For a module that can't be imported.
+        ManifestError: For two definitions of one op, a definition that no module holds by name, or an operator without
+            an op.
     """
     with importable(source):
         holder = import_module(source.package, f"oprack manifest {source.root}")

@@ -28,12 +28,12 @@ def homes() -> Homes:
 
 
 def home(kind: str, name: str) -> str:
-    """The distribution that brings a name of that kind; "" when none of oprack's does."""
+    """The distribution that brings a name; `kind` is "ops", "roles", "layers" and so on; "" when none does."""
     return _index(kind).get(name, "")
 
 
 def names(kind: str) -> Iterable[str]:
-    """All names of that kind."""
+    """All names; `kind` is "ops", "roles", "layers" and so on."""
     return _index(kind).keys()
 
 

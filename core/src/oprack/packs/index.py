@@ -65,7 +65,7 @@ class OpIndex:
             self.targets[kind].append((pack, key, target))
 
     def places(self, op_type: str) -> set[str]:
-        """Kinds of places that some pack brings kernels of this op for."""
+        """Sorts of places for which some pack brings kernels of this op."""
         named = {p for _, manifest in self._manifests.get(op_type, ()) for p in manifest.places(op_type)}
         return named | {spec.place for _, spec in self._kernels.get(op_type, ())}
 
@@ -113,7 +113,7 @@ def build_info(op_type: str, definer: Definer, index: OpIndex) -> OpInfo:
 def build_kernel_map(
     op_type: str, place: str, info: OpInfo, index: OpIndex, warn_once: Callable[..., None]
 ) -> OpKernelMap:
-    """Kernels of an op at a kind of place, of all packs.
+    """Kernels of an op at a sort of place, of all packs.
 
     A module or kernel that fails is reported by `warn_once` and left out; its error is raised when no kernel is left.
     Raises also DuplicateKernelError when two kernels of the op's own pack tie.
@@ -150,7 +150,8 @@ def build_kernel_map(
 def module_kernels(op_type: str, place: str, pack: Pack, module_name: str) -> list[KernelSpec]:
     """Kernels of an op at a place in a module that a manifest names.
 
-    Raises PackImportError, or ManifestError when the module has none.
+    Raises:
+        PackImportError: The module can't be imported; where it has no such kernel, a ManifestError.
     """
     from oprack.kernel import kernel_specs
 

@@ -28,11 +28,18 @@ def warn(text: str, category: type[UserWarning]) -> None:
 class PackInfo:
     """One installed pack.
 
-    name: of its entry point. distribution, version: what pip installed. status: "ok", "blocked" or "broken".
-    error: "" or class and text of what broke it. op_types: what it defines, as far as its manifest can be read.
-    hooks: hooks that it implements. entry_point: the module named there. conflicts: op types that another pack
-    defines, too. layers: what it brings by oprack_layers, as "layers.fc". layer_conflicts: those that another pack
-    brings, too. exception: the error itself.
+    Attributes:
+        name: Name of its entry point.
+        distribution, version: What pip installed.
+        status: "ok", "blocked" or "broken".
+        error: Class and text of what broke it; "" when it works.
+        op_types: What it defines, as far as its manifest can be read.
+        hooks: Hooks that it implements.
+        entry_point: The module named there.
+        conflicts: Op types that another pack defines, too.
+        layers: What it brings by oprack_layers, as "layers.fc".
+        layer_conflicts: Those of `layers` that another pack brings, too.
+        exception: The exception that broke it.
     """
 
     name: str

@@ -33,13 +33,15 @@ class PackManager(ProcessRegistrations):
 
     # Places, libraries and observers ----------------------------------------------------------------------------------
     def targets(self, kind: str) -> list[tuple[str, str, Any]]:
-        """What packs registered under a kind ("place", "observer"): (owner, key, object or "module:name")."""
+        """What packs registered as "place", "observer" and so on: (owner, key, object or "module:name")."""
         return [(pack.owner, key, target) for pack, key, target in self._loaded().targets.get(kind, ())]
 
     def place_factory(self, kind: str) -> Any:
-        """What a pack registered for a kind of place, imported now; None when no pack serves it.
+        """What a pack registered for a sort of place, imported now; None when no pack did.
 
-        Raises AlreadyExistsError when two packs do, PackImportError when it can't be imported.
+        Raises:
+            AlreadyExistsError: When two packs do.
+            PackImportError: When it can't be imported.
         """
         found = [(owner, target) for owner, key, target in self.targets("place") if key == kind]
         if len(found) > 1:

@@ -36,7 +36,11 @@ Modules = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class OpEntry:
-    """One op of a manifest. kernels: place -> modules."""
+    """One op of a manifest.
+
+    Attributes:
+        kernels: Place -> modules.
+    """
 
     define: str
     version: int = 0
@@ -48,8 +52,10 @@ class OpEntry:
 class Manifest:
     """Contents of an ops.toml.
 
-    ops: what the pack defines. kernels: op of another pack -> place -> modules. layers: namespace -> module -> names
-    that the module brings below `oprack.<namespace>`.
+    Attributes:
+        ops: What the pack defines.
+        kernels: Op of another pack -> place -> modules.
+        layers: Namespace -> module -> names that the module brings below `oprack.<namespace>`.
     """
 
     ops: dict[str, OpEntry] = field(default_factory=dict)
@@ -90,7 +96,9 @@ class Manifest:
 def read(path: Path) -> Manifest:
     """Manifest of a file.
 
-    Raises ManifestError that names file, key, value and expectation; PackVersionError for a newer schema_version.
+    Raises:
+        ManifestError: The message names file, key, value and expectation.
+        PackVersionError: For a newer schema_version.
     """
     import tomllib
 

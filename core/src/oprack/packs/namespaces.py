@@ -37,8 +37,12 @@ class NamespaceIndex:
     def target(self, key: str, packs: Collection[Pack], op_owner: str) -> tuple[Pack, str]:
         """Who brings a key, and its string.
 
-        op_owner: of the op of that name, "" when there is none. Raises AlreadyExistsError when two packs bring it,
-        UnknownLayerError with names alike when none does.
+        Args:
+            op_owner: Distribution of the op that has this name; "" when there is none.
+
+        Raises:
+            AlreadyExistsError: When two packs bring it.
+            UnknownLayerError: No pack brings it. The message lists names alike.
         """
         bringers = self._bringers.get(key, ())
         if len(bringers) > 1:

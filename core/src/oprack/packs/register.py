@@ -35,9 +35,11 @@ STAGES = ("fold", "canonicalize", "fuse", "lower")
 
 @dataclass
 class Contributions:
-    """What one pack brings. targets: (kind, key, object or "module:name"), for layers, places, observers and the like.
+    """What one pack brings.
 
-    files: (path, mtime, size) of each manifest's file, taken before it was read.
+    Attributes:
+        targets: (what, key, object or "module:name"), for layers, places, observers and the like.
+        files: (path, mtime, size) of each manifest's file, taken before it was read.
     """
 
     manifests: list[Manifest] = field(default_factory=list)
@@ -82,7 +84,9 @@ class Register:
     def manifest(self, package: str, filename: str = manifests.FILENAME) -> None:
         """Ops, kernels and layers of `filename` in a package's directory.
 
-        Raises ManifestError when it is missing or malformed, PackVersionError when it is of a newer core.
+        Raises:
+            ManifestError: When it is missing or malformed.
+            PackVersionError: When it is of a newer core.
         """
         if not isinstance(package, str) or not package:
             raise ManifestError(
@@ -148,7 +152,8 @@ class Register:
     def role(self, role: str, op_type: str) -> None:
         """The op that plays a role of `oprack.op.vocabulary`, whose signature it has; see the hook oprack_vocabulary.
 
-        Raises DefinitionError for an unknown role, or one that is given twice.
+        Raises:
+            DefinitionError: The role is unknown, or the pack has named an op for it before.
         """
         from oprack.op.vocabulary import find_role
 
@@ -171,16 +176,18 @@ class Register:
         self.contributions.versions.append(version)
 
     def place(self, kind: str, factory: str) -> None:
-        """A kind of place, and "module:name" of what opens its device context: called with the Place."""
+        """A sort of place, and "module:name" of a function that opens the device context of a Place."""
         self._target("place", kind, factory)
 
     def library(self, name: str, target: str, attr: str = "") -> None:
         """A kernel library, and "module:name" of the object that speaks for it (see the hook oprack_libraries).
 
-        attr: the attribute of ops that asks for it when true and declines it when false; it counts in runs that choose
-        this library by attribute (`Executor(libraries_by_attr=...)`). The object may have `identity()`: a text that
-        says what its passes depend on besides the pack's code, such as the version of what it wraps. Models that they
-        rewrote are kept on disk under it.
+        The object may have `identity()`: a text that says what its passes depend on besides the pack's code, such as
+        the version of what it wraps. Models that they rewrote are stored on disk under it.
+
+        Args:
+            attr: The attribute of ops that asks for it when true and declines it when false; it counts in runs that
+                choose this library by attribute (`Executor(libraries_by_attr=...)`).
         """
         self._target("library", name, target)
         if attr:
@@ -189,7 +196,8 @@ class Register:
     def layer(self, name: str, target: str, namespace: str = "layers") -> None:
         """`oprack.<namespace>.<name>` is "module:function", imported on first use.
 
-        Raises DefinitionError for a name that is no identifier, an unknown namespace, or a name brought twice.
+        Raises:
+            DefinitionError: For a name that is no identifier, an unknown namespace, or a name brought twice.
         """
         if namespace not in NAMESPACES:
             raise DefinitionError(
@@ -246,7 +254,7 @@ class Register:
                 become attributes of others, or calls of a library. In a stage, passes for every place and library come
                 before those for one of them. Without a stage, `after` and `before` order the pass among all passes,
                 which is deprecated.
-            place: The kind of place that it serves; None = all.
+            place: The sort of place that it is for; None means all.
             library: The kernel library that it serves; None = all.
             after: Passes of the same stage that run before it, where they are installed.
             before: Passes of the same stage that run after it.

@@ -23,7 +23,8 @@ def selection(
 ) -> tuple[dict[FoundPack, str], list[str]]:
     """Packs to leave out with the reason, and what to say about names that fit no pack.
 
-    Raises InvalidArgumentError when the core's own pack is to be blocked.
+    Raises:
+        InvalidArgumentError: When the core's own pack is to be blocked.
     """
     from oprack.errors import InvalidArgumentError
 

@@ -31,7 +31,8 @@ REGENERATE = "regenerate ops.toml with `oprack manifest PATH` if the object was 
 def import_object(target: str, asked_by: str, advice: str = CORRECT) -> Any:
     """Object of a string "module:name"; PackImportError names the string, who asked for it, and the cause.
 
-    advice: what to do when the module has no such object.
+    Args:
+        advice: What to do when the module has no such object.
     """
     module_name, colon, path = target.partition(":")
     if not colon or not path:

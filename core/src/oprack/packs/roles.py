@@ -33,7 +33,9 @@ def role_problems(manager: PackManager) -> list[str]:
 class RoleIndex:
     """Role -> op type; built with the index of ops.
 
-    players: (pack, role, op type) as packs registered them. packs: all of them, for messages.
+    Args:
+        players: (pack, role, op type) as packs registered them.
+        packs: All of them, for messages.
     """
 
     def __init__(self, players: Sequence[tuple[Pack, str, Any]], packs: Collection[Pack]) -> None:
@@ -43,8 +45,11 @@ class RoleIndex:
     def op_for(self, role: str) -> str:
         """The op type that plays a role.
 
-        Raises UnknownRoleError, which names what needs the role and the distribution that brings it;
-        AlreadyExistsError when two packs play it; DefinitionError for no role of the vocabulary.
+        Raises:
+            UnknownRoleError: No pack plays the role. The message names what needs it and the distribution that brings
+                it.
+            AlreadyExistsError: Two packs play it.
+            DefinitionError: The vocabulary has no such role.
         """
         found = self._found.get(role)
         return found if found is not None else self._find(role)

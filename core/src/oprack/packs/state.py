@@ -70,7 +70,7 @@ class PackState:
         return self._index
 
     def _snapshot(self) -> tuple[OpIndex, int]:
-        """The index and its revision: what is built from it is kept only while the revision stays."""
+        """The index and its revision; what is built from the index is valid while the revision stays."""
         with self._lock:
             return self._loaded(), self.revision
 
@@ -144,7 +144,9 @@ class PackState:
     def block(self, name: str) -> None:
         """Leave out a pack, by its name or its distribution's, from now on.
 
-        Raises InvalidArgumentError for the core's own pack, NotFoundError for an unknown name.
+        Raises:
+            InvalidArgumentError: For the core's own pack.
+            NotFoundError: For an unknown name.
         """
         if name in BUILTIN.names:
             raise InvalidArgumentError(report.UNBLOCKABLE)

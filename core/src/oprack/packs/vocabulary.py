@@ -10,7 +10,7 @@ on_change(_found.clear)
 
 
 def op_for(role: str) -> str:
-    """The op type that plays a role, kept until packs change. Raises as `PackManager.op_for`."""
+    """The op type that plays a role, cached until packs change. Raises as `PackManager.op_for`."""
     found = _found.get(role)
     if found is None:
         found = _found[role] = default_manager().op_for(role)

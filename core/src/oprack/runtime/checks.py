@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class UnusedInputWarning(UserWarning):
-    """A kernel takes no part of an input that its op was given."""
+    """A kernel has no parameter for an input that its op has."""
 
 
 def _arrays(value: Any) -> list[Any]:
@@ -48,7 +48,7 @@ def check_finite(op: OperatorWithKernel, outputs: Mapping[str, Sequence[Any]]) -
 
 
 def check_unused(op: OperatorWithKernel, chosen: Candidate) -> None:
-    """Warn of given inputs that the kernel has no parameter for, unless only their shape is needed."""
+    """Warn of inputs for which the kernel has no parameter, unless only their shape is needed."""
     taken = {slot for slot, _, _ in chosen.signature.inputs}
     unused = [s for s in op.inputs if s not in taken and s not in op.info.no_need_buffer_vars]
     if unused:
@@ -71,10 +71,18 @@ _SAMPLES = 1024
 def fingerprint(
     op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], *, whole: bool = True, written: bool = False
 ) -> Fingerprint:
-    """Bytes, LoD and rows of every input that the op does not declare in place; of those as well when `written`.
+    """Take down what an op's inputs hold, to find out later whether a kernel wrote to them.
 
-    whole: of every element. Else memory of a device is left alone, since to read it would wait for the device, as are
-    read-only arrays, and of large arrays only samples are taken, so that the first run of a model costs little more.
+    Args:
+        op: The operator.
+        values: Its inputs by slot.
+        whole: Whether to take every element. Otherwise memory of a device is left alone, since to read it would wait
+            for the device, as are read-only arrays, and only samples of large arrays are taken, so that the first run
+            of a model costs little more.
+        written: Whether to take the inputs as well that the op declares in place.
+
+    Returns:
+        Bytes, LoD and rows by (slot, position).
     """
     return {
         (slot, i): [_bytes(a, whole) for a in _arrays(v)] + _structure(v, whole)

@@ -32,7 +32,7 @@ class StepContext:
         attrs: those that differ from the op's defaults.
         rules: which kernels may run.
         lods: offsets of the inputs by slot.
-        place: kind of place of the arrays.
+        place: sort of place of the arrays.
         xp: NumPy or CuPy.
     """
 
@@ -88,9 +88,9 @@ class StepContext:
         Raises:
             KernelNotFoundError: no kernel fits.
         """
-        given = {slot: value for slot, value in inputs.items() if value is not None}
-        candidate = candidate_for(self.manager, self.op_type, given, differing, self.rules, self._place)
-        return call_arrays(self.op_type, candidate, given, self, xp=self._xp)
+        present = {slot: value for slot, value in inputs.items() if value is not None}
+        candidate = candidate_for(self.manager, self.op_type, present, differing, self.rules, self._place)
+        return call_arrays(self.op_type, candidate, present, self, xp=self._xp)
 
 
 def candidate_for(
@@ -109,7 +109,7 @@ def candidate_for(
         inputs: arrays by slot, a list for a duplicable one.
         attrs: those that differ from the op's defaults.
         rules: which kernels may run.
-        place: kind of place of the arrays.
+        place: sort of place of the arrays.
 
     Raises:
         KernelNotFoundError: no kernel fits.

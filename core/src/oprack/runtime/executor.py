@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from oprack.desc import ProgramDesc
-from oprack.device import host_array, transform_rows, transform_value
-from oprack.errors import FeedError, FeedNameError, FetchNameError, InvalidArgumentError, UnimplementedError
+from oprack.device import transform_value
+from oprack.errors import FeedError, FeedNameError, UnimplementedError
 from oprack.kernel import KernelRules
 from oprack.packs.manager import PackManager, default_manager
-from oprack.runtime.feed_fetch import FeedOps, as_fed_value, fetch_columns, set_feeds
+from oprack.runtime.feed_fetch import FeedOps, as_fed_value, set_feeds
+from oprack.runtime.fetching import fetch_names, fetched
 from oprack.runtime.limits import Limits
 from oprack.runtime.prepared import PreparedCache, PreparedProgram
 from oprack.runtime.profiler import current_profiler
@@ -20,7 +21,7 @@ from oprack.runtime.random import RandomState
 from oprack.runtime.run_block import run_steps
 from oprack.runtime.run_context import Checks, RunContext
 from oprack.runtime.schedules import set_schedules
-from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Place, Scope, SelectedRows
+from oprack.tensor import CPUPlace, Place, Scope
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc
@@ -31,23 +32,29 @@ Result = TypeVar("Result")
 
 
 def global_scope() -> Scope:
-    """The scope that `Executor.run` takes when none is given."""
+    """The scope that `Executor.run` uses when it is called without one."""
     return _GLOBAL_SCOPE
 
 
 class NaiveExecutor:
-    """Prepares a program once and runs block 0 over a scope that the caller owns; feeds and fetches are variables.
+    """Prepares a program once and runs block 0 over a scope that the caller owns. Feeds and fetches are variables.
 
-    place: where kernels run. checks: see Checks. seed: of the random ops whose own seed is 0; the same seed gives the
-    same numbers. manager: the packs; default: all that are installed. excluded_libraries: whose kernels may not run.
-    libraries_by_attr: whose kernels run only in ops whose attribute asks for them (use_mkldnn for "onednn", use_cudnn
-    for "cudnn"); those of other libraries run wherever they are the best, since Paddle writes False into every op.
-    deterministic: leave out kernels that can't promise the same bits on every run.
-    prepared: run blocks through plans, which keep every choice for the next run; False: op by op on the reference path,
-    made anew on every run. Checks, profilers and observers always see the ops one by one. memory_limit: bytes that the
-    outputs of one op may take, told from its shape rule before they are made; loop_limit: how often the blocks of loops
-    and branches may run in one run. None: as the environment variables OPRACK_MEMORY_LIMIT and OPRACK_LOOP_LIMIT say,
-    else no limit.
+    Args:
+        place: Where kernels run; None means the CPU.
+        checks: Checks of every run.
+        seed: Seed of the random ops whose own seed is 0. The same seed gives the same numbers.
+        manager: The packs; None means all that are installed.
+        excluded_libraries: Libraries whose kernels may not run.
+        libraries_by_attr: Libraries whose kernels run only in ops whose attribute asks for them (use_mkldnn for
+            "onednn", use_cudnn for "cudnn"). Kernels of other libraries run wherever they are the best, since Paddle
+            writes False into every op.
+        deterministic: Whether to leave out kernels that can't promise the same bits on every run.
+        prepared: Whether blocks run through plans, in which all choices are made. Otherwise they run op by op on the
+            reference path, made anew on every run. Checks, profilers and observers always see the ops one by one.
+        memory_limit: How many bytes the outputs of one op may take, by its shape rule, before the kernel runs. None
+            means what the environment variable OPRACK_MEMORY_LIMIT says, or no limit.
+        loop_limit: How often the blocks of loops and branches may run in one run. None means what OPRACK_LOOP_LIMIT
+            says, or no limit.
     """
 
     def __init__(
@@ -96,12 +103,19 @@ class NaiveExecutor:
         block_id: int = 0,
         with_feed_fetch: bool = True,
     ) -> PreparedProgram:
-        """The program with its operators made, for run_prepared.
+        """Make the operators of a program, for `run_prepared`.
 
-        scope: gets the block's variables now, so that values can be set in it. block_id: the block to run.
-        with_feed_fetch: False leaves its feed and fetch ops out, and logs each at debug level: a loaded model then runs
-        on values that are set as variables. Raises MissingPackError that lists every op type that no pack brings,
-        AttributeValueError, InvalidArgumentError for a block that the program lacks.
+        Args:
+            program: The program.
+            scope: Gets the block's variables now, so that values can be set in it; None leaves that to the run.
+            block_id: The block to run.
+            with_feed_fetch: Whether its feed and fetch ops run. When they are left out, which is logged at debug level,
+                a loaded model runs on values that are set as variables.
+
+        Raises:
+            MissingPackError: No pack brings some ops. The message lists all of them.
+            AttributeValueError: An attribute of an op is missing or out of range.
+            InvalidArgumentError: The program has no such block.
         """
         desc = program if isinstance(program, ProgramDesc) else program.desc
         prepared = self._cache.get(desc, self.manager, self.place, block_id, with_feed_fetch)
@@ -110,7 +124,13 @@ class NaiveExecutor:
         return prepared
 
     def check(self, desc: ProgramDesc) -> None:
-        """Raise as `prepare` when the program can't be run: ops that no pack brings, blocks in a circle or too deep."""
+        """Check that a program can be run, without running it.
+
+        Raises:
+            MissingPackError: No pack brings some ops.
+            BlockCycleError: Blocks run each other in a circle.
+            BlockDepthError: Blocks are nested too deep.
+        """
         PreparedProgram(desc, self.manager, self.place)
 
     def run_prepared(
@@ -120,10 +140,14 @@ class NaiveExecutor:
         keep: Sequence[str] | None = None,
         observers: Sequence[Any] = (),
     ) -> None:
-        """Run the ops of the prepared block in `scope`, which has its persistable variables (`prepare` makes them).
+        """Run the ops of the prepared block.
 
-        keep: variables to be read afterwards; the values of all other local ones are dropped after their last use.
-        None keeps everything. observers: besides those of packs.
+        Args:
+            program: What `prepare` returned.
+            scope: Where they run. It has the persistable variables, which `prepare` creates.
+            keep: Local variables that are read afterwards; the values of all others are freed after their last use.
+                None keeps everything.
+            observers: Observers of this run, besides those of packs.
         """
         device = self.pool.get(self.place)
         context = RunContext(
@@ -156,10 +180,20 @@ class NaiveExecutor:
         read: Callable[[Scope], Result],
         observers: Sequence[Any] = (),
     ) -> Result:
-        """Run the prepared block in a scope of this run alone, a child of `outer`; return what `read` takes from it.
+        """Run the prepared block in a scope of this run alone.
 
-        Persistable variables live in `outer`; nothing else is left for the next run. feeds: values by variable, as
-        as_fed_value returns them. keep, observers: see run_prepared.
+        Persistable variables live in `outer`, and nothing else is left for the next run.
+
+        Args:
+            program: What `prepare` returned.
+            outer: The parent of the scope.
+            feeds: Values by variable, as `as_fed_value` returns them.
+            keep: As for `run_prepared`.
+            read: Takes the results from the scope before it goes.
+            observers: As for `run_prepared`.
+
+        Returns:
+            What `read` returned.
         """
         local = outer.new_scope()
         try:
@@ -198,17 +232,31 @@ class Executor(NaiveExecutor):
         scope: Scope | None = None,
         return_numpy: bool = True,
     ) -> list[Any]:
-        """Run block 0 and return the fetched values, in order.
+        """Run block 0.
 
-        feed: name -> array, LoDTensor, SelectedRows or (array, LoD); a name that the program lacks is an error.
-        fetch_list: names (or objects with a `name`) of any variable of block 0; None = the program's own fetch ops.
-        scope: holds the persistable variables; temporaries live in a child that is dropped afterwards.
-        return_numpy: plain arrays; an output with LoD then is an error. False: LoDTensor, SelectedRows, LoDTensorArray.
-        Raises FeedError of several kinds, FetchNameError, MissingPackError, and what ops raise.
+        Args:
+            program: The program.
+            feed: Values by variable: array, LoDTensor, SelectedRows or (array, LoD). A name that the program lacks is
+                an error.
+            fetch_list: Names of any variables of block 0, or objects with a `name`; None means the program's own fetch
+                ops.
+            scope: Holds the persistable variables; None means the global scope. Temporaries live in a child of it that
+                is dropped afterwards.
+            return_numpy: Whether to return NumPy arrays, which makes an output with LoD an error, instead of
+                LoDTensors, SelectedRows and LoDTensorArrays.
+
+        Returns:
+            The fetched values, in order.
+
+        Raises:
+            FeedError: What is fed does not fit the program; a class derived from it says how.
+            FetchNameError: A variable is unknown, or no op of the run set it.
+            MissingPackError: No pack brings some ops.
+            OpError: An op failed. Ops may raise other errors of oprack as well.
         """
         desc: ProgramDesc = program if isinstance(program, ProgramDesc) else program.desc
         block = desc.blocks[0]
-        names = self._fetch_names(block, fetch_list)
+        names = fetch_names(block, fetch_list)
         prepared = self.prepare(desc) if self.prepared else PreparedProgram(desc, self.manager, self.place)
         outer = scope if scope is not None else global_scope()
         if not isinstance(program, ProgramDesc):
@@ -220,25 +268,6 @@ class Executor(NaiveExecutor):
             names if self.prepared else None,
             lambda local: [self._fetched(local, name, return_numpy, block) for name in names],
         )
-
-    def _fetch_names(self, block: BlockDesc, fetch_list: Sequence[Any] | None) -> list[str]:
-        if fetch_list is None:
-            return [name for _, name in fetch_columns(block)]
-        if isinstance(fetch_list, str):
-            raise FetchNameError(f"fetch_list is the string {fetch_list!r}; expected a list of names: [{fetch_list!r}]")
-        names = [n if isinstance(n, str) else getattr(n, "name", n) for n in fetch_list]
-        for name in names:
-            if not isinstance(name, str):
-                raise FetchNameError(f"fetch_list has {name!r}; expected names of variables, or objects with a `name`")
-            if block.find_var_recursive(name) is None:
-                import difflib
-
-                near = difflib.get_close_matches(name, block.vars, 3)
-                raise FetchNameError(
-                    f"fetch {name!r}: block 0 of the program has no such variable"
-                    + (f"; did you mean {', '.join(map(repr, near))}?" if near else f" among its {len(block.vars)}")
-                )
-        return names
 
     def _fed(self, feeds: FeedOps, given: Mapping[str, Any] | None) -> dict[str, Any]:
         """The values to feed, checked."""
@@ -259,32 +288,4 @@ class Executor(NaiveExecutor):
         return {n: as_fed_value(n, v, block.find_var_recursive(n)) for n, v in feed.items()}
 
     def _fetched(self, scope: Scope, name: str, return_numpy: bool, block: BlockDesc) -> Any:
-        var = scope.find_var(name)
-        value = var.value if var is not None else None
-        if value is None:
-            raise FetchNameError(
-                f"fetch {name!r}: no op of the run set it; it is declared in the program, but its op did not run or "
-                "left this output out"
-            )
-        declared = block.find_var_recursive(name)
-        if isinstance(value, LoDTensorArray):
-            return [self._host(t, return_numpy, name, True) for t in value]
-        return self._host(value, return_numpy, name, bool(declared and declared.persistable))
-
-    def _host(self, value: Any, return_numpy: bool, name: str, copied: bool) -> Any:
-        """The value in host memory; copied when the scope goes on using it."""
-        if isinstance(value, SelectedRows):
-            return transform_rows(value, CPUPlace(), self.pool)
-        if not isinstance(value, LoDTensor):
-            return value
-        array = host_array(value, self.pool)
-        if (copied or value.shared) and value.place.kind == "cpu":  # from a device it was copied already
-            array = array.copy()
-        if not return_numpy:
-            return LoDTensor(array, value.lod, check=False)
-        if value.lod:
-            raise InvalidArgumentError(
-                f"fetch {name!r}: it has LoD {value.lod if len(str(value.lod)) < 80 else '...'}, which a plain array "
-                "can't hold; pass return_numpy=False to get LoDTensors"
-            )
-        return array
+        return fetched(scope, name, block, self.pool, return_numpy)

@@ -58,12 +58,25 @@ class FetchOp(OperatorBase):
 
 
 def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
-    """The value to feed as `name`, checked against its VarDesc.
+    """Convert and check a value that is fed.
 
-    value: array, LoDTensor or eager tensor, SelectedRows, a pair (array, LoD offsets), or for an array of tensors a
-    list of them. The memory stays the caller's; an array that is not as kernels take it (another byte order, strides, a
-    subclass) is converted. Raises FeedDtypeError, FeedShapeError, FeedLoDError, or FeedError for another kind than the
-    variable's; each names the variable, what was fed and what is expected.
+    The memory stays the caller's. An array that is not as kernels take it (another byte order, strides, a subclass) is
+    converted.
+
+    Args:
+        name: The variable.
+        value: Array, LoDTensor or eager tensor, SelectedRows, a pair (array, LoD offsets), or a list of these for an
+            array of tensors.
+        var: The variable's VarDesc; None skips the checks against it.
+
+    Returns:
+        The LoDTensor, SelectedRows or LoDTensorArray to feed.
+
+    Raises:
+        FeedDtypeError: The dtype is not that of the variable, or none that kernels know.
+        FeedShapeError: The dims are not those of the variable.
+        FeedLoDError: The LoD is broken, or has other levels than the variable.
+        FeedError: The value is of another sort than the variable.
     """
     kind = VarType.LOD_TENSOR if var is None else var.type
     if hasattr(value, "__oprack_value__"):
@@ -102,7 +115,11 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
 
 
 def fed_array(name: str, array: Any) -> Any:
-    """The array as kernels take it. Raises FeedDtypeError for a dtype that no kernel knows, and for masked elements."""
+    """The array as kernels take it.
+
+    Raises:
+        FeedDtypeError: Kernels do not know the dtype, or the array has masked elements.
+    """
     try:
         dtype_name(array.dtype)
         return plain_array(array)
@@ -111,7 +128,7 @@ def fed_array(name: str, array: Any) -> Any:
 
 
 def _check_kind(name: str, fed: str, var: VarDesc | None, kind: VarType) -> None:
-    """Tensors and arrays of tensors do not stand for each other; other kinds are left to the ops."""
+    """Refuse a tensor for an array of tensors and the reverse; other sorts of values are for the ops to judge."""
     if var is not None and var.type != kind and {var.type, kind} == {VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY}:
         raise FeedError(f"feed {name!r}: got a {fed}; the program expects a {var.type.name}")
 
@@ -149,12 +166,20 @@ def _check_against(name: str, tensor: LoDTensor, var: VarDesc) -> None:
 
 
 def feed_columns(block: BlockDesc) -> list[tuple[int, str]]:
-    """(col, variable) of the feed ops of a block, sorted. Raises CorruptModelError for one that lacks either."""
+    """(col, variable) of the feed ops of a block, sorted.
+
+    Raises:
+        CorruptModelError: One of them lacks its column or its variable.
+    """
     return _columns(block, "feed")
 
 
 def fetch_columns(block: BlockDesc) -> list[tuple[int, str]]:
-    """(col, variable) of the fetch ops of a block, sorted. Raises CorruptModelError for one that lacks either."""
+    """(col, variable) of the fetch ops of a block, sorted.
+
+    Raises:
+        CorruptModelError: One of them lacks its column or its variable.
+    """
     return _columns(block, "fetch")
 
 
@@ -174,7 +199,12 @@ def _columns(block: BlockDesc, op_type: str) -> list[tuple[int, str]]:
 
 @dataclass(frozen=True)
 class FeedOps:
-    """What the feed ops of a block read and write. columns: (col, variable), sorted; holders: what they read from."""
+    """What the feed ops of a block read and write.
+
+    Attributes:
+        columns: (col, variable), sorted.
+        holders: What they read from.
+    """
 
     block: BlockDesc
     columns: list[tuple[int, str]]
@@ -182,7 +212,11 @@ class FeedOps:
 
     @classmethod
     def of(cls, block: BlockDesc) -> FeedOps:
-        """Those of a block. Raises CorruptModelError for a feed op that lacks its variable or column."""
+        """Those of a block.
+
+        Raises:
+            CorruptModelError: For a feed op that lacks its variable or column.
+        """
         holders = frozenset(n for op in block.ops if op.type == "feed" for n in op.input("X"))
         return cls(block, feed_columns(block), holders)
 

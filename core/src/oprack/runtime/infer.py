@@ -17,7 +17,7 @@ from oprack.types import VarType, dtype_name
 
 
 def kind_of(value: Any) -> VarType:
-    """Kind of a variable's value on the wire."""
+    """The VarType of a variable's value."""
     if isinstance(value, LoDTensor):
         return VarType.LOD_TENSOR
     if isinstance(value, SelectedRows):
@@ -31,8 +31,12 @@ def kind_of(value: Any) -> VarType:
 class Inferred:
     """What a shape rule said of some inputs.
 
-    dims, shares: see RuntimeInferShapeContext. from_values: it looked at values or offsets, so that this holds for
-    these inputs only, and not for others of the same shapes. watched: whether a kernel's call for it was.
+    Attributes:
+        dims: Shape by (output slot, position), -1 where only the kernel knows.
+        shares: Pairs of an input and an output that gets its LoD.
+        from_values: Whether the rule looked at values or offsets, so that this holds for these inputs only, and not for
+            others of the same shapes.
+        watched: Whether a kernel's call for these inputs has been watched.
     """
 
     dims: Mapping[tuple[str, int], Dims]
@@ -99,9 +103,10 @@ class _RuntimeContext(InferContext):
 class RuntimeInferShapeContext(_RuntimeContext, InferShapeContext):
     """Dims and LoD of the values at hand; keeps what the rule sets for the outputs.
 
-    dims_set: (slot, i) -> shape set by the rule, -1 where only the kernel knows. shares: ((source, i), (target, j))
-    pairs of inputs and the outputs that get their LoD. read_values: whether the rule looked at a value or at offsets,
-    so that its result holds for these only.
+    Attributes:
+        dims_set: (slot, i) -> shape set by the rule, -1 where only the kernel knows.
+        shares: ((source, i), (target, j)) pairs of inputs and the outputs that get their LoD.
+        read_values: Whether the rule looked at a value or at offsets, so that its result holds for these only.
     """
 
     is_runtime = True
@@ -154,7 +159,7 @@ class RuntimeInferShapeContext(_RuntimeContext, InferShapeContext):
 
 
 class RuntimeInferVarTypeContext(_RuntimeContext, InferVarTypeContext):
-    """Kinds and dtypes of the values at hand; keeps the dtypes that the rule sets for the outputs, by (slot, i)."""
+    """Containers and dtypes of present values; records the dtypes that the rule sets for outputs, by (slot, i)."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -171,4 +176,4 @@ class RuntimeInferVarTypeContext(_RuntimeContext, InferVarTypeContext):
             self.dtypes_set[slot, k] = dtype_name(dtype)
 
     def set_kind(self, slot: str, kind: VarType, i: int | None = None) -> None:
-        """The kernel decides the kind."""
+        """Ignored: the kernel decides the container."""

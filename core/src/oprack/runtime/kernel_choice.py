@@ -24,10 +24,21 @@ _MOVED: set[tuple[str, str, str]] = set()
 def choose(
     op: OperatorWithKernel, kernels: OpKernelMap, values: Mapping[str, Sequence[Any]], run: RunContext
 ) -> tuple[Candidate, OpKernelType]:
-    """The kernel for these inputs and the type that it was chosen by.
+    """Choose the kernel of an operator for its inputs.
 
-    kernels: of the run's kind of place. The op's rule may name another one, and where a place has no kernel that fits,
-    that of the CPU runs; the log says so once for each op. Raises as OpKernelMap.choose.
+    Args:
+        op: The operator.
+        kernels: The op's kernels at the run's sort of place. The op's rule may name another place, and where a place
+            has no kernel that fits, that of the CPU runs; the log says so once for each op.
+        values: Inputs by slot.
+        run: The run.
+
+    Returns:
+        The kernel, and the OpKernelType by which it was chosen.
+
+    Raises:
+        KernelNotFoundError: No kernel fits.
+        DuplicateKernelError: Two kernels fit equally well.
     """
     context = KernelTypeContext(op, values, run.place)
     rule = op.info.expected_kernel_type
@@ -66,9 +77,10 @@ def _query(op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], place: s
 
 
 def at_place(run: RunContext, kind: str) -> RunContext:
-    """The same run at the first device of another kind, for one op.
+    """The same run at the first device of another sort, for one op.
 
-    Raises NotFoundError for a kind that no class of places has.
+    Raises:
+        NotFoundError: No class of places has this name.
     """
     for place_class in _subclasses(Place):
         if place_class.kind == kind:

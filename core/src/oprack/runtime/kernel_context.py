@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 
 class KernelContext:
-    """Injected into kernels as `ctx`. lods: offsets of the inputs by slot; slots without LoD may be left out."""
+    """Injected into kernels as `ctx`.
+
+    Args:
+        op: The operator.
+        lods: Offsets of the inputs by slot; slots without LoD may be left out.
+        run: The run.
+        attrs: All attributes, where the program takes some from variables; None means the operator's.
+    """
 
     __slots__ = ("_attrs", "_lods", "_op", "_run")
 
@@ -30,7 +37,6 @@ class KernelContext:
         run: RunContext,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
-        """attrs: where the program takes some from variables, all of them with these values."""
         self._op = op
         self._attrs = op.attrs if attrs is None else attrs
         self._lods = lods
@@ -42,7 +48,7 @@ class KernelContext:
 
     @property
     def attrs(self) -> Mapping[str, Any]:
-        """All attributes of the op, those that kernels rarely need included."""
+        """All attributes of the op, those included that kernels rarely need."""
         return self._attrs
 
     @property

@@ -42,7 +42,7 @@ def transformed(
     expected: OpKernelType,
     run: RunContext,
 ) -> Values:
-    """Inputs at the kernel's place; the variables in the scope keep theirs."""
+    """The inputs at the place and with the dtype of the kernel; the variables in the scope stay as they are."""
     rule = op.info.kernel_type_for_var
     prepared: Values = {}
     for slot, vs in values.items():
@@ -71,7 +71,7 @@ def transformed(
 
 
 def resolved_attrs(op: OperatorWithKernel, scope: Scope) -> dict[str, Any]:
-    """All attributes; those that the program gives as variables as plain values of the attribute's type."""
+    """All attributes. Where the program names a variable for one, its value is read and has the attribute's type."""
     resolved = dict(op.attrs)
     for name, source in op.tensor_attrs.items():
         proto = op.info.proto.attrs[name]

@@ -35,12 +35,14 @@ _SHAPE_CACHE_SIZE = 16
 
 
 class OperatorWithKernel(OperatorBase):
-    """An op computed by a kernel. What it chooses is cached: the kernel by dtypes and kinds, shape rules by shapes.
+    """An op computed by a kernel.
+
+    What it decides is cached: the kernel by dtypes and containers, what the shape rule says by shapes.
 
     Derive from it, as in Fluid, to give an op its rules by methods: `infer_shape(self, ctx)` counts as the facet of
     that name, `expected_kernel_type(self, ctx)` and `kernel_type_for_var(self, slot, actual, expected)` likewise. The
     class goes to `register_operator` with the other facets. Shape rules also run when a program is built, without an
-    operator: `self` has `type` and `info` alone.
+    operator: `self` then has `type` and `info` alone.
     """
 
     runs_itself: ClassVar[bool] = False
@@ -74,7 +76,7 @@ class OperatorWithKernel(OperatorBase):
         return any(n in written for n in self.inputs[slot])
 
     def is_read(self, slot: str) -> bool:
-        """Whether another op of the program reads an output, or it is kept for later programs."""
+        """Whether another op of the program reads an output, or the output is persistable."""
         found = self._read.get(slot)
         if found is None:
             names = set(self.outputs.get(slot, ())) - {EMPTY_VAR}
@@ -104,7 +106,7 @@ class OperatorWithKernel(OperatorBase):
             kernel_dtype = numpy_dtype(expected.dtype)
             run.limits.check_outputs(self, inferred.dims, lambda slot, i: self._largest_dtype(slot, i, kernel_dtype))
         clock = self._step(run, "infer_shape", clock)
-        # a kernel's first call of each kind, and of each combination of shapes, is watched
+        # calls of a kernel for new dtypes, containers or shapes are watched; all others cost nothing for it
         first = new or not inferred.watched
         whole = run.checks.overwritten_input
         before = checks.fingerprint(self, values, whole=whole) if first or whole else None
@@ -116,7 +118,7 @@ class OperatorWithKernel(OperatorBase):
             if before is not None:
                 checks.check_overwritten(self, chosen, values, before, whole=whole)
         except OprackError:
-            self._chosen.clear()  # so that the next call is a first one again
+            self._chosen.clear()  # the kernel is at fault: the next call is watched again
             raise
         inferred.watched = True
         if at is not run:
@@ -148,7 +150,7 @@ class OperatorWithKernel(OperatorBase):
 
     # choose the kernel ----------------------------------------------------------------------------------------------
     def choose_kernel(self, values: Mapping[str, Sequence[Any]], run: RunContext) -> tuple[Candidate, OpKernelType]:
-        """The kernel for these inputs; cached by their kinds and dtypes, the place and the run's rules."""
+        """The kernel for these inputs, cached by their classes and dtypes, the place and the run's rules."""
         key = (
             run.place,
             run.rules,
@@ -185,13 +187,13 @@ class OperatorWithKernel(OperatorBase):
         return inferred
 
     def ask_shape_rule(self, values: Values, attrs: Mapping[str, Any]) -> Inferred:
-        """What the shape rule says of the inputs. Raises what it raises; gradients are of their values' sizes."""
+        """Ask the shape rule about the inputs, after gradients were found to have the sizes of their values."""
         for slot, grad in self._pairs:
-            for value, slope in zip(values[slot], values[grad], strict=False):
-                dense = isinstance(value, LoDTensor) and isinstance(slope, LoDTensor)
-                if dense and value.array.size != slope.array.size:
+            for value, gradient in zip(values[slot], values[grad], strict=False):
+                dense = isinstance(value, LoDTensor) and isinstance(gradient, LoDTensor)
+                if dense and value.array.size != gradient.array.size:
                     raise InvalidArgumentError(
-                        f"op {self.type}: {grad} has shape {list(slope.shape)}, but {slot} has {list(value.shape)}; "
+                        f"op {self.type}: {grad} has shape {list(gradient.shape)}, but {slot} has {list(value.shape)}; "
                         "expected the shape of what it is the gradient of"
                     )
         rule = self.info.infer_shape

@@ -27,7 +27,22 @@ Values = Mapping[str, Sequence[Any]]
 def collect(
     op: OperatorWithKernel, chosen: Candidate, result: Any, shares: Shares, values: Values, run: RunContext
 ) -> dict[str, list[Any]]:
-    """What the kernel returned, as lists of values by output slot, with LoD and place set."""
+    """Turn what a kernel returned into values of the op's outputs.
+
+    Args:
+        op: The operator.
+        chosen: The kernel that computed.
+        result: What it returned.
+        shares: Pairs of an input and an output that gets its LoD, as (slot, position).
+        values: Inputs by slot.
+        run: The run.
+
+    Returns:
+        Lists of values by output slot, with LoD and place set.
+
+    Raises:
+        KernelResultError: The result is no array, of an unknown dtype, on the host's memory, or one of too many.
+    """
     by_slot = _by_slot(op, chosen, result)
     lods = {target: values[s][i].lod for (s, i), target in shares if hasattr(values[s][i], "lod")}
     outputs: dict[str, list[Any]] = {}
@@ -126,10 +141,19 @@ def check_results(
     *,
     dtypes: bool,
 ) -> None:
-    """Every output that the program asks for is there, with the shape that infer_shape promised (-1 = any).
+    """Check that every output that the program asks for is there, with the shape that the shape rule promised.
 
-    dtypes: whether also to run the op's type rule and to compare its dtypes. Raises KernelResultError, which names the
-    kernel: what it returned is no fault of who called the op.
+    Args:
+        op: The operator.
+        chosen: The kernel that computed.
+        promised: Shape by (output slot, position), -1 for any size.
+        values: Inputs by slot.
+        outputs: Outputs by slot.
+        dtypes: Whether to run the op's type rule and compare dtypes as well.
+
+    Raises:
+        KernelResultError: An output is missing or has another shape or dtype. The message names the kernel, since what
+            it returned is no fault of who called the op.
     """
     read = {n for names in op.inputs.values() for n in names}  # None leaves a variable as it is
     for slot, proto in op.info.proto.outputs.items():

@@ -37,7 +37,11 @@ class KernelTypeContext:
         return i < len(values) and dtype_of_value(values[i]) is not None
 
     def dtype(self, slot: str, i: int = 0) -> str:
-        """dtype of input i of a slot. Raises InvalidArgumentError when it holds none."""
+        """dtype of input i of a slot.
+
+        Raises:
+            InvalidArgumentError: When it holds none.
+        """
         values = self._values.get(slot, ())
         dtype = dtype_of_value(values[i]) if i < len(values) else None
         if dtype is None:
@@ -57,9 +61,10 @@ class KernelTypeContext:
         return OpKernelType(place or self.place.kind, dtype, library)
 
     def common_dtype(self) -> OpKernelType:
-        """The default rule: the dtype that all given inputs share.
+        """The default rule: the dtype that all present inputs share.
 
-        Raises InvalidArgumentError that names the inputs that differ, or says that none is given.
+        Raises:
+            InvalidArgumentError: The message names the inputs that differ, or says that none is present.
         """
         first: tuple[str, str] | None = None
         for slot, values in self._values.items():

@@ -23,8 +23,9 @@ MEMORY, ROUNDS = "OPRACK_MEMORY_LIMIT", "OPRACK_LOOP_LIMIT"
 class Limits:
     """Limits of a run, off (None) by default.
 
-    memory: bytes that the outputs of one op may take together. rounds: how often the blocks of loops and branches may
-    run, in all, in one run of a program.
+    Attributes:
+        memory: Bytes that the outputs of one op may take together.
+        rounds: How often the blocks of loops and branches may run, in all, in one run of a program.
     """
 
     memory: int | None = None
@@ -34,7 +35,8 @@ class Limits:
     def of(cls, memory: int | None = None, rounds: int | None = None) -> Limits:
         """These limits; where one is None, that of the environment, OPRACK_MEMORY_LIMIT or OPRACK_LOOP_LIMIT.
 
-        Raises InvalidArgumentError for something else than a number of at least 0.
+        Raises:
+            InvalidArgumentError: A limit is no number of at least 0.
         """
         return cls(_limit("memory_limit", memory, MEMORY), _limit("loop_limit", rounds, ROUNDS))
 
@@ -46,7 +48,8 @@ class Limits:
     ) -> None:
         """Raise MemoryLimitError when outputs of these dims are too large.
 
-        dtype_of: (slot, i) -> dtype; None where nobody says, which counts 8 bytes.
+        Args:
+            dtype_of: (slot, i) -> dtype; None where nobody says, which counts 8 bytes.
         """
         if self.memory is None:
             return
@@ -87,7 +90,7 @@ def check_fits(op_type: str, slot: str, names: Sequence[str], shape: Sequence[in
 
 
 def _elements(shape: Sequence[int]) -> int:
-    """How many elements an output has at least: a dim of -1, which only the kernel knows, counts as 1."""
+    """The smallest number of elements of an output: a dim of -1, which only the kernel knows, counts as 1."""
     return math.prod(map(abs, shape))
 
 

@@ -49,7 +49,12 @@ def check_nesting(program: ProgramDesc) -> None:
 
 @dataclass
 class Dying:
-    """What an op is the last to need. values: of these variables; buffers: of these only the shape is read later."""
+    """What an op is the last to need.
+
+    Attributes:
+        values: Variables that nothing reads or writes afterwards.
+        buffers: Variables of which only the shape is read afterwards.
+    """
 
     values: list[str] = field(default_factory=list)
     buffers: list[str] = field(default_factory=list)
@@ -58,11 +63,19 @@ class Dying:
 def last_uses(
     block: BlockDesc, ops: Sequence[OpDesc], keep: Collection[str], unread: Sequence[Collection[str]]
 ) -> list[Dying]:
-    """Per op, local variables that no later op reads or writes, so that their values can be dropped.
+    """Find the local variables that no later op reads or writes, so that their values can be freed.
 
-    ops: those of the block that run. keep: variables to leave alone, for example those that are fetched. unread: per
-    op, input slots of which only the shape is read. Variables that a sub-block names are kept, since sub-blocks reach
-    outer variables by name; so are persistable ones.
+    Variables that a sub-block names are kept, since sub-blocks reach outer variables by name, and so are persistable
+    ones.
+
+    Args:
+        block: The block.
+        ops: The ops of the block that run.
+        keep: Variables to leave alone, for example those that are fetched.
+        unread: For each op, the input slots of which only the shape is read.
+
+    Returns:
+        For each op, what it is the last to need.
     """
     program = block.program
     reachable: set[str] = set(keep)
@@ -86,7 +99,7 @@ def last_uses(
 
 
 def read_after(ops: Sequence[OpDesc], program: ProgramDesc) -> set[str]:
-    """Variables that have to be there for ops: what these read, and what their blocks write."""
+    """Variables that have to be there when ops run: what they read, and what their blocks write."""
     return {name for op in ops for name in (*reads(op, program), *written_inside(op, program))}
 
 

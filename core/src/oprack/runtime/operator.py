@@ -21,8 +21,17 @@ class OperatorBase(CreatorFacet):
     """An op of a block, with attributes checked and defaults filled in.
 
     Derive from it for ops that run themselves (while, conditional_block, feed) and define `run_impl(scope, run)`.
-    inputs, outputs: slot -> variable names; slots without variables are left out, "@EMPTY@" stays in its position.
-    Raises AttributeValueError when an attribute is missing or out of range.
+
+    Attributes:
+        inputs: Names of variables by input slot. Slots without variables are left out, and "@EMPTY@" stays in its
+            position.
+        outputs: Names of variables by output slot.
+        attrs: All attributes.
+        tensor_attrs: Attributes whose value the program takes from variables, with the names of these.
+        key: Names the op in its program, whatever passes did to its position; random numbers are drawn by it.
+
+    Raises:
+        AttributeValueError: An attribute is missing or out of range.
     """
 
     def __init__(self, desc: OpDesc, info: OpInfo, block: BlockDesc, index: int) -> None:
@@ -43,14 +52,22 @@ class OperatorBase(CreatorFacet):
         self.key = f"{block.idx}/{index if desc.origin is None else desc.origin}/{self.type}"
 
     def input(self, slot: str) -> str:
-        """Name of the only variable of an input slot. Raises OpError when there is none."""
+        """Name of the only variable of an input slot.
+
+        Raises:
+            OpError: When there is none.
+        """
         names = self.inputs.get(slot, ())
         if not names:
             raise OpError(f"op {self.type}: input {slot} is absent, but the op needs it")
         return names[0]
 
     def output(self, slot: str) -> str:
-        """Name of the only variable of an output slot. Raises OpError when there is none."""
+        """Name of the only variable of an output slot.
+
+        Raises:
+            OpError: When there is none.
+        """
         names = self.outputs.get(slot, ())
         if not names:
             raise OpError(f"op {self.type}: output {slot} is absent, but the op needs it")
@@ -108,7 +125,11 @@ class OperatorBase(CreatorFacet):
             (scope.find_var(name) or scope.var(name)).value = value
 
     def get_input(self, scope: Scope, name: str) -> Any:
-        """Value of variable `name`. Raises PreconditionNotMetError when it holds none."""
+        """Value of variable `name`.
+
+        Raises:
+            PreconditionNotMetError: When it holds none.
+        """
         var = scope.get_var(name)
         if var.value is None:
             raise PreconditionNotMetError(

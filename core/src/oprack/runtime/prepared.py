@@ -1,4 +1,4 @@
-"""Prepared programs: operators made once per program and place, so that the next run finds kernels chosen."""
+"""Prepared programs: operators are made once for each program and place, and remember their choices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _FETCH_LISTS = 8
 class PreparedBlock:
     """Operators of one block, and the names of its variables that are local to a run.
 
-    with_feed_fetch: whether feed and fetch ops are among them; without, values are set and read as variables.
+    Args:
+        with_feed_fetch: Whether feed and fetch ops are among them; without, values are set and read as variables.
     """
 
     def __init__(self, block: BlockDesc, manager: Any, place: Place, with_feed_fetch: bool = True) -> None:
@@ -85,7 +86,9 @@ class PreparedBlock:
 class PreparedProgram:
     """Blocks of a program, each prepared on first use.
 
-    block_id: the block that a run starts with. with_feed_fetch: whether its feed and fetch ops run.
+    Args:
+        block_id: The block that a run starts with.
+        with_feed_fetch: Whether its feed and fetch ops run.
     """
 
     def __init__(
@@ -103,7 +106,7 @@ class PreparedProgram:
         manager.warn_of_newer_ops(op_types, desc.op_version_map)
 
     def is_current(self, manager: Any) -> bool:
-        """Whether it was made from the packs as they are now."""
+        """Whether the packs are still those that it was prepared with."""
         return manager is self.manager and manager.revision == self._packs_revision
 
     @cached_property
@@ -133,7 +136,7 @@ class PreparedProgram:
 
 
 class _Snapshot:
-    """The ops and variables that a program had; ops are held, so that their identity stays theirs."""
+    """The ops and variables that a program had. It refers to the ops, so that no new op can get the id of one."""
 
     def __init__(self, desc: ProgramDesc) -> None:
         self._blocks = [([(op, op.edits) for op in b.ops], _homes(b)) for b in desc.blocks]
@@ -151,14 +154,15 @@ class _Snapshot:
 
 
 def _homes(block: BlockDesc) -> list[Any]:
-    """What decides in which scope each variable lives, and of which kind it is."""
+    """What decides in which scope each variable lives, and what it holds."""
     return [x for var in block.vars.values() for x in (var.name, var.persistable, var.type, var.dtype)]
 
 
 class PreparedCache:
     """The last prepared programs by program and place; one whose ops or variables changed since is prepared again.
 
-    Bounded, since an entry keeps its program alive.
+    It is bounded, since an entry keeps its program alive. The lock is held while a program is prepared, so that two
+    threads that run the same program do not both prepare it.
     """
 
     def __init__(self, size: int = 32) -> None:

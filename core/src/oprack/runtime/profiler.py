@@ -96,7 +96,7 @@ class Profiler:
         return "\n".join(lines)
 
     def chrome_trace(self, path: str | Path | None = None) -> dict[str, Any]:
-        """The events in Chrome's trace format, which Perfetto and chrome://tracing open; written to `path` if given."""
+        """The events in Chrome's trace format, which Perfetto and chrome://tracing open; also written to `path`."""
         origin = min((start for _, _, start, _, _ in self.events), default=0)
         # Perfetto reads a thread's id as 32 bits, and Python's are longer
         threads = {ident: i for i, ident in enumerate(dict.fromkeys(e[4] for e in self.events), 1)}

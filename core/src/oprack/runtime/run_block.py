@@ -81,7 +81,7 @@ def run_operators(
 
 
 def _free_buffer(var: Variable | None) -> None:
-    """Let go of a tensor's memory, and keep its shape."""
+    """Free a tensor's memory, but not its shape."""
     value = var.value if var is not None else None
     if var is not None and isinstance(value, LoDTensor):
         array = ShapeOnly(value.array)

@@ -28,8 +28,10 @@ _FUNCTIONS = "write {}, of oprack.runtime.run_block"
 class Checks:
     """Checks of a run, all off by default.
 
-    nan_inf: every floating output is finite. unused_input: warn of inputs that a kernel takes no part of.
-    overwritten_input: no kernel writes to an input that its op does not declare in place.
+    Attributes:
+        nan_inf: Check that every floating output is finite.
+        unused_input: Warn of inputs for which the kernel has no parameter.
+        overwritten_input: Check that no kernel writes to an input that its op does not declare in place.
     """
 
     nan_inf: bool = False
@@ -57,19 +59,18 @@ class RunContext:
     planned: bool = False
     """Blocks run through their plans; otherwise op by op on the reference path."""
     recorder: list[OpRecord] | None = None
-    """Takes what each op on the reference path decided, while a plan is traced."""
+    """Receives what each op on the reference path decided, while a plan is recorded."""
     rounds: int = 0
     """How often blocks of loops and branches have run."""
     shapes_met: int | None = None
-    """Number of the shapes that the generated code got as inputs; None when it has not met them, so that it asks the
-    ops' shape rules."""
+    """Number of the shapes of the segment's inputs; None when they are new, so that shape rules are asked."""
     shapes_after: list[tuple[dict[Any, int], Any]] = field(default_factory=list)
-    """Shapes that only kernels knew and that are new as well: where to number them, by what went before."""
+    """New shapes that only kernels knew, as (the table that numbers them, the number before and the shapes)."""
     shapes_settled: bool = True
-    """What the shape rules said follows from these shapes; otherwise they are asked again when the shapes come back."""
+    """Whether what the shape rules said follows from these shapes, so that they need not be asked again."""
 
     def meet(self, numbers: dict[Any, int], key: tuple[Any, ...]) -> None:
-        """Generated code came across shapes, made by a kernel, that are new after what it met before."""
+        """Note that a kernel returned shapes that are new after those which the generated code met before."""
         self.shapes_after.append((numbers, key))
 
     def run_block(self, index: int, scope: Scope, before: Callable[[Scope], None] | None = None) -> None:

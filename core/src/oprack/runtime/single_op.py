@@ -24,7 +24,7 @@ Names = Mapping[str, str | Sequence[str]]
 
 
 class SingleOp:
-    """An op that `create_op` made; it keeps what it chose from run to run, and serves one thread at a time."""
+    """An op that `create_op` made. It remembers its choices from run to run; one thread at a time may use it."""
 
     def __init__(self, program: ProgramDesc, manager: PackManager) -> None:
         self._program, self._manager = program, manager
@@ -40,7 +40,10 @@ class SingleOp:
     def run(self, scope: Scope, place: Place | None = None) -> None:
         """Read the inputs from `scope` and set the outputs there, or in the ancestor that has them.
 
-        place: default the CPU; inputs elsewhere are moved. Raises what the op raises, as it does in a program.
+        Raises what the op raises, as it does in a program.
+
+        Args:
+            place: Where it runs, by default the CPU; inputs elsewhere are copied there.
         """
         place = place or CPUPlace()
         operator, program = self._operator(place)
@@ -75,11 +78,19 @@ def create_op(
     attrs: Mapping[str, Any] | None = None,
     manager: PackManager | None = None,
 ) -> SingleOp:
-    """An op by itself: `create_op("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0}).run(scope, CPUPlace())`.
+    """Make an op by itself: `create_op("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0}).run(scope, CPUPlace())`.
 
-    inputs, outputs: slot -> names of variables, or one name. attrs: checked now, defaults filled in. manager: the
-    packs; default: all that are installed. Raises UnknownOpError, AttributeValueError, and InvalidArgumentError for a
-    slot that the op does not have and for an op that runs a block of a program.
+    Args:
+        type: The op type.
+        inputs: Names of variables by input slot, or one name.
+        outputs: Names of variables by output slot, or one name.
+        attrs: Attributes, which are checked now; defaults are filled in.
+        manager: The packs; None means all that are installed.
+
+    Raises:
+        UnknownOpError: No pack brings the op.
+        AttributeValueError: An attribute is missing or out of range.
+        InvalidArgumentError: The op has no such slot, or it runs a block of a program.
     """
     manager = manager or default_manager()
     proto = manager.op_info(type).proto

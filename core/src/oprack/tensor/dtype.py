@@ -20,8 +20,9 @@ def _by_name(name: str) -> np.dtype:
 
 
 def numpy_dtype(dtype: object) -> np.dtype:
-    """NumPy dtype of a dtype given as name, `VarType`, wire number or NumPy dtype; bfloat16 is ml_dtypes'.
+    """The NumPy dtype for a name, a `VarType`, a wire number or a NumPy dtype; bfloat16 is ml_dtypes'.
 
-    Raises InvalidArgumentError when it is none of Paddle's dtypes.
+    Raises:
+        InvalidArgumentError: When it is none of Paddle's dtypes.
     """
     return _by_name(dtype_name(dtype))

@@ -32,10 +32,13 @@ class Memory:
 
 
 class Tensor(_Installed):
-    """An array, sparse rows or an array of tensors, at a place, with LoD and gradient. Made by `oprack.to_tensor`.
+    """An array, sparse rows or an array of tensors, at a place, with LoD and gradient. `oprack.to_tensor` creates one.
 
     Operators, indexing and methods are calls of ops, which are recorded when a tensor among their arguments has
-    requires_grad; `backward()` then fills `grad` of the tensors that they started from. name: shows in messages.
+    requires_grad; `backward()` then fills `grad` of the tensors that they started from.
+
+    Attributes:
+        name: Name for messages.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_meta", "_node", "_value")
@@ -76,7 +79,7 @@ class Tensor(_Installed):
 
     @property
     def lod(self) -> list[list[int]]:
-        """Offsets per level, outermost first; [] for a plain tensor."""
+        """Offsets per level, outermost first; [] for a tensor without LoD."""
         return [list(level) for level in self._lod]
 
     @property
@@ -94,7 +97,7 @@ class Tensor(_Installed):
     # Gradients --------------------------------------------------------------------------------------------------------
     @property
     def requires_grad(self) -> bool:
-        """Whether calls with this tensor are recorded. May be set on tensors that no recorded call made."""
+        """Whether calls with this tensor are recorded. May be set on tensors that are no results of recorded calls."""
         return self._meta.grad
 
     @requires_grad.setter
@@ -121,7 +124,7 @@ class Tensor(_Installed):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no recorded call made it."""
+        """Whether it is no result of a recorded call."""
         return self._node is None or type(self._node) is Leaf
 
     @property
@@ -136,13 +139,16 @@ class Tensor(_Installed):
         self._grad = value
 
     def clear_grad(self) -> None:
-        """Let go of `grad`."""
+        """Clear `grad`."""
         self._grad = None
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
         """Call `hook(gradient)` when this tensor's gradient is complete; what it returns replaces it.
 
-        Returns a function that takes the hook away. Raises InvalidArgumentError without requires_grad.
+        Returns a function that takes the hook away.
+
+        Raises:
+            InvalidArgumentError: The tensor does not require gradients.
         """
         if self._node is None:
             raise InvalidArgumentError(f"{self.describe()}: a hook needs requires_grad=True")

@@ -73,9 +73,11 @@ def _shorten(level: list[int]) -> str:
 class LoDTensor:
     """An n-dimensional array with an offset LoD: nested, variable-length sequences over its first dim.
 
-    array: numpy.ndarray, or the array of the place's own library (cupy); of a LoDTensor its array, without its LoD.
-    lod: offsets per level, outermost first; [] for a plain tensor. [[0, 2, 2, 5]] = sequences of 2, 0 and 3 rows.
-    shared: another variable or the caller may see this memory, so nothing may be written into it in place.
+    Args:
+        array: NumPy array, or one of the place's own library (CuPy); of a LoDTensor its array, without its LoD.
+        lod: Offsets per level, outermost first; [] for none. [[0, 2, 2, 5]] means sequences of 2, 0 and 3 rows.
+        shared: Whether another variable or the caller may see this memory, so that nothing may be written into it in
+            place.
     """
 
     __slots__ = ("array", "lod", "place", "shared")

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 class Node:
     """One recorded call.
 
-    rule: its gradient ops. next: where the gradients of its inputs go, in order of rule.wrt. saved: what the gradient
-    ops read; None once it was let go of. shapes: of its outputs, when it has several. versions: of saved inputs whose
-    memory is shared or was written to. overwritten: outputs that were written to since, and by which op. hooks:
-    functions of a gradient, by output.
+    Attributes:
+        rule: How its gradients are computed.
+        next: Where the gradients of its inputs go, in order of rule.wrt.
+        saved: What the gradient ops read; None once it was freed.
+        shapes: Shapes of its outputs, when it has several.
+        versions: Versions of saved inputs whose memory is shared or was written to.
+        overwritten: Outputs that were written to since, and by which op.
+        hooks: Functions of a gradient, by output.
     """
 
     __slots__ = ("__dict__", "next", "rule", "saved")
@@ -51,7 +55,7 @@ class Edge:
 
 
 class Leaf:
-    """Where gradients end: a tensor that no recorded call made."""
+    """The end of a path of gradients: a tensor that is no result of a recorded call."""
 
     __slots__ = ("__weakref__", "hooks", "tensor")
 

@@ -1,4 +1,4 @@
-"""Places: where memory lives and kernels run. A place is found by its kind ("cpu", "cuda"), so plugins add others."""
+"""Places: where memory lives and kernels run. Their classes differ in `kind` ("cpu", "cuda"); plugins add others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class Place:
-    """A kind of device and its number; equal places share one DeviceContext."""
+    """A device: its sort and its number; equal places share one DeviceContext."""
 
     kind: ClassVar[str] = ""
     device_id: int = 0
@@ -29,7 +29,7 @@ class CPUPlace(Place):
 
 @dataclass(frozen=True)
 class CUDAPlace(Place):
-    """Memory of one NVIDIA GPU; served by the plugin oprack-cuda."""
+    """Memory of one NVIDIA GPU; the plugin oprack-cuda brings its context."""
 
     kind: ClassVar[str] = "cuda"
 
@@ -39,7 +39,7 @@ class CUDAPlace(Place):
 
 @dataclass(frozen=True)
 class CUDAPinnedPlace(Place):
-    """Page-locked host memory, the staging area of asynchronous copies; served by the plugin oprack-cuda."""
+    """Page-locked host memory, the staging area of asynchronous copies; the plugin oprack-cuda brings its context."""
 
     kind: ClassVar[str] = "cuda_pinned"
 

@@ -1,4 +1,4 @@
-"""Arrays from outside, made such as kernels take them: plain_array."""
+"""Converts arrays from outside to arrays as kernels take them: plain_array."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ def plain_array(array: Any) -> Any:
 
     One that is so already is returned itself, with its dims in any order (channels last, say), as are arrays of other
     libraries.
-    Raises InvalidArgumentError for an array with masked elements, which have no values.
+
+    Raises:
+        InvalidArgumentError: For an array with masked elements, which have no values.
     """
     if not isinstance(array, np.ndarray | np.generic):
         return array

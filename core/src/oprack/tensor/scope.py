@@ -20,7 +20,10 @@ class Variable:
         """Hold `value`; arrays are wrapped into a LoDTensor.
 
         The memory stays the caller's: an op in place makes memory of its own first. Arrays in another byte order, or
-        with gaps between their elements, are converted. Raises InvalidArgumentError for a masked array.
+        with gaps between their elements, are converted.
+
+        Raises:
+            InvalidArgumentError: For a masked array.
         """
         from oprack.tensor.lod_tensor import LoDTensor
         from oprack.tensor.values import plain_value
@@ -35,7 +38,11 @@ class Variable:
         self.value = value
 
     def get(self) -> Any:
-        """The value. Raises PreconditionNotMetError when nothing was set yet."""
+        """The value.
+
+        Raises:
+            PreconditionNotMetError: Nothing was set yet.
+        """
         if self.value is None:
             raise PreconditionNotMetError(
                 f"variable {self.name!r} holds no value; set one, or run the op that writes it, before reading it"
@@ -103,13 +110,17 @@ class Scope:
         return self._vars.get(name)
 
     def new_scope(self) -> Scope:
-        """A child scope, kept until `drop_kids` or `delete_scope`."""
+        """A new child scope, which lives until `drop_kids` or `delete_scope`."""
         kid = Scope(self)
         self._kids.append(kid)
         return kid
 
     def delete_scope(self, kid: Scope) -> None:
-        """Let go of a child. Raises NotFoundError when it is none."""
+        """Drop a child and its variables.
+
+        Raises:
+            NotFoundError: The scope is no child of this one.
+        """
         try:
             self._kids.remove(kid)
         except ValueError:
@@ -127,7 +138,11 @@ class Scope:
             self._vars.pop(name, None)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a variable of this scope. Raises NotFoundError when it has none of that name."""
+        """Rename a variable of this scope.
+
+        Raises:
+            NotFoundError: It has no variable of that name.
+        """
         if old not in self._vars:
             raise NotFoundError(f"rename {old!r} to {new!r}: this scope has no variable {old!r}")
         var = self._vars.pop(old)

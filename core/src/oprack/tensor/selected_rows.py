@@ -25,7 +25,11 @@ _ROUNDS = 8
 def merge_rows(rows: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(distinct rows in ascending order, the sum of each one's values).
 
-    rows: integers [n]. value: [n, ...]. Much faster than np.add.at, which takes the elements one at a time.
+    Much faster than np.add.at, which takes the elements one at a time.
+
+    Args:
+        rows: Integers [n].
+        value: [n, ...].
     """
     ordered, order = _sort(rows)
     is_first = np.ones(len(ordered), bool)
@@ -52,7 +56,7 @@ def _sort(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if rows.dtype != np.int64 or largest.bit_length() + bits > 62:
         order = np.argsort(rows, kind="stable")
         return rows[order], order
-    # a plain sort of numbers that hold row and place is several times as fast as a stable argsort
+    # an unstable sort of numbers that hold row and place is several times as fast as a stable argsort
     keys = rows << bits
     keys |= np.arange(len(rows))
     keys.sort()
@@ -62,8 +66,13 @@ def _sort(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class SelectedRows:
     """Rows `rows[i]` of a matrix of `height` rows hold `value[i]`; a row may be listed twice, its values then add up.
 
-    rows: int64 [n], any order. value: [n, ...]. height: rows of the dense matrix.
-    Raises InvalidArgumentError when the number of rows and of values differ or a row lies outside the height.
+    Args:
+        rows: Int64 [n], any order.
+        value: [n, ...].
+        height: Rows of the dense matrix.
+
+    Raises:
+        InvalidArgumentError: When the number of rows and of values differ or a row lies outside the height.
     """
 
     __slots__ = ("height", "place", "rows", "shared", "value")

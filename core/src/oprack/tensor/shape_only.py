@@ -20,7 +20,8 @@ _BINARY = "add sub mul truediv floordiv mod divmod pow matmul lshift rshift and 
 class ShapeOnly:
     """Shape and dtype of an array whose memory may be gone; whoever reads more gets a NoBufferError.
 
-    where: names op, slot and kernel for the error.
+    Args:
+        where: Names of op, slot and kernel, for the error.
     """
 
     __slots__ = ("dtype", "shape", "where")

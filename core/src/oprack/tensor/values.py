@@ -1,4 +1,4 @@
-"""Values from outside, made such as kernels take them: plain_value."""
+"""Converts values from outside to values as kernels take them: plain_value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oprack.tensor.selected_rows import SelectedRows
 
 
 def plain_value(value: Any) -> Any:
-    """A value with its arrays made plain; itself when they are. Raises as plain_array."""
+    """A value with its arrays converted by plain_array, which may raise; the value itself when that changes nothing."""
     if isinstance(value, LoDTensor):
         array = plain_array(value.array)
         if array is value.array:

@@ -1,1 +1,1 @@
-"""The prepared plan: ops in a row compiled into one generated Python function with every choice already made."""
+"""The prepared plan: consecutive ops become one generated Python function in which every choice is made."""

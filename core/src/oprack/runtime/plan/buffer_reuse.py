@@ -19,7 +19,7 @@ def reusable_buffer(i: int, step: BoundOp, buffers: Sequence[Sequence[Local]], x
 
     Args:
         i: Number of the op.
-        step: The op. The local variable of its input is given a flag when the caller has to say whether it is free.
+        step: The op. The local variable of its input gets a flag when the caller has to say whether it is free.
         buffers: The local variables on each memory.
         xp: NumPy or CuPy.
 

@@ -19,8 +19,11 @@ from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 class Value:
     """What generated code calls a value.
 
-    name: holds the bare array of a LoDTensor, or the object itself when `tensor` is False. lod: holds its offsets, ""
-    when it has none.
+    Attributes:
+        name: Variable that holds the bare array of a LoDTensor, or the object itself when `tensor` is False.
+        lod: Variable that holds its offsets; "" when it has none.
+        tensor: Whether it is a LoDTensor.
+        dtype: Its NumPy dtype; None for other objects.
     """
 
     name: str
@@ -32,9 +35,15 @@ class Value:
 class KernelCode:
     """Writes the call of a recorded op's kernel, and what the result is assigned to.
 
-    ins, outs: the values by slot, None for an absent one. named: (hint, object) -> what the code calls the object.
-    The code refers to ShapeOnly by this name.
     Subclasses say how a LoDTensor and a KernelContext are made, and how an output becomes an array and gets its LoD.
+    The code refers to ShapeOnly by this name.
+
+    Args:
+        record: What the recorded run decided.
+        ins: Inputs by slot, None for an absent one.
+        outs: Outputs by slot, None for an absent one.
+        xp: NumPy or CuPy.
+        named: Called with a hint and an object; returns what the code calls the object.
     """
 
     def __init__(
@@ -56,7 +65,7 @@ class KernelCode:
         raise NotImplementedError(f"{type(self).__name__} must define context")
 
     def as_array(self, made: Any, returned: Any) -> Iterator[str]:
-        """Statements that make an array of an output that may be a scalar; `returned` was it when traced."""
+        """Statements that make an array of an output that may be a scalar; the recorded run gave `returned`."""
         raise NotImplementedError(f"{type(self).__name__} must define as_array")
 
     def share_lod(self, made: Any, source: Any) -> Iterator[str]:
@@ -65,10 +74,13 @@ class KernelCode:
 
     # Calls ------------------------------------------------------------------------------------------------------------
     def call(self, into: str, buffer: str = "None", other_buffer: str = "None") -> str:
-        """An expression: the kernel called, and where it declines or the first input is small, the next one.
+        """Write an expression that calls the kernel, and the next one where it declines or the first input is too
+        small.
 
-        into: the name that the result is assigned to; the expression assigns to it as well. buffer: text of what the
-        kernel may write its first output to; other_buffer: the same for those that take over.
+        Args:
+            into: Name that the result is assigned to. The expression assigns to it as well, to compare it.
+            buffer: Text of the memory that the kernel may write its first output to.
+            other_buffer: The same for the kernels that take over.
         """
         best, *others = self.record.chosen.chain()
         texts = [self._one(best, buffer), *(self._one(kernel, other_buffer) for kernel in others)]
@@ -77,7 +89,7 @@ class KernelCode:
             conditions = []
             if text and kernel.spec.min_numel:
                 first = self._first(kernel)
-                if first is None:  # as a size of 0
+                if first is None:  # an absent input counts as one without elements
                     continue
                 conditions.append(f"{first.name}.size >= {kernel.spec.min_numel}")
             if kernel.spec.may_decline:
@@ -94,18 +106,18 @@ class KernelCode:
 
     def _one(self, kernel: Candidate, buffer: str) -> str:
         """The call of one kernel, or of the specialized one for the op."""
-        given = _Texts(self, buffer)
-        args = bind_inputs(kernel.signature, given)
+        arguments = _Texts(self, buffer)
+        args = bind_inputs(kernel.signature, arguments)
         specialized = self._specialized(kernel)
         if specialized is None:
             function = kernel.spec.function
             name = self.named(function.__name__, function)
-            args += [f"{param}={text}" for param, text in bind_named(kernel.signature, given).items()]
+            args += [f"{param}={text}" for param, text in bind_named(kernel.signature, arguments).items()]
         else:
             name, wanted = self.named(self.record.op.type, specialized), _wanted(specialized, self.xp)
             while args and args[-1] == "None":
                 args.pop()
-            args += [f"{param}={given.injected(param)}" for param in wanted if param == "ctx" or buffer != "None"]
+            args += [f"{param}={arguments.injected(param)}" for param in wanted if param == "ctx" or buffer != "None"]
         return f"{name}({', '.join(args)})"
 
     def _specialized(self, kernel: Candidate) -> Callable[..., Any] | None:
@@ -132,7 +144,7 @@ class KernelCode:
 
     # Results ----------------------------------------------------------------------------------------------------------
     def targets(self) -> tuple[str, list[str]]:
-        """What the call is assigned to, and the statements that make the outputs of it."""
+        """What the call is assigned to, and the statements that turn it into outputs."""
         result, after = self.record.result, list[str]()
         if isinstance(result, dict):
             for key, slot, value in returned(result, self.record.op.info.proto):
@@ -147,7 +159,7 @@ class KernelCode:
         return (texts[0] if texts else "_"), after
 
     def assigned(self, buffer: str = "None", other_buffer: str = "None") -> tuple[list[str], list[str]]:
-        """The statements of the call, and those that make the outputs of what it returned."""
+        """The statements of the call, and those that turn what it returned into outputs."""
         target, after = self.targets()
         if len(list(self.record.chosen.chain())) == 1 and not self.record.chosen.spec.may_decline:
             return [f"{target} = {self.call(target, buffer)}"], after + (["del result"] if target == "result" else [])
@@ -185,7 +197,7 @@ class KernelCode:
 
 
 class _Texts(Arguments[Any, str]):
-    """Arguments as expressions. buffer: text of what the first output may be written to."""
+    """Arguments as expressions; `buffer` is the text of the memory that the first output may be written to."""
 
     def __init__(self, code: KernelCode, buffer: str) -> None:
         self._code, self._buffer = code, buffer
@@ -197,7 +209,7 @@ class _Texts(Arguments[Any, str]):
         if value is None:
             return "None"
         if value.tensor and slot in self._code.record.op.info.no_need_buffer_vars:
-            # without the names of op and kernel: a call that fails is made again on the reference path
+            # a ShapeOnly without the names of op and kernel: a call that fails is made again on the reference path
             x = value.name
             value = dataclasses.replace(value, name=f"({x} if {x}.__class__ is ShapeOnly else ShapeOnly({x}))")
         text: str = self._code.lod_tensor(value) if value.tensor and container else value.name
@@ -216,12 +228,12 @@ class _Texts(Arguments[Any, str]):
         return f"[{', '.join(values)}]"
 
     def group(self, group: type, fields: dict[str, str]) -> str:
-        given = ", ".join(f"{name}={text}" for name, text in fields.items())
-        return f"{self._code.named(group.__name__, group)}({given})"
+        passed = ", ".join(f"{name}={text}" for name, text in fields.items())
+        return f"{self._code.named(group.__name__, group)}({passed})"
 
 
 def all_declined() -> NoReturn:
-    """The op runs once more on the reference path then, which says who declined and why."""
+    """Fail, so that the op runs once more on the reference path, which says who declined and why."""
     raise KernelNotFoundError("every kernel that fits has declined")
 
 

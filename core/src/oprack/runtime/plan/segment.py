@@ -21,15 +21,22 @@ if TYPE_CHECKING:
     from oprack.runtime.kernel_operator import OperatorWithKernel
     from oprack.runtime.run_context import RunContext
 
+# Both are bounded, since shapes come with the data and each entry holds memory: signatures also hold generated code.
 _SIGNATURES = 8
 _SHAPES = 1024
 
 
 @dataclass
 class CompiledSegment:
-    """The generated functions for one signature. shapes: numbers of the combinations that all shape rules accepted.
+    """The generated functions for one signature of what a segment reads.
 
-    asking: for shapes that are new, made when such come. lines: by file, line -> index of the op.
+    Attributes:
+        generated: The sources, and how to call the functions.
+        function: For shapes that were met before.
+        lines: For each file of generated code, the number of the op that each line belongs to.
+        asking: For shapes that are new; it is compiled when such come.
+        shapes: Numbers of the combinations of shapes that all shape rules accepted, the latest last.
+        numbers: Numbers that no combination has yet.
     """
 
     generated: Generated
@@ -40,7 +47,12 @@ class CompiledSegment:
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def accept(self, shapes: Any, after: Sequence[tuple[dict[Any, int], Any]]) -> None:
-        """Number shapes of the inputs, and those that kernels made then, so that they are not asked about again."""
+        """Number shapes that all rules accepted, so that the rules are not asked about them again.
+
+        Args:
+            shapes: Shapes of what the segment reads.
+            after: Shapes that kernels returned and that are new as well, as RunContext.shapes_after notes them.
+        """
         number = self.shapes.get(shapes)
         if number is None:
             number = self.shapes[shapes] = next(self.numbers)
@@ -63,10 +75,11 @@ class Segment:
 
     # Running ----------------------------------------------------------------------------------------------------------
     def run(self, run: RunContext, scope: Scope) -> None:
-        """Run in `scope`: generated code for a signature seen before, else the reference path, traced."""
+        """Run in `scope`: generated code for a signature that was seen before, else the reference path, recorded."""
         parameters = [_value(scope, n) for n in self.variables.parameters]
         temporaries = [_value(scope, n) for n in self.variables.reads]
-        # parameters are the same objects from run to run, unless they are trained: then identity fails, not equality
+        # parameters are the same objects from run to run unless they are trained, and the comparison of lists asks for
+        # identity first: so their signatures and shapes, hundreds in a model, are worked out once
         known, parameter_key, parameter_shapes = self._last
         if known != parameters:
             parameter_key = tuple(map(signature, parameters))
@@ -76,7 +89,7 @@ class Segment:
         shapes = (parameter_shapes, shapes_of(temporaries))
         compiled = self._compiled.get(key)
         if compiled is None:
-            del temporaries
+            del temporaries  # a reference here would keep memory that ops in place could take
             self._record(run, scope, key, shapes)
             return
         run.shapes_met = compiled.shapes.get(shapes)
@@ -91,7 +104,7 @@ class Segment:
             compiled.accept(shapes, run.shapes_after)
 
     def _drop(self, scope: Scope, names: Sequence[str]) -> None:
-        """Let go of variables of this scope that nobody reads any more."""
+        """Clear variables of this scope that nothing reads any more."""
         for n in names:
             var = scope.find_local_var(n)
             if var is not None:
@@ -137,9 +150,9 @@ class Segment:
             var = (scope.find_var(port.var) if port.var in self.variables.outer else None) or scope.var(port.var)
             var.value = value
 
-    # Tracing ----------------------------------------------------------------------------------------------------------
+    # Recording --------------------------------------------------------------------------------------------------------
     def _record(self, run: RunContext, scope: Scope, key: Any, shapes: Any) -> None:
-        """Run on the reference path, which checks every shape; compile when this signature is new."""
+        """Run on the reference path, which checks every shape, and compile what it decided for a new signature."""
         records: list[OpRecord] = []
         for op, dying in zip(self.operators, self.variables.dying, strict=True):
             for n in (n for names in op.outputs.values() for n in names if n not in self.variables.outer):
@@ -167,6 +180,7 @@ class Segment:
     def _function(self, generated: Generated, lines: dict[str, Mapping[int, int]], asking: bool) -> Any:
         source = generated.asking if asking else generated.source
         filename = f"<plan of {self._ops_text}{', for new shapes' if asking else ''}>"
+        # tracebacks and debuggers find the code by this name
         linecache.cache[filename] = (len(source.text), None, source.text.splitlines(True), filename)
         exec(compile(source.text, filename, "exec"), generated.namespace)
         lines[filename] = source.lines

@@ -22,9 +22,13 @@ _UNKNOWN = (-1,)
 class ShapeCheck:
     """The shape rule of one op of a plan, called with the op's inputs as `check(run, *values)`.
 
-    known_outputs: (slot, i) of outputs whose whole shape follows from those of the inputs; others the kernel decides.
-    by_shapes: whether what the rule says follows from shapes alone; otherwise it is asked on every run. seen: the
-    shapes that it has accepted. made: (slot, i) of outputs that have a shape.
+    Attributes:
+        by_shapes: Whether what the rule says follows from shapes alone; otherwise it is asked on every run.
+        known_outputs: (slot, position) of outputs whose whole shape follows from those of the inputs. The kernel
+            decides the others.
+        needed: Whether there is a rule, and an input to ask it about.
+        made: (slot, position) of outputs that have a shape.
+        seen: The shapes that the rule has accepted.
     """
 
     def __init__(self, record: OpRecord) -> None:
@@ -48,15 +52,15 @@ class ShapeCheck:
         self.seen: set[Any] = set()
 
     def __call__(self, run: RunContext, *values: Any) -> Promised:
-        """What the rule says of the outputs, and raise what it raises.
+        """Ask the rule; raises what it raises.
 
-        A result that depends on more than when the plan was made is told to `run`.
+        When the answer depends on more than it did when the plan was made, `run.shapes_settled` says so.
         """
-        given, k = {}, 0
+        values_by_slot, k = {}, 0
         for slot, count in self._slots:
-            given[slot] = list(values[k : k + count])
+            values_by_slot[slot] = list(values[k : k + count])
             k += count
-        inferred = self._operator.ask_shape_rule(given, self._operator.attrs)
+        inferred = self._operator.ask_shape_rule(values_by_slot, self._operator.attrs)
         if run.limits.memory is not None:
             run.limits.check_outputs(self._operator, inferred.dims, lambda slot, i: self._dtypes.get((slot, i)))
         if not self.by_shapes:

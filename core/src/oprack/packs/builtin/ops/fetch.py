@@ -18,4 +18,4 @@ class Fetch(OpDef, type="fetch"):
         """Nothing: Out is a list, not a tensor."""
 
     def infer_var_type(ctx):
-        """Nothing: Out keeps its kind."""
+        """Sets nothing: Out stays what it is."""

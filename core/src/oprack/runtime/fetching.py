@@ -1,0 +1,87 @@
+"""What a run returns: the names that are asked for, and their values in host memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oprack.desc import BlockDesc
+from oprack.device import DeviceContextPool, host_array, transform_rows
+from oprack.errors import FetchNameError, InvalidArgumentError
+from oprack.runtime.feed_fetch import fetch_columns
+from oprack.tensor import CPUPlace, LoDTensor, LoDTensorArray, Scope, SelectedRows
+
+
+def fetch_names(block: BlockDesc, fetch_list: Sequence[Any] | None) -> list[str]:
+    """The names of the variables to fetch.
+
+    Args:
+        block: The block that the program starts with.
+        fetch_list: Names, or objects with a `name`; None means those of the block's fetch ops.
+
+    Raises:
+        FetchNameError: Something else is listed, or the block has no such variable.
+    """
+    if fetch_list is None:
+        return [name for _, name in fetch_columns(block)]
+    if isinstance(fetch_list, str):
+        raise FetchNameError(f"fetch_list is the string {fetch_list!r}; expected a list of names: [{fetch_list!r}]")
+    names = [n if isinstance(n, str) else getattr(n, "name", n) for n in fetch_list]
+    for name in names:
+        if not isinstance(name, str):
+            raise FetchNameError(f"fetch_list has {name!r}; expected names of variables, or objects with a `name`")
+        if block.find_var_recursive(name) is None:
+            import difflib
+
+            near = difflib.get_close_matches(name, block.vars, 3)
+            raise FetchNameError(
+                f"fetch {name!r}: block 0 of the program has no such variable"
+                + (f"; did you mean {', '.join(map(repr, near))}?" if near else f" among its {len(block.vars)}")
+            )
+    return names
+
+
+def fetched(scope: Scope, name: str, block: BlockDesc, pool: DeviceContextPool, return_numpy: bool) -> Any:
+    """The value of a variable after a run, in host memory.
+
+    Args:
+        scope: The scope of the run.
+        name: The variable.
+        block: The block that declares it.
+        pool: Contexts of the places from which values are copied.
+        return_numpy: Whether tensors are returned as arrays without LoD.
+
+    Raises:
+        FetchNameError: No op of the run set the variable.
+        InvalidArgumentError: An array is asked for, and the tensor has LoD.
+    """
+    var = scope.find_var(name)
+    value = var.value if var is not None else None
+    if value is None:
+        raise FetchNameError(
+            f"fetch {name!r}: no op of the run set it; it is declared in the program, but its op did not run or "
+            "left this output out"
+        )
+    declared = block.find_var_recursive(name)
+    if isinstance(value, LoDTensorArray):
+        return [_on_host(t, name, pool, return_numpy, copied=True) for t in value]
+    return _on_host(value, name, pool, return_numpy, copied=bool(declared and declared.persistable))
+
+
+def _on_host(value: Any, name: str, pool: DeviceContextPool, return_numpy: bool, *, copied: bool) -> Any:
+    """The value in host memory; `copied` when the scope goes on using its own."""
+    if isinstance(value, SelectedRows):
+        return transform_rows(value, CPUPlace(), pool)
+    if not isinstance(value, LoDTensor):
+        return value
+    array = host_array(value, pool)
+    if (copied or value.shared) and value.place.kind == "cpu":  # from a device it was copied already
+        array = array.copy()
+    if not return_numpy:
+        return LoDTensor(array, value.lod, check=False)
+    if value.lod:
+        raise InvalidArgumentError(
+            f"fetch {name!r}: it has LoD {value.lod if len(str(value.lod)) < 80 else '...'}, which a plain array "
+            "can't hold; pass return_numpy=False to get LoDTensors"
+        )
+    return array
