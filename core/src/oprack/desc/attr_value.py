@@ -97,6 +97,16 @@ def _is_block(value: Any) -> bool:
     return hasattr(value, "parent_idx") and hasattr(value, "idx")
 
 
+_PLAIN: dict[AttrType, type] = {
+    AttrType.FLOAT: float,
+    AttrType.FLOAT64: float,
+    AttrType.STRING: str,
+    AttrType.BOOLEAN: bool,
+    AttrType.VAR: str,
+}
+"""Python types of which every value is one of the attribute's type."""
+
+
 def converted(value: Any, kind: AttrType) -> Any:
     """`value` as the Python value of an attribute of type `kind`; a BlockDesc becomes its index.
 
@@ -104,6 +114,11 @@ def converted(value: Any, kind: AttrType) -> Any:
         AttributeValueError: The message says what was expected.
     """
     element = _LISTS.get(kind)
+    if element is None:
+        if type(value) is _PLAIN.get(kind) or (kind is AttrType.INT and type(value) is int and _fits(value, 32)):
+            return value
+    elif type(value) is list and set(map(type, value)) == {_PLAIN.get(element)}:
+        return value.copy()
     words, test, convert = _RULES[kind if element is None else element]
     if element is None:
         value = value.idx if _is_block(value) else value

@@ -8,6 +8,7 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from oprack.desc import ProgramDesc
 from oprack.errors import GraphError, InvalidArgumentError, NotFoundError, PackError
@@ -95,14 +96,28 @@ class Optimized:
     unused: list[str] = field(default_factory=list)
 
 
+# What a manager's packs bring, and the revision for which it holds: a model that is loaded asks several times
+_KNOWN: WeakKeyDictionary[PackManager, tuple[int, tuple[Pass, ...]]] = WeakKeyDictionary()
+
+
 def registered_passes(manager: PackManager | None = None) -> list[Pass]:
     """Every pass of the packs in use, in the order in which they run.
 
     Raises:
         InvalidArgumentError: When stages, `after` and `before` lead in a circle or two packs bring one name.
     """
+    manager = manager or default_manager()
+    targets = manager.targets("pass")
+    revision, known = _KNOWN.get(manager, (-1, ()))
+    if revision != manager.revision:
+        revision, known = manager.revision, tuple(_passes(targets))
+        _KNOWN[manager] = revision, known
+    return list(known)
+
+
+def _passes(targets: Iterable[tuple[str, str, Any]]) -> list[Pass]:
     found: dict[str, Pass] = {}
-    for owner, key, target in (manager or default_manager()).targets("pass"):
+    for owner, key, target in targets:
         options = json.loads(key)
         options["after"], options["before"] = tuple(options["after"]), tuple(options["before"])
         one = Pass(target=target, owner=owner, **options)

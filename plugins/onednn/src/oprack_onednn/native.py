@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_void_p
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -92,12 +93,13 @@ class MemoryDesc(Native):
     strides: in elements; None for a layout that a primitive chose, which is dense.
     """
 
-    __slots__ = ("shape", "strides")
+    __slots__ = ("_nbytes", "shape", "strides")
     destroy = "memory_desc_destroy"
 
     def __init__(self, pointer: int, shape: Sequence[int] = (), strides: Sequence[int] | None = None) -> None:
         super().__init__(pointer)
         self.shape, self.strides = tuple(shape), None if strides is None else tuple(strides)
+        self._nbytes = -1
 
     @classmethod
     def any(cls, shape: Sequence[int]) -> MemoryDesc:
@@ -108,11 +110,7 @@ class MemoryDesc(Native):
     @classmethod
     def strided(cls, shape: Sequence[int], strides: Sequence[int] | None = None) -> MemoryDesc:
         """A layout by strides, counted in elements; default: row-major."""
-        _expect_elements(shape)
-        if strides is None:
-            strides = contiguous_strides(shape)
-        pointer = _create("memory_desc_create_with_strides", len(shape), dims(shape), _c.F32, dims(strides))
-        return cls(pointer, shape, strides)
+        return _strided(tuple(shape), None if strides is None else tuple(strides))
 
     @classmethod
     def of(cls, array: np.ndarray) -> MemoryDesc:
@@ -131,7 +129,9 @@ class MemoryDesc(Native):
     @property
     def nbytes(self) -> int:
         """As oneDNN counts them, which is more than the reach where rows are apart."""
-        return int(LIBRARY.lib.dnnl_memory_desc_get_size(self))
+        if self._nbytes < 0:
+            self._nbytes = int(LIBRARY.lib.dnnl_memory_desc_get_size(self))
+        return self._nbytes
 
     @property
     def reach(self) -> int:
@@ -145,6 +145,16 @@ class MemoryDesc(Native):
         if self.strides is None:
             return footprint((self.nbytes // itemsize,), (itemsize,), itemsize)
         return footprint(self.shape, [itemsize * s for s in self.strides], itemsize)
+
+
+@lru_cache(maxsize=4096)
+def _strided(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> MemoryDesc:
+    """A descriptor, which never changes, so that all chains share it: a net has few shapes, and asks for each often."""
+    _expect_elements(shape)
+    if strides is None:
+        strides = contiguous_strides(shape)
+    pointer = _create("memory_desc_create_with_strides", len(shape), dims(shape), _c.F32, dims(strides))
+    return MemoryDesc(pointer, shape, strides)
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:

@@ -6,7 +6,6 @@ import keyword
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -100,8 +99,8 @@ class SegmentGenerator:
         The latter asks for nothing that follows from shapes, until an op comes that alone knows the shapes of its
         outputs: whether these are new is known only there.
         """
-        entering = ", ".join(f"{local.name} = {_printable(name)}" for name, local in self._binder.inputs)
-        body = [f"    # {line}" for line in wrap(entering, 110)]
+        entering = [f"{local.name} = {_printable(name)}" for name, local in self._binder.inputs]
+        body = [f"    # {', '.join(entering[i : i + 4])}" for i in range(0, len(entering), 4)]
         if asking or any(s.meet for s in statements):
             body.append("    met = run.shapes_met")
         lines: dict[int, int] = {}
