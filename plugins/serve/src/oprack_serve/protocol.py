@@ -74,7 +74,7 @@ def decode(signature: Signature, body: memoryview, json_length: int | None, limi
         raise RequestError(400, f"the id of a request is a string of at most {MAX_ID} characters")
     return InferRequest(
         name,
-        _joined_with_lod(specs, given, limits),
+        _joined_with_lod(specs, given, parameters, limits),
         _outputs(head.get("outputs"), signature, bool(parameters.get("binary_data_output", False))),
         _timeout(parameters.get("timeout")),
         parameters.get("trace") is True,
@@ -167,7 +167,7 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def _joined_with_lod(
-    specs: dict[str, TensorSpec], given: dict[str, tuple[np.ndarray, Any]], limits: Limits
+    specs: dict[str, TensorSpec], given: dict[str, tuple[np.ndarray, Any]], parameters: dict[str, Any], limits: Limits
 ) -> dict[str, Tensor]:
     missing = [name for name in specs if name not in given]
     if missing:
@@ -182,11 +182,16 @@ def _joined_with_lod(
                 lods.setdefault(base, {})[level] = array.tolist()
     found = {}
     for name, spec in specs.items():
-        array, written = given[name]
+        array, of_input = given[name]
         lod = lods.get(name)
-        if lod is not None and written is not None:
-            raise RequestError(400, f"input {name!r} has its LoD both as a parameter and as a tensor; expected one")
-        levels = written if lod is None else [lod.get(k) for k in range(len(lod))]
+        tensors = None if lod is None else [lod.get(k) for k in range(len(lod))]
+        # clients such as tritonclient's can give the request a parameter, but not an input of it
+        ways = [way for way in (tensors, of_input, parameters.get(f"{name}.lod")) if way is not None]
+        if len(ways) > 1:
+            raise RequestError(
+                400, f"input {name!r} has its LoD more than once, as a tensor or as parameters; expected one"
+            )
+        levels = ways[0] if ways else None
         if isinstance(levels, str):
             levels = parse_json(memoryview(levels.encode("utf-8", "surrogatepass")))
         if isinstance(levels, list):
@@ -198,7 +203,10 @@ def _joined_with_lod(
 
 
 def _checked_lod(spec: TensorSpec, array: np.ndarray, levels: Any) -> list[list[int]]:
-    how = f"as parameter lod of the input, [[0, 2, 5]], or as tensor {spec.name}{LOD_SUFFIX}0"
+    how = (
+        f"as parameter lod of the input, [[0, 2, 5]], as parameter {spec.name}.lod of the request, or as tensor "
+        f"{spec.name}{LOD_SUFFIX}0"
+    )
     if levels is None or levels == []:
         if spec.lod_level:
             raise RequestError(
