@@ -13,6 +13,11 @@ PACKS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard op_packages/*/pyproject
 # Plugins that bring kernels have a manifest, too
 MANIFESTS := $(PACKS) $(foreach file,$(sort $(wildcard plugins/*/src/*/ops.toml)),$(firstword $(subst /src/, ,$(file))))
 
+# Prints the distributions installed from folders that are there no more, as after a pack was renamed
+GONE := import importlib.metadata as m, json, os; \
+	urls = {d.name: json.loads(d.read_text("direct_url.json") or "{}").get("url", "") for d in m.distributions()}; \
+	print(*(n for n, u in urls.items() if u.startswith("file://") and not os.path.exists(u[7:] + "/pyproject.toml")))
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test fuzz lint homes docs bench constraints clean
 
@@ -28,6 +33,7 @@ $(STAMP): pyproject.toml constraints.txt $(PROJECTS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
 		--group dev $(foreach project,$(PROJECTS),--editable $(patsubst %/pyproject.toml,%,$(project)))
+	$(BIN)/python -c '$(GONE)' | xargs -r $(BIN)/uv pip uninstall --quiet --python $(BIN)/python
 	touch $@
 
 demo: $(STAMP)  ## read the text in examples/ocr_demo.png with a model saved by Paddle
