@@ -24,7 +24,7 @@ _LIST_OF = {one: many for many, one in _LISTS.items()}
 
 
 def _is_int(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
 
 
 def _fits(value: Any, bits: int) -> bool:
@@ -37,7 +37,7 @@ def _is_bool(value: Any) -> bool:
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not _is_bool(value)
+    return type(value) is float or (isinstance(value, numbers.Real) and not _is_bool(value))
 
 
 def _scalar(value: Any) -> bool | int | float | complex:

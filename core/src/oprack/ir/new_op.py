@@ -77,10 +77,11 @@ def new_op(
         OprackError: A rule of the op refuses the inputs.
     """
     info = manager.op_info(type)
-    types = {name: kind for name, (kind, _) in COMMON_ATTRS.items()}
-    types.update((name, proto.type) for name, proto in info.proto.attrs.items())
+    declared = info.proto.attrs
+    types = {name: declared[name].type for name in attrs or () if name in declared}
+    types |= {name: COMMON_ATTRS[name][0] for name in attrs or () if name in COMMON_ATTRS and name not in declared}
     desc = OpDesc(type, _names(inputs), _names(outputs), attrs, types)
-    foreign = set(desc.attrs).difference(info.proto.attrs, COMMON_ATTRS)
+    foreign = set(desc.attrs).difference(declared, COMMON_ATTRS)
     if foreign:  # what ops of the model carry beyond their OpProto may move with them
         foreign.intersection_update(name for o in block.ops if o.type == type for name in o.attrs)
     unknown = any(n.producer is None for nodes in outputs.values() for n in nodes)

@@ -137,11 +137,11 @@ def _type_of(default: Any) -> AttrType:
 
 
 def _is_int(v: Any) -> bool:
-    return isinstance(v, numbers.Integral) and not isinstance(v, bool)
+    return type(v) is int or (isinstance(v, numbers.Integral) and not isinstance(v, bool))
 
 
 def _is_real(v: Any) -> bool:
-    return isinstance(v, numbers.Real) and not isinstance(v, bool)
+    return type(v) is float or (isinstance(v, numbers.Real) and not isinstance(v, bool))
 
 
 def _is_scalar(v: Any) -> bool:
@@ -239,9 +239,9 @@ class OpAttrChecker:
     def _checked(self, proto: AttrProto, checks: Checks, value: Any) -> Any:
         words, test, convert, is_list = _RULES[proto.type]
         if is_list:
-            if not isinstance(value, list | tuple) or not all(test(v) for v in value):
+            if not isinstance(value, list | tuple) or not all(map(test, value)):
                 raise self._error(proto, value, words)
-            value = [convert(v) for v in value]
+            value = list(map(convert, value))
         else:
             if not test(value):
                 raise self._error(proto, value, words)
