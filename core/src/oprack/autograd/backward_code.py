@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.autograd.summation import sum_expr
 from oprack.interpreter.op_expr import OpExpr
+from oprack.op.info import OpInfo
 from oprack.packs.manager import default_manager
 from oprack.tensor.eager_tensor import Tensor
 from oprack.tensor.meta import tensor_meta
@@ -24,8 +25,13 @@ _number = count()
 class BackwardGenerator:
     """Generates `back(node, gradients, apply, plain)`; see BackwardRule.run.
 
-    present: which of the outputs a gradient flows into. create_graph: saved outputs are given with their own record.
-    In the code v is a saved tensor, g a gradient that flows in, t a temporary, d a gradient that is found.
+    In the code v is a saved tensor, g a gradient that flows in, t a temporary, and d a gradient that is computed.
+
+    Args:
+        rule: How the gradients of a call's inputs are computed.
+        present: Which of the outputs a gradient flows into. Gradient ops that none reaches are left out, so there is a
+            function for each combination that occurs.
+        create_graph: Whether saved outputs carry their own record, so that the gradients can be differentiated.
     """
 
     def __init__(self, rule: BackwardRule, present: Sequence[bool], create_graph: bool) -> None:
@@ -43,6 +49,7 @@ class BackwardGenerator:
         results = [f"d{i}" if f"d{i}" in self._found else "None" for i in self.rule.wrt]
         body.append(f"return ({', '.join(results)},)")
         lines = ["s = node.saved"]
+        # memory that was overwritten since the call makes the gradient wrong; of inputs each checks itself
         if any(side == "out" and whole for side, _, whole in self.rule.saved):
             lines.append("if node.overwritten: rule.check_outputs(node)")
         source = "def back(node, gradients, apply, plain):\n" + "".join(f"    {line}\n" for line in [*lines, *body])
@@ -50,23 +57,16 @@ class BackwardGenerator:
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         exec(compile(source, filename, "exec"), self._names)
         function = self._names.pop("back")
+        # the text goes with the function, or a long session would fill the cache of lines
         weakref.finalize(function, linecache.cache.pop, filename, None)
         return function  # type: ignore[no-any-return]
 
     def _step(self, n: int, step: Step) -> list[str]:
-        """A gradient op's call; nothing when no gradient flows into it."""
+        """The call of a gradient op; nothing when no gradient flows into it."""
         info = default_manager().op_info(step.grad.type)
         lines: list[str] = []
-        by_slot: dict[str, list[str]] = {}
-        arrived = False
-        for slot, sources in step.sources.items():
-            flows = sources[0][0] != "saved"
-            here = [self._is_here(s) for s in sources]
-            arrived = arrived or (flows and any(here))
-            if flows and not any(here) and slot in info.proto.inputs and info.proto.inputs[slot].dispensable:
-                continue
-            by_slot[slot] = [self._text(s, h, lines) for s, h in zip(sources, here, strict=True)]
-        if not arrived:
+        by_slot = self._inputs(step, info, lines)
+        if by_slot is None:
             return []
         attrs = info.checker.check(step.grad.attrs) if info.checker is not None else dict(step.grad.attrs)
         inputs = tuple((slot, len(by_slot[slot])) for slot in info.proto.inputs if by_slot.get(slot))
@@ -78,27 +78,45 @@ class BackwardGenerator:
         expr = self._names[f"E{n}"] = OpExpr(info, attrs, inputs, outputs, flat=True)
         self._names[f"calls{n}"] = expr.calls
         args = [text for slot, _ in inputs for text in by_slot[slot]]
-        targets: list[str] = []
-        sums: list[str] = []
-        for slot, _ in outputs:
-            for t in step.targets[slot]:
-                name = "_" if t is None else f"t_{n}_{len(targets)}" if isinstance(t, str) else f"d{t}"
-                if isinstance(t, str):
-                    self._names[f"label {t}"] = name
-                elif name in self._found:  # an op before gave a part of this gradient
-                    self._names["SUM"] = sum_expr(2)
-                    part = f"p_{n}_{len(targets)}"
-                    sums.append(f"{name} = apply(SUM, ({name}, {part}))")
-                    name = part
-                targets.append(name)
-                if t is not None:
-                    self._found.add(name)
-        given = f"{', '.join(args)}"
+        targets, sums = self._targets(n, [t for slot, _ in outputs for t in step.targets[slot]])
+        passed = ", ".join(args)
         metas = ", ".join("None" if a == "None" else f"{a}._meta" for a in args)
+        # the table of generated calls is asked here, without the interpreter in between
         lines.append(f"call = calls{n}.get(({metas},)) if plain else None")
-        result = f"call({given}) if call is not None else apply(E{n}, ({given},))"
+        result = f"call({passed}) if call is not None else apply(E{n}, ({passed},))"
         lines.append(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {result}")
         return lines + sums
+
+    def _inputs(self, step: Step, info: OpInfo, lines: list[str]) -> dict[str, list[str]] | None:
+        """Texts of the inputs by slot, after `lines` that compute them; None when no gradient flows in."""
+        by_slot: dict[str, list[str]] = {}
+        arrived = False
+        for slot, sources in step.sources.items():
+            flows = sources[0][0] != "saved"
+            here = [self._is_here(s) for s in sources]
+            arrived = arrived or (flows and any(here))
+            if flows and not any(here) and slot in info.proto.inputs and info.proto.inputs[slot].dispensable:
+                continue
+            by_slot[slot] = [self._text(s, h, lines) for s, h in zip(sources, here, strict=True)]
+        return by_slot if arrived else None
+
+    def _targets(self, n: int, targets: Sequence[int | str | None]) -> tuple[list[str], list[str]]:
+        """Names of a gradient op's outputs (an argument's gradient, a temporary, or nothing), and lines that sum."""
+        names: list[str] = []
+        sums: list[str] = []
+        for t in targets:
+            name = "_" if t is None else f"t_{n}_{len(names)}" if isinstance(t, str) else f"d{t}"
+            if isinstance(t, str):
+                self._names[f"label {t}"] = name
+            elif name in self._found:  # an earlier op has computed a part of this gradient
+                self._names["SUM"] = sum_expr(2)
+                part = f"p_{n}_{len(names)}"
+                sums.append(f"{name} = apply(SUM, ({name}, {part}))")
+                name = part
+            names.append(name)
+            if t is not None:
+                self._found.add(name)
+        return names, sums
 
     def _is_here(self, source: Source) -> bool:
         what, which = source

@@ -1,6 +1,6 @@
 """One op of a program: its primitive for each shape that it meets, with what stays the same set once.
 
-A kernel that is called again and again for one op would otherwise look up its primitive by shapes and attributes, and
+A kernel that is called again and again for one op would otherwise look its primitive up by shapes and attributes, and
 tell oneDNN every address, each time; for small images that takes longer than the primitives.
 """
 
@@ -25,12 +25,14 @@ SHAPES = 64
 
 
 class ShapedPrimitive:
-    """Primitives for arrays of some shapes, as a chain.
+    """Primitives for arrays of certain shapes, as a chain.
 
-    Its external memory is that of the given inputs in the op's order, and Output.
+    The chain's external memory is that of the present inputs, in the op's order, and then of the result.
 
-    weights: of inputs that the chain wants in another layout, by their place among those that are given. shape: of the
-    result, [N, C, *spatial] in channels-last memory, or less dims in row-major memory.
+    Attributes:
+        chain: The primitives.
+        shape: Of the result: [N, C, *spatial] in channels-last memory, or fewer dims in row-major memory.
+        weights: Layouts of inputs that the chain wants packed, by their position among the present inputs.
     """
 
     chain: PrimitiveChain
@@ -38,7 +40,7 @@ class ShapedPrimitive:
     weights: dict[int, Weights]
 
     def outlet(self) -> Outlet:
-        """Makes results."""
+        """Allocates results of this shape."""
         strides = last_strides(self.shape) if len(self.shape) > 2 else (self.shape[-1], 1)[-len(self.shape) :]
         return Outlet(self.shape, tuple(FLOAT.itemsize * s for s in strides))
 
@@ -52,7 +54,7 @@ class ShapedPrimitive:
         return array if weights is None else weights.of(array)
 
     def results(self, made: Any) -> Sequence[np.ndarray]:
-        """The arrays of what the outlet made, as the primitive wants them."""
+        """The arrays of a result from the outlet, as the primitive wants them."""
         return (made,)
 
     def called(self, run: Callable[..., None]) -> Callable[..., None]:
@@ -60,7 +62,14 @@ class ShapedPrimitive:
         return run
 
     def run(self, *arrays: np.ndarray | None) -> Any:
-        """The result. arrays: the op's inputs in order; those that are None are left out. Raises OperandError."""
+        """Compute the result.
+
+        Args:
+            arrays: The op's inputs in order, None for an absent one.
+
+        Raises:
+            OperandError: An array is not what the chain reads.
+        """
         result, _ = self._outlet.take()
         given = [a for a in arrays if a is not None]
         self.chain.run(*(self.operand(i, a) for i, a in enumerate(given)), *self.results(result))
@@ -68,7 +77,15 @@ class ShapedPrimitive:
 
 
 def attempt(find: Callable[..., ShapedPrimitive | None], *arrays: Any) -> Any:
-    """What the primitive that `find` gives for an op's inputs computes; NotImplemented where oneDNN serves none."""
+    """Compute an op once, without a call site.
+
+    Args:
+        find: Returns the primitive for an op's inputs, or None.
+        arrays: The inputs.
+
+    Returns:
+        The result; NotImplemented, with a reason, where oneDNN has no primitive for them.
+    """
     if not LIBRARY.usable():
         return decline(LIBRARY.problem)
     try:
@@ -82,9 +99,13 @@ _FREE = object()
 
 
 class _Bound:
-    """A primitive with an op's parameters. others: the inputs but the first, _FREE for those that vary.
+    """A primitive bound to an op's parameters.
 
-    run: takes the addresses of what varies, in arrays of the dtypes, shapes and strides of those that were given.
+    Attributes:
+        others: The inputs but the first, _FREE for those that vary from call to call.
+        run: Takes the addresses of what varies. Their arrays must have the dtypes, shapes and strides of those that the
+            primitive was bound with, since nothing is checked any more.
+        take: Allocates a result and returns it with its address.
     """
 
     __slots__ = ("others", "run", "take")
@@ -106,10 +127,13 @@ class _Bound:
 def call_site(
     find: Callable[..., ShapedPrimitive | None], free: Sequence[int] = (0,), fallback: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """A function of an op's inputs that computes its result, or declines.
+    """Make a function of an op's inputs that computes its result, or declines.
 
-    find: gives the primitive for inputs, or None. free: the inputs that are no parameters, in order; the first input is
-    one of them. fallback: called for inputs that nothing can be bound for; default: an attempt with the primitive.
+    Args:
+        find: Returns the primitive for the inputs, or None.
+        free: Positions, in order, of the inputs that vary; the first input is one of them. All others are parameters,
+            whose addresses are set once.
+        fallback: Called for inputs for which nothing can be bound; None attempts the primitive without binding.
     """
     if fallback is None:
         fallback = partial(attempt, find)
@@ -117,8 +141,9 @@ def call_site(
     varying = [i - 1 for i in free[1:]]
 
     def enter(key: tuple[Any, ...], arrays: tuple[Any, ...]) -> _Bound | None:
+        # only of constant parameters may addresses be remembered: any other may be replaced, or written to
         constant = all(a is None or i in free or is_constant(a) for i, a in enumerate(arrays))
-        if len(entries) >= SHAPES:
+        if len(entries) >= SHAPES:  # no order of use is noted: that would cost more in each call than to bind again
             entries.clear()
         try:
             shaped = find(*arrays)
@@ -144,15 +169,17 @@ def call_site(
             key += (other.shape, other.strides)
         bound = entries.get(key)
         if bound is None:
-            # not met yet, or not served
+            # the shape is new, or oneDNN was found to have no primitive for it
             bound = None if key in entries else enter(key, (x, *others))
         else:
-            for known, given in zip(bound.others, others, strict=True):
-                if known is not given and known is not _FREE:
+            # the same objects as before, so no other memory: this is all that a call has to know of its parameters
+            for known, other in zip(bound.others, others, strict=True):
+                if known is not other and known is not _FREE:
                     bound = enter(key, (x, *others))
                     break
         if bound is None:
             return fallback(x, *others)
+        # primitives were chosen for elements at multiples of four bytes; all addresses are tested by one comparison
         start = misplaced = address(x)
         if varying:
             starts = [address(others[i]) for i in varying]

@@ -1,6 +1,6 @@
-"""Finds and opens oneDNN, says whether it serves this process, and holds the number of threads.
+"""Finds and opens oneDNN, says whether it can be used in this process, and holds the number of threads.
 
-A process that was forked after primitives ran is not served: libgomp's threads do not exist in it, and the first
+A process that was forked after primitives ran can't use it: libgomp's threads do not exist in it, and the first
 parallel region would wait for them for ever. NumPy's kernels run there instead.
 """
 

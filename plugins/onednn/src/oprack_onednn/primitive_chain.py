@@ -38,10 +38,17 @@ class OneDNNError(RuntimeError):
 
 
 class PrimitiveChain:
-    """Primitives in a row.
+    """Primitives in a row, built for certain shapes.
 
-    external: memory objects that the operands of `run` give, in that order. All other memory is scratch, which chains
-    of a thread share: nothing in it outlives a run. threads: among which its primitives are shared.
+    All memory that is not external is scratch, which the chains of a thread share: nothing in it outlives a run.
+
+    Attributes:
+        threads: Number of threads that share the work of its primitives.
+        external: Memory of the operands of `run`, in their order.
+        steps: Each primitive with its arguments.
+        twins: External memory seen as another shape: (position in `external`, offset in bytes, memory).
+        scratch: Scratch memory with its offset in the arena.
+        size: Bytes of scratch memory.
     """
 
     def __init__(self) -> None:
@@ -56,17 +63,17 @@ class PrimitiveChain:
         self._primitives: list[Primitive] = []
 
     def input(self, desc: MemoryDesc) -> External:
-        """Memory that the next operand of `run` gives, to be read."""
+        """Add memory to be read, which is that of the next operand of `run`."""
         self.external.append(External(desc))
         return self.external[-1]
 
     def output(self, desc: MemoryDesc, dtype: Any = np.float32) -> External:
-        """Memory that the next operand of `run` gives, to be written."""
+        """Add memory to be written, which is that of the next operand of `run`."""
         self.external.append(External(desc, True, np.dtype(dtype)))
         return self.external[-1]
 
     def temporary(self, desc: MemoryDesc) -> Memory:
-        """Scratch memory."""
+        """Add scratch memory."""
         memory = Memory(desc)
         self.scratch.append((memory, self.size))
         self._ends[memory] = self.size + desc.nbytes
@@ -74,7 +81,7 @@ class PrimitiveChain:
         return memory
 
     def same(self, memory: Memory, desc: MemoryDesc, offset: int = 0) -> Memory:
-        """External memory once more, from byte `offset` on, seen as another shape."""
+        """External memory seen as another shape, from byte `offset` on."""
         i = self.external.index(memory)  # type: ignore[arg-type]
         _expect_within(offset, desc, self.external[i].reach)
         twin = Memory(desc)
@@ -82,7 +89,7 @@ class PrimitiveChain:
         return twin
 
     def alias(self, memory: Memory, desc: MemoryDesc, offset: int = 0) -> Memory:
-        """Scratch memory once more, from byte `offset` on, seen as another shape."""
+        """Scratch memory seen as another shape, from byte `offset` on."""
         start, end = next(o for m, o in self.scratch if m is memory), self._ends[memory]
         _expect_within(offset, desc, end - start)
         twin = Memory(desc)
@@ -93,7 +100,12 @@ class PrimitiveChain:
     def add(self, desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
         """Append a primitive, which was created with scratch memory from the caller.
 
-        Raises OperandError when an argument's memory is smaller than the primitive takes it to be.
+        Args:
+            desc: The primitive.
+            arguments: Memory by oneDNN's number of the argument.
+
+        Raises:
+            OperandError: The memory of an argument is smaller than the primitive takes it to be.
         """
         for argument, memory in arguments.items():
             if desc.argument_bytes(argument) > memory.desc.nbytes:
@@ -108,7 +120,7 @@ class PrimitiveChain:
         self.steps.append((desc, arguments))
 
     def primitives(self) -> list[Primitive]:
-        """The compiled primitives, one per step; made when they are first asked for."""
+        """The compiled primitives, one for each step; compiled on first use, since only one of two chains may run."""
         if not self._primitives:
             THREAD.use(self.threads)
             descs = {id(desc): desc for desc, _ in self.steps}
@@ -117,15 +129,29 @@ class PrimitiveChain:
         return self._primitives
 
     def reorder(self, source: Memory, target: MemoryDesc | Memory, *, accumulate: bool = False) -> Memory:
-        """Append a copy into another layout: of a descriptor, in scratch memory. accumulate: add to what is there."""
+        """Append a copy into another layout.
+
+        Args:
+            source: What is copied.
+            target: Memory, or a descriptor, for which scratch memory is added.
+            accumulate: Whether to add to what the target holds.
+
+        Returns:
+            The memory of the copy.
+        """
         memory = target if isinstance(target, Memory) else self.temporary(target)
         self.add(reorder_desc(source.desc, memory.desc, accumulate), {_c.SRC: source, _c.DST: memory})
         return memory
 
     def run(self, *operands: Operand) -> None:
-        """Run with operands for the external memory, in the thread that made the chain.
+        """Run in the thread that built the chain.
 
-        Raises OneDNNError, and OperandError before anything is read or written.
+        Args:
+            operands: Operands for the external memory, in its order.
+
+        Raises:
+            OneDNNError: A primitive failed.
+            OperandError: An operand does not fit; nothing was read or written.
         """
         bound = self._bound
         if bound is None:
@@ -152,16 +178,23 @@ def _seconds(arguments: dict[int, Memory]) -> float:
 
 
 def _call(primitive: Primitive, arguments: dict[int, Memory]) -> tuple[tuple[int, int, int], Any]:
-    """What primitive_execute takes besides a stream, and the array behind it, which is to be kept."""
+    """What primitive_execute takes besides a stream, and the array behind it, which has to live as long."""
     array = (_c.ExecArg * len(arguments))(*((k, m.pointer) for k, m in arguments.items()))
     return (primitive.pointer, len(arguments), addressof(array)), array
 
 
 class BoundChain:
-    """What runs a chain. With some operands fixed it has memory objects of its own, for one place of a program.
+    """What runs a chain, in the thread that built it.
 
-    fixed: for each external memory the operand that stays, None where `run` takes it. It serves the thread that made
-    it. Raises OperandError when a fixed operand does not fit.
+    With some operands fixed it has memory objects of its own, for one place of a program: those of the chain would be
+    set to other addresses by its other users.
+
+    Args:
+        chain: The chain.
+        fixed: For each external memory the operand that stays, or None where `run` takes it; empty fixes nothing.
+
+    Raises:
+        OperandError: A fixed operand does not fit.
     """
 
     def __init__(self, chain: PrimitiveChain, fixed: Sequence[Operand | None] = ()) -> None:
@@ -186,19 +219,24 @@ class BoundChain:
         arguments = [{k: own.get(m, m) for k, m in memory.items()} for _, memory in chain.steps]
         calls = [_call(primitive, given) for primitive, given in zip(chain.primitives(), arguments, strict=True)]
         self._calls = [call for call, _ in calls]
-        self._kept = (chain, own, calls, given)
+        # oneDNN holds plain pointers to all of these
+        self._referenced = (chain, own, calls, given)
 
     def run(self, *operands: Operand) -> None:
         """Run with operands for the external memory that is not fixed.
 
-        Raises OneDNNError, and OperandError before anything is read or written.
+        Raises:
+            OneDNNError: A primitive failed.
+            OperandError: An operand does not fit; nothing was read or written.
         """
         self._run(*addresses(self._free, operands))
 
     def like(self, *operands: Operand) -> Callable[..., None]:
-        """Check operands, and give what runs the chain for the addresses of others of their dtypes, shapes and strides.
+        """Check operands once, for calls with others of their dtypes, shapes and strides.
 
-        Who calls it has compared these with those of the operands, and knows that what is written to is writable.
+        Returns:
+            A function that runs the chain for addresses. Who calls it has compared the arrays with these operands, and
+            knows that what is written to is writable.
         """
         addresses(self._free, operands)
         return self._run
@@ -212,7 +250,7 @@ class BoundChain:
             set_handle(pointer, addresses[i] + offset)
         if self._size:
             arena = THREAD.arena(self._size)
-            if arena != self._arena:
+            if arena != self._arena:  # it has grown since, or this chain has not run yet
                 for pointer, offset in self._scratch:
                     set_handle(pointer, arena + offset)
                 self._arena = arena
@@ -238,9 +276,15 @@ class _Alive:
 class Thread(threading.local):
     """What one Python thread needs to run chains.
 
-    setting: a number of its own for each number of threads that its primitives used. limit: threads that they may use;
-    0 = as the library says. current: those that they use now. work: seconds that the primitives added so far take on
-    one core. alive: goes when the Python thread ends.
+    Attributes:
+        primitives: Chains by key, those used last at the end. Which ones depends on the number of threads, since oneDNN
+            chooses implementations by it.
+        setting: A number that no other thread, and no other number of threads, has.
+        limit: How many threads primitives may use; 0 means as the library says.
+        current: How many threads they use now.
+        work: Seconds that the primitives added so far take on one core.
+        alive: An object that goes when the Python thread ends.
+        revision: The library's revision when the number of threads was taken from it; -1 before the first use.
     """
 
     def __init__(self) -> None:
@@ -257,7 +301,7 @@ class Thread(threading.local):
         self.stream: Stream | None = None
 
     def open(self) -> None:
-        """Take up the number of threads as it is now set."""
+        """Use the number of threads that is set now."""
         if self.stream is None:
             lib = LIBRARY.lib
             assert lib is not None
@@ -272,7 +316,7 @@ class Thread(threading.local):
         LIBRARY.ran = True
 
     def ready(self) -> bool:
-        """Whether oneDNN serves this process; takes up the number of threads as it is now set."""
+        """Whether oneDNN can be used in this process; if so, use the number of threads that is set now."""
         if self.revision != LIBRARY.threads_revision:
             if not LIBRARY.usable():
                 return False
@@ -294,7 +338,7 @@ class Thread(threading.local):
             self.limit, self.revision = before, -1
 
     def primitive(self, key: Hashable, build: Callable[..., Any], *args: Any) -> Any:
-        """The primitive for `key`, made by `build(*args)` when it is new; None when oneDNN does not serve it."""
+        """The primitive for `key`, made by `build(*args)` when it is new; None when oneDNN has none."""
         if self.revision != LIBRARY.threads_revision:
             self.open()
         primitives = self.primitives
