@@ -28,8 +28,8 @@ from oprack.errors import OprackError
 from oprack.inference.optim_key import cache_key
 from oprack.io.inference_model import InferenceModel
 from oprack.packs.code import changed_since_start
+from oprack.packs.contributions import file_state
 from oprack.packs.manager import PackManager
-from oprack.packs.register import file_state
 from oprack.program import Program
 from oprack.tensor import LoDTensor, Scope, check_lod, numpy_dtype
 

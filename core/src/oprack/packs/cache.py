@@ -20,8 +20,8 @@ from typing import Any
 
 from oprack.errors import ManifestError, PackError
 from oprack.packs import manifest as manifests
+from oprack.packs.contributions import Contributions, file_state
 from oprack.packs.discovery import BUILTIN, FoundPack, Pack, PackLoader, installed_packs
-from oprack.packs.register import Contributions, file_state
 
 FORMAT = 2
 _MAX_BYTES = 64 << 20

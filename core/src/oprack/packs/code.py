@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from oprack.packs.contributions import STARTED, file_state
 from oprack.packs.discovery import Pack
-from oprack.packs.register import STARTED, file_state
 
 
 def loaded_files(packs: Iterable[Pack]) -> list[tuple[str, int, int]]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import OprackError, PackError, PackImportError
 from oprack.packs import manifest as manifests
+from oprack.packs.contributions import Contributions
 from oprack.packs.info import PackInfo
-from oprack.packs.register import Contributions, Register
+from oprack.packs.register import Register
 from oprack.packs.resolve import package_directory
 
 if TYPE_CHECKING:
