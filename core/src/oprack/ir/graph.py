@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
-from oprack.desc.reach import inner_blocks, named_by_attributes
+from oprack.desc import BlockDesc, OpDesc, ProgramDesc
 from oprack.device import host_array
 from oprack.errors import GraphError
 from oprack.ir.fact_rules import infer, is_identity
@@ -20,10 +18,11 @@ from oprack.ir.new_op import declare, facts_of, misfit_in, new_op
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.ir.op_list import OpList
 from oprack.ir.order import runnable_order
+from oprack.ir.reading import BlockReader
+from oprack.ir.versions import Versions
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import feed_columns, fetch_columns
 from oprack.tensor import CPUPlace, LoDTensor, Place, Scope
-from oprack.types import EMPTY_VAR, VarType
 
 
 class Graph:
@@ -62,74 +61,14 @@ class Graph:
         self._ops = OpList()
         self._numbers: dict[str, int] = {}
         self._pool = self.manager.device_contexts
-        self._versions: dict[str, list[VarNode]] = {}
         self._elsewhere = used_by_blocks(b for b in self.program.blocks if b is not self.block)
         self._made: set[str] = set()
         self._facts = facts or ProgramFacts(self.program, scope, self.manager)
+        self._versions = Versions(self.block, self._facts.entering.get(self.block.idx, {}), self._elsewhere)
+        reader = BlockReader(self.block, self.manager, self._facts, self._versions)
         for i, desc in enumerate(self.block.ops):
             desc.origin = i if desc.origin is None else desc.origin
-            self._append(desc, (self.block.idx, i))
-
-    # Construction -----------------------------------------------------------------------------------------------------
-    def _append(self, desc: OpDesc, place: tuple[int, int]) -> None:
-        """Add an op of the program. place: its block and its number there, by which facts know it."""
-        facts = self._facts.written.get(place, {})
-        op = OpNode(desc, self.manager.operator_class(desc.type) is not None)
-        op.malformed = self.misfit(desc, desc.inputs, desc.outputs, check_attrs=place not in self._facts.accepted)
-        op.opaque = op.opaque or place in self._facts.refused or bool(op.malformed)
-        inner = inner_blocks(desc, self.program)
-        read, written = used_by_blocks(inner)
-        named = {n for n in (*named_by_attributes(desc), *read) if self._outer(n, inner)}
-        written = {n for n in written if self._outer(n, inner)}
-        for slot, names in desc.inputs.items():
-            op.inputs[slot] = [self._current(n) for n in names]
-        for name in sorted(named | written):
-            node = self._current(name)
-            node.pinned = True
-            op.hidden_reads.append(node)
-        for names in desc.outputs.values():
-            for name in names:
-                if name in self._versions and self._is_partial(op, name):
-                    op.hidden_reads.append(self._versions[name][-1])
-        for node in op.reads():
-            node._consumers[op] = None
-        for slot, names in desc.outputs.items():
-            op.outputs[slot] = [self._written(n, op, facts) for n in names]
-        for name in sorted(written.difference(desc.output_arg_names())):
-            op.hidden_writes.append(self._written(name, op, facts))
-        for node in (*op.hidden_writes, *(n for n in op.writes() if n.name in written)):
-            node.pinned = True
-        self._ops.append(op)
-
-    def _outer(self, name: str, inner: Sequence[BlockDesc]) -> bool:
-        """Whether a name that sub-blocks or attributes use is a variable outside of these sub-blocks."""
-        return not any(name in b.vars for b in inner) and self.block.find_var_recursive(name) is not None
-
-    def _is_partial(self, op: OpNode, name: str) -> bool:
-        """Whether a write may leave part of the old value: arrays and rows grow, and ops that run themselves may skip
-        it."""
-        desc = self.block.find_var_recursive(name)
-        return op.runs_itself or op.opaque or (desc is not None and desc.type != VarType.LOD_TENSOR)
-
-    def _current(self, name: str) -> VarNode:
-        if name == EMPTY_VAR:
-            return VarNode(name, None)
-        if name not in self._versions:
-            fact = self._facts.entering.get(self.block.idx, {}).get(name)
-            self._add_version(VarNode(name, self.block.find_var_recursive(name), fact=fact))
-        return self._versions[name][-1]
-
-    def _written(self, name: str, op: OpNode, facts: Mapping[str, VarDesc]) -> VarNode:
-        node = VarNode(name, self.block.find_var_recursive(name), op, facts.get(name))
-        if name != EMPTY_VAR:
-            self._add_version(node)
-        return node
-
-    def _add_version(self, node: VarNode) -> None:
-        versions = self._versions.setdefault(node.name, [])
-        node.version = versions[-1].version + 1 if versions else int(node.producer is not None)
-        node.pinned = node.name in self._elsewhere[0] or node.name in self._elsewhere[1]
-        versions.append(node)
+            self._ops.append(reader.read(desc, i))
 
     @property
     def ops(self) -> list[OpNode]:
@@ -139,11 +78,11 @@ class Graph:
     # Questions --------------------------------------------------------------------------------------------------------
     def vars(self) -> list[VarNode]:
         """Every version of every variable that an op reads or writes."""
-        return [node for versions in self._versions.values() for node in versions]
+        return [node for versions in self._versions.lists() for node in versions]
 
     def versions(self, name: str) -> list[VarNode]:
         """The versions of a variable, in order; the first is number 0 when its value comes from outside."""
-        return list(self._versions.get(name, ()))
+        return self._versions.of(name)
 
     def is_overwritten(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> bool:
         """Whether the name is written again, so that this value can't be read at the end of the block.
@@ -151,11 +90,7 @@ class Graph:
         Args:
             unchanged: Ops that are known to write back what they read.
         """
-        versions = self._versions.get(node.name)
-        if not versions or versions[-1] is node:
-            return False
-        place = bisect_right(versions, node.version, key=lambda v: v.version)
-        return any(versions[i].producer not in unchanged for i in range(place, len(versions)))
+        return self._versions.is_overwritten(node, unchanged)
 
     def is_kept(self, node: VarNode) -> bool:
         """Whether something outside of the block's slots may read the value by its name."""
@@ -225,14 +160,14 @@ class Graph:
             name, dtype=tensor.dtype, shape=tensor.shape, persistable=True, is_parameter=True, stop_gradient=True
         )
         node = VarNode(name, desc, fact=desc.clone())
-        self._add_version(node)
+        self._versions.add(node)
         return node
 
     def new_var(self, like: str) -> VarNode:
         """A local variable with a fresh name, for an output of a new op."""
         name = self.fresh_name(like)
         node = VarNode(name, self.block.create_var(name))
-        self._add_version(node)
+        self._versions.add(node)
         return node
 
     def add_op(
@@ -279,7 +214,7 @@ class Graph:
         new.producer = op
         for reader in node.consumers:
             self.replace_input(reader, node, new)
-        self._versions[node.name].remove(node)
+        self._versions.remove(node)
 
     def refine(self, op: OpNode) -> None:
         """Work out again what is known of an op's outputs, after more became known of its inputs or attributes."""
@@ -303,11 +238,11 @@ class Graph:
             if node.producer is op:
                 if node._consumers:
                     raise GraphError(f"{op!r} can't be removed: {node.consumers[0]!r} reads {node.name!r}")
-                self._versions[node.name].remove(node)
+                self._versions.remove(node)
         for node in op.reads():
             node._consumers.pop(op, None)
-            if not node._consumers and node.producer is None and node in self._versions.get(node.name, ()):
-                self._versions[node.name].remove(node)
+            if not node._consumers and node.producer is None and node in self._versions.of(node.name):
+                self._versions.remove(node)
         self._ops.remove(op)
 
     def replace_input(self, op: OpNode, old: VarNode, new: VarNode) -> None:
@@ -332,7 +267,7 @@ class Graph:
         producer, former = new.producer, old.producer
         if producer is None or producer is former or producer.opaque or self.is_kept(new):
             return False
-        if old.pinned or len(self._versions[old.name]) > 1:
+        if old.pinned or len(self._versions.of(old.name)) > 1:
             return False
         for nodes in producer.outputs.values():
             nodes[:] = [old if n is new else n for n in nodes]
@@ -344,13 +279,13 @@ class Graph:
                 self.replace_input(op, new, old)
         old.producer, new.producer = producer, None
         if not new._consumers:
-            self._versions[new.name].remove(new)
+            self._versions.remove(new)
         return True
 
     # Back to a program ------------------------------------------------------------------------------------------------
     def sort(self) -> None:
         """Put the ops into an order in which they can run, as near to the present one as can be. Raises GraphError."""
-        self._ops.reorder(runnable_order(self.ops, self._versions.values()))
+        self._ops.reorder(runnable_order(self.ops, self._versions.lists()))
 
     def to_program(self) -> ProgramDesc:
         """The program with this block as it is now; it needs the graph no longer.
