@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,7 +24,9 @@ def core_and_packs(
             home = importlib.import_module(own[name])
             if home.__name__ == f"oprack.{namespace}":
                 return importlib.import_module(f"{home.__name__}.{name}")
-            return getattr(home, name)
+            found = getattr(home, name)
+            setattr(sys.modules[f"oprack.{namespace}"], name, found)  # asked for once only
+            return found
         if name.startswith("_"):
             raise AttributeError(f"module 'oprack.{namespace}' has no attribute {name!r}")
         from oprack.packs.manager import default_manager

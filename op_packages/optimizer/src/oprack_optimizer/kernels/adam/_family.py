@@ -55,8 +55,8 @@ def skipped(param, state):
 
 def rates_of(state, rule):
     """(beta1, beta2, epsilon), which one-element tensors may override."""
-    tensors = state.Beta1Tensor, state.Beta2Tensor, state.EpsilonTensor
-    return [number(t, v) for t, v in zip(tensors, (rule.beta1, rule.beta2, rule.epsilon), strict=True)]
+    beta1, beta2 = number(state.Beta1Tensor, rule.beta1), number(state.Beta2Tensor, rule.beta2)
+    return beta1, beta2, number(state.EpsilonTensor, rule.epsilon)
 
 
 def powers(state, rates, rule):
@@ -86,7 +86,8 @@ def update(param, grad, state, rule, xp, out=None, lazy=False):
     rates, master = rates_of(state, rule), state.MasterParam
     p = working(param, master, rule.multi_precision)
     m1, m2 = state.Moment1, state.Moment2
-    scalars = [scalar(a, p.dtype) for a in (state.LearningRate, state.Beta1Pow, state.Beta2Pow)]
+    dtype = p.dtype
+    scalars = scalar(state.LearningRate, dtype), scalar(state.Beta1Pow, dtype), scalar(state.Beta2Pow, dtype)
     out = out if p is param else None
     if lazy:
         new, new1, new2 = _lazy(p, grad, m1, m2, *scalars, rates, out, xp)
