@@ -17,7 +17,7 @@ from oprack.program import Program
 from oprack.tensor import Scope
 from wire_bytes import lod_stream, rows_stream
 
-PROGRAMS = Path(__file__).parent / "data" / "programs"
+PROGRAMS = Path(__file__).parents[2] / "tests" / "data" / "programs"
 MODELS = {
     name: ((PROGRAMS / name / "model.pdmodel").read_bytes(), (PROGRAMS / name / "model.pdiparams").read_bytes())
     for name in ("lod_seqops", "while_loop")
