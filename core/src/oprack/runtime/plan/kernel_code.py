@@ -229,7 +229,7 @@ class _Texts(Arguments[Any, str]):
 
     def group(self, group: Any, fields: dict[str, str]) -> str:
         named, defaults = self._code.named, group._field_defaults
-        values = [fields[n] if n in fields else named(n, defaults[n]) for n in group._fields]
+        values = [fields[n] if n in fields else self._code.constant(n, defaults[n]) for n in group._fields]
         # a third of the time that a call of the class takes, which is a Python function with as many arguments
         return f"{named('new_tuple', tuple.__new__)}({named(group.__name__, group)}, ({', '.join(values)},))"
 
