@@ -67,6 +67,9 @@ class BlockDesc:
 
     def find_var_recursive(self, name: str) -> VarDesc | None:
         """The variable of this block or the nearest ancestor, or None."""
+        found = self.vars.get(name)
+        if found is not None:
+            return found
         for block in self.ancestors():
             var = block.vars.get(name)
             if var is not None:

@@ -42,9 +42,9 @@ class Fusion:
             tried: Matches that earlier walks tried, of this row and others.
         """
         tried = tried or _Tried([self])
-        count, failed = 0, tried.in_vain[self]
+        count, failed, types = 0, tried.in_vain[self], self._types
         for op in graph.ops:
-            if op.type in self._types and op not in failed and any(n.producer is op for n in op.writes()):
+            if op.desc.type in types and op not in failed and op.is_producer():
                 match = self._apply_at(graph, op)
                 if match is None:
                     failed.add(op)

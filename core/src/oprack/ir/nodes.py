@@ -111,6 +111,14 @@ class OpNode:
             yield from (n for n in nodes if n.name != EMPTY_VAR)
         yield from self.hidden_reads
 
+    def is_producer(self) -> bool:
+        """Whether a variable still has the value that it writes: not when it was removed or replaced."""
+        for nodes in self.outputs.values():
+            for node in nodes:
+                if node.producer is self and node.name != EMPTY_VAR:
+                    return True
+        return any(node.producer is self for node in self.hidden_writes)
+
     def writes(self) -> Iterator[VarNode]:
         """Everything that it writes, hidden writes included."""
         for nodes in self.outputs.values():

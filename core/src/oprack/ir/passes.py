@@ -88,11 +88,12 @@ def _ordered(passes: Sequence[Pass]) -> list[Pass]:
         for n in p.before:
             if n in names:
                 earlier[n].add(p.name)
-    staged = [p for p in passes if p.stage]
-    for p in staged:
-        earlier[p.name].update(other.name for other in staged if other.rank < p.rank)
+    ranks = {p.name: p.rank for p in passes}
+    staged = [p.name for p in passes if p.stage]
+    for name in staged:
+        earlier[name].update(other for other in staged if ranks[other] < ranks[name])
     ordered: list[Pass] = []
-    waiting = sorted(passes, key=lambda p: p.rank)
+    waiting = sorted(passes, key=lambda p: ranks[p.name])
     while waiting:
         done = {p.name for p in ordered}
         ready = next((p for p in waiting if earlier[p.name] <= done), None)

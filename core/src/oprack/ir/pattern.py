@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError
@@ -26,12 +25,16 @@ if TYPE_CHECKING:
 _COMMUTING = ("X", "Y")
 
 
-@dataclass(frozen=True)
 class Found:
-    """What a pattern has matched so far: ops by their pattern, variables by their name."""
+    """What a pattern has matched so far: ops by their pattern, variables by their name. It never changes."""
 
-    ops: Mapping[OpPattern, OpNode] = field(default_factory=dict)
-    vars: Mapping[str, VarNode | None] = field(default_factory=dict)
+    __slots__ = ("ops", "vars")  # a load makes thousands of them
+
+    def __init__(
+        self, ops: Mapping[OpPattern, OpNode] | None = None, vars: Mapping[str, VarNode | None] | None = None
+    ) -> None:
+        self.ops: Mapping[OpPattern, OpNode] = ops or {}
+        self.vars: Mapping[str, VarNode | None] = vars or {}
 
     def with_op(self, pattern: OpPattern, op: OpNode) -> Found:
         return Found({**self.ops, pattern: op}, self.vars)
@@ -143,14 +146,11 @@ class OpPattern(Pattern):
                     return
         if self.where is not None and not self.where(op):
             return
-        found = found.with_op(self, op)
         orders: list[Mapping[str, Sequence[VarNode]]] = [op.inputs]
         if self.commutative:
             x, y = _COMMUTING
             orders.append({**op.inputs, x: op.inputs[y], y: op.inputs[x]})
-        for inputs in orders:
-            if not self._are_produced(inputs):
-                continue
+        for inputs in filter(self._are_produced, orders):
             pairs: list[tuple[Pattern, VarNode | None]] = []
             for slot, patterns in self.slots.items():
                 bound = inputs.get(slot, ())
@@ -159,7 +159,7 @@ class OpPattern(Pattern):
                     break
                 pairs += zip(patterns, nodes, strict=True)
             else:
-                yield from _match_all(graph, pairs, found)
+                yield from _match_all(graph, pairs, found.with_op(self, op))
 
     def _are_produced(self, inputs: Mapping[str, Sequence[VarNode]]) -> bool:
         """Whether ops of types that the patterns of slots name have written what is in these slots."""
