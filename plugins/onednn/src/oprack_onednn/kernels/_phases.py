@@ -111,9 +111,10 @@ def expanded(w: np.ndarray, factor: int) -> np.ndarray:
     c, window = w.shape[1:3]
     rows = [w.transpose(2, 3, 0, 1).reshape(-1, c)]
     if factor > 1:
+        taps = rows[0].reshape(window**2, -1).astype(np.float64)
         for high, wide in product(_axes(factor, window), repeat=2):
-            sums = np.einsum("ptd,que,kcde->tupqkc", high.sums, wide.sums, w, dtype=np.float64)
-            rows.append(sums.reshape(-1, c).astype(w.dtype))
+            chosen = np.einsum("ptd,que->tupqde", high.sums, wide.sums).reshape(-1, window**2)
+            rows.append((chosen @ taps).reshape(-1, c).astype(w.dtype))
     # with one result the taps are a view whose columns lie first in memory, and joined they would keep that order
     return np.ascontiguousarray(np.concatenate(rows))
 
