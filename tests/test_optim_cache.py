@@ -263,6 +263,19 @@ def test_packs_libraries_and_versions_are_part_of_the_key(model: Path, monkeypat
     assert len(keys) == 5
 
 
+def test_libraries_of_other_places_are_not_asked(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr("oprack.inference.optim_key._identity", lambda library: asked.append(library) or "")
+    cache_key(config(model), create_predictor(config(model))._executor)
+    assert [type(library).__module__ for library in asked] == ["oprack_onednn.library"]
+
+
+def test_the_library_says_its_version_and_instructions() -> None:
+    from oprack_onednn.library import LIBRARY
+
+    assert LIBRARY.status().startswith(LIBRARY.identity()) and "threads" not in LIBRARY.identity()
+
+
 def test_changed_code_makes_it_anew(
     tmp_path: Path, model: Path, cache: OptimCache, passes: Passes, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:

@@ -41,7 +41,7 @@ NO_EFFECT: dict[str, str] = {
     "enable_opencl": _DEVICES,
     "enable_ort_optimization": _ENGINES,
     "enable_quantizer": _ONEDNN_INT8,
-    "enable_save_optim_model": "the optimised program is not written to disk",
+    "enable_save_optim_model": "set_optim_cache_dir keeps the optimised program on disk",
     "enable_tensorrt_dla": _TENSORRT,
     "enable_tensorrt_engine": _TENSORRT,
     "enable_tensorrt_explicit_quantization": _TENSORRT,

@@ -36,7 +36,10 @@ def cache_key(config: Config, executor: NaiveExecutor) -> str:
     """
     manager = executor.manager
     packs = [[p.name, p.distribution, p.version, p.status] for p in manager.packs()]
-    libraries = {name: _identity(library) for name, library in sorted(manager.libraries().items())}
+    passes = [(owner, json.loads(options), _name(target)) for owner, options, target in manager.targets("pass")]
+    # those of other places are not asked: what they wrap may take long to import
+    served = {options["library"] for _, options, _ in passes if options["place"] in (None, executor.place.kind)}
+    libraries = {n: _identity(library) for n, library in sorted(manager.libraries().items()) if n in served}
     environment = {k: v for k, v in os.environ.items() if k.startswith("OPRACK_") and k not in _NOT_ASKED}
     return json.dumps(
         {
@@ -48,7 +51,7 @@ def cache_key(config: Config, executor: NaiveExecutor) -> str:
             "cpu": _cpu_features(),
             "packs": packs,
             "libraries": libraries,
-            "passes": [[owner, key, _name(target)] for owner, key, target in manager.targets("pass")],
+            "passes": passes,
             "pass_builder": config.pass_changes(),
             "place": repr(executor.place),
             "excluded": list(config.excluded_libraries()),

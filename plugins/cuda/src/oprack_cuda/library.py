@@ -47,6 +47,10 @@ class Library:
         """One line for `oprack doctor`: versions and devices, or why it does not serve."""
         return self._describe() if self.usable() else f"not used: {self.problem}"
 
+    def identity(self) -> str:
+        """What rewritten models on disk depend on: as `status`."""
+        return self.status()
+
     def limit_threads(self, count: int) -> AbstractContextManager[None]:
         """Kernels run on the device: there are no threads of the host to limit."""
         return contextlib.nullcontext()

@@ -134,7 +134,8 @@ def _specialize(call):
             X = row_major(X)
         if as_they_are and X.ndim == 2 == Y.ndim and X.size * Y.size < Limits.product:
             return np.matmul(X, Y)
-        return weighted(X, Y) if not Y.flags.writeable and is_read_only(Y) else both(X, Y)
+        flags = Y.flags
+        return weighted(X, Y) if not flags.writeable and (flags.owndata or is_read_only(Y)) else both(X, Y)
 
     return run
 
