@@ -1,9 +1,13 @@
 """Load on `oprack serve` over loopback: requests per second and latencies, joined and not joined.
 
-    python tests/benchmarks/bench_serve.py --lac DIR --rec DIR [--seconds 4] [--out FILE]
+    python tests/benchmarks/bench_serve.py --lac DIR --rec DIR [--rec-onnx FILE] [--seconds 4] [--out FILE]
 
-DIR are model folders, of Baidu's LAC and of PP-OCRv4's recognition. Every measurement is bounded in time; clients are
-coroutines of one process, each with one connection on which it sends the next request when it has its answer.
+DIR are model folders, of Baidu's LAC and of PP-OCRv4's recognition. FILE is recognition as an ONNX model: then ONNX
+Runtime of the peers' environment takes the predictor's place behind the same server (onnx_server.py). LAC has no ONNX
+model: its ops on sequences with LoD, lookup_table to crf_decoding, have no counterparts there.
+
+Every measurement is bounded in time; clients are coroutines of one process, each with one connection on which it sends
+the next request when it has its answer.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from onnx_server import OnnxPredictor
 from oprack import LoDTensor, inference
 
 
@@ -100,10 +105,15 @@ async def load(at: tuple[str, int], requests: list[bytes], clients: int, seconds
     return {"rps": len(times) / wall, "p50": p50, "p99": p99, "bad": bad, "cpu": cpu * 1e3 / len(times)}
 
 
+OPRACK = ("-m", "oprack", "serve")
+ROOT = Path(__file__).parents[2]
+PEERS = ROOT / f".venv-peers/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+
+
 @contextmanager
-def server(model: Path, name: str, *options: str) -> Iterator[tuple[str, int]]:
+def server(start: tuple[str, ...], model: Path, name: str, *options: str) -> Iterator[tuple[str, int]]:
     """URL and process of the server, when it is ready; its log after that goes nowhere."""
-    command = [sys.executable, "-m", "oprack", "serve", str(model), "--name", name, "--port", "0", "--poll", "0"]
+    command = [sys.executable, *start, str(model), "--name", name, "--port", "0", "--poll", "0"]
     process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
     url = ""
     for line in process.stderr:
@@ -122,11 +132,16 @@ def server(model: Path, name: str, *options: str) -> Iterator[tuple[str, int]]:
 
 
 # Without a server -----------------------------------------------------------------------------------------------------
-def plain_loop(model: Path, feeds: list[LoDTensor], seconds: float) -> dict[str, float]:
-    """One predictor, one request at a time, no HTTP."""
+def predictor_of(model: Path) -> inference.Predictor:
     config = inference.Config(str(model))
     config.set_cpu_math_library_num_threads(1)
-    predictor = inference.create_predictor(config)
+    return inference.create_predictor(config)
+
+
+def plain_loop(
+    predictor: inference.Predictor | OnnxPredictor, feeds: list[LoDTensor], seconds: float
+) -> dict[str, float]:
+    """One predictor, one request at a time, no HTTP."""
     handle = predictor.get_input_handle(predictor.get_input_names()[0])
     for span in (min(1.0, seconds), seconds):
         times: list[float] = []
@@ -145,6 +160,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Load on oprack serve over loopback.")
     parser.add_argument("--lac", type=Path, required=True)
     parser.add_argument("--rec", type=Path, required=True)
+    parser.add_argument("--rec-onnx", type=Path)
+    parser.add_argument("--peers", type=Path, default=PEERS, help="site-packages that have ONNX Runtime")
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--clients", default="1,8,32,64")
     parser.add_argument("--workers", default="1")
@@ -176,27 +193,33 @@ def main() -> int:
     workers = ("--workers", options.workers, "--threads", options.threads)
     if "lac" in options.models:
         feeds = [LoDTensor(t, [[0, len(t)]]) for t in texts]
-        say("lac", "a predictor in a loop, no HTTP", 1, plain_loop(options.lac, feeds, options.seconds))
+        say("lac", "a predictor in a loop, no HTTP", 1, plain_loop(predictor_of(options.lac), feeds, options.seconds))
         cases = [
             ("joined by LoD", lac_requests(texts), ()),
             ("not joined", lac_requests(texts), ("--max-batch", "1")),
             ("joined, padded by the clients", lac_requests(padded(texts)), ()),
         ]
         for how, requests, more in cases:
-            with server(options.lac, "lac", *workers, *more) as at:
+            with server(OPRACK, options.lac, "lac", *workers, *more) as at:
                 for clients in counts:
                     say("lac", how, clients, asyncio.run(load(at, requests, clients, options.seconds)))
     if "rec" in options.models:
         feeds = [LoDTensor(x) for x in images]
-        say("rec", "a predictor in a loop, no HTTP", 1, plain_loop(options.rec, feeds, options.seconds))
+        say("rec", "a predictor in a loop, no HTTP", 1, plain_loop(predictor_of(options.rec), feeds, options.seconds))
         requests = [request_bytes("rec", [("x", x, [])]) for x in images]
-        for how, more in (
-            ("joined along the batch dim, to 8", ("--max-batch", "8")),
-            ("not joined", ("--max-batch", "1")),
-        ):
-            with server(options.rec, "rec", *workers, *more) as at:
-                for clients in counts:
-                    say("rec", how, clients, asyncio.run(load(at, requests, clients, options.seconds)))
+        engines = [("", OPRACK)]
+        if options.rec_onnx is not None and (options.peers / "onnxruntime").is_dir():
+            onnx, peers = str(options.rec_onnx), str(options.peers)
+            sys.path.append(peers)
+            session = OnnxPredictor(onnx, int(options.threads), ["x"], ["out"])
+            say("rec", "ONNX Runtime in a loop, no HTTP", 1, plain_loop(session, feeds, options.seconds))
+            engines.append(("ONNX Runtime, ", (str(Path(__file__).with_name("onnx_server.py")), onnx, peers)))
+        for engine, start in engines:
+            for how, size in (("joined to 8", "8"), ("not joined", "1")):
+                with server(start, options.rec, "rec", *workers, "--max-batch", size) as at:
+                    for clients in counts:
+                        row = asyncio.run(load(at, requests, clients, options.seconds))
+                        say("rec", engine + how, clients, row)
     if options.out:
         options.out.write_text("\n".join(lines) + "\n", "utf-8")
     return 0

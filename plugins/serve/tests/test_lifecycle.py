@@ -116,14 +116,14 @@ def test_shutdown_finishes_what_runs_and_waits_and_refuses_the_rest(tmp_path, ho
     served.save(tmp_path / "slow", served.slow)
     server = Served(str(tmp_path / "slow"), "--name", "other")
     with ThreadPoolExecutor(3) as pool:
-        answers = [pool.submit(server.infer, "other", [row("n", [n])]) for n in (30_000, 30_001, 30_002)]
+        answers = [pool.submit(server.infer, "other", [row("n", [n])]) for n in (15_000, 15_001, 15_002)]
         server.until(lambda: server.metric("oprack_queue_length") == 2)
         hosts = served.children(server.process.pid)
         server.process.send_signal(how)
         time.sleep(0.3)
         with pytest.raises(OSError):
             server.get("/v2/health/live")
-        for n, answer in zip((30_000, 30_001, 30_002), answers, strict=True):
+        for n, answer in zip((15_000, 15_001, 15_002), answers, strict=True):
             status, found = answer.result()
             assert status == 200 and found["outputs"][0]["data"] == [n * (n - 1) // 2]
     assert server.process.wait(20) == 0

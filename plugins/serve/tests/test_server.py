@@ -124,8 +124,12 @@ def test_requests_of_all_lengths_are_joined_and_get_their_own_numbers(server, mo
         assert status == 200
         for found, value in zip(arrays(answer).values(), right, strict=True):
             close(found, value.array)
-    lines = [e for e in server.events[before:] if e["event"] == "request" and e["model"] == "text"]
-    assert max(e["batch_requests"] for e in lines) > 1
+
+    def lines() -> list[dict]:
+        return [e for e in server.events[before:] if e["event"] == "request" and e["model"] == "text"]
+
+    server.until(lambda: len(lines()) == len(answers))
+    assert max(line["batch_requests"] for line in lines()) > 1
     assert server.metric("oprack_batch_requests_sum", model="text") > server.metric(
         "oprack_batch_requests_count", model="text"
     )

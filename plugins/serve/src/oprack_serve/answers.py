@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from oprack_serve.datatypes import datatype_of
+from oprack_serve.datatypes import datatype_of, dtype_name
 from oprack_serve.errors import RequestError
+from oprack_serve.json_data import to_json
 from oprack_serve.protocol import InferRequest
 from oprack_serve.signature import Signature, Tensor, lod_of
 
@@ -42,7 +43,7 @@ def encode(
             row.setdefault("parameters", {})["binary_data_size"] = array.nbytes
             pieces.append(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
         else:
-            values = array if array.dtype.name not in ("float16", "bfloat16") else array.astype(np.float32)
+            values = array if dtype_name(array.dtype) not in ("float16", "bfloat16") else array.astype(np.float32)
             row["data"] = values.reshape(-1).tolist()
         rows.append(row)
     head: dict[str, Any] = {"model_name": model, "model_version": version, "outputs": rows}
@@ -50,7 +51,7 @@ def encode(
         head["id"] = request.id
     if parameters:
         head["parameters"] = parameters
-    text = json.dumps(head, separators=(",", ":")).encode()
+    text = to_json(head).encode()
     return [text, *pieces], len(text) if pieces else None
 
 

@@ -119,18 +119,17 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
     async def refused(_: Request, error: Any) -> Response:
         return json_response(error.status_code, {"error": error.detail}, dict(error.headers or {}))
 
+    bases = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
+    # looked through in this order for each request
     routes = [
+        *(Route(f"{base}/infer", Infer(), methods=["POST"]) for base in bases),
         route("/v2", server, ["GET"]),
         route("/v2/health/live", live, ["GET"]),
         route("/v2/health/ready", ready, ["GET"]),
         route("/v2/repository/index", index, ["POST"]),
         route("/metrics", metrics, ["GET"]),
     ]
-    for base in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
-        routes += [
-            route(base, metadata, ["GET"]),
-            route(f"{base}/ready", model_ready, ["GET"]),
-            Route(f"{base}/infer", Infer(), methods=["POST"]),
-        ]
+    for base in bases:
+        routes += [route(base, metadata, ["GET"]), route(f"{base}/ready", model_ready, ["GET"])]
     handlers: dict[Any, Any] = {HTTPException: refused, Exception: failed}
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from oprack.tensor import numpy_dtype
 
@@ -26,6 +28,12 @@ def dtype_of(datatype: str) -> np.dtype:
     return np.dtype(numpy_dtype(DTYPES[datatype]))
 
 
+@cache
+def dtype_name(dtype: np.dtype) -> str:
+    """oprack's name of a NumPy dtype, which NumPy makes up each time it is asked."""
+    return dtype.name
+
+
 def datatype_of(dtype: np.dtype) -> str:
     """The protocol's name for a NumPy dtype. Raises KeyError."""
-    return DATATYPES[dtype.name]
+    return DATATYPES[dtype_name(dtype)]

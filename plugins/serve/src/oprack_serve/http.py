@@ -11,6 +11,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from oprack_serve.errors import RequestError
 
 MAX_HEAD = 64 << 10
+GATHERED = 64 << 10
 
 
 def bounded_protocol(head_timeout: float, write_timeout: float, max_connections: int) -> type[HttpToolsProtocol]:
@@ -25,7 +26,7 @@ def bounded_protocol(head_timeout: float, write_timeout: float, max_connections:
         _in_head = True
 
         def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
+            super().connection_made(_Gathering(transport, self.loop))
             if len(self.connections) > max_connections:
                 transport.abort()
                 return
@@ -76,6 +77,42 @@ def bounded_protocol(head_timeout: float, write_timeout: float, max_connections:
             super().connection_lost(exc)
 
     return BoundedProtocol
+
+
+class _Gathering:
+    """A transport whose small writes of one turn of the event loop go out together.
+
+    The head of an answer and its body are written apart; each that is sent by itself costs a call of the system and
+    wakes the client up for nothing.
+    """
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._pending: list[bytes] = []
+        self._size = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if self._size + len(data) > GATHERED:
+            self._flush()
+            self._transport.write(data)
+            return
+        if not self._pending:
+            self._loop.call_soon(self._flush)
+        self._pending.append(data)
+        self._size += len(data)
+
+    def _flush(self) -> None:
+        if self._pending:
+            data = b"".join(self._pending)
+            self._pending, self._size = [], 0
+            self._transport.write(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
 
 
 class Bodies:

@@ -177,9 +177,9 @@ class Inference:
         """Metrics and the line of the log; names that no model has are no labels."""
         model, job = request.model, request.job
         labels = (model.name, model.version) if model else ("", "")
-        self._metrics.requests.labels(*labels, str(status)).inc()
+        self._metrics.request(labels, status)
         for stage, (start, end) in request.stages.items():
-            self._metrics.stages.labels(*labels, stage).observe(max(0.0, end - start))
+            self._metrics.stage(labels, stage, max(0.0, end - start))
         row: dict[str, Any] = {"model": labels[0] or request.name[:128], "version": labels[1], "status": status}
         row |= request.fields
         row["ms"] = round((time.monotonic() - started) * 1e3, 2)
@@ -189,4 +189,4 @@ class Inference:
             row["predictor_ms"] = job.run_ms
         if error:
             row["error"] = error[:2000]
-        self._log("request", **row)
+        self._log.soon("request", **row)

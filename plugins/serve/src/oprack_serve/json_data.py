@@ -10,6 +10,9 @@ import numpy as np
 
 from oprack_serve.errors import RequestError
 
+to_json = json.JSONEncoder(separators=(",", ":")).encode
+"""The value as JSON without spaces; `json.dumps` makes an encoder for each call that asks for that."""
+
 
 def parse_json(text: memoryview) -> Any:
     """The value. Raises RequestError for what is no JSON in UTF-8, and for lists nested deeper than Python follows."""

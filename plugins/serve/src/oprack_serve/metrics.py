@@ -43,6 +43,24 @@ class Metrics:
         )
         self.registry.register(_State(models))
 
+        # finding a metric by its labels takes longer than counting it
+        self._requests: dict[tuple[str, str, int], Counter] = {}
+        self._stages: dict[tuple[str, str, str], Histogram] = {}
+
+    def request(self, labels: tuple[str, str], status: int) -> None:
+        """Count a request by its status."""
+        key = (*labels, status)
+        if key not in self._requests:
+            self._requests[key] = self.requests.labels(*labels, str(status))
+        self._requests[key].inc()
+
+    def stage(self, labels: tuple[str, str], stage: str, seconds: float) -> None:
+        """Count the seconds that a request spent in a stage."""
+        key = (*labels, stage)
+        if key not in self._stages:
+            self._stages[key] = self.stages.labels(*labels, stage)
+        self._stages[key].observe(seconds)
+
     def text(self) -> bytes:
         """What `/metrics` answers."""
         return generate_latest(self.registry)

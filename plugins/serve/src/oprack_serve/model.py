@@ -24,6 +24,8 @@ from oprack_serve.worker_process import WorkerProcess
 
 LOADING, READY, UNAVAILABLE = "LOADING", "READY", "UNAVAILABLE"
 MAX_RECORDED, WARM_UP_WITH = 256, 8
+HOST = (sys.executable, "-m", "oprack_serve.host")
+"""What is run as the host process; benchmarks put other engines in its place."""
 
 
 class LoadError(Exception):
@@ -116,9 +118,7 @@ class Model:
         libraries = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
         arguments = (theirs.fileno(), self.found.path, workers, threads, settings.memory_limit)
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "oprack_serve.host",
+            *HOST,
             *map(str, arguments),
             pass_fds=[theirs.fileno()],
             env=os.environ | libraries,

@@ -14,16 +14,20 @@ from typing import Any
 import numpy as np
 from oprack.tensor import numpy_dtype
 
+from oprack_serve.datatypes import dtype_name
+from oprack_serve.json_data import to_json
+
 _SIZES = struct.Struct("<IQ")
 _ALIGN = 64
-_JOIN_BELOW = 1 << 16
+_JOIN_BELOW = _FIRST = 1 << 16
 
 
 def pack(header: dict[str, Any], arrays: list[np.ndarray]) -> list[Any]:
     """The pieces of a message, as few as large arrays allow."""
     kept = [np.ascontiguousarray(array) for array in arrays]
-    rows = [[array.dtype.name, list(np.shape(original))] for array, original in zip(kept, arrays, strict=True)]
-    text = json.dumps({"header": header, "arrays": rows}, separators=(",", ":")).encode()
+    rows = [[dtype_name(array.dtype), list(np.shape(original))] for array, original in zip(kept, arrays, strict=True)]
+    text = to_json({"header": header, "arrays": rows}).encode()
+    text += b" " * (-(_SIZES.size + len(text)) % _ALIGN)  # arrays of a message that is received whole are aligned
     size = 0
     body: list[Any] = []
     for array in kept:
@@ -36,7 +40,7 @@ def pack(header: dict[str, Any], arrays: list[np.ndarray]) -> list[Any]:
     return [head, *(piece for piece in body if len(piece))]
 
 
-def unpack(text: Any, body: bytearray) -> tuple[dict[str, Any], list[np.ndarray]]:
+def unpack(text: Any, body: memoryview) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Header and arrays, which use the memory of `body`."""
     message = json.loads(bytes(text))
     arrays, at = [], 0
@@ -49,6 +53,40 @@ def unpack(text: Any, body: bytearray) -> tuple[dict[str, Any], list[np.ndarray]
     return message["header"], arrays
 
 
+class _Incoming:
+    """A message as it comes. Each end sends one and waits for the other's, so bytes behind it are never another's."""
+
+    def __init__(self) -> None:
+        self._data, self._have = bytearray(_FIRST), 0
+        self._text = self._end = _SIZES.size
+
+    @property
+    def room(self) -> memoryview:
+        """Where the next bytes go."""
+        return memoryview(self._data)[self._have :]
+
+    @property
+    def whole(self) -> bool:
+        return self._have >= self._end and self._have > _SIZES.size
+
+    def add(self, count: int) -> None:
+        """Take note of bytes that were put into `room`."""
+        known = self._have >= _SIZES.size
+        self._have += count
+        if not known and self._have >= _SIZES.size:
+            text_size, body_size = _SIZES.unpack_from(self._data)
+            self._text = _SIZES.size + text_size
+            self._end = self._text + body_size
+            if self._end > len(self._data):
+                more = bytearray(self._end)
+                more[: self._have] = memoryview(self._data)[: self._have]
+                self._data = more
+
+    def message(self) -> tuple[dict[str, Any], list[np.ndarray]]:
+        view = memoryview(self._data)
+        return unpack(view[_SIZES.size : self._text], view[self._text : self._end])
+
+
 # The worker's end, which blocks ---------------------------------------------------------------------------------------
 def send(sock: socket.socket, header: dict[str, Any], arrays: list[np.ndarray]) -> None:
     for piece in pack(header, arrays):
@@ -57,23 +95,13 @@ def send(sock: socket.socket, header: dict[str, Any], arrays: list[np.ndarray]) 
 
 def receive(sock: socket.socket) -> tuple[dict[str, Any], list[np.ndarray]] | None:
     """The next message; None when the server closed the connection."""
-    sizes = _exactly(sock, _SIZES.size)
-    if sizes is None:
-        return None
-    text_size, body_size = _SIZES.unpack(sizes)
-    text, body = _exactly(sock, text_size), _exactly(sock, body_size)
-    return None if text is None or body is None else unpack(text, body)
-
-
-def _exactly(sock: socket.socket, size: int) -> bytearray | None:
-    data = bytearray(size)
-    view = memoryview(data)
-    while view:
-        count = sock.recv_into(view)
+    incoming = _Incoming()
+    while not incoming.whole:
+        count = sock.recv_into(incoming.room)
         if not count:
             return None
-        view = view[count:]
-    return data
+        incoming.add(count)
+    return incoming.message()
 
 
 # The server's end, in its event loop ----------------------------------------------------------------------------------
@@ -84,17 +112,10 @@ async def call(
     loop = asyncio.get_running_loop()
     for piece in pack(header, arrays):
         await loop.sock_sendall(sock, piece)
-    text_size, body_size = _SIZES.unpack(await _exactly_async(loop, sock, _SIZES.size))
-    text = await _exactly_async(loop, sock, text_size)
-    return unpack(text, await _exactly_async(loop, sock, body_size))
-
-
-async def _exactly_async(loop: asyncio.AbstractEventLoop, sock: socket.socket, size: int) -> bytearray:
-    data = bytearray(size)
-    view = memoryview(data)
-    while view:
-        count = await loop.sock_recv_into(sock, view)
+    incoming = _Incoming()
+    while not incoming.whole:
+        count = await loop.sock_recv_into(sock, incoming.room)
         if not count:
             raise ConnectionResetError("the worker closed the connection")
-        view = view[count:]
-    return data
+        incoming.add(count)
+    return incoming.message()
