@@ -201,6 +201,24 @@ def test_memory_in_another_order_keeps_it(model: Path, cache: OptimCache, passes
         assert want.array.size < 2 or got.array.strides == want.array.strides
 
 
+def test_parameters_that_a_device_folded_are_kept_from_host_memory(model: Path, cache: OptimCache) -> None:
+    from oprack.device import DeviceContextPool
+    from oprack.tensor import CPUPlace, CUDAPlace, SelectedRows
+    from oprack_cuda.testing.context import StrictDeviceContext
+    from oprack_cuda.testing.strict import StrictArray
+
+    manager, scope, found = PackManager(), Scope(), Scope()
+    manager.__dict__["device_contexts"] = DeviceContextPool(lambda kind: StrictDeviceContext)
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    scope.var("w").value = LoDTensor(StrictArray(array), place=CUDAPlace(0))
+    loaded = load_inference_model(model, Scope())
+    assert cache.store("key", loaded, scope, manager) and cache.load("key", found) is not None
+    value = found.get_var("w").get()
+    assert value.place == CPUPlace() and value.array.tolist() == array.tolist()
+    scope.var("rows").value = SelectedRows(np.array([0]), np.ones((1, 2), np.float32), 3)
+    assert not cache.store("other", loaded, scope, manager) and len(cache.entries()) == 1
+
+
 # Another model, other settings, other code ----------------------------------------------------------------------------
 def test_a_model_replaced_by_one_of_the_same_size_and_time(model: Path, cache: OptimCache, passes: Passes) -> None:
     assert answer(config(model, cache)).tolist() == expected(1.0).tolist()

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oprack.desc.plain import from_plain, to_plain
+from oprack.device import host_array
 from oprack.errors import OprackError
 from oprack.inference.optim_key import cache_key
 from oprack.io.inference_model import InferenceModel
@@ -150,9 +151,9 @@ class OptimCache:
             value = scope.var(name).value
             if value is None:
                 continue
-            if not isinstance(value, LoDTensor) or type(value.array) is not np.ndarray:
-                return _left_out(f"parameter {name!r} is a {type(value).__name__}, and not a tensor in host memory")
-            array, order = _in_memory_order(value.array)
+            if not isinstance(value, LoDTensor):
+                return _left_out(f"parameter {name!r} is a {type(value).__name__}, and not a tensor")
+            array, order = _in_memory_order(host_array(value, manager.device_contexts))
             rows.append([name, value.dtype, list(array.shape), order, value.lod, offset])
             arrays.append(array)
             offset += -(-array.nbytes // _ALIGN) * _ALIGN
