@@ -45,7 +45,7 @@ _HEAD = struct.Struct("<8s32sQ")
 _HASHED = 40  # where what the digest covers begins
 _ALIGN = 64
 _MAX_RANK = 32
-_SUFFIX = ".oprack-model"
+_SUFFIX, _TEMPORARY = ".oprack-model", ".oprack-*.tmp"
 _DEBUG = "OPRACK_IR_DEBUG"  # as in oprack.ir, which is not imported when there is an entry
 _ABANDONED = 3600.0  # seconds after which the temporary file of a process that died goes
 _BROKEN = (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError)
@@ -157,9 +157,8 @@ class OptimCache:
             rows.append([name, value.dtype, list(array.shape), order, value.lod, offset])
             arrays.append(array)
             offset += -(-array.nbytes // _ALIGN) * _ALIGN
-        names = {"feeds": model.feed_names, "fetches": model.fetch_names}
-        header: dict[str, Any] = {"key": key, "files": files, **names}
-        header |= {"program": to_plain(model.program.desc), "parameters": rows}
+        header: dict[str, Any] = {"key": key, "files": files, "program": to_plain(model.program.desc)}
+        header |= {"feeds": model.feed_names, "fetches": model.fetch_names, "parameters": rows}
         text = json.dumps(header, separators=(",", ":")).encode()
         from_plain(json.loads(text)["program"])
         text += b" " * (-(_HEAD.size + len(text)) % _ALIGN)
@@ -182,7 +181,7 @@ class OptimCache:
     def entries(self) -> list[tuple[Path, int, float]]:
         """(file, bytes, time of the last use) of each entry, the one used last first."""
         found = []
-        for path in self._files(_SUFFIX):
+        for path in self._files("*" + _SUFFIX):
             with suppress(OSError):
                 status = path.stat()
                 found.append((path, status.st_size, status.st_mtime))
@@ -190,16 +189,14 @@ class OptimCache:
 
     def clear(self) -> int:
         """Remove all entries, and what processes that died left; returns the number of files."""
-        files = [*self._files(_SUFFIX), *self._files(".tmp")]
+        files = [*self._files("*" + _SUFFIX), *self._files(_TEMPORARY)]
         for path in files:
             path.unlink(missing_ok=True)
         return len(files)
 
-    def _files(self, suffix: str) -> Iterator[Path]:
+    def _files(self, pattern: str) -> Iterator[Path]:
         """Files that this class or AtomicSave made; a directory may hold others."""
-        prefix = ".oprack-" if suffix == ".tmp" else ""
-        with suppress(FileNotFoundError):
-            yield from (Path(e.path) for e in os.scandir(self.directory) if _is_ours(e, prefix, suffix))
+        return (path for path in self.directory.glob(pattern) if path.is_file() and not path.is_symlink())
 
     def _trim(self, new: Path) -> None:
         total = 0
@@ -208,14 +205,10 @@ class OptimCache:
             if total > self.max_bytes:
                 with suppress(OSError):  # Windows keeps a file that is mapped
                     path.unlink(missing_ok=True)
-        for path in self._files(".tmp"):
+        for path in self._files(_TEMPORARY):
             with suppress(OSError):
                 if time.time() - path.stat().st_mtime > _ABANDONED:
                     path.unlink(missing_ok=True)
-
-
-def _is_ours(entry: os.DirEntry[str], prefix: str, suffix: str) -> bool:
-    return entry.name.startswith(prefix) and entry.name.endswith(suffix) and entry.is_file(follow_symlinks=False)
 
 
 def _left_out(why: str) -> bool:
