@@ -91,9 +91,13 @@ def batches_of(running: Running, model: str, count: int) -> list[int]:
 
 # LAC ------------------------------------------------------------------------------------------------------------------
 def sentences(folder: Path) -> list[tuple[np.ndarray, list[list[int]]]]:
-    """Requests: the recorded batches, each sentence alone, and an empty one before and behind others."""
+    """Requests: the recorded batches, each sentence alone, and an empty one before and behind others.
+
+    The first takes long enough for others to meet behind it.
+    """
     vocabulary = mc.Vocabulary.load(folder)
     cases = [
+        mc.LacCase(mc.SENTENCES * 64),
         *mc.LAC_CASES.values(),
         *(mc.LacCase((sentence,)) for sentence in mc.SENTENCES),
         *(mc.LacCase(pair) for pair in itertools.permutations(("", *mc.SENTENCES[:3]), 2)),
@@ -104,7 +108,7 @@ def sentences(folder: Path) -> list[tuple[np.ndarray, list[list[int]]]]:
 
 @pytest.mark.parametrize("way", ["tensor", "parameter"])
 def test_lac_gets_the_predictors_tags_whatever_it_is_joined_with(lac, lac_models, way):
-    requests = sentences(lac_models / "lac_model" / "model") * 3
+    requests = sentences(lac_models / "lac_model" / "model") * 2
     (out,) = (o["name"] for o in lac.client.get_model_metadata("lac")["outputs"] if ".lod." not in o["name"])
     wanted = [triton.InferRequestedOutput(out)]
     if way == "tensor":
@@ -137,9 +141,9 @@ def test_lac_gets_the_predictors_tags_whatever_it_is_joined_with(lac, lac_models
 # PP-OCRv4 -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("model", list(mc.OCR_FOLDERS))
 def test_a_picture_gets_the_predictors_numbers_whatever_it_is_joined_with(ocr, model):
-    """Two sizes of picture, which can't be joined with each other."""
-    wide = mc.images(model, 6)
-    pictures = [*(wide[i : i + 1] for i in range(6)), wide[:2], mc.images(model, 32)[:1]]
+    """Two sizes of picture, which can't be joined with each other; the others meet behind the first request."""
+    wide, small = mc.images(model, 6), mc.images(model, 32)
+    pictures = [small, *(wide[i : i + 1] for i in range(6)), wide[:2], small[:1]]
     (out,) = (o["name"] for o in ocr.client.get_model_metadata(model)["outputs"])
     sent = []
     for x in pictures:

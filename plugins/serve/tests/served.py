@@ -160,11 +160,14 @@ class Served:
                 total += float(line.rpartition(" ")[2])
         return total
 
+    def hosts(self, model: str) -> list[int]:
+        """Process ids of the hosts that were started for a model."""
+        started = children(self.process.pid)
+        return [h for h in started if f"/{model}" in Path(f"/proc/{h}/cmdline").read_text().replace("\0", " ")]
+
     def workers(self, model: str) -> list[int]:
-        """Process ids of a model's workers: children of the host that was started for it."""
-        hosts = children(self.process.pid)
-        named = [h for h in hosts if f"/{model}" in Path(f"/proc/{h}/cmdline").read_text().replace("\0", " ")]
-        return [pid for host in named for pid in children(host)]
+        """Process ids of a model's workers: children of its hosts."""
+        return [pid for host in self.hosts(model) for pid in children(host)]
 
     def stop(self, how: int = signal.SIGTERM) -> int:
         """Stop it; returns the exit code."""

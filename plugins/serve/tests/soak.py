@@ -37,8 +37,10 @@ class Soak:
         self.end = 0.0
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
-        self.memory: list[tuple[float, int]] = []
+        # resident bytes: of the server, and of the host and the workers of "steady", which nobody kills or replaces
+        self.memory: dict[str, list[int]] = {"server": [], "host": [], "worker 1": [], "worker 2": []}
         served.save(folder / "text", served.text)
+        served.save(folder / "steady", served.text)
         served.save(folder / "image", served.image)
         chance = np.random.default_rng(2)
         self.cases = []
@@ -46,7 +48,7 @@ class Soak:
             ids = chance.integers(0, 50, (n, 1))
             lod = [[0, n // 2, n]]
             right = [v.array for v in served.predict(folder / "text", LoDTensor(ids, lod))]
-            self.cases.append(("text", served.row("ids", ids, lod=lod), right))
+            self.cases += [(model, served.row("ids", ids, lod=lod), right) for model in ("text", "steady")]
         for n in (1, 2, 3):
             x = chance.standard_normal((n, 3, 8, 8)).astype(np.float32)
             right = [v.array for v in served.predict(folder / "image", x)]
@@ -130,10 +132,14 @@ class Soak:
                     self.counts["workers killed"] += 1
 
     def watch(self) -> None:
-        start = time.monotonic()
+        workers = self.server.workers("steady")
+        pids = [self.server.process.pid, self.server.hosts("steady")[0], *workers]
         while self.going:
             time.sleep(min(5.0, self.seconds / 10))
-            self.memory.append((time.monotonic() - start, resident(self.server.process.pid)))
+            for row, pid in zip(self.memory.values(), pids, strict=True):
+                row.append(resident(pid))
+        if self.server.workers("steady") != workers:
+            self.wrong.append("workers that nobody killed were replaced")
 
     def run(self) -> list[str]:
         """What was wrong; [] when nothing was."""
@@ -149,10 +155,11 @@ class Soak:
         self.counts["reloads done"] = int(self.server.metric("oprack_model_reloads_total"))
         if self.server.metric("oprack_queue_length"):
             wrong.append("requests are left in the queue")
-        third = len(self.memory) // 3
-        first, last = (max(m for _, m in part) for part in (self.memory[: third + 1], self.memory[-third - 1 :]))
-        if last > first + (32 << 20):
-            wrong.append(f"the server's memory grew from {first >> 20} to {last >> 20} MiB")
+        for who, row in self.memory.items():
+            third = len(row) // 3
+            first, last = max(row[: third + 1]), max(row[-third - 1 :])
+            if last > first + (32 << 20):
+                wrong.append(f"{who}: memory grew from {first >> 20} to {last >> 20} MiB")
         if self.server.stop() != 0:
             wrong.append("the server did not end well")
         return wrong
@@ -173,7 +180,8 @@ def main() -> int:
         wrong = soak.run()
         for what, count in sorted(soak.counts.items()):
             print(f"{what:<24}{count:>8}")
-        print("resident MiB:", *(m >> 20 for _, m in soak.memory[:: max(1, len(soak.memory) // 12)]))
+        for who, row in soak.memory.items():
+            print(f"{who}, resident MiB:", *(m >> 20 for m in row[:: max(1, len(row) // 12)]))
         print("\n".join(wrong[:20]) or "nothing was wrong")
     return bool(wrong)
 
