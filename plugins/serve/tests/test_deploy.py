@@ -47,6 +47,14 @@ def runtime_and_service() -> tuple[dict, dict]:
     return runtime, service
 
 
+def test_every_option_is_documented():
+    parser = argparse.ArgumentParser(add_help=False)
+    configure(parser)
+    options = [name for action in parser._actions for name in action.option_strings]
+    text = (DEPLOY.parents[2] / "docs" / "serving.md").read_text("utf-8")
+    assert len(options) > 15 and [name for name in options if not re.search(rf"{name}\b(?!-)", text)] == []
+
+
 def test_the_dockerfile_has_known_instructions_and_ends_without_root():
     found = instructions()
     names = [name for name, _ in found]

@@ -178,6 +178,7 @@ def test_wrong_command_lines(tmp_path, capsys):
         ([], "either a MODEL or --models DIR"),
         (["a", "--models", "b"], "either a MODEL or --models DIR"),
         (["--models", str(tmp_path / "none")], "is no folder"),
+        ([str(tmp_path / "none")], "there is no model at"),
         (["--models", str(tmp_path), "--name", "x"], "--name is for a single MODEL"),
         ([str(tmp_path), "--name", "a/b"], "can't be the name of a model"),
     ):

@@ -11,103 +11,108 @@ def configure(parser: argparse.ArgumentParser) -> None:
     from oprack_serve.settings import Settings
 
     add, default = parser.add_argument, Settings()
-    add("model", nargs="?", type=Path, help="directory with __model__ or one .pdmodel; a .pdmodel file; or its prefix")
+    add("model", nargs="?", type=Path, help="folder with __model__ or one .pdmodel; a .pdmodel file; or its prefix")
     add("--name", default="", help="name of MODEL in URLs (default: that of its folder or file)")
     add("--models", type=Path, metavar="DIR", help="serve every model below DIR: DIR/<name> or DIR/<name>/<version>")
     add("--host", default=default.host, help="address to listen at (default: %(default)s, this machine alone)")
-    add("--port", type=_number(0, 65535), default=default.port, help="default: %(default)s; 0: a free one")
+    add(
+        "--port",
+        type=_number(0, 65535),
+        default=default.port,
+        help="port to listen at; 0: any free one (default: %(default)s)",
+    )
     add(
         "--workers",
         type=_number(1, 256),
         default=default.workers,
         metavar="K",
-        help="batches that run at once, each in a process (default: %(default)s)",
+        help="batches that run at once; each model has as many processes (default: %(default)s)",
     )
     add(
         "--threads",
         type=_number(0, 1024),
         default=default.threads,
         metavar="N",
-        help="threads of kernel libraries in a worker (default: the CPUs shared among the workers)",
+        help="threads that one batch computes with (default: the CPUs divided by the workers)",
     )
     add(
         "--max-batch",
         type=_number(1, 1 << 20),
         default=default.max_batch,
         metavar="B",
-        help="rows or sequences of requests that are joined; 1: none are (default: %(default)s)",
+        help="most rows or sequences in one batch; 1: requests are never joined (default: %(default)s)",
     )
     add(
         "--max-delay",
         type=_positive(0),
         default=default.max_delay * 1e3,
         metavar="MS",
-        help="milliseconds that a request waits for others (default: %(default)g)",
+        help="longest wait of a request for others to join it (default: %(default)g)",
     )
     add(
         "--max-queue",
         type=_number(1, 1 << 20),
         default=default.max_queue,
         metavar="N",
-        help="requests that may wait for a model; more get 503 (default: %(default)s)",
+        help="most requests that wait for a model; others are answered with 503 (default: %(default)s)",
     )
     add(
         "--max-body",
         type=_bytes,
         default=default.max_body,
         metavar="BYTES",
-        help="largest body; K, M and G are understood (default: 64M)",
+        help="largest body of a request; may end in K, M or G; larger ones are answered with 413 (default: 64M)",
     )
     add(
         "--max-inflight",
         type=_bytes,
         default=default.max_inflight,
         metavar="BYTES",
-        help="bytes of all bodies at once (default: 512M)",
+        help="most memory for the bodies of all requests; beyond it the answer is 503 (default: 512M)",
     )
     add(
         "--max-connections",
         type=_number(1, 1 << 20),
         default=default.max_connections,
         metavar="N",
-        help="connections at once; more are closed (default: %(default)s)",
+        help="most connections at once; others are closed (default: %(default)s)",
     )
     add(
         "--memory-limit",
         type=_bytes,
         default=default.memory_limit,
         metavar="BYTES",
-        help="bytes that the outputs of one op may take, 0: no limit (default: 2G)",
+        help="most memory for the outputs of one op; beyond it the answer is 413; 0: no limit (default: 2G)",
     )
     add(
         "--timeout",
         type=_positive(0.001),
         default=default.timeout,
         metavar="S",
-        help="seconds for a request; a batch that runs for nobody any more is ended (default: %(default)g)",
+        help="seconds until a request is answered with 504; a run that nobody awaits is ended (default: %(default)g)",
     )
     add(
         "--read-timeout",
         type=_positive(0.001),
         default=default.read_timeout,
         metavar="S",
-        help="seconds for a client to send a request or take its answer (default: %(default)g)",
+        help="seconds that a client may take to send a request or to read its answer (default: %(default)g)",
     )
     add(
         "--grace",
         type=_positive(0),
         default=default.grace,
         metavar="S",
-        help="seconds to finish what runs when the server is stopped (default: %(default)g)",
+        help="seconds for finishing requests when the server is stopped (default: %(default)g)",
     )
     add(
         "--poll",
         type=_positive(0),
         default=default.poll,
         metavar="S",
-        help="seconds between looks for changed models, 0: never (default: %(default)g)",
+        help="seconds between looks for new and changed models; 0: never look (default: %(default)g)",
     )
-    add("--allow-trace", action="store_true", help="let clients ask for the trace of a request by parameter trace")
+    add("--allow-trace", action="store_true", help="answer requests with parameter trace with the times of their ops")
     parser.set_defaults(run=run)
 
 
@@ -149,6 +154,11 @@ def run(args: argparse.Namespace) -> int:
 
     if (args.model is None) == (args.models is None):
         raise InvalidArgumentError("oprack serve takes either a MODEL or --models DIR")
+    if args.model is not None and not any(map(Path.exists, (args.model, Path(f"{args.model}.pdmodel")))):
+        raise NotFoundError(
+            f"there is no model at {str(args.model)!r}; expected a folder with __model__ or one .pdmodel, a .pdmodel "
+            "file, or its path without that ending"
+        )
     if args.models is not None and not args.models.is_dir():
         raise NotFoundError(
             f"--models {str(args.models)!r} is no folder; expected one that holds a folder for each model"
