@@ -1,0 +1,1 @@
+"""Kernels of ops on the bits of integers."""

@@ -1,0 +1,14 @@
+"""Kernel of bitwise_and."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import BOOL, INTEGERS
+
+from oprack_math.kernels._sets import BOTH
+
+
+@kernel("bitwise_and", place=BOTH, dtypes=INTEGERS | BOOL)
+def bitwise_and(X, Y, *, xp):
+    """Bit by bit."""
+    return xp.bitwise_and(X, Y)

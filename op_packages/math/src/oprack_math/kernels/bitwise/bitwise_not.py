@@ -1,0 +1,14 @@
+"""Kernel of bitwise_not."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import BOOL, INTEGERS
+
+from oprack_math.kernels._sets import BOTH
+
+
+@kernel("bitwise_not", place=BOTH, dtypes=INTEGERS | BOOL)
+def bitwise_not(X, *, xp):
+    """Bit by bit."""
+    return xp.bitwise_not(X)

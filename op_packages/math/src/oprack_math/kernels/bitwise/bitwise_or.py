@@ -1,0 +1,14 @@
+"""Kernel of bitwise_or."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import BOOL, INTEGERS
+
+from oprack_math.kernels._sets import BOTH
+
+
+@kernel("bitwise_or", place=BOTH, dtypes=INTEGERS | BOOL)
+def bitwise_or(X, Y, *, xp):
+    """Bit by bit."""
+    return xp.bitwise_or(X, Y)

@@ -1,0 +1,18 @@
+"""bitwise_not: all of the op but its kernels."""
+
+from __future__ import annotations
+
+from oprack.op import Input, OpDef, Output, empty_grad
+
+
+class BitwiseNot(OpDef, type="bitwise_not"):
+    r"""$$Out_i = \neg X_i$$ bit by bit: -X - 1 of signed integers, the logical op of bools."""
+
+    X = Input("Tensor of integers or bools, of any shape.")
+    Out = Output("dtype, shape and LoD of X.")
+    inplace = {"X": "Out"}
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", ctx.dim("X"))
+        ctx.share_lod("X", "Out")
