@@ -290,3 +290,16 @@ def test_values_inside_jit(use: Any) -> None:
     for trace in (lambda f: oprack.jit(f)(to_tensor([1.0])), lambda f: oprack.to_program(f, [oprack.InputSpec([1])])):
         with pytest.raises(PreconditionNotMetError, match=r"no value while oprack\.jit or oprack\.to_program writes"):
             trace(use)
+
+
+def test_a_tensor_in_the_place_of_one_number_is_an_error() -> None:
+    """`concat(x, y)` gives y as the axis; what joins both is `concat([x, y])`."""
+    x = oprack.to_tensor(np.ones((6, 4), np.float32))
+    with pytest.raises(InvalidArgumentError, match=r"AxisTensor has shape \[6, 4\]; expected a tensor of one element"):
+        F.concat(x, x)
+    assert F.concat([x, x]).shape == (12, 4)
+    one = oprack.to_tensor(np.array([1], np.int32))
+    assert F.concat([x, x], one).shape == (6, 8)
+    none = oprack.to_tensor(np.zeros(0, np.int32))
+    with pytest.raises(InvalidArgumentError, match=r"K has shape \[0\]"):
+        F.top_k_v2(x, none)

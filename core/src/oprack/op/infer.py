@@ -155,6 +155,19 @@ class InferShapeContext(InferContext):
     def value(self, slot: str, i: int = 0) -> Any:
         """Run time: input i of a slot as a NumPy array (meant for small ones, such as a shape). Build time: None."""
 
+    def scalar(self, slot: str, i: int = 0) -> Any:
+        """The only element of input i of a slot, as a NumPy scalar; None at build time.
+
+        Raises:
+            InvalidArgumentError: The input has another number of elements than one.
+        """
+        dims = self.dim(slot, i)
+        one = min(dims, default=0) < 0 or math.prod(dims) == 1
+        name = f"{slot}[{i}]" if self.input_count(slot) > 1 else slot
+        self.require(one, f"{name} has shape {list(dims)}; expected a tensor of one element")
+        value = self.value(slot, i)
+        return None if value is None else value.reshape(-1)[0]
+
     def same_dims(self, slot: str, other: str) -> None:
         """Require equal shapes, dims of -1 matching any."""
         a, b = self.dim(slot), self.dim(other)

@@ -14,8 +14,8 @@ def infer_given_shape(ctx):
         value = ctx.value("ShapeTensor")
         dims = [-1] * max(ctx.dim("ShapeTensor")[0], 0) if value is None else [int(v) for v in value.reshape(-1)]
     elif ctx.has_input("ShapeTensorList"):
-        values = [ctx.value("ShapeTensorList", i) for i in range(ctx.input_count("ShapeTensorList"))]
-        dims = [-1 if v is None else int(v.reshape(-1)[0]) for v in values]
+        values = [ctx.scalar("ShapeTensorList", i) for i in range(ctx.input_count("ShapeTensorList"))]
+        dims = [-1 if v is None else int(v) for v in values]
     else:
         dims = ctx.attr("shape")
     ctx.set_dim("Out", dims)

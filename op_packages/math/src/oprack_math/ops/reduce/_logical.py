@@ -28,8 +28,8 @@ class LogicalReduce(OpDef):
     def infer_shape(ctx):
         axes, keep = ctx.attr("dim"), ctx.attr("keep_dim")
         if ctx.has_input("AxisTensorList"):
-            values = [ctx.value("AxisTensorList", i) for i in range(ctx.input_count("AxisTensorList"))]
-            axes = [f"axis {i}" if v is None else int(v.reshape(-1)[0]) for i, v in enumerate(values)]
+            values = [ctx.scalar("AxisTensorList", i) for i in range(ctx.input_count("AxisTensorList"))]
+            axes = [f"axis {i}" if v is None else int(v) for i, v in enumerate(values)]
         elif ctx.has_input("AxisTensor"):
             value, dims = ctx.value("AxisTensor"), ctx.dim("AxisTensor")
             count = 1 if dims == () else dims[0]

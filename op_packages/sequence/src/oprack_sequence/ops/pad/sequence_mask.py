@@ -22,8 +22,8 @@ class SequenceMask(OpDef, type="sequence_mask"):
     def infer_shape(ctx):
         maxlen = ctx.attr("maxlen")
         if ctx.has_input("MaxLenTensor"):
-            value = ctx.value("MaxLenTensor")
-            maxlen = -1 if value is None else int(value.reshape(-1)[0])
+            value = ctx.scalar("MaxLenTensor")
+            maxlen = -1 if value is None else int(value)
             ctx.require(value is None or maxlen > 0, f"MaxLenTensor holds {maxlen}; expected at least 1")
         elif maxlen < 0:
             lengths = ctx.value("X")

@@ -19,8 +19,8 @@ class Linspace(OpDef, type="linspace"):
     versions = OpVersion("linspace").checkpoint("The dtype may differ from that of Start.", ("new_attr", "dtype", 5))
 
     def infer_shape(ctx):
-        num = ctx.value("Num")
-        size = -1 if num is None else int(num.reshape(-1)[0])
+        num = ctx.scalar("Num")
+        size = -1 if num is None else int(num)
         ctx.require_sizes("Num", [size])
         ctx.set_dim("Out", (size,))
 

@@ -20,8 +20,8 @@ class OneHotV2(OpDef, type="one_hot_v2"):
     def infer_shape(ctx):
         depth = ctx.attr("depth")
         if ctx.has_input("depth_tensor"):
-            value = ctx.value("depth_tensor")
-            depth = -1 if value is None else int(value.reshape(-1)[0])
+            value = ctx.scalar("depth_tensor")
+            depth = -1 if value is None else int(value)
         ctx.require_sizes("depth", [depth])
         ctx.set_dim("Out", (*ctx.dim("X"), depth))
         ctx.share_lod("X", "Out")

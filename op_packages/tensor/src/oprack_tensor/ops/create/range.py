@@ -18,11 +18,11 @@ class Range(OpDef, type="range"):
     make_grad = empty_grad
 
     def infer_shape(ctx):
-        values = [ctx.value(slot) for slot in ("Start", "End", "Step")]
+        values = [ctx.scalar(slot) for slot in ("Start", "End", "Step")]
         if any(v is None for v in values):
             ctx.set_dim("Out", (-1,))
             return
-        start, end, step = (v.reshape(-1)[0].item() for v in values)
+        start, end, step = (v.item() for v in values)
         ctx.require(step != 0, "Step is 0; expected a step towards End")
         ctx.require(
             start == end or (end > start) == (step > 0),

@@ -24,11 +24,11 @@ class Gather(OpDef, type="gather"):
         )
         ctx.share_lod("X", "Out")
         if ctx.has_input("Axis"):
-            value = ctx.value("Axis")
+            value = ctx.scalar("Axis")
             if value is None:
                 ctx.set_dim("Out", (-1,) * (len(dims) - (not index)))
                 return
-            axis = int(value.reshape(-1)[0])
+            axis = int(value)
         axis = normal_axis(ctx.op_type, axis, len(dims))
         ctx.set_dim("Out", (*dims[:axis], *index[:1], *dims[axis + 1 :]))
 

@@ -29,11 +29,11 @@ class Concat(OpDef, type="concat"):
         levels = ctx.lod_level("X")
         if ctx.has_input("AxisTensor"):
             ctx.set_lod_level("Out", levels)
-            value = ctx.value("AxisTensor")
+            value = ctx.scalar("AxisTensor")
             if value is None:
                 ctx.set_dim("Out", (-1,) * rank)
                 return
-            axis = int(value.reshape(-1)[0])
+            axis = int(value)
         axis = normal_axis(ctx.op_type, axis, rank)
         if axis or not levels:
             ctx.share_lod("X", "Out")

@@ -25,16 +25,16 @@ class Split(OpDef, type="split"):
     def infer_shape(ctx):
         dims, axis, parts = ctx.dim("X"), ctx.attr("axis"), ctx.output_count("Out")
         if ctx.has_input("AxisTensor"):
-            value = ctx.value("AxisTensor")
+            value = ctx.scalar("AxisTensor")
             if value is None:
                 ctx.set_dims("Out", [(-1,) * len(dims)] * parts)
                 return
-            axis = int(value.reshape(-1)[0])
+            axis = int(value)
         axis = normal_axis(ctx.op_type, axis, len(dims))
         sections = list(ctx.attr("sections"))
         if ctx.has_input("SectionsTensorList"):
-            values = [ctx.value("SectionsTensorList", i) for i in range(ctx.input_count("SectionsTensorList"))]
-            sections = [-1 if v is None else int(v.reshape(-1)[0]) for v in values]
+            values = [ctx.scalar("SectionsTensorList", i) for i in range(ctx.input_count("SectionsTensorList"))]
+            sections = [-1 if v is None else int(v) for v in values]
         unknown = not ctx.is_runtime and (dims[axis] < 0 or ctx.has_input("SectionsTensorList"))
         sizes = [-1] * parts if unknown else sections_of(ctx.op_type, dims[axis], ctx.attr("num"), sections)
         ctx.require(len(sizes) == parts, f"Out has {parts} variables for {len(sizes)} parts; expected one each")

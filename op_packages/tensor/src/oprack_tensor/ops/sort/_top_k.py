@@ -21,8 +21,8 @@ def infer_shape(ctx, axis):
     """Sets Out and Indices."""
     dims, k = list(ctx.dim("X")), ctx.attr("k")
     if ctx.has_input("K"):
-        value = ctx.value("K")
-        k = -1 if value is None else int(value.reshape(-1)[0])
+        value = ctx.scalar("K")
+        k = -1 if value is None else int(value)
     if dims:
         axis = normal_axis(ctx.op_type, axis, len(dims))
         ctx.require(
