@@ -93,13 +93,15 @@ class MemoryDesc(Native):
     strides: in elements; None for a layout that a primitive chose, which is dense.
     """
 
-    __slots__ = ("_nbytes", "shape", "strides")
+    __slots__ = ("_footprints", "_nbytes", "_reach", "shape", "strides")
     destroy = "memory_desc_destroy"
 
     def __init__(self, pointer: int, shape: Sequence[int] = (), strides: Sequence[int] | None = None) -> None:
         super().__init__(pointer)
         self.shape, self.strides = tuple(shape), None if strides is None else tuple(strides)
-        self._nbytes = -1
+        # told once each: a net's operators share descriptors, and ask again and again
+        self._nbytes = self._reach = -1
+        self._footprints: dict[int, Footprint] = {}
 
     @classmethod
     def any(cls, shape: Sequence[int]) -> MemoryDesc:
@@ -136,15 +138,21 @@ class MemoryDesc(Native):
     @property
     def reach(self) -> int:
         """Bytes from the first element to the end of the last one."""
-        if self.strides is None:
-            return self.nbytes
-        return reach(self.shape, [_SIZE * s for s in self.strides], _SIZE)
+        if self._reach < 0:
+            strides = self.strides
+            self._reach = self.nbytes if strides is None else reach(self.shape, [_SIZE * s for s in strides], _SIZE)
+        return self._reach
 
     def footprint(self, itemsize: int = _SIZE) -> Footprint:
         """Of the elements; of a layout that a primitive chose, of as many as its memory has room for."""
-        if self.strides is None:
-            return footprint((self.nbytes // itemsize,), (itemsize,), itemsize)
-        return footprint(self.shape, [itemsize * s for s in self.strides], itemsize)
+        found = self._footprints.get(itemsize)
+        if found is None:
+            if self.strides is None:
+                found = footprint((self.nbytes // itemsize,), (itemsize,), itemsize)
+            else:
+                found = footprint(self.shape, [itemsize * s for s in self.strides], itemsize)
+            self._footprints[itemsize] = found
+        return found
 
 
 @lru_cache(maxsize=4096)
