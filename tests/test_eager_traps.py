@@ -303,3 +303,8 @@ def test_a_tensor_in_the_place_of_one_number_is_an_error() -> None:
     none = oprack.to_tensor(np.zeros(0, np.int32))
     with pytest.raises(InvalidArgumentError, match=r"K has shape \[0\]"):
         F.top_k_v2(x, none)
+
+
+def test_a_tensor_overrides_an_attribute_that_does_not_fit() -> None:
+    x, shape = oprack.to_tensor(np.arange(24.0)), oprack.to_tensor(np.array([4, -1], np.int32))
+    assert F.reshape2(x, shape_input=shape, shape=[3, 3]).shape == (4, 6)

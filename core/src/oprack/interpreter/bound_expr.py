@@ -80,7 +80,7 @@ class BoundExpr:
             if name != EMPTY_VAR and not block.has_var(name):
                 block.create_var(name)
         block.append_op(self.desc)
-        infer_op(self.desc, block, expr.info, lod_is_known=True)
+        infer_op(self.desc, block, expr.info, lod_is_known=True, guesses=False)
         self.operator = create_operator(self.desc, block, 0, manager, self.place)
         self.run = RunContext(
             place=self.place,

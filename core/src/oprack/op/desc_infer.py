@@ -135,7 +135,7 @@ class DescIdentityContext(DescInferShapeContext):
         return self._in(slot, i).dtype_name() or ""
 
 
-def infer_op(op: OpDesc, block: BlockDesc, info: OpInfo, *, lod_is_known: bool = False) -> None:
+def infer_op(op: OpDesc, block: BlockDesc, info: OpInfo, *, lod_is_known: bool = False, guesses: bool = True) -> None:
     """Set container, dtype, dims and LoD level of an op's outputs in the block.
 
     Raises what the op's rules raise, AttributeValueError, NotFoundError for a variable that is not declared, and
@@ -143,13 +143,14 @@ def infer_op(op: OpDesc, block: BlockDesc, info: OpInfo, *, lod_is_known: bool =
 
     Args:
         lod_is_known: The program is being written, so that an op may refuse an input that is declared without LoD.
+        guesses: Whether rules take attributes as hints of what tensors hold that override them when the op runs.
     """
     try:
         types = DescInferVarTypeContext(op, block, info)
         info.run_infer_var_type(types)
         if info.infer_shape is not None:
             context = DescInferShapeContext(op, block, info, types.attrs)
-            context.lod_is_known = lod_is_known
+            context.lod_is_known, context.guesses = lod_is_known, guesses
             info.infer_shape(context)
     except OprackError:
         raise
