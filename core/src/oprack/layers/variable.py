@@ -82,9 +82,3 @@ def variable_of(program: Program, name: str, block: BlockDesc | None = None) -> 
             return (Parameter if desc.is_parameter else Variable)(program, owner, desc)
     start.var(name)  # raises, with names alike
     raise NotFoundError(f"variable {name!r} does not exist")
-
-
-def parameters_of(program: Program) -> list[Parameter]:
-    """Handles on the parameters of a program, in order of creation."""
-    block = program.global_block()
-    return [Parameter(program, block, desc) for desc in program.all_parameters()]

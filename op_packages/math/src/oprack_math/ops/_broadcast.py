@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, Input, OpDef, Output, empty_grad
 
 
 def aligned(x, y, axis, op_type):
@@ -56,6 +56,20 @@ class Binary(OpDef):
 
     def infer_shape(ctx):
         ctx.set_dim("Out", broadcast_dims(ctx.dim("X"), ctx.dim("Y"), ctx.attr("axis"), ctx.op_type))
+        ctx.share_lod("X", "Out")
+
+
+class AlignedBinary(OpDef):
+    """A function of two inputs that broadcast at their last dims, and that has no gradient."""
+
+    X = Input("Tensor of any shape.")
+    Y = Input("Tensor whose shape broadcasts with X's.")
+    Out = Output("The broadcast shape, LoD of X.")
+    inplace = {"X": "Out"}
+    make_grad = empty_grad
+
+    def infer_shape(ctx):
+        ctx.set_dim("Out", broadcast_dims(ctx.dim("X"), ctx.dim("Y"), -1, ctx.op_type))
         ctx.share_lod("X", "Out")
 
 
