@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
@@ -10,21 +11,34 @@ from oprack.errors import InvalidArgumentError
 from oprack_detection.kernels.nms._suppression import best, keep_best, suppress
 
 
-def _detect(boxes, scores, *, background, score_threshold, top_k, threshold, eta, keep_top_k, normalized):
+class NmsOptions(NamedTuple):
+    """What kernels of multiclass_nms and its versions take as one parameter: the attributes of these names."""
+
+    background_label: int
+    score_threshold: float
+    nms_top_k: int
+    nms_threshold: float
+    nms_eta: float
+    keep_top_k: int
+    normalized: bool
+
+
+def _detect(boxes, scores, options):
     """(labels, box index) of one image. boxes: [M, 4] (or polygons) for all classes or [M, C, 4]; scores: [C, M]."""
     labels, found = [], []
     for c in range(len(scores)):
-        if c == background:
+        if c == options.background_label:
             continue
-        candidates = best(scores[c], score_threshold, top_k)
+        candidates = best(scores[c], options.score_threshold, options.nms_top_k)
         of_class = boxes[candidates] if boxes.ndim == 2 else boxes[candidates, c]
-        index = candidates[suppress(of_class, threshold, eta, 0 if normalized else 1)]
+        wider = 0 if options.normalized else 1
+        index = candidates[suppress(of_class, options.nms_threshold, options.nms_eta, wider)]
         found.append(np.sort(index) if boxes.ndim == 3 else index)
         labels.append(np.full(len(index), c))
     if not found:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     label, index = np.concatenate(labels), np.concatenate(found)
-    label, index = keep_best(label, index, scores[label, index], keep_top_k)
+    label, index = keep_best(label, index, scores[label, index], options.keep_top_k)
     if boxes.ndim == 3:
         order = np.lexsort((index, label))
         label, index = label[order], index[order]
@@ -48,11 +62,11 @@ def _images(boxes, scores, rois_num, lod):
     return [(boxes[a:b], scores[a:b].T, a * classes, classes) for a, b in pairwise(offsets)]
 
 
-def detections(boxes, scores, rois_num, lod, **options):
+def detections(boxes, scores, rois_num, lod, options):
     """Rows [K, 2 + numbers of a box], index [K, 1] and detections per image."""
     rows, places, counts = [], [], []
     for image_boxes, image_scores, offset, stride in _images(boxes, scores, rois_num, lod):
-        label, index = _detect(image_boxes, image_scores, **options)
+        label, index = _detect(image_boxes, image_scores, options)
         row = np.empty((len(label), 2 + boxes.shape[-1]), scores.dtype)
         row[:, 0] = label
         row[:, 1] = image_scores[label, index]
@@ -63,16 +77,3 @@ def detections(boxes, scores, rois_num, lod, **options):
     out = np.concatenate(rows) if rows else np.empty((0, 2 + boxes.shape[-1]), scores.dtype)
     place = np.concatenate(places) if places else np.empty(0, np.int64)
     return out, place.astype(np.int32).reshape(-1, 1), np.array(counts, np.int32)
-
-
-def nms_options(background_label, score_threshold, nms_top_k, nms_threshold, nms_eta, keep_top_k, normalized):
-    """Keywords of detections."""
-    return {
-        "background": background_label,
-        "score_threshold": score_threshold,
-        "top_k": nms_top_k,
-        "threshold": nms_threshold,
-        "eta": nms_eta,
-        "keep_top_k": keep_top_k,
-        "normalized": normalized,
-    }
