@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+import oprack
+import pack_site
 import pytest
 from hypothesis import settings
 from oprack.kernel import kernel
@@ -156,3 +160,29 @@ def programs(rack: PackManager) -> Any:
     main, startup = Program(), Program()
     with program_guard(main, startup), unique_name.guard():
         yield main, startup
+
+
+@pytest.fixture
+def pack(monkeypatch):
+    """Makes an entry point: pack("a", oprack_ops=lambda register: ...)."""
+
+    def make(name, **hooks):
+        module = ModuleType(f"fixture_memory_{name}")
+        for hook, function in hooks.items():
+            namespace = {"function": function}
+            exec(f"def {hook}(register): function(register)", namespace)
+            setattr(module, hook, oprack.hookimpl(namespace[hook]))
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        dist = SimpleNamespace(name=f"oprack-{name}", version="1.0")
+        return SimpleNamespace(name=name, value=module.__name__, dist=dist)
+
+    return make
+
+
+@pytest.fixture
+def good(tmp_path, monkeypatch):
+    pack_site.install(tmp_path, "good")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield pack_site.entry_points(tmp_path)
+    for name in [n for n in sys.modules if n.startswith("fixture_good")]:
+        del sys.modules[name]
