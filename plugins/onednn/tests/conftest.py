@@ -48,7 +48,7 @@ def primitives(request, monkeypatch):
     if marker is None:
         yield
         return
-    from oprack_onednn.primitive_chain import Thread
+    from oprack_onednn.thread import Thread
 
     made, refused, find = set(), [], Thread.primitive
 

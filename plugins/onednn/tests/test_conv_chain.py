@@ -132,7 +132,7 @@ def test_chains_run_on_numpy_as_well(monkeypatch, excluded):
     if excluded:
         monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
     else:
-        monkeypatch.setattr("oprack_onednn.primitive_chain.Thread.primitive", lambda *a: None)
+        monkeypatch.setattr("oprack_onednn.thread.Thread.primitive", lambda *a: None)
     for example in (chain_case(STEM), chain_case(INVERTED, residual=True)):
         want, got = run_both(example, excluded=("onednn",))
         np.testing.assert_allclose(got, want, **CLOSE)

@@ -309,7 +309,7 @@ def test_memory_order():
 
 
 def test_chains_are_bounded(monkeypatch):
-    monkeypatch.setattr("oprack_onednn.primitive_chain._PRIMITIVES", 5)
+    monkeypatch.setattr("oprack_onednn.thread._PRIMITIVES", 5)
     THREAD.primitives.clear()
     for n in range(1, 10):
         convolve(normal(1, 4, n, 3), normal(8, 4, 3, 3))
@@ -361,10 +361,10 @@ def test_a_thread_that_ended_leaves_nothing_behind():
 
 EXITING = """
 import sys
-from oprack_onednn import primitive_chain
-entries = primitive_chain.PerThread()
+from oprack_onednn import thread
+entries = thread.PerThread()
 entries.keep((1, "shape"), "bound")
-sys.outliving = primitive_chain, entries  # as what a cycle or another module holds
+sys.outliving = thread, entries  # as what a cycle or another module holds
 """
 
 

@@ -17,7 +17,7 @@ from native_calls import SPECS, calls_of, native_runs
 from oprack.kernel import KernelQuery, bind_signature
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor
-from oprack_onednn import callsite, kernels, memory, primitive_chain
+from oprack_onednn import callsite, kernels, memory, primitive_chain, thread
 from oprack_onednn.native import MemoryDesc
 from oprack_onednn.operands import External, OperandError, Region
 from oprack_onednn.primitive_chain import OneDNNError, PrimitiveChain
@@ -83,11 +83,11 @@ def _modules():
 def canaries(monkeypatch):
     """Around everything that this plugin allocates, too."""
     made = Canaries()
-    for module in (memory, primitive_chain, *_modules()):
+    for module in (memory, primitive_chain, thread, *_modules()):
         if hasattr(module, "np"):
             monkeypatch.setattr(module, "np", _NumPy(made))
     monkeypatch.setattr(memory.BUFFERS, "size_of", lambda nbytes: 0)  # each result in memory of its own
-    primitive_chain.THREAD.primitives.clear()
+    thread.THREAD.primitives.clear()
     return made
 
 
@@ -199,7 +199,7 @@ def test_no_operand_leads_out_of_its_memory(op_type, constant, any_size, canarie
 @pytest.fixture
 def matrix():
     """Memory of a chain for [4, 6], whose rows are 8 elements apart, to be written."""
-    primitive_chain.THREAD.ready()
+    thread.THREAD.ready()
     return External(MemoryDesc.strided((4, 6), (8, 1)), written=True)
 
 
@@ -256,7 +256,7 @@ def test_a_part_of_an_array_reaches_to_its_end_at_most(matrix):
 
 
 def test_memory_of_a_chain_is_not_seen_beyond_its_end():
-    primitive_chain.THREAD.ready()
+    thread.THREAD.ready()
     made, whole, row = PrimitiveChain(), MemoryDesc.strided((4, 6)), MemoryDesc.strided((6,))
     for given, again in ((made.input(whole), made.same), (made.temporary(whole), made.alias)):
         again(given, row, 4 * 18)

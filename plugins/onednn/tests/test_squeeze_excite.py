@@ -132,7 +132,7 @@ def test_fused_ops_run_on_numpy_as_well(monkeypatch, make, excluded):
     if excluded:
         monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
     else:
-        monkeypatch.setattr("oprack_onednn.primitive_chain.Thread.primitive", lambda *a: None)
+        monkeypatch.setattr("oprack_onednn.thread.Thread.primitive", lambda *a: None)
     (got,) = oprack.Executor(excluded_libraries=excluded).run(fused, case.feeds, case.fetches(), scope)
     np.testing.assert_allclose(got, want, **CLOSE)
 

@@ -114,7 +114,7 @@ class Library:
 
     def limit_threads(self, count: int) -> AbstractContextManager[None]:
         """Let primitives that the calling Python thread runs use `count` threads, for the length of a with block."""
-        from oprack_onednn.primitive_chain import THREAD
+        from oprack_onednn.thread import THREAD
 
         return THREAD.limited(count)
 

@@ -1,40 +1,27 @@
 """Chains: primitives in a row, built once for some shapes and run with new addresses each time.
 
-Every Python thread has its own chains, stream and scratch memory, so chains are never shared; oneDNN caches compiled
-primitives for all of them.
+Every Python thread has its own chains, stream and scratch memory (`thread`), so chains are never shared; oneDNN caches
+compiled primitives for all of them. What runs a chain is a `BoundChain`.
 """
 
 from __future__ import annotations
 
-import itertools
-import threading
-import weakref
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
-from ctypes import addressof
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from oprack_onednn import _c
+from oprack_onednn.bound_chain import BoundChain, OneDNNError
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, Primitive, PrimitiveDesc, Stream
+from oprack_onednn.native import Attributes, Memory, MemoryDesc, Primitive, PrimitiveDesc
 from oprack_onednn.operands import External, Operand, OperandError, Region, addresses
+from oprack_onednn.thread import THREAD, PerThread
 
-_PRIMITIVES = 1024
+__all__ = ["THREAD", "BoundChain", "OneDNNError", "PerThread", "PrimitiveChain", "pack", "reorder_desc"]
+
 _ALIGN = 64
-# Seconds per product and sum, and per byte read or written, that one core takes about; and how long a chain must take
-# to be shared among threads: to wake another one, or to wait for it when others want its core, takes as long.
-_PER_OPERATION, _PER_BYTE, _SHARED = 1e-11, 1.5e-10, 1e-4
-
-
-_SETTINGS = itertools.count(1)
-
-
-class OneDNNError(RuntimeError):
-    """A primitive failed while it ran."""
+# Seconds per product and sum, and per byte read or written, that one core takes about.
+_PER_OPERATION, _PER_BYTE = 1e-11, 1.5e-10
 
 
 class PrimitiveChain:
@@ -177,237 +164,10 @@ def _seconds(arguments: dict[int, Memory]) -> float:
     return operations * _PER_OPERATION + moved * _PER_BYTE
 
 
-def _call(primitive: Primitive, arguments: dict[int, Memory]) -> tuple[tuple[int, int, int], Any]:
-    """What primitive_execute takes besides a stream, and the array behind it, which has to live as long."""
-    array = (_c.ExecArg * len(arguments))(*((k, m.pointer) for k, m in arguments.items()))
-    return (primitive.pointer, len(arguments), addressof(array)), array
-
-
-class BoundChain:
-    """What runs a chain, in the thread that built it.
-
-    With some operands fixed it has memory objects of its own, for one place of a program: those of the chain would be
-    set to other addresses by its other users.
-
-    Args:
-        chain: The chain.
-        fixed: For each external memory the operand that stays, or None where `run` takes it; empty fixes nothing.
-
-    Raises:
-        OperandError: A fixed operand does not fit.
-    """
-
-    def __init__(self, chain: PrimitiveChain, fixed: Sequence[Operand | None] = ()) -> None:
-        self._set_handle, self._execute, self._stream = THREAD.set_handle, THREAD.execute, THREAD.stream.pointer
-        self._threads = chain.threads
-        every = [*chain.external, *(m for *_, m in chain.twins), *(m for m, _ in chain.scratch)]
-        own = {memory: Memory(memory.desc) for memory in every} if fixed else {}
-        given = list(fixed) or [None] * len(chain.external)
-        stays = [None if g is None else m.address(g) for m, g in zip(chain.external, given, strict=True)]
-        free = [i for i, address in enumerate(stays) if address is None]
-        self._free = [chain.external[i] for i in free]
-        self._pointers = [own.get(m, m).pointer for m in self._free]
-        self._twins = []
-        for i, offset, memory in (*((i, 0, m) for i, m in enumerate(chain.external)), *chain.twins):
-            pointer, start = own.get(memory, memory).pointer, stays[i]
-            if start is not None:
-                self._set_handle(pointer, start + offset)
-            elif memory is not chain.external[i]:
-                self._twins.append((free.index(i), offset, pointer))
-        self._scratch = [(own.get(memory, memory).pointer, offset) for memory, offset in chain.scratch]
-        self._size, self._arena = chain.size, 0
-        arguments = [{k: own.get(m, m) for k, m in memory.items()} for _, memory in chain.steps]
-        calls = [_call(primitive, given) for primitive, given in zip(chain.primitives(), arguments, strict=True)]
-        self._calls = [call for call, _ in calls]
-        # oneDNN holds plain pointers to all of these
-        self._referenced = (chain, own, calls, given)
-
-    def run(self, *operands: Operand) -> None:
-        """Run with operands for the external memory that is not fixed.
-
-        Raises:
-            OneDNNError: A primitive failed.
-            OperandError: An operand does not fit; nothing was read or written.
-        """
-        self._run(*addresses(self._free, operands))
-
-    def like(self, *operands: Operand) -> Callable[..., None]:
-        """Check operands once, for calls with others of their dtypes, shapes and strides.
-
-        Returns:
-            A function that runs the chain for addresses. Who calls it has compared the arrays with these operands, and
-            knows that what is written to is writable.
-        """
-        addresses(self._free, operands)
-        return self._run
-
-    def _run(self, *addresses: int) -> None:
-        """Run with the addresses of the external memory that is not fixed."""
-        set_handle = self._set_handle
-        for pointer, address in zip(self._pointers, addresses, strict=True):
-            set_handle(pointer, address)
-        for i, offset, pointer in self._twins:
-            set_handle(pointer, addresses[i] + offset)
-        if self._size:
-            arena = THREAD.arena(self._size)
-            if arena != self._arena:  # it has grown since, or this chain has not run yet
-                for pointer, offset in self._scratch:
-                    set_handle(pointer, arena + offset)
-                self._arena = arena
-        if THREAD.current != self._threads:
-            THREAD.use(self._threads)
-        execute, stream = self._execute, self._stream
-        for primitive, count, arguments in self._calls:
-            status = execute(primitive, stream, count, arguments)
-            if status:
-                raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")
-
-
 def reorder_desc(source: MemoryDesc, target: MemoryDesc, accumulate: bool = False) -> PrimitiveDesc:
     """A copy between layouts; slow implementations are taken, too: packing weights has no other way."""
     engine, attributes = LIBRARY.engine, Attributes([("sum", 1.0)] if accumulate else ())
     return PrimitiveDesc("reorder", source, engine, target, engine, attributes, any_speed=True)
-
-
-class _Alive:
-    """Lives as long as a Python thread."""
-
-
-class Thread(threading.local):
-    """What one Python thread needs to run chains.
-
-    Attributes:
-        primitives: Chains by key, those used last at the end. Which ones depends on the number of threads, since oneDNN
-            chooses implementations by it.
-        setting: A number that no other thread, and no other number of threads, has.
-        limit: How many threads primitives may use; 0 means as the library says.
-        current: How many threads they use now.
-        work: Seconds that the primitives added so far take on one core.
-        alive: An object that goes when the Python thread ends.
-        revision: The library's revision when the number of threads was taken from it; -1 before the first use.
-    """
-
-    def __init__(self) -> None:
-        self.primitives: OrderedDict[Hashable, Any] = OrderedDict()
-        self.limit = self.current = self._threads = 0
-        self.work = 0.0
-        self.setting = 0
-        self.alive = _Alive()
-        self._by_threads: dict[int, tuple[int, OrderedDict[Hashable, Any]]] = {}
-        self._memory = np.empty(0, np.uint8)
-        self._arena = 0
-        self._capacity = 0
-        self.revision = -1
-        self.stream: Stream | None = None
-
-    def open(self) -> None:
-        """Use the number of threads that is set now."""
-        if self.stream is None:
-            lib = LIBRARY.lib
-            assert lib is not None
-            self.stream = Stream()
-            self.set_handle, self.execute = lib.dnnl_memory_set_data_handle, lib.dnnl_primitive_execute
-        # implementations are chosen for the number of threads
-        self._threads = self.current = LIBRARY.apply_threads(self.limit)
-        if self._threads not in self._by_threads:
-            self._by_threads[self._threads] = next(_SETTINGS), OrderedDict()
-        self.setting, self.primitives = self._by_threads[self._threads]
-        self.revision = LIBRARY.threads_revision
-        LIBRARY.ran = True
-
-    def ready(self) -> bool:
-        """Whether oneDNN can be used in this process; if so, use the number of threads that is set now."""
-        if self.revision != LIBRARY.threads_revision:
-            if not LIBRARY.usable():
-                return False
-            self.open()
-        return True
-
-    def use(self, count: int) -> None:
-        """Let the next primitives use `count` threads."""
-        if count != self.current:
-            self.current = LIBRARY.apply_threads(count)
-
-    @contextmanager
-    def limited(self, count: int) -> Iterator[None]:
-        """Let primitives of this Python thread use `count` threads, for the length of a with block."""
-        before, self.limit, self.revision = self.limit, count, -1
-        try:
-            yield
-        finally:
-            self.limit, self.revision = before, -1
-
-    def primitive(self, key: Hashable, build: Callable[..., Any], *args: Any) -> Any:
-        """The primitive for `key`, made by `build(*args)` when it is new; None when oneDNN has none."""
-        if self.revision != LIBRARY.threads_revision:
-            self.open()
-        primitives = self.primitives
-        try:
-            primitive = primitives[key]
-        except KeyError:
-            try:
-                primitive = self._build(build, args)
-            except NotServedError:
-                primitive = None
-            primitives[key] = primitive
-            if len(primitives) > _PRIMITIVES:
-                primitives.popitem(last=False)
-            return primitive
-        primitives.move_to_end(key)
-        return primitive
-
-    def _build(self, build: Callable[..., Any], args: Sequence[Any]) -> Any:
-        """A chain; of primitives for one thread alone when there is little to do."""
-        work, threads, self.work = self.work, self.current, 0.0
-        try:
-            self.use(self._threads)
-            primitive = build(*args)
-            if self._threads > 1 and self.work < _SHARED:
-                self.use(1)
-                primitive = build(*args)
-            return primitive
-        finally:
-            # a chain that asks for another while it is built goes on with its own number of threads
-            self.work = work
-            self.use(threads)
-
-    def arena(self, size: int) -> int:
-        """Address of at least `size` bytes of scratch memory."""
-        if size > self._capacity:
-            self._memory = np.empty(size + 4096, np.uint8)
-            start = self._memory.ctypes.data
-            self._arena = -(-start // 4096) * 4096
-            self._capacity = size
-        return self._arena
-
-
-THREAD = Thread()
-
-
-class PerThread(dict[Any, Any]):
-    """A dict shared by Python threads, whose keys begin with THREAD.setting; a thread's entries go when it ends."""
-
-    def __init__(self) -> None:
-        self._threads: dict[int, weakref.ref[_Alive]] = {}
-
-    def keep(self, key: tuple[Any, ...], value: Any) -> None:
-        """Set an entry of the calling thread."""
-        setting = key[0]
-        if setting not in self._threads:
-            # a partial and no lambda: when the interpreter exits, this module's globals may be None before the thread
-            # is gone, and a lambda would look `_forget` up there
-            self._threads[setting] = weakref.ref(THREAD.alive, partial(_forget, weakref.ref(self), setting))
-        self[key] = value
-
-
-def _forget(entries_of: weakref.ref[PerThread], setting: int, _: Any) -> None:
-    """Drop the entries of a thread that ended; called by its weak reference, so it may use no global name."""
-    entries = entries_of()
-    if entries is not None:
-        entries._threads.pop(setting, None)
-        for key in list(entries):
-            if key[0] == setting:
-                entries.pop(key, None)
 
 
 def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int | None = None) -> np.ndarray:

@@ -1,0 +1,105 @@
+"""Running a chain: addresses are set, and its primitives executed one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from ctypes import addressof
+from typing import TYPE_CHECKING, Any
+
+from oprack_onednn import _c
+from oprack_onednn.native import Memory, Primitive
+from oprack_onednn.operands import Operand, addresses
+from oprack_onednn.thread import THREAD
+
+if TYPE_CHECKING:
+    from oprack_onednn.primitive_chain import PrimitiveChain
+
+
+class OneDNNError(RuntimeError):
+    """A primitive failed while it ran."""
+
+
+def _call(primitive: Primitive, arguments: dict[int, Memory]) -> tuple[tuple[int, int, int], Any]:
+    """What primitive_execute takes besides a stream, and the array behind it, which has to live as long."""
+    array = (_c.ExecArg * len(arguments))(*((k, m.pointer) for k, m in arguments.items()))
+    return (primitive.pointer, len(arguments), addressof(array)), array
+
+
+class BoundChain:
+    """What runs a chain, in the thread that built it.
+
+    With some operands fixed it has memory objects of its own, for one place of a program: those of the chain would be
+    set to other addresses by its other users.
+
+    Args:
+        chain: The chain.
+        fixed: For each external memory the operand that stays, or None where `run` takes it; empty fixes nothing.
+
+    Raises:
+        OperandError: A fixed operand does not fit.
+    """
+
+    def __init__(self, chain: PrimitiveChain, fixed: Sequence[Operand | None] = ()) -> None:
+        self._set_handle, self._execute, self._stream = THREAD.set_handle, THREAD.execute, THREAD.stream.pointer
+        self._threads = chain.threads
+        every = [*chain.external, *(m for *_, m in chain.twins), *(m for m, _ in chain.scratch)]
+        own = {memory: Memory(memory.desc) for memory in every} if fixed else {}
+        given = list(fixed) or [None] * len(chain.external)
+        stays = [None if g is None else m.address(g) for m, g in zip(chain.external, given, strict=True)]
+        free = [i for i, address in enumerate(stays) if address is None]
+        self._free = [chain.external[i] for i in free]
+        self._pointers = [own.get(m, m).pointer for m in self._free]
+        self._twins = []
+        for i, offset, memory in (*((i, 0, m) for i, m in enumerate(chain.external)), *chain.twins):
+            pointer, start = own.get(memory, memory).pointer, stays[i]
+            if start is not None:
+                self._set_handle(pointer, start + offset)
+            elif memory is not chain.external[i]:
+                self._twins.append((free.index(i), offset, pointer))
+        self._scratch = [(own.get(memory, memory).pointer, offset) for memory, offset in chain.scratch]
+        self._size, self._arena = chain.size, 0
+        arguments = [{k: own.get(m, m) for k, m in memory.items()} for _, memory in chain.steps]
+        calls = [_call(primitive, given) for primitive, given in zip(chain.primitives(), arguments, strict=True)]
+        self._calls = [call for call, _ in calls]
+        # oneDNN holds plain pointers to all of these
+        self._referenced = (chain, own, calls, given)
+
+    def run(self, *operands: Operand) -> None:
+        """Run with operands for the external memory that is not fixed.
+
+        Raises:
+            OneDNNError: A primitive failed.
+            OperandError: An operand does not fit; nothing was read or written.
+        """
+        self._run(*addresses(self._free, operands))
+
+    def like(self, *operands: Operand) -> Callable[..., None]:
+        """Check operands once, for calls with others of their dtypes, shapes and strides.
+
+        Returns:
+            A function that runs the chain for addresses. Who calls it has compared the arrays with these operands, and
+            knows that what is written to is writable.
+        """
+        addresses(self._free, operands)
+        return self._run
+
+    def _run(self, *addresses: int) -> None:
+        """Run with the addresses of the external memory that is not fixed."""
+        set_handle = self._set_handle
+        for pointer, address in zip(self._pointers, addresses, strict=True):
+            set_handle(pointer, address)
+        for i, offset, pointer in self._twins:
+            set_handle(pointer, addresses[i] + offset)
+        if self._size:
+            arena = THREAD.arena(self._size)
+            if arena != self._arena:  # it has grown since, or this chain has not run yet
+                for pointer, offset in self._scratch:
+                    set_handle(pointer, arena + offset)
+                self._arena = arena
+        if THREAD.current != self._threads:
+            THREAD.use(self._threads)
+        execute, stream = self._execute, self._stream
+        for primitive, count, arguments in self._calls:
+            status = execute(primitive, stream, count, arguments)
+            if status:
+                raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")

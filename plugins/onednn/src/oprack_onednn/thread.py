@@ -1,0 +1,165 @@
+"""What each Python thread has of its own: chains, a stream, scratch memory and a number of threads for primitives."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.native import NotServedError, Stream
+
+_PRIMITIVES = 1024
+# How many seconds a chain must take on one core to be shared among threads: to wake another one, or to wait for it
+# when others want its core, takes as long.
+_SHARED = 1e-4
+
+_SETTINGS = itertools.count(1)
+
+
+class _Alive:
+    """Lives as long as a Python thread."""
+
+
+class Thread(threading.local):
+    """What one Python thread needs to run chains.
+
+    Attributes:
+        primitives: Chains by key, those used last at the end. Which ones depends on the number of threads, since oneDNN
+            chooses implementations by it.
+        setting: A number that no other thread, and no other number of threads, has.
+        limit: How many threads primitives may use; 0 means as the library says.
+        current: How many threads they use now.
+        work: Seconds that the primitives added so far take on one core.
+        alive: An object that goes when the Python thread ends.
+        revision: The library's revision when the number of threads was taken from it; -1 before the first use.
+    """
+
+    def __init__(self) -> None:
+        self.primitives: OrderedDict[Hashable, Any] = OrderedDict()
+        self.limit = self.current = self._threads = 0
+        self.work = 0.0
+        self.setting = 0
+        self.alive = _Alive()
+        self._by_threads: dict[int, tuple[int, OrderedDict[Hashable, Any]]] = {}
+        self._memory = np.empty(0, np.uint8)
+        self._arena = 0
+        self._capacity = 0
+        self.revision = -1
+        self.stream: Stream | None = None
+
+    def open(self) -> None:
+        """Use the number of threads that is set now."""
+        if self.stream is None:
+            lib = LIBRARY.lib
+            assert lib is not None
+            self.stream = Stream()
+            self.set_handle, self.execute = lib.dnnl_memory_set_data_handle, lib.dnnl_primitive_execute
+        # implementations are chosen for the number of threads
+        self._threads = self.current = LIBRARY.apply_threads(self.limit)
+        if self._threads not in self._by_threads:
+            self._by_threads[self._threads] = next(_SETTINGS), OrderedDict()
+        self.setting, self.primitives = self._by_threads[self._threads]
+        self.revision = LIBRARY.threads_revision
+        LIBRARY.ran = True
+
+    def ready(self) -> bool:
+        """Whether oneDNN can be used in this process; if so, use the number of threads that is set now."""
+        if self.revision != LIBRARY.threads_revision:
+            if not LIBRARY.usable():
+                return False
+            self.open()
+        return True
+
+    def use(self, count: int) -> None:
+        """Let the next primitives use `count` threads."""
+        if count != self.current:
+            self.current = LIBRARY.apply_threads(count)
+
+    @contextmanager
+    def limited(self, count: int) -> Iterator[None]:
+        """Let primitives of this Python thread use `count` threads, for the length of a with block."""
+        before, self.limit, self.revision = self.limit, count, -1
+        try:
+            yield
+        finally:
+            self.limit, self.revision = before, -1
+
+    def primitive(self, key: Hashable, build: Callable[..., Any], *args: Any) -> Any:
+        """The primitive for `key`, made by `build(*args)` when it is new; None when oneDNN has none."""
+        if self.revision != LIBRARY.threads_revision:
+            self.open()
+        primitives = self.primitives
+        try:
+            primitive = primitives[key]
+        except KeyError:
+            try:
+                primitive = self._build(build, args)
+            except NotServedError:
+                primitive = None
+            primitives[key] = primitive
+            if len(primitives) > _PRIMITIVES:
+                primitives.popitem(last=False)
+            return primitive
+        primitives.move_to_end(key)
+        return primitive
+
+    def _build(self, build: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """A chain; of primitives for one thread alone when there is little to do."""
+        work, threads, self.work = self.work, self.current, 0.0
+        try:
+            self.use(self._threads)
+            primitive = build(*args)
+            if self._threads > 1 and self.work < _SHARED:
+                self.use(1)
+                primitive = build(*args)
+            return primitive
+        finally:
+            # a chain that asks for another while it is built goes on with its own number of threads
+            self.work = work
+            self.use(threads)
+
+    def arena(self, size: int) -> int:
+        """Address of at least `size` bytes of scratch memory."""
+        if size > self._capacity:
+            self._memory = np.empty(size + 4096, np.uint8)
+            start = self._memory.ctypes.data
+            self._arena = -(-start // 4096) * 4096
+            self._capacity = size
+        return self._arena
+
+
+THREAD = Thread()
+
+
+class PerThread(dict[Any, Any]):
+    """A dict shared by Python threads, whose keys begin with THREAD.setting; a thread's entries go when it ends."""
+
+    def __init__(self) -> None:
+        self._threads: dict[int, weakref.ref[_Alive]] = {}
+
+    def keep(self, key: tuple[Any, ...], value: Any) -> None:
+        """Set an entry of the calling thread."""
+        setting = key[0]
+        if setting not in self._threads:
+            # a partial and no lambda: when the interpreter exits, this module's globals may be None before the thread
+            # is gone, and a lambda would look `_forget` up there
+            self._threads[setting] = weakref.ref(THREAD.alive, partial(_forget, weakref.ref(self), setting))
+        self[key] = value
+
+
+def _forget(entries_of: weakref.ref[PerThread], setting: int, _: Any) -> None:
+    """Drop the entries of a thread that ended; called by its weak reference, so it may use no global name."""
+    entries = entries_of()
+    if entries is not None:
+        entries._threads.pop(setting, None)
+        for key in list(entries):
+            if key[0] == setting:
+                entries.pop(key, None)
