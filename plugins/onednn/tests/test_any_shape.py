@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from native_calls import call, image, native_runs, normal
 from oprack_onednn import callsite
-from oprack_onednn.kernels import conv_chain, conv_transpose_pair, pointwise, squeeze_excite, winograd
+from oprack_onednn.kernels import conv2d_chain, conv2d_transpose_pair, pointwise_conv2d, squeeze_excite, winograd_conv2d
 
 SEEDS = range(24)
 LAYOUTS = ("channels last", "row-major", "part of a larger one", "turned")
@@ -162,7 +162,7 @@ MAKERS = [
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_numbers_are_those_of_numpy(make, any_size, monkeypatch):
-    for module in (callsite, conv_chain, conv_transpose_pair, pointwise, squeeze_excite, winograd):
+    for module in (callsite, conv2d_chain, conv2d_transpose_pair, pointwise_conv2d, squeeze_excite, winograd_conv2d):
         monkeypatch.setattr(module, "is_constant", lambda array: array.flags.c_contiguous and not array.flags.writeable)
     native = 0
     for seed in SEEDS:
@@ -184,8 +184,8 @@ def test_numbers_are_those_of_numpy(make, any_size, monkeypatch):
 @pytest.mark.parametrize("cache", [1, 1 << 12, 1 << 30])
 @pytest.mark.parametrize("seed", range(12))
 def test_chains_in_parts(monkeypatch, any_size, seed, cache):
-    monkeypatch.setattr(conv_chain, "_CACHE", cache)
-    monkeypatch.setattr(conv_chain, "_OVERLAP", 1e9)
+    monkeypatch.setattr(conv2d_chain, "_CACHE", cache)
+    monkeypatch.setattr(conv2d_chain, "_OVERLAP", 1e9)
     drawn = chain(Draw(100 + seed))
     with native_runs() as counted:
         got = drawn.direct()["Output"]

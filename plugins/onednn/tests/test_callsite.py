@@ -11,7 +11,7 @@ import pytest
 from numpy_kernels import on_numpy
 from oprack.kernel.specialization import KernelSpecialization
 from oprack_onednn import callsite
-from oprack_onednn.kernels import conv, pointwise, pool, squeeze_excite
+from oprack_onednn.kernels import conv2d, pointwise_conv2d, pool2d, squeeze_excite
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import is_channels_last
 from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread
@@ -36,7 +36,7 @@ def call_of(op_type, given=("Input", "Filter"), **attrs):
 def convolution(**attrs):
     """A prepared convolution, and the kernel that it stands for."""
     call = call_of("onednn_conv2d", paddings=[1, 1], **attrs)
-    return conv._specialize_fused(call), lambda *arrays: conv.by_steps(
+    return conv2d._specialize_fused(call), lambda *arrays: conv2d.by_steps(
         *arrays, *[None] * (4 - len(arrays)), call.attrs, on_numpy(call.op_type)
     )
 
@@ -97,11 +97,11 @@ def test_parameters_that_may_change_are_not_kept(bindings):
 @pytest.mark.primitives("conv2d")
 def test_a_residual_in_any_layout():
     call = call_of("onednn_conv2d", ("Input", "Filter", "Residual"), post_ops=["residual", "relu"])
-    site, w = conv._specialize_fused(call), constant(8, 5, 1, 1)
+    site, w = conv2d._specialize_fused(call), constant(8, 5, 1, 1)
     for seed, turn in ((0, False), (1, True), (2, False)):
         x, r = normal(2, 5, 7, 6, seed=seed), normal(2, 8, 7, 6, seed=seed)
         r = np.ascontiguousarray(r.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2) if turn else r
-        want = conv.by_steps(x, w, None, r, call.attrs, on_numpy(call.op_type))
+        want = conv2d.by_steps(x, w, None, r, call.attrs, on_numpy(call.op_type))
         np.testing.assert_allclose(site(x, w, None, r), want, **CLOSE)
 
 
@@ -166,20 +166,20 @@ def test_a_library_that_stops_to_serve(monkeypatch):
 @pytest.mark.parametrize("op_type", ["conv2d", "depthwise_conv2d"])
 def test_a_convolution_alone(op_type, bindings):
     groups = 6 if op_type == "depthwise_conv2d" else 1
-    site = conv._specialize(call_of(op_type, groups=groups))
+    site = conv2d._specialize(call_of(op_type, groups=groups))
     x, w = normal(2, 6, 7, 6), constant(12, 6 // groups, 3, 3)
     y, want = site(x, w), on_numpy(op_type).run_op("conv2d", {"Input": x, "Filter": w}, {"groups": groups})
     np.testing.assert_allclose(y, want, **CLOSE)
     assert is_channels_last(y) and len(bindings) == 1
-    assert conv._specialize(call_of(op_type, data_format="NHWC")) is None
+    assert conv2d._specialize(call_of(op_type, data_format="NHWC")) is None
 
 
 def test_pooling(any_size, bindings):
     attrs = dict(pooling_type="avg", ksize=[2, 2], strides=[2, 2])
-    site, x = pool._specialize(call_of("pool2d", ("X",), **attrs)), normal(2, 6, 8, 8)
+    site, x = pool2d._specialize(call_of("pool2d", ("X",), **attrs)), normal(2, 6, 8, 8)
     np.testing.assert_allclose(site(x), x.reshape(2, 6, 4, 2, 4, 2).mean(axis=(3, 5)), **CLOSE)
     assert len(bindings) == 1
-    assert pool._specialize(call_of("pool2d", ("X",), data_format="NHWC")) is None
+    assert pool2d._specialize(call_of("pool2d", ("X",), data_format="NHWC")) is None
 
 
 def test_squeeze_and_excitation(bindings):
@@ -203,10 +203,10 @@ def test_pointwise_convolutions(slots, bindings):
     x, w, b = last(2, 8, 6, 5), constant(12, 8, 1, 1), constant(12)
     known = {"InputScale": normal(2, 8, 1, 1), "OutputScale": normal(2, 12, 1, 1), "Residual": last(2, 12, 6, 5)}
     others = [known[s] if s in slots else None for s in known]
-    want = pointwise.by_steps(x, w, b, *others, call.attrs, on_numpy(call.op_type))
+    want = pointwise_conv2d.by_steps(x, w, b, *others, call.attrs, on_numpy(call.op_type))
     while others[-1] is None:
         others.pop()
-    np.testing.assert_allclose(pointwise._specialize(call)(x, w, b, *others), want, **CLOSE)
+    np.testing.assert_allclose(pointwise_conv2d._specialize(call)(x, w, b, *others), want, **CLOSE)
     assert len(bindings) == 1
 
 

@@ -13,15 +13,15 @@ from oprack_onednn.kernels import (
     activation,
     batch_norm,
     concat,
-    conv,
-    conv_grad,
-    conv_transpose,
+    conv2d,
+    conv2d_grad,
+    conv2d_transpose,
     elementwise,
     interp,
     layer_norm,
     matmul,
     matmul_grad,
-    pool,
+    pool2d,
     softmax,
 )
 from oprack_onednn.memory import is_channels_last
@@ -108,7 +108,7 @@ CONVOLUTIONS = [
 def test_conv2d(monkeypatch, case, fixed, layout):
     x, w, attrs = case
     w = constant(normal(*w)) if fixed else normal(*w)
-    got, want = both(monkeypatch, conv.conv2d, "conv2d", LAYOUTS[layout](normal(*x)), w, **attrs)
+    got, want = both(monkeypatch, conv2d.conv2d, "conv2d", LAYOUTS[layout](normal(*x)), w, **attrs)
     agree(got, want)
     assert is_channels_last(got)
 
@@ -121,7 +121,7 @@ def test_conv2d_grad(monkeypatch, case, layout):
     ctx = Context("conv2d", {a.name: a.default for a in default_manager().op_info("conv2d").proto.attrs.values()})
     ctx.attrs |= attrs
     y = numpy_result("conv2d", {"Input": x, "Filter": w}, ctx)
-    got, want = both(monkeypatch, conv_grad.conv2d_grad, "conv2d_grad", x, w, normal(*y.shape, seed=3), **attrs)
+    got, want = both(monkeypatch, conv2d_grad.conv2d_grad, "conv2d_grad", x, w, normal(*y.shape, seed=3), **attrs)
     for slot in ("Input_grad", "Filter_grad"):
         agree(got[slot], want[slot], rtol=1e-4, atol=2e-5)
 
@@ -142,12 +142,12 @@ def test_conv2d_transpose(monkeypatch, case, fixed):
     x, w, attrs = case
     w = constant(normal(*w)) if fixed else normal(*w)
     args = (channels_last(normal(*x)), w)
-    agree(*both(monkeypatch, conv_transpose.conv2d_transpose, "conv2d_transpose", *args, **attrs))
+    agree(*both(monkeypatch, conv2d_transpose.conv2d_transpose, "conv2d_transpose", *args, **attrs))
 
 
 def test_conv2d_in_nhwc(monkeypatch):
     x, w = normal(2, 12, 14, 6), normal(8, 6, 3, 3)
-    agree(*both(monkeypatch, conv.conv2d, "conv2d", x, w, data_format="NHWC", paddings=[1, 1]))
+    agree(*both(monkeypatch, conv2d.conv2d, "conv2d", x, w, data_format="NHWC", paddings=[1, 1]))
 
 
 POOLS = [
@@ -166,15 +166,15 @@ POOLS = [
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("attrs", POOLS, ids=lambda a: "-".join(map(str, a.values())))
 def test_pool2d(monkeypatch, attrs, layout):
-    agree(*both(monkeypatch, pool.pool, "pool2d", LAYOUTS[layout](normal(2, 19, 21, 27)), **attrs))
+    agree(*both(monkeypatch, pool2d.pool, "pool2d", LAYOUTS[layout](normal(2, 19, 21, 27)), **attrs))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("attrs", POOLS, ids=lambda a: "-".join(map(str, a.values())))
 def test_pool2d_grad(monkeypatch, attrs, layout):
     x = LAYOUTS[layout](normal(2, 19, 21, 27))
-    y, _ = both(monkeypatch, pool.pool, "pool2d", x, **attrs)
-    agree(*both(monkeypatch, pool.pool_grad, "pool2d_grad", x, normal(*y.shape, seed=4), **attrs))
+    y, _ = both(monkeypatch, pool2d.pool, "pool2d", x, **attrs)
+    agree(*both(monkeypatch, pool2d.pool_grad, "pool2d_grad", x, normal(*y.shape, seed=4), **attrs))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -20,7 +20,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.io import save_inference_model
 from oprack.kernel import KernelQuery, OpKernelType
 from oprack_onednn import library as library_module
-from oprack_onednn.kernels.conv import conv2d
+from oprack_onednn.kernels.conv2d import conv2d
 from oprack_onednn.library import LIBRARY, Library, usable
 from oprack_onednn.memory import PACKED, Buffers, is_constant, memory_order
 from oprack_onednn.native import NotServedError, PrimitiveDesc

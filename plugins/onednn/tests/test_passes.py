@@ -185,7 +185,7 @@ def test_fused_ops_run_on_numpy_as_well(monkeypatch, dtype, excluded):
 
 def test_a_fused_convolution_that_onednn_refuses_runs_step_by_step(monkeypatch):
     case = conv_case(after("elementwise_add", 0, {"axis": 1}, Y="b"), after("relu", 1), b=normal(12))
-    monkeypatch.setattr("oprack_onednn.kernels.conv.find_primitive", lambda *a: None)
+    monkeypatch.setattr("oprack_onednn.kernels.conv2d.find_primitive", lambda *a: None)
     assert op_types(check_passes(case, "onednn_fuse_conv2d", **CLOSE)) == ["onednn_conv2d"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.kernels import pointwise, squeeze_excite
+from oprack_onednn.kernels import pointwise_conv2d, squeeze_excite
 from oprack_onednn.memory import image_desc
 from oprack_onednn.native import MemoryDesc
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
@@ -75,7 +75,7 @@ def scaled_result_case(n=2, bias=True, factor=None, **options):
 @pytest.fixture
 def only_onednn(monkeypatch):
     """Nothing falls back to the ops that the fused ones stand for."""
-    for module in (squeeze_excite, pointwise):
+    for module in (squeeze_excite, pointwise_conv2d):
         monkeypatch.setattr(module, "by_steps", lambda *a: pytest.fail("not served"))
 
 

@@ -38,11 +38,11 @@ def oprack_passes(register):
     add("fuse_conv2d", "fuse:fuse_conv2d")
     add("fuse_matmul", "fuse:fuse_matmul")
     add("fuse_recurrent", "recurrent:fuse_recurrent", ["onednn_fuse_matmul"])
-    add("pair_conv2d_transpose", "conv_transpose_pair:pair_conv2d_transpose", convolutions[:1])
+    add("pair_conv2d_transpose", "conv2d_transpose_pair:pair_conv2d_transpose", convolutions[:1])
     add("fuse_squeeze_excite", "squeeze_excite:fuse_squeeze_excite", convolutions[:1])
-    add("upsampled_conv2d", "upsampled_conv:upsampled_conv2d", convolutions[:2])
-    add("winograd", "winograd:fuse_winograd", convolutions[:3])
-    add("chain_conv2d", "conv_chain:chain_convolutions", convolutions)
+    add("upsampled_conv2d", "upsampled_conv2d:upsampled_conv2d", convolutions[:2])
+    add("winograd", "winograd_conv2d:fuse_winograd", convolutions[:3])
+    add("chain_conv2d", "conv2d_chain:chain_convolutions", convolutions)
     fused = ["onednn_fuse_conv2d", "onednn_fuse_matmul"]
     add("chain_eltwise", "chains:chain_eltwise", fused, reorders_sums=False)
     last = ["onednn_upsampled_conv2d", "onednn_chain_eltwise", "onednn_chain_conv2d"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from oprack_onednn.callsite import call_site
 from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.kernels.conv import find_primitive
-from oprack_onednn.kernels.conv_grad import gradients
+from oprack_onednn.kernels.conv2d import find_primitive
+from oprack_onednn.kernels.conv2d_grad import gradients
 
 _FIRST, _LAST = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
 

@@ -7,7 +7,7 @@ from oprack.ir import fusion
 from oprack.op.windows import resolve_pads
 
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
+from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE, matrices
 from oprack_onednn.passes.fuse import with_extras
 
 # Fewer channels, and the transforms cost what the products save; fewer tiles, and reading the larger filter does.

@@ -9,8 +9,8 @@ from numpy_kernels import on_numpy
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.kernels import winograd
-from oprack_onednn.ops.winograd import matrices
+from oprack_onednn.kernels import winograd_conv2d
+from oprack_onednn.ops.winograd_conv2d import matrices
 from oprack_onednn.primitive_chain import PrimitiveChain
 
 PASSES = ("onednn_fuse_conv2d", "onednn_winograd")
@@ -58,7 +58,7 @@ def test_sizes_and_padding(size, attrs):
 
 @pytest.mark.primitives("winograd")
 def test_in_parts(monkeypatch):
-    monkeypatch.setattr(winograd, "_PART", 1)
+    monkeypatch.setattr(winograd_conv2d, "_PART", 1)
     check_passes(case(), *PASSES, **CLOSE)
 
 
@@ -77,7 +77,7 @@ def test_constant_parameters_are_packed(monkeypatch):
     example = case()
     program, changed, scope = fused(example)
     read_only(scope)
-    monkeypatch.setattr(winograd, "by_steps", lambda *a: pytest.fail("not served"))
+    monkeypatch.setattr(winograd_conv2d, "by_steps", lambda *a: pytest.fail("not served"))
     x = np.ascontiguousarray(example.feeds["x"].transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
     executor = oprack.Executor()
     for feed in (example.feeds["x"], x, 2 * x):
@@ -92,7 +92,7 @@ def test_on_numpy_as_well(monkeypatch, dtype):
     _, g, _ = matrices()
     u = np.einsum("ia,jb,kcab->ijck", g, g, w).reshape(36, 5, 7).astype(dtype)
     ctx = on_numpy("onednn_winograd_conv2d", {"paddings": [1, 0, 2, 1], "post_ops": ["tanh"]})
-    got = winograd.by_steps(x, u, b, None, ctx.attrs, ctx)
+    got = winograd_conv2d.by_steps(x, u, b, None, ctx.attrs, ctx)
     want = np.tanh(ctx.run_op("conv2d", {"Input": x, "Filter": w}, {"paddings": [1, 0, 2, 1]}) + b.reshape(-1, 1, 1))
     assert got.dtype == dtype
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
@@ -104,8 +104,8 @@ def test_rounding_is_like_that_of_a_convolution():
     _, g, _ = matrices()
     u = np.einsum("ia,jb,kcab->ijck", g, g, w.astype(np.float64), optimize=True).reshape(36, 256, 64)
     ctx = on_numpy("onednn_winograd_conv2d", {"paddings": [1, 1, 1, 1]})
-    exact = winograd.by_steps(x.astype(np.float64), u, None, None, ctx.attrs, ctx)
-    got = winograd.winograd(x, u.astype(np.float32), ctx=ctx)
+    exact = winograd_conv2d.by_steps(x.astype(np.float64), u, None, None, ctx.attrs, ctx)
+    got = winograd_conv2d.winograd(x, u.astype(np.float32), ctx=ctx)
     assert np.sqrt(np.square(got - exact).mean()) < 1e-6 * np.abs(exact).max()
 
 
@@ -146,7 +146,7 @@ def test_a_residual(monkeypatch, last, before, behind):
     assert [op.type for op in changed.blocks[0].ops] == ["onednn_winograd_conv2d"]
     read_only(scope)
     if last:
-        monkeypatch.setattr(winograd, "by_steps", lambda *a: pytest.fail("not served"))
+        monkeypatch.setattr(winograd_conv2d, "by_steps", lambda *a: pytest.fail("not served"))
     for _ in range(2):
         (want,), (got,) = (oprack.Executor().run(p, feeds, example.fetches(), scope) for p in (program, changed))
         np.testing.assert_allclose(got, want, **CLOSE)
@@ -173,6 +173,6 @@ def test_images_of_any_size(channels, taken):
 def test_chains_keep_no_images():
     """There is one for each shape, and images are large."""
     x, u = normal(1, 64, 100, 100), normal(36, 64, 64)
-    chain = winograd.find_primitive({"paddings": [1, 1, 1, 1], "post_ops": []}, x, u).chain
+    chain = winograd_conv2d.find_primitive({"paddings": [1, 1, 1, 1], "post_ops": []}, x, u).chain
     arrays = {id(m.array): m.array for _, memory in chain.steps for m in memory.values() if m.array is not None}
     assert sum(a.nbytes for a in arrays.values()) < x.nbytes / 100

@@ -8,7 +8,7 @@ import pytest
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.kernels import conv_chain
+from oprack_onednn.kernels import conv2d_chain
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
@@ -65,13 +65,13 @@ def parts(monkeypatch):
     """Notes the parts of every chain of one thread; none is left from before."""
     monkeypatch.setattr(LIBRARY, "num_threads", lambda: 1)
     THREAD.primitives.clear()
-    made, before = [], conv_chain.ChainPrimitive._parts
+    made, before = [], conv2d_chain.ChainPrimitive._parts
 
     def note(self):
         made.append(before(self))
         return made[-1]
 
-    monkeypatch.setattr(conv_chain.ChainPrimitive, "_parts", note)
+    monkeypatch.setattr(conv2d_chain.ChainPrimitive, "_parts", note)
     return made
 
 
@@ -90,8 +90,8 @@ def run_both(example, feeds=None, excluded=()):
 @pytest.mark.parametrize("layers", [INVERTED, STEM, ODD], ids=["inverted", "stem", "odd"])
 @pytest.mark.parametrize("cache, overlap", [(1 << 30, 1.15), (1 << 12, 1e9), (1, 1e9), (1, 1.5)], ids=str)
 def test_in_parts(monkeypatch, parts, layers, cache, overlap):
-    monkeypatch.setattr(conv_chain, "_CACHE", cache)
-    monkeypatch.setattr(conv_chain, "_OVERLAP", overlap)
+    monkeypatch.setattr(conv2d_chain, "_CACHE", cache)
+    monkeypatch.setattr(conv2d_chain, "_OVERLAP", overlap)
     want, got = run_both(chain_case(layers))
     np.testing.assert_allclose(got, want, **CLOSE)
     *_, found = parts  # a chain with little to do is built anew, for one thread
@@ -103,8 +103,8 @@ def test_in_parts(monkeypatch, parts, layers, cache, overlap):
 @pytest.mark.parametrize("cache", [1 << 30, 1 << 12], ids=str)
 @pytest.mark.primitives("conv chain")
 def test_a_residual_and_any_layout(monkeypatch, parts, cache):
-    monkeypatch.setattr(conv_chain, "_CACHE", cache)
-    monkeypatch.setattr(conv_chain, "_OVERLAP", 1e9)
+    monkeypatch.setattr(conv2d_chain, "_CACHE", cache)
+    monkeypatch.setattr(conv2d_chain, "_OVERLAP", 1e9)
     example = chain_case(INVERTED, residual=True)
     x = np.ascontiguousarray(example.feeds["x"].transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
     for feeds in (example.feeds, {"x": x}):
@@ -114,7 +114,7 @@ def test_a_residual_and_any_layout(monkeypatch, parts, cache):
 
 
 def test_many_small_images_at_a_time(monkeypatch, parts):
-    monkeypatch.setattr(conv_chain, "_CACHE", 3 * 4 * 12 * 8 * 8)
+    monkeypatch.setattr(conv2d_chain, "_CACHE", 3 * 4 * 12 * 8 * 8)
     want, got = run_both(chain_case(INVERTED, (7, 6, 8, 8)))
     np.testing.assert_allclose(got, want, **CLOSE)
     assert [p.images for p in parts[0]] == [3, 3, 1]
@@ -122,7 +122,7 @@ def test_many_small_images_at_a_time(monkeypatch, parts):
 
 def test_the_overlap_is_bounded(monkeypatch, parts):
     """However little is to be computed at a time, parts do not become mostly what their neighbours compute, too."""
-    monkeypatch.setattr(conv_chain, "_CACHE", 1)
+    monkeypatch.setattr(conv2d_chain, "_CACHE", 1)
     run_both(chain_case(INVERTED, (1, 6, 200, 8)))
     assert all(p.end - p.begin > 4 for p in parts[0][:-1]) and len(parts[0]) > 4
 

@@ -21,7 +21,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
 from oprack_onednn.ops.post_ops import RESIDUAL
-from oprack_onednn.ops.winograd import RESULTS, TILE, matrices
+from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE, matrices
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain, reorder_desc
 
 # Bytes of gathered tiles up to which a part of the images is computed at a time, so that it stays in the caches.

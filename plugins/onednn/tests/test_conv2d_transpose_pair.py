@@ -10,7 +10,7 @@ from oprack.io import save_inference_model
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.kernels import conv_transpose_pair
+from oprack_onednn.kernels import conv2d_transpose_pair
 from oprack_onednn.primitive_chain import PrimitiveChain
 
 PASS = "onednn_pair_conv2d_transpose"
@@ -43,8 +43,8 @@ def pair(n=2, size=(5, 7), first=(2, 2), second=(2, 2), channels=(6, 8, 1), bias
 @pytest.fixture(params=[1 << 19, 1000], ids=["at once", "in parts"])
 def on_onednn(request, monkeypatch, constants):
     """No step goes to other kernels."""
-    monkeypatch.setattr(conv_transpose_pair, "by_steps", lambda *a: pytest.fail("oneDNN did not serve"))
-    monkeypatch.setattr(conv_transpose_pair, "_BETWEEN", request.param)
+    monkeypatch.setattr(conv2d_transpose_pair, "by_steps", lambda *a: pytest.fail("oneDNN did not serve"))
+    monkeypatch.setattr(conv2d_transpose_pair, "_BETWEEN", request.param)
 
 
 @pytest.mark.usefixtures("on_onednn")
@@ -94,7 +94,7 @@ def test_it_runs_step_by_step_as_well(monkeypatch, excluded):
     (want,) = oprack.Executor(excluded_libraries=("onednn",)).run(program, case.feeds, case.fetches(), scope)
     if excluded:
         monkeypatch.setattr(PrimitiveChain, "run", lambda *a: pytest.fail("oneDNN ran"))
-    monkeypatch.setattr(conv_transpose_pair.PairPrimitive, "run", lambda *a: pytest.fail("it ran as one op"))
+    monkeypatch.setattr(conv2d_transpose_pair.PairPrimitive, "run", lambda *a: pytest.fail("it ran as one op"))
     (got,) = oprack.Executor(excluded_libraries=excluded).run(fused, case.feeds, case.fetches(), scope)
     np.testing.assert_allclose(got, want, **CLOSE)
 

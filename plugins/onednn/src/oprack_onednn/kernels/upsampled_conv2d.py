@@ -17,7 +17,7 @@ from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels import activation
 from oprack_onednn.kernels._phases import EXPANDED
 from oprack_onednn.kernels._steps import after
-from oprack_onednn.kernels._upsampled_primitive import Source, UpsampledConvPrimitive
+from oprack_onednn.kernels._upsampled_conv2d import Source, UpsampledConvPrimitive
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Outlet, is_constant, last_strides
 from oprack_onednn.operands import FLOAT, OperandError

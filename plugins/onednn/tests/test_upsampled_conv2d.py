@@ -14,7 +14,7 @@ from oprack.ir import optimize, select_passes
 from oprack.program import Program
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.kernels import upsampled_conv
+from oprack_onednn.kernels import upsampled_conv2d
 from oprack_onednn.primitive_chain import PrimitiveChain
 
 PASS = "onednn_upsampled_conv2d"
@@ -24,8 +24,8 @@ CLOSE = dict(rtol=1e-4, atol=1e-4)
 @pytest.fixture(params=[True, False], ids=["constant", "may change"])
 def on_onednn(request, monkeypatch):
     """No step goes to other kernels; weights are taken as constant, or not."""
-    monkeypatch.setattr(upsampled_conv, "is_constant", lambda w: request.param)
-    monkeypatch.setattr(upsampled_conv, "by_steps", lambda *a: pytest.fail("oneDNN did not serve"))
+    monkeypatch.setattr(upsampled_conv2d, "is_constant", lambda w: request.param)
+    monkeypatch.setattr(upsampled_conv2d, "by_steps", lambda *a: pytest.fail("oneDNN did not serve"))
 
 
 def normal(*shape, seed=0):
@@ -78,7 +78,7 @@ def test_a_window_of_one(factor, n):
 @pytest.mark.usefixtures("on_onednn")
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_window_of_one_with_projections(n, monkeypatch):
-    monkeypatch.setattr("oprack_onednn.passes.upsampled_conv._SPREAD", 0)
+    monkeypatch.setattr("oprack_onednn.passes.upsampled_conv2d._SPREAD", 0)
     feeds = {"x": normal(n, 4, 5, 3), "s": normal(n, 64, 1, 1), "z": normal(n, 16, 10, 6)}
     ops = [conv("x", "p", "v", (0, 0)), add("p", "d", "q", axis=1), mul("q", "s", "r"), up("r", "u", 2)]
     ops += [("concat", {"X": ["u", "z"]}, {"Out": "c"}, {"axis": 1}), conv("c", "y", "w", (0, 0))]
@@ -134,7 +134,7 @@ def pyramid(n, *, last=True, conv_bias=False):
 @pytest.mark.parametrize("cheap", [True, False])
 def test_a_pyramid(monkeypatch, n, last, conv_bias, cheap):
     if cheap:
-        monkeypatch.setattr("oprack_onednn.passes.upsampled_conv._SPREAD", 0)
+        monkeypatch.setattr("oprack_onednn.passes.upsampled_conv2d._SPREAD", 0)
     case = pyramid(n, last=last, conv_bias=conv_bias)
     assert check(case, "onednn_fuse_conv2d")[-1:] == ["onednn_upsampled_conv2d"]
 
@@ -159,7 +159,7 @@ def test_it_runs_on_numpy_as_well(monkeypatch, excluded, dtype):
     case.feeds, case.params = ({k: v.astype(dtype) for k, v in d.items()} for d in (case.feeds, case.params))
     program, scope = case.build()
     (want,) = oprack.Executor(excluded_libraries=("onednn",)).run(program, case.feeds, case.fetches(), scope)
-    monkeypatch.setattr("oprack_onednn.passes.upsampled_conv._SPREAD", 0)
+    monkeypatch.setattr("oprack_onednn.passes.upsampled_conv2d._SPREAD", 0)
     names = ("onednn_fuse_conv2d", PASS)
     passes = [p for p in select_passes() if p.name in names]
     fused = optimize(program.desc, scope, keep=case.fetches(), passes=passes).program
@@ -173,7 +173,7 @@ def test_it_runs_on_numpy_as_well(monkeypatch, excluded, dtype):
 
 
 def test_what_onednn_refuses_runs_step_by_step(monkeypatch):
-    monkeypatch.setattr(upsampled_conv.Maps, "primitive", lambda *a: None)
+    monkeypatch.setattr(upsampled_conv2d.Maps, "primitive", lambda *a: None)
     case = pyramid(2)
     assert check(case, "onednn_fuse_conv2d")[-1] == "onednn_upsampled_conv2d"
 

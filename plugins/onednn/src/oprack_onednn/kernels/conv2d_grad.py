@@ -6,7 +6,7 @@ import numpy as np
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
-from oprack_onednn.kernels.conv import ConvShape
+from oprack_onednn.kernels.conv2d import ConvShape
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
