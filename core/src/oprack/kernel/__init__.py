@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from oprack.kernel.arrays import Array, ArrayModule
+from oprack.kernel.context import KernelContext
 from oprack.kernel.declining import decline
 from oprack.kernel.decorator import KernelSpec, kernel, kernel_specs
 from oprack.kernel.kernel_map import Candidate, OpKernelMap, size_limits_ignored
@@ -9,12 +11,15 @@ from oprack.kernel.kernel_type import OpKernelType
 from oprack.kernel.predicates import KernelQuery, Predicate, attr, dtype, has_input, kind, place, predicate
 from oprack.kernel.rules import ANY_KERNEL, DETERMINISTIC_KERNELS, KernelRules
 from oprack.kernel.signature import KernelSignature, bind_signature
-from oprack.kernel.specialization import KernelSpecialization
+from oprack.kernel.specialization import KernelSpecialization, Specialize
 
 __all__ = [
     "ANY_KERNEL",
     "DETERMINISTIC_KERNELS",
+    "Array",
+    "ArrayModule",
     "Candidate",
+    "KernelContext",
     "KernelQuery",
     "KernelRules",
     "KernelSignature",
@@ -23,6 +28,7 @@ __all__ = [
     "OpKernelMap",
     "OpKernelType",
     "Predicate",
+    "Specialize",
     "attr",
     "bind_signature",
     "decline",

@@ -20,6 +20,7 @@ from oprack.op.grad import DefaultGradOpMaker, ForwardOp, GradBlock, GradOp, Slo
 from oprack.op.grad_definition import GradOpDef
 from oprack.op.infer import InferShapeContext, InferVarTypeContext, dtype_of, dtype_of_attr, normal_axis
 from oprack.op.info import OpInfo, build_op_info
+from oprack.op.kernel_type_context import KernelTypeContext
 from oprack.op.proto import AttrProto, Input, OpProto, Output, SlotProto, param_name, slot_name
 from oprack.op.version import OpVersion
 
@@ -42,6 +43,7 @@ __all__ = [
     "InferVarTypeFacet",
     "InplaceFacet",
     "Input",
+    "KernelTypeContext",
     "KernelTypeForVarFacet",
     "NoNeedBufferVarsFacet",
     "OpAttrChecker",

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from oprack.op import OpDef, OpInfo
     from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning
     from oprack.packs.manager import PackManager, default_manager, use_manager
+    from oprack.packs.register import Register
 
 _HOMES = {
     "BrokenPackWarning": "info",
     "PackInfo": "info",
     "PackManager": "manager",
     "PackWarning": "info",
+    "Register": "register",
     "default_manager": "manager",
     "use_manager": "manager",
 }
@@ -25,6 +27,7 @@ __all__ = [
     "PackInfo",
     "PackManager",
     "PackWarning",
+    "Register",
     "default_manager",
     "op_info",
     "register_kernel",
