@@ -1,7 +1,8 @@
 """Every differentiable op: its gradient against central differences in one random direction, at float64.
 
-The programs and inputs are those of tests/data/cases, widened to float64; the gradient is that of `gradients()`. An op
-that Paddle does not have is checked by the records of its pack: `OpCase(..., grads=["X"])` in its tests/cases.
+The programs and inputs are those of tests/data/cases, widened to float64 and complex128; the gradient is that of
+`gradients()`. An op that Paddle does not have is checked by the records of its pack: `OpCase(..., grads=["X"])` in its
+tests/cases.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from oprack.autodiff import gradients
 from oprack.op.grad import EmptyGradOpMaker
 from oprack.packs.manager import default_manager
 from oprack.testing import FileCase, OpCase, load_cases
+from oprack.testing.op_case import inner, random_like
 from oprack.types import VarType
 from pack_records import records, with_gradient
 
 CASES = Path(__file__).parent / "data" / "cases"
 STEP, TOLERANCE = 1e-6, 1e-5
-NARROW = (VarType.FP32, VarType.FP16, VarType.BF16)
+WIDE = dict.fromkeys((VarType.FP32, VarType.FP16, VarType.BF16), VarType.FP64) | {VarType.COMPLEX64: VarType.COMPLEX128}
 DTYPE_ATTRS = ("dtype", "in_dtype", "out_dtype")
 
 # Op of which Paddle has cases -> why none can be differentiated numerically here, and where it is checked instead.
@@ -87,6 +89,8 @@ def _cases(op_type: str) -> list[FileCase]:
 def _wide(value: LoDTensor) -> LoDTensor:
     if value.dtype in ("float32", "float16", "bfloat16"):
         return LoDTensor(value.array.astype(np.float64), value.lod, check=False)
+    if value.dtype == "complex64":
+        return LoDTensor(value.array.astype(np.complex128), value.lod, check=False)
     return value
 
 
@@ -94,12 +98,11 @@ def _wide_program(case: FileCase) -> Program:
     program = case.program("forward")
     for var in program.list_vars():
         var.stop_gradient = False
-        if var.dtype in NARROW:
-            var.dtype = VarType.FP64
+        var.dtype = WIDE.get(var.dtype, var.dtype)
     for op in program.global_block().ops:
         for attr in DTYPE_ATTRS:
-            if op.attrs.get(attr) in NARROW:
-                op.set_attr(attr, int(VarType.FP64))
+            if op.attrs.get(attr) in WIDE:
+                op.set_attr(attr, int(WIDE[op.attrs[attr]]))
     return program
 
 
@@ -127,7 +130,7 @@ class _Problem:
     def value(self, moved: dict[str, LoDTensor]) -> float:
         outputs = self._run(self.program, self.inputs | moved, list(self.targets))
         pairs = zip(outputs, self.targets.values(), strict=True)
-        return sum(float((out.array * cotangent.array).sum()) for out, cotangent in pairs)
+        return sum(inner(out.array, cotangent.array) for out, cotangent in pairs)
 
     def gradients(self) -> dict[str, np.ndarray]:
         program = self.program.clone()
@@ -144,10 +147,10 @@ class _Problem:
 def slope_error(problem: Any, var: str, gradient: np.ndarray, rng: np.random.Generator) -> float:
     """Relative error of an input's gradient along a random direction."""
     x = problem.inputs[var]
-    direction = rng.standard_normal(x.shape)
+    direction = random_like(x.array, rng)
     ends = [LoDTensor(x.array + s * STEP * direction, x.lod, check=False) for s in (1, -1)]
     numeric = (problem.value({var: ends[0]}) - problem.value({var: ends[1]})) / (2 * STEP)
-    terms = gradient * direction
+    terms = (gradient.conj() * direction).real
     # relative to the terms where they cancel
     scale = max(1.0, abs(numeric), 1e-3 * float(np.abs(terms).sum()))
     return abs(numeric - float(terms.sum())) / scale
@@ -158,7 +161,7 @@ def _worst(case: FileCase) -> float:
     problem, rng, worst = _Problem(case), np.random.default_rng(0), 0.0
     for var, gradient in problem.gradients().items():
         x = problem.inputs[var]
-        if x.dtype != "float64" or not x.array.size:
+        if x.dtype not in ("float64", "complex128") or not x.array.size:
             continue
         worst = max(worst, slope_error(problem, var, gradient, rng))
     return worst

@@ -81,7 +81,8 @@ class OpCase:
     def check_gradient(self, step: float = 1e-5, tolerance: float = 1e-5) -> list[str]:
         """Compare gradients with central differences of the op itself, in one random direction per input.
 
-        The loss is sum(output * cotangent) over the floating outputs with random cotangents, at float64.
+        The loss is the inner product of the floating outputs with random cotangents, at float64 and complex128. The
+        gradient of a complex input is what makes the slope in direction d the real part of sum(conj(gradient) * d).
         """
         wide = {slot: _map(v, _to_float64) for slot, v in self.inputs.items()}
         built = _build(self, wide)
@@ -89,9 +90,9 @@ class OpCase:
         executor = Executor()
         outputs = executor.run(built.program, built.feed, built.outputs, built.scope(), return_numpy=False)
         cotangents = {
-            name: LoDTensor(rng.standard_normal(v.shape), v.lod)
+            name: LoDTensor(random_like(v.array, rng), v.lod)
             for name, v in zip(built.outputs, outputs, strict=True)
-            if isinstance(v, LoDTensor) and v.dtype == "float64"
+            if isinstance(v, LoDTensor) and v.dtype in ("float64", "complex128")
         }
         try:
             gradients = built.gradients(executor, cotangents, self.grads)
@@ -100,15 +101,13 @@ class OpCase:
         found = []
         for slot in self.grads:
             for name, value in built.bound[slot]:
-                direction = rng.standard_normal(value.shape)
-                analytic = float((np.asarray(gradients[name]) * direction).sum())
+                direction = random_like(value.array, rng)
+                analytic = inner(np.asarray(gradients[name]), direction)
                 losses = []
                 for sign in (1, -1):
                     moved = dict(built.feed) | {name: LoDTensor(value.array + sign * step * direction, value.lod)}
                     outs = executor.run(built.program, moved, list(cotangents), built.scope(), return_numpy=False)
-                    losses.append(
-                        sum(float((o.array * c.array).sum()) for o, c in zip(outs, cotangents.values(), strict=True))
-                    )
+                    losses.append(sum(inner(o.array, c.array) for o, c in zip(outs, cotangents.values(), strict=True)))
                 numeric = (losses[0] - losses[1]) / (2 * step)
                 if abs(analytic - numeric) > tolerance * max(1.0, abs(numeric)):
                     found.append(
@@ -260,11 +259,22 @@ def _map(value: Any, function: Any) -> Any:
 
 
 def _to_float64(value: Any) -> Any:
-    if isinstance(value, LoDTensor) and value.dtype in ("float16", "bfloat16", "float32"):
-        return LoDTensor(value.array.astype(np.float64), value.lod)
+    if isinstance(value, LoDTensor) and value.dtype in ("float16", "bfloat16", "float32", "complex64"):
+        return LoDTensor(value.array.astype(np.complex128 if value.dtype == "complex64" else np.float64), value.lod)
     if isinstance(value, SelectedRows) and value.dtype == "float32":
         return SelectedRows(value.rows, value.value.astype(np.float64), value.height)
     return value
+
+
+def random_like(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Normal numbers in the shape of an array, complex where it is."""
+    drawn = rng.standard_normal(array.shape)
+    return drawn + 1j * rng.standard_normal(array.shape) if array.dtype.kind == "c" else drawn
+
+
+def inner(a: np.ndarray, b: np.ndarray) -> float:
+    """The real part of sum(conj(a) * b), by which complex numbers are pairs of real ones."""
+    return float((a.conj() * b).sum().real)
 
 
 def _difference(want: Any, got: Any, rtol: float, atol: float) -> str:

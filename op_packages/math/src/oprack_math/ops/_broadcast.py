@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, empty_grad
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, empty_grad
 
 
 def aligned(x, y, axis, op_type):
@@ -59,18 +59,28 @@ class Binary(OpDef):
         ctx.share_lod("X", "Out")
 
 
-class AlignedBinary(OpDef):
-    """A function of two inputs that broadcast at their last dims, and that has no gradient."""
+def broadcast_last(ctx: InferShapeContext, x: str = "X", y: str = "Y", out: str = "Out") -> None:
+    """Shape rule of an op whose two inputs broadcast at their last dims; LoD of the first one."""
+    ctx.set_dim(out, broadcast_dims(ctx.dim(x), ctx.dim(y), -1, ctx.op_type))
+    ctx.share_lod(x, out)
+
+
+class Aligned(OpDef):
+    """A function of two inputs that broadcast at their last dims."""
 
     X = Input("Tensor of any shape.")
     Y = Input("Tensor whose shape broadcasts with X's.")
     Out = Output("The broadcast shape, LoD of X.")
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        broadcast_last(ctx)
+
+
+class AlignedBinary(Aligned):
+    """One that has no gradient."""
+
     inplace = {"X": "Out"}
     make_grad = empty_grad
-
-    def infer_shape(ctx):
-        ctx.set_dim("Out", broadcast_dims(ctx.dim("X"), ctx.dim("Y"), -1, ctx.op_type))
-        ctx.share_lod("X", "Out")
 
 
 class DoubleGrad(

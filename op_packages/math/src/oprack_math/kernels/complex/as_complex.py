@@ -1,0 +1,17 @@
+"""Kernel of as_complex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_math.kernels._sets import BOTH
+from oprack_math.kernels.complex._family import of_parts
+
+
+@kernel("as_complex", place=BOTH, dtypes=FLOATS)
+def as_complex(X: Any, *, xp: Any) -> Any:
+    """Pairs along the last dim as complex numbers."""
+    return of_parts(X[..., 0], X[..., 1], xp)

@@ -1,0 +1,16 @@
+"""Kernel of as_real."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack.kernel import kernel
+from oprack.types import COMPLEX
+
+from oprack_math.kernels._sets import BOTH
+
+
+@kernel("as_real", place=BOTH, dtypes=COMPLEX)
+def as_real(X: Any, *, xp: Any) -> Any:
+    """Both parts along a new last dim."""
+    return xp.stack([X.real, X.imag], axis=-1)

@@ -1,0 +1,15 @@
+"""Kernel of conj."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack.kernel import kernel
+
+from oprack_math.kernels._sets import BOTH, NUMBERS
+
+
+@kernel("conj", place=BOTH, dtypes=NUMBERS)
+def conj(X: Any, *, xp: Any) -> Any:
+    """The complex conjugate; a copy of real numbers."""
+    return xp.conjugate(X) if X.dtype.kind == "c" else X.copy()

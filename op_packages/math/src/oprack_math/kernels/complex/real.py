@@ -1,0 +1,23 @@
+"""Kernels of real and of its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack.kernel import kernel
+from oprack.types import COMPLEX, FLOATS
+
+from oprack_math.kernels._sets import BOTH
+from oprack_math.kernels.complex._family import of_parts
+
+
+@kernel("real", place=BOTH, dtypes=COMPLEX)
+def real(X: Any) -> Any:
+    """The real part, in memory of its own."""
+    return X.real.copy()
+
+
+@kernel("real_grad", place=BOTH, dtypes=FLOATS | COMPLEX)
+def real_grad(Out_grad: Any, *, xp: Any) -> Any:
+    """Out@GRAD + 0i."""
+    return of_parts(Out_grad.real, 0, xp)

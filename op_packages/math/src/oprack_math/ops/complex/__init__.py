@@ -1,0 +1,1 @@
+"""Definitions of what makes complex numbers of real ones, and takes them apart."""
