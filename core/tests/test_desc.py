@@ -207,8 +207,8 @@ def test_an_attribute_keeps_its_type():
         (2**31, AttrType.INT, "2147483648 can't be an attribute of type INT; expected an int of 32 bits"),
         (True, AttrType.INT, "True can't be an attribute of type INT"),
         ("s", AttrType.FLOAT, "'s' can't be an attribute of type FLOAT; expected a float"),
-        ([1, 2.5], AttrType.INTS, r"\[1, 2.5\] can't be an attribute of type INTS; expected a list, each an int of 32"),
-        (3, AttrType.STRINGS, "expected a list, each a str"),
+        ([1, 2.5], AttrType.INTS, r"\[1, 2.5\] can't be an attribute of type INTS; expected a list of ints of 32"),
+        (3, AttrType.STRINGS, "expected a list of str"),
     ],
 )
 def test_values_that_are_no_attributes(value, kind, message):

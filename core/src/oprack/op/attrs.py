@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import numbers
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, Self
 
+from oprack.desc.attr_value import RULES, attr_type_of, fitting
 from oprack.errors import AttributeValueError, DefinitionError
 from oprack.op.proto import AttrProto
 from oprack.types import AttrType
@@ -19,19 +19,6 @@ class _Required:
 
 REQUIRED: Final = _Required()
 """Default of an attribute that every OpDesc has to give."""
-
-_SCALARS: dict[type, AttrType] = {
-    bool: AttrType.BOOLEAN,
-    int: AttrType.INT,
-    float: AttrType.FLOAT,
-    str: AttrType.STRING,
-}
-_LISTS = {
-    AttrType.BOOLEAN: AttrType.BOOLEANS,
-    AttrType.INT: AttrType.INTS,
-    AttrType.FLOAT: AttrType.FLOATS,
-    AttrType.STRING: AttrType.STRINGS,
-}
 
 _FLOATS_OF_32_BITS = (AttrType.FLOAT, AttrType.FLOATS)
 
@@ -126,27 +113,12 @@ class Attr:
 
 
 def _type_of(default: Any) -> AttrType:
-    kind = _SCALARS.get(type(default))
-    if kind is not None:
-        return kind
-    if isinstance(default, list | tuple) and default and type(default[0]) in _SCALARS:
-        return _LISTS[_SCALARS[type(default[0])]]
-    raise DefinitionError(
-        f"Attr({default!r}): the type can't be told from this default; pass it, for example type=AttrType.INTS"
-    )
-
-
-# Python's own types first: an abstract class takes ten times as long to ask, and a load asks thousands of times
-def _is_int(v: Any) -> bool:
-    return type(v) is int or (isinstance(v, numbers.Integral) and not isinstance(v, bool))
-
-
-def _is_real(v: Any) -> bool:
-    return type(v) is float or (isinstance(v, numbers.Real) and not isinstance(v, bool))
-
-
-def _is_scalar(v: Any) -> bool:
-    return isinstance(v, numbers.Number)
+    try:
+        return attr_type_of(default)
+    except AttributeValueError:
+        raise DefinitionError(
+            f"Attr({default!r}): the type can't be told from this default; pass it, for example type=AttrType.INTS"
+        ) from None
 
 
 def _in_32_bits(value: Any) -> Any:
@@ -157,35 +129,6 @@ def _in_32_bits(value: Any) -> Any:
 
 
 Checks = list[tuple[str, Callable[[Any], bool]]]
-
-# (what a value must be, in words; the test of one element; the conversion of one element; whether it is a list)
-_RULES: dict[AttrType, tuple[str, Callable[[Any], bool], Callable[[Any], Any], bool]] = {
-    AttrType.INT: ("an int of 32 bits", lambda v: _is_int(v) and -(2**31) <= v < 2**31, int, False),
-    AttrType.LONG: ("an int of 64 bits", lambda v: _is_int(v) and -(2**63) <= v < 2**63, int, False),
-    AttrType.FLOAT: ("a float", _is_real, float, False),
-    AttrType.FLOAT64: ("a float", _is_real, float, False),
-    AttrType.STRING: ("a str", lambda v: isinstance(v, str), str, False),
-    AttrType.BOOLEAN: ("a bool", lambda v: isinstance(v, bool) or v in (0, 1), bool, False),
-    AttrType.INTS: ("a list of ints of 32 bits", lambda v: _is_int(v) and -(2**31) <= v < 2**31, int, True),
-    AttrType.LONGS: ("a list of ints of 64 bits", lambda v: _is_int(v) and -(2**63) <= v < 2**63, int, True),
-    AttrType.FLOATS: ("a list of floats", _is_real, float, True),
-    AttrType.FLOAT64S: ("a list of floats", _is_real, float, True),
-    AttrType.STRINGS: ("a list of str", lambda v: isinstance(v, str), str, True),
-    AttrType.BOOLEANS: ("a list of bools", lambda v: isinstance(v, bool) or v in (0, 1), bool, True),
-    AttrType.BLOCK: ("the index of a block", _is_int, int, False),
-    AttrType.BLOCKS: ("a list of block indices", _is_int, int, True),
-    AttrType.SCALAR: ("a number", _is_scalar, lambda v: v, False),
-    AttrType.SCALARS: ("a list of numbers", _is_scalar, lambda v: v, True),
-    AttrType.VAR: ("a variable's name", lambda v: isinstance(v, str), str, False),
-    AttrType.VARS: ("a list of variable names", lambda v: isinstance(v, str), str, True),
-}
-
-
-def expected_of(kind: AttrType, value: Any) -> str:
-    """What a value of this type must be, in words; "" when the value is so."""
-    words, test, _, is_list = _RULES[kind]
-    fits = isinstance(value, list | tuple) and all(test(v) for v in value) if is_list else test(value)
-    return "" if fits else words
 
 
 class OpAttrChecker:
@@ -212,7 +155,7 @@ class OpAttrChecker:
             if name not in attrs:
                 if proto.required:
                     raise AttributeValueError(
-                        f"op {self.op_type}: attribute {name!r} is missing; expected {_RULES[proto.type][0]}: "
+                        f"op {self.op_type}: attribute {name!r} is missing; expected {RULES[proto.type].words}: "
                         f"{proto.doc}"
                     )
                 checked[name] = list(proto.default) if isinstance(proto.default, list | tuple) else proto.default
@@ -221,7 +164,7 @@ class OpAttrChecker:
                 if not proto.support_tensor:
                     raise AttributeValueError(
                         f"op {self.op_type}: attribute {name!r} is given as variable {attrs[name]!r}; "
-                        f"expected {_RULES[proto.type][0]}, since this attribute takes no tensor"
+                        f"expected {RULES[proto.type].words}, since this attribute takes no tensor"
                     )
                 checked[name] = attrs[name]
                 continue
@@ -238,21 +181,15 @@ class OpAttrChecker:
         return attrs
 
     def _checked(self, proto: AttrProto, checks: Checks, value: Any) -> Any:
-        words, test, convert, is_list = _RULES[proto.type]
-        if is_list:
-            if not isinstance(value, list | tuple) or not all(map(test, value)):
-                raise self._error(proto, value, words)
-            value = list(map(convert, value))
-        else:
-            if not test(value):
-                raise self._error(proto, value, words)
-            value = convert(value)
+        found = fitting(value, proto.type)
+        if found is None:
+            raise self._error(proto, value, RULES[proto.type].words)
         if checks:
-            held = _in_32_bits(value) if proto.type in _FLOATS_OF_32_BITS else value
+            held = _in_32_bits(found) if proto.type in _FLOATS_OF_32_BITS else found
             for text, passes in checks:
                 if not passes(held):
-                    raise self._error(proto, value, text)
-        return value
+                    raise self._error(proto, found, text)
+        return found
 
     def _error(self, proto: AttrProto, value: Any, expected: str) -> AttributeValueError:
         return AttributeValueError(

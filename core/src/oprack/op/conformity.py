@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from oprack.desc.attr_value import RULES, fitting
 from oprack.errors import OprackError, did_you_mean
-from oprack.op.attrs import COMMON_ATTRS, expected_of
+from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.info import OpInfo
 from oprack.op.proto import SlotProto
 from oprack.types import EMPTY_VAR
@@ -48,8 +49,8 @@ def misfit(
                 near = did_you_mean(name, proto.attrs)
                 return f"has attribute {name}{near}; the op has {', '.join(proto.attrs) or 'none'}"
     for name, (kind, _) in COMMON_ATTRS.items():
-        if name in attrs and (words := expected_of(kind, attrs[name])):
-            return f"has attribute {name} = {attrs[name]!r}; expected {words}"
+        if name in attrs and fitting(attrs[name], kind) is None:
+            return f"has attribute {name} = {attrs[name]!r}; expected {RULES[kind].words}"
     if check_attrs and info.checker is not None:
         try:
             info.checker.check(dict(attrs), tensor_attrs)
