@@ -15,6 +15,7 @@ from oprack import LoDTensor, Tensor, to_tensor
 from oprack.op.grad import EmptyGradOpMaker
 from oprack.packs.manager import default_manager
 from oprack.testing import FileCase
+from oprack.testing.op_case import inner
 from test_numeric_gradients import ELSEWHERE, STEP, TOLERANCE, _cases, _differentiable, _Problem, has_cases, slope_error
 
 # Ops that run blocks of a program: Python's own control flow stands in their place.
@@ -32,13 +33,13 @@ class _Eager:
     def run(self, moved: dict[str, LoDTensor], record: bool) -> tuple[dict[str, Tensor], dict[str, Any]]:
         given = {n: to_tensor(v) for n, v in (self.inputs | moved).items()}
         for name in self.wrt if record else ():
-            if name in given and given[name].dtype == "float64":
+            if name in given and given[name].dtype in ("float64", "complex128"):
                 given[name].requires_grad = True
         return given, run_eagerly(self.program, given)
 
     def value(self, moved: dict[str, LoDTensor]) -> float:
         _, found = self.run(moved, record=False)
-        return sum(float((found[n].numpy() * c.array).sum()) for n, c in self.targets.items())
+        return sum(inner(found[n].numpy(), c.array) for n, c in self.targets.items())
 
     def gradients(self, moved: dict[str, LoDTensor] | None = None, create_graph: bool = False) -> Any:
         """Gradients by input: arrays, or (tensors, inputs) when they are recorded."""

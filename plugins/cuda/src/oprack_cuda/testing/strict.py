@@ -178,6 +178,22 @@ class StrictArray:
         return self._host.ndim
 
     @property
+    def real(self) -> StrictArray:
+        return StrictArray(self._host.real)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self._host.real = unwrap(value, "array.real = value")
+
+    @property
+    def imag(self) -> StrictArray:
+        return StrictArray(self._host.imag)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self._host.imag = unwrap(value, "array.imag = value")
+
+    @property
     def flags(self) -> Flags:
         return Flags(self._host)
 

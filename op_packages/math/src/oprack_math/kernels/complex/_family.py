@@ -8,6 +8,7 @@ from typing import Any
 def of_parts(real: Any, imag: Any, xp: Any) -> Any:
     """real + i imag, of one float dtype each; a part that is a number stands for every element."""
     part = real if hasattr(real, "dtype") else imag
-    out = xp.empty(xp.broadcast(real, imag).shape, xp.result_type(part.dtype, xp.complex64))
+    shape = (xp.broadcast_arrays(real, imag)[0] if hasattr(real, "dtype") and hasattr(imag, "dtype") else part).shape
+    out = xp.empty(shape, xp.result_type(part.dtype, xp.complex64))
     out.real, out.imag = real, imag
     return out
