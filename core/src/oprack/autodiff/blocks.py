@@ -25,19 +25,22 @@ class _BlockGradient:
     ) -> None:
         self.outer, self.op, self.index, self.grad, self.arrived = outer, op, index, grad, arrived
         self.rules = rules
-        blocks = op.block_attrs()
-        if len(blocks) != 1 or any(len(indices) != 1 for indices in blocks.values()):
-            raise NotDifferentiableError(f"op {op.type} has blocks {blocks}; only ops with one block have gradients")
-        self.attr, (inner,) = next(iter(blocks.items()))
+        self.attr, inner = _only_block(op)
         self.inner: BlockDesc = outer.block.program.blocks[inner]
         written, read = op.outputs.get(self.rules.out_slot, []), _names(op, self.rules.in_slots)
         self.outputs = [n for n in dict.fromkeys(written) if self._flows(n)]
         may_keep = self.outputs if self.rules.keeps else ()
         self.unchanged = [n for n in may_keep if n not in read and outer.may_hold_older(n, index)]
         self.inputs = [n for n in dict.fromkeys((*read, *self.unchanged)) if self._flows(n)]
-        self.carried = [(w, r) for w, r in self.rules.carried if self._flows(w) and self._flows(r)]
+        self.carried = self._carried()
+
+    def _carried(self) -> list[tuple[str, str]]:
+        """Pairs of (what a round writes, what the next one reads of it), where gradients flow from round to round."""
+        carried = [(w, r) for w, r in self.rules.carried if self._flows(w) and self._flows(r)]
+        # a block that repeats and works on outer variables carries them from round to round under their own names
         if self.rules.repeats and not self.rules.shadows_outer:
-            self.carried += [(n, n) for n in self.outputs if n in self.inputs]
+            carried += [(n, n) for n in self.outputs if n in self.inputs]
+        return carried
 
     def _flows(self, name: str) -> bool:
         return name not in self.outer.no_grad and differentiable(self.inner, name)
@@ -126,9 +129,7 @@ class _BlockGradient:
             outside = list(self.op.inputs.get(ref.slot, []))
             if ref.slot == self.rules.keeps:
                 outside += self.unchanged
-                for s, r in self.grad.inputs.items():
-                    if (r.role, r.slot) == ("input", ref.slot):
-                        desc.inputs[s] = outside
+                self._read_unchanged(desc, ref.slot, outside)
             inside = [r for _, r in self.rules.carried] if ref.slot == self.rules.initial else outside
             names = []
             for i, (o, n) in enumerate(zip(outside, inside, strict=True)):
@@ -138,6 +139,12 @@ class _BlockGradient:
                 if wanted and var is not None and var.type is VarType.SELECTED_ROWS:
                     self.outer.kinds.append((desc, slot, i, var))
             desc.outputs[slot] = names
+
+    def _read_unchanged(self, desc: OpDesc, slot: str, names: list[str]) -> None:
+        """Let the gradient op read, in the slot of the forward op's input, the variables that may keep their values."""
+        for own, ref in self.grad.inputs.items():
+            if (ref.role, ref.slot) == ("input", slot):
+                desc.inputs[own] = names
 
     # Forward values ---------------------------------------------------------------------------------------------------
     def _tell_versions_of_repeats(self, walk: Backward) -> None:
@@ -191,6 +198,15 @@ def differentiate_block(
         return False
     _BlockGradient(outer, op, index, grad, grad.block, arrived).run(desc)
     return True
+
+
+def _only_block(op: OpDesc) -> tuple[str, int]:
+    """(attribute, index) of the op's block."""
+    blocks = op.block_attrs()
+    if len(blocks) != 1 or any(len(indices) != 1 for indices in blocks.values()):
+        raise NotDifferentiableError(f"op {op.type} has blocks {blocks}; only ops with one block have gradients")
+    attr, (inner,) = next(iter(blocks.items()))
+    return attr, inner
 
 
 def _names(op: OpDesc, slots: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from oprack.autodiff.blocks import differentiate_block
@@ -148,11 +148,11 @@ class Backward:
             self._require_no_gradient(op, info, targets)
             return
         held = [s for s, names in op.outputs.items() if any(self.may_hold_older(n, index) for n in names)]
-        made = make_grad_ops(info, op, (), held)
-        changed = {n for g in made for r in g.outputs.values() if r.role == "output_grad" for n in op.outputs[r.slot]}
+        changed = _changed_gradients(make_grad_ops(info, op, (), held), op)
         arrived = {var: n for var in dict.fromkeys(outputs_of(op)) if (n := self._arrived(var, var in changed))}
         if not arrived:
             return
+        # asked again, now that all gradients of later ops have arrived: a gradient op may add to what is there so far
         slots = [s for s, names in op.inputs.items() if len(names) == 1 and self._partials.has(names[0])]
         made = make_grad_ops(info, op, slots, held)
         grads = [g for g in made if not g.restores]
@@ -291,3 +291,8 @@ class Backward:
         self.target.create_var(
             name, type=source.type, dtype=source.dtype, shape=source.shape, lod_level=source.lod_level
         )
+
+
+def _changed_gradients(grads: Iterable[GradOp], op: OpDesc) -> set[str]:
+    """Outputs of the op whose gradients its gradient ops write as well as read: what is left of them flows on."""
+    return {n for g in grads for r in g.outputs.values() if r.role == "output_grad" for n in op.outputs[r.slot]}

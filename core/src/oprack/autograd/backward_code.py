@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -68,17 +68,10 @@ class BackwardGenerator:
         by_slot = self._inputs(step, info, lines)
         if by_slot is None:
             return []
-        attrs = info.checker.check(step.grad.attrs) if info.checker is not None else dict(step.grad.attrs)
-        inputs = tuple((slot, len(by_slot[slot])) for slot in info.proto.inputs if by_slot.get(slot))
-        outputs = tuple(
-            (slot, tuple(t is not None for t in step.targets[slot]))
-            for slot in info.proto.outputs
-            if any(t is not None for t in step.targets.get(slot, ()))
-        )
-        expr = self._names[f"E{n}"] = OpExpr(info, attrs, inputs, outputs, flat=True)
+        expr = self._names[f"E{n}"] = _gradient_expr(step, info, by_slot)
         self._names[f"calls{n}"] = expr.calls
-        args = [text for slot, _ in inputs for text in by_slot[slot]]
-        targets, sums = self._targets(n, [t for slot, _ in outputs for t in step.targets[slot]])
+        args = [text for slot, _ in expr.inputs for text in by_slot[slot]]
+        targets, sums = self._targets(n, [t for slot, _ in expr.outputs for t in step.targets[slot]])
         passed = ", ".join(args)
         metas = ", ".join("None" if a == "None" else f"{a}._meta" for a in args)
         # the table of generated calls is asked here, without the interpreter in between
@@ -179,3 +172,12 @@ class BackwardGenerator:
                     lines.append(f"d{i} = gradients[{rule.outputs.index(j)}]")
                     self._found.add(f"d{i}")
         return lines
+
+
+def _gradient_expr(step: Step, info: OpInfo, by_slot: Mapping[str, Sequence[str]]) -> OpExpr:
+    """The gradient op of a step as an expression of the inputs that there are, with the outputs that are wanted."""
+    attrs = info.checker.check(step.grad.attrs) if info.checker is not None else dict(step.grad.attrs)
+    inputs = tuple((slot, len(by_slot[slot])) for slot in info.proto.inputs if by_slot.get(slot))
+    wanted = {slot: tuple(t is not None for t in step.targets.get(slot, ())) for slot in info.proto.outputs}
+    outputs = tuple((slot, flags) for slot, flags in wanted.items() if any(flags))
+    return OpExpr(info, attrs, inputs, outputs, flat=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from oprack.packs.index import gradient_info
 from oprack.packs.manager import default_manager
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.tensor.eager_tensor import Tensor, new_tensor
-from oprack.tensor.meta import tensor_meta
+from oprack.tensor.meta import TensorMeta, tensor_meta
 from oprack.types import EMPTY_VAR
 
 if TYPE_CHECKING:
@@ -49,24 +49,25 @@ class BackwardRule:
 
     def __init__(self, bound: BoundExpr, wrt: Sequence[int], visible: Sequence[int]) -> None:
         self.bound = bound
-        self.wrt = [i for i in wrt if (k := bound.metas[i]) is not None and k.differentiable]
-        info = bound.expr.info
-        self.differentiable = info.grad_op_maker is not None
-        metas = bound.outputs
-        self.outputs = [j for j in visible if (k := metas[j]) is not None and k.differentiable]
+        self.wrt = _differentiable(bound.metas, wrt)
+        self.outputs = _differentiable(bound.outputs, visible)
+        self.differentiable = bound.expr.info.grad_op_maker is not None
         self.saved: list[tuple[str, int, bool]] = []
         self.steps: list[Step] = []
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._hollows: dict[Any, Tensor] = {}
         if self.differentiable:
-            made = [g for g in make_grad_ops(info, bound.desc) if not g.restores]
             self.positions = {"in": _positions(bound.desc.inputs), "out": _positions(bound.desc.outputs)}
-            read = {ref.slot for g in made for ref in g.inputs.values() if ref.role == "output_grad"}
-            read |= {out for g in made for out in g.same.values()}
-            self.outputs = [
-                j for slot, places in self.positions["out"].items() if slot in read for j in places if j in self.outputs
-            ]
-            self._build(made)
+            grads = [g for g in make_grad_ops(bound.expr.info, bound.desc) if not g.restores]
+            self._drop_unread_outputs(grads)
+            self._build(grads)
+
+    def _drop_unread_outputs(self, grads: Sequence[GradOp]) -> None:
+        """Of the outputs leave those whose gradient some gradient op reads, in the order of the op's slots."""
+        read = {ref.slot for g in grads for ref in g.inputs.values() if ref.role == "output_grad"}
+        read |= {out for g in grads for out in g.same.values()}
+        flat = [j for slot, places in self.positions["out"].items() if slot in read for j in places]
+        self.outputs = [j for j in flat if j in self.outputs]
 
     @property
     def name(self) -> str:
@@ -190,6 +191,11 @@ class BackwardRule:
             f"the gradient of op {self.bound.expr.type} needs its {what}, which was changed in place since by {by}; "
             "use the operation that makes a new tensor, change it after backward(), or change a copy (x.clone())"
         )
+
+
+def _differentiable(metas: Sequence[TensorMeta | None], places: Iterable[int]) -> list[int]:
+    """Those of the places where there is a tensor with a dtype that has gradients."""
+    return [i for i in places if (meta := metas[i]) is not None and meta.differentiable]
 
 
 def _positions(slots: dict[str, list[str]]) -> dict[str, list[int]]:

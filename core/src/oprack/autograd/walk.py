@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from oprack.autograd.summation import sum_expr
@@ -29,50 +29,68 @@ class Walk:
         self._waiting: dict[Any, list[list[Tensor]]] = {}
         self._uses: dict[Any, int] = {}
         self._needed: set[Any] | None = None
+        self._apply: Callable[..., Any] = EAGER.apply
+        self._plain = self._quick = False
 
     def run(self, edges: Sequence[Any], gradients: Sequence[Tensor]) -> None:
         """Walk from these edges, each with its gradient."""
         interpreter = current_mode().interpreter
-        apply, plain = interpreter.apply, interpreter is EAGER
+        self._apply, self._plain = interpreter.apply, interpreter is EAGER
+        # gradients that somebody asked for by name, or that are recorded, need the steps that the quick way leaves out
+        self._quick = self._plain and self._inputs is None and not self.create_graph
         starts = list(dict.fromkeys(split_edge(e)[0] for e in edges))
         self._count(starts)
         for edge, gradient in zip(edges, gradients, strict=True):
             self._arrive(edge, gradient)
-        uses, waiting, needed = self._uses, self._waiting, self._needed
-        quick = plain and self._inputs is None and not self.create_graph
+        uses, waiting = self._uses, self._waiting
+        # a start that other starts lead to as well waits for what they send it
         ready = [n for n in starts if n not in uses]
         while ready:
             node = ready.pop()
             arrived = waiting.pop(node, None)
-            if type(node) is Leaf:
-                if arrived is not None:
-                    self._end(node, self._total(node, 0, arrived[0]))
-                continue
-            found: Sequence[Any] = ()
-            if arrived is not None:
-                short = node.rule.quick if quick and len(arrived) == 1 and len(arrived[0]) == 1 else None
-                if short is not None and node.saved is not None and node.hooks is None:
-                    found = short(node, arrived[0], apply, plain)
-                else:
-                    given = [self._total(node, i, gs) for i, gs in enumerate(arrived)]
-                    if (needed is None or node in needed) and any([g is not None for g in given]):
-                        found = node.rule.run(node, given, apply, plain, self.create_graph)
-                if found and not self.retain_graph:
+            if type(node) is not Leaf:
+                self._pass_on(node, () if arrived is None else self._differentiate(node, arrived), ready)
+            elif arrived is not None:
+                self._end(node, self._total(node, 0, arrived[0]))
+
+    def _differentiate(self, node: Node, arrived: list[list[Tensor]]) -> Sequence[Tensor | None]:
+        """Gradients of what a call read, in the order of its edges; nothing when none of them is wanted."""
+        if self._quick and len(arrived) == 1 and len(arrived[0]) == 1 and node.hooks is None:
+            short = node.rule.quick
+            if short is not None and node.saved is not None:
+                results: Sequence[Tensor | None] = short(node, arrived[0], self._apply, self._plain)
+                if results and not self.retain_graph:
                     node.saved = None
-            for i, edge in enumerate(node.next):
-                if edge is None:
-                    continue
-                target = edge.node if type(edge) is Edge else edge
-                if found and (g := found[i]) is not None:
-                    if target is edge and target not in waiting:
-                        count = 1 if type(target) is Leaf else len(target.rule.outputs)
-                        waiting[target] = [[g], *([] for _ in range(count - 1))]
-                    else:
-                        self._arrive(edge, g)
-                left = uses[target] - 1
-                uses[target] = left
-                if not left:
-                    ready.append(target)
+                return results
+        totals = [self._total(node, i, gs) for i, gs in enumerate(arrived)]
+        wanted = self._needed is None or node in self._needed
+        if not wanted or all([g is None for g in totals]):
+            return ()
+        results = node.rule.run(node, totals, self._apply, self._plain, self.create_graph)
+        # frees activations while the walk goes on, and lets a second walk fail with a message instead of a wrong sum
+        if results and not self.retain_graph:
+            node.saved = None
+        return results
+
+    def _pass_on(self, node: Node, results: Sequence[Tensor | None], ready: list[Any]) -> None:
+        """Hand each result to where its edge leads; what waits for no other gradient is ready.
+
+        Edges are counted off without a result, too: those behind them wait for all their readers.
+        """
+        uses, waiting = self._uses, self._waiting
+        for edge, gradient in zip(node.next, results or (None,) * len(node.next), strict=False):
+            if edge is None:
+                continue
+            target = edge.node if type(edge) is Edge else edge
+            if gradient is not None:
+                if target is edge and target not in waiting:
+                    waiting[target] = _first_arrival(target, gradient)
+                else:
+                    self._arrive(edge, gradient)
+            left = uses[target] - 1
+            uses[target] = left
+            if not left:
+                ready.append(target)
 
     def _count(self, starts: list[Any]) -> None:
         """How often each node is read, and which nodes lead to an input that is asked for."""
@@ -94,20 +112,8 @@ class Walk:
                     if target not in seen:
                         seen.add(target)
                         stack.append(target)
-        if self._inputs is None:
-            return
-        readers: dict[Any, list[Any]] = {}
-        for node in order:
-            for edge in node.next:
-                if edge is not None:
-                    readers.setdefault(split_edge(edge)[0], []).append(node)
-        self._needed = set()
-        pending = [n for n, _ in self._inputs]
-        while pending:
-            for reader in readers.pop(pending.pop(), ()):
-                if reader not in self._needed:
-                    self._needed.add(reader)
-                    pending.append(reader)
+        if self._inputs is not None:
+            self._needed = _leading_to([node for node, _ in self._inputs], order)
 
     def _arrive(self, edge: Any, gradient: Tensor) -> None:
         node, index = split_edge(edge)
@@ -160,32 +166,56 @@ class Walk:
             tensor._grad = gradient.detach()
 
 
+def _first_arrival(target: Any, gradient: Tensor) -> list[list[Tensor]]:
+    """What waits for a node when the first gradient of its first output has come: a list for each of its outputs."""
+    if type(target) is Leaf or len(target.rule.outputs) == 1:
+        return [[gradient]]
+    return [[gradient], *([] for _ in range(len(target.rule.outputs) - 1))]
+
+
+def _leading_to(ends: Iterable[Any], nodes: Iterable[Node]) -> set[Any]:
+    """Those of the nodes from which an edge leads, over others, to one of the ends."""
+    readers: dict[Any, list[Any]] = {}
+    for node in nodes:
+        for edge in node.next:
+            if edge is not None:
+                readers.setdefault(split_edge(edge)[0], []).append(node)
+    leading: set[Any] = set()
+    pending = list(ends)
+    while pending:
+        for reader in readers.pop(pending.pop(), ()):
+            if reader not in leading:
+                leading.add(reader)
+                pending.append(reader)
+    return leading
+
+
 def _starting_gradients(outputs: Sequence[Tensor], given: Sequence[Any] | None, call: str) -> list[Tensor]:
-    found = []
-    for k, y in enumerate(outputs):
-        if not isinstance(y, Tensor) or y._node is None:
-            what = y.describe() if isinstance(y, Tensor) else type(y).__name__
+    """The gradient of each output: the one that was passed, or 1 for an output of one element."""
+    return [_starting_gradient(k, y, None if given is None else given[k], call) for k, y in enumerate(outputs)]
+
+
+def _starting_gradient(k: int, y: Tensor, gradient: Any, call: str) -> Tensor:
+    if not isinstance(y, Tensor) or y._node is None:
+        what = y.describe() if isinstance(y, Tensor) else type(y).__name__
+        raise InvalidArgumentError(
+            f"{call}: output {k} is {what}, which does not depend on a tensor that wants a gradient; set "
+            "requires_grad=True on the inputs, and call ops outside of no_grad"
+        )
+    if gradient is None:
+        if y.size != 1:
             raise InvalidArgumentError(
-                f"{call}: output {k} is {what}, which does not depend on a tensor that wants a gradient; set "
-                "requires_grad=True on the inputs, and call ops outside of no_grad"
+                f"{call}: output {k} has shape {list(y.shape)}; expected one element, or its gradient given"
             )
-        g = None if given is None else given[k]
-        if g is None:
-            if y.size != 1:
-                raise InvalidArgumentError(
-                    f"{call}: output {k} has shape {list(y.shape)}; expected one element, or its gradient given"
-                )
-            like = y._meta.without_grad
-            found.append(new_tensor(filled_array(y.shape, like.dtype, y.place, 1), like, y._lod))
-            continue
-        g = g if isinstance(g, Tensor) else Tensor.like(g, y)
-        if g.shape != y.shape or g.dtype != y.dtype:
-            raise InvalidArgumentError(
-                f"{call}: the gradient of output {k} is {g.describe()}, the output {y.describe()}; expected the same "
-                "shape and dtype"
-            )
-        found.append(g)
-    return found
+        like = y._meta.without_grad
+        return new_tensor(filled_array(y.shape, like.dtype, y.place, 1), like, y._lod)
+    start: Tensor = gradient if isinstance(gradient, Tensor) else Tensor.like(gradient, y)
+    if start.shape != y.shape or start.dtype != y.dtype:
+        raise InvalidArgumentError(
+            f"{call}: the gradient of output {k} is {start.describe()}, the output {y.describe()}; expected the same "
+            "shape and dtype"
+        )
+    return start
 
 
 def backward(
@@ -221,15 +251,8 @@ def grad(
     allow_unused: None for an input that the outputs do not depend on, instead of an error.
     Raises InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError.
     """
-    ys = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
-    xs = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
-    gs = (
-        list(grad_outputs)
-        if isinstance(grad_outputs, list | tuple)
-        else None
-        if grad_outputs is None
-        else [grad_outputs]
-    )
+    ys, xs = _listed(outputs), _listed(inputs)
+    gs = None if grad_outputs is None else _listed(grad_outputs)
     for k, x in enumerate(xs):
         if not isinstance(x, Tensor) or x._node is None:
             what = x.describe() if isinstance(x, Tensor) else type(x).__name__
@@ -245,3 +268,7 @@ def grad(
                 f"grad: the outputs do not depend on input {k} ({xs[k].describe()}); pass allow_unused=True to get None"
             )
     return found
+
+
+def _listed(one_or_many: Any) -> list[Any]:
+    return list(one_or_many) if isinstance(one_or_many, list | tuple) else [one_or_many]

@@ -49,6 +49,18 @@ def held(tensor: Tensor | None) -> Any:
     return value
 
 
+def _common_place(expr: OpExpr, metas: Sequence[TensorMeta | None]) -> Place:
+    """Where all inputs are; the CPU for an op without inputs."""
+    places = [k.place for k in metas if k is not None]
+    place: Place = places[0] if places else CPU
+    if any(p != place for p in places):
+        raise InvalidArgumentError(
+            f"op {expr.type}: its inputs are at {', '.join(map(str, places))}; expected one place; move them with "
+            "x.to(place)"
+        )
+    return place
+
+
 class BoundExpr:
     """An op expression for arguments of some metas: its operator, and what the first call decided.
 
@@ -58,30 +70,14 @@ class BoundExpr:
 
     def __init__(self, expr: OpExpr, metas: Sequence[TensorMeta | None], args: Sequence[Tensor | None]) -> None:
         self.expr, self.metas = expr, tuple(metas)
-        self.place: Place = next((k.place for k in metas if k is not None), CPU)
-        if any(k is not None and k.place != self.place for k in metas):
-            places = ", ".join(str(k.place) for k in metas if k is not None)
-            raise InvalidArgumentError(
-                f"op {expr.type}: its inputs are at {places}; expected one place; move them with x.to(place)"
-            )
-        manager = default_manager()
+        self.place = _common_place(expr, metas)
         self.desc = expr.desc([k is not None for k in metas])
-        program = ProgramDesc()
-        block = program.blocks[0]
         self.names_in = [n for names in self.desc.inputs.values() for n in names]
         self.names_out = [n for names in self.desc.outputs.values() for n in names]
         require_no_block(expr.proto)
-        for name, k, arg in zip(self.names_in, metas, args, strict=True):
-            if k is not None and arg is not None and not block.has_var(name):
-                dtype = None if k.name is None else dtype_enum(k.name)
-                var_type = _VAR_TYPES.get(k.container, VarType.RAW)
-                block.create_var(name, type=var_type, dtype=dtype, shape=arg.shape, lod_level=k.lod_level)
-        for name in self.names_out:
-            if name != EMPTY_VAR and not block.has_var(name):
-                block.create_var(name)
-        block.append_op(self.desc)
-        infer_op(self.desc, block, expr.info, lod_is_known=True, guesses=False)
-        self.operator = create_operator(self.desc, block, 0, manager, self.place)
+        program = self._program(args)
+        manager = default_manager()
+        self.operator = create_operator(self.desc, program.blocks[0], 0, manager, self.place)
         self.run = RunContext(
             place=self.place,
             device=context(self.place),
@@ -94,6 +90,22 @@ class BoundExpr:
         self.seen: set[Any] = set()
         self.record: OpRecord | None = None
         self.outputs: list[TensorMeta | None] = []
+
+    def _program(self, args: Sequence[Tensor | None]) -> ProgramDesc:
+        """A program of this op alone: inputs as the arguments are, outputs as the op's rules infer them."""
+        program = ProgramDesc()
+        block = program.blocks[0]
+        for name, meta, arg in zip(self.names_in, self.metas, args, strict=True):
+            if meta is not None and arg is not None and not block.has_var(name):
+                dtype = None if meta.name is None else dtype_enum(meta.name)
+                var_type = _VAR_TYPES.get(meta.container, VarType.RAW)
+                block.create_var(name, type=var_type, dtype=dtype, shape=arg.shape, lod_level=meta.lod_level)
+        for name in self.names_out:
+            if name != EMPTY_VAR and not block.has_var(name):  # an output that is an input is declared already
+                block.create_var(name)
+        block.append_op(self.desc)
+        infer_op(self.desc, block, self.expr.info, lod_is_known=True, guesses=False)
+        return program
 
     def first(self, args: Sequence[Tensor | None]) -> Outputs:
         """Run the first call, which decides `record` and `outputs`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -31,30 +31,17 @@ class LazyInterpreter:
         program = next((v.program for v in args if isinstance(v, Variable)), None)
         helper = LayerHelper(expr.type, main_program=program)
         variables = [self._variable(expr, v) for v in args]
-        inputs, k = {}, 0
-        for slot, count in expr.inputs:
-            inputs[slot] = variables[k : k + count]
-            k += count
-        protos = expr.proto.outputs
-        stop = bool(variables) and all(v.stop_gradient for v in variables if v is not None)
-        outputs = {out: inputs[x] for x, out in expr.in_place.items() if x in inputs}
-        written = set(outputs)
-        outputs |= {
-            slot: [helper.create_variable_for_type_inference(stop_gradient=protos[slot].intermediate) for _ in wanted]
-            for slot, wanted in expr.outputs
-            if slot not in written
-        }
+        inputs = _by_slot(expr, variables)
+        in_place = {out: inputs[x] for x, out in expr.in_place.items() if x in inputs}
+        created = _new_outputs(expr, helper, in_place)
+        outputs = in_place | created
         op = helper.append_op(expr.type, inputs, outputs, expr.attrs)
         if current_capture.get() is not None:
             op.origin = 0  # random ops draw by their type, in the order of the calls, as eager ones do
-        for slot, made in outputs.items():
-            for v in made if slot not in written else ():
-                v.stop_gradient = v.stop_gradient or stop
-        outputs = {s: [symbol(v) for v in made] for s, made in outputs.items()}
-        fields = [outputs[s] if protos[s].duplicable else outputs[s][0] for s in expr.returned]
-        if len(fields) == 1:
-            return fields[0]
-        return result_class(expr.type, tuple(expr.returned))(*fields) if fields else None
+        if variables and all(v.stop_gradient for v in variables if v is not None):
+            for v in (v for made in created.values() for v in made):
+                v.stop_gradient = True
+        return _returned(expr, {slot: [symbol(v) for v in made] for slot, made in outputs.items()})
 
     def _variable(self, expr: OpExpr, value: Any) -> Any:
         if value is None or isinstance(value, Variable):
@@ -67,6 +54,34 @@ class LazyInterpreter:
             "Variables of a program; make it a constant of the program with oprack.layers.assign(x.numpy()), or write "
             "the program by oprack.to_program, which takes tensors in"
         )
+
+
+def _by_slot(expr: OpExpr, variables: Sequence[Any]) -> dict[str, Sequence[Any]]:
+    """The variables of a call, which come flat, by input slot."""
+    inputs, first = {}, 0
+    for slot, count in expr.inputs:
+        inputs[slot] = variables[first : first + count]
+        first += count
+    return inputs
+
+
+def _new_outputs(expr: OpExpr, helper: LayerHelper, written: Collection[str]) -> dict[str, Sequence[Any]]:
+    """New variables for the output slots but those of `written`, which are inputs under their own names."""
+    protos = expr.proto.outputs
+    return {
+        slot: [helper.create_variable_for_type_inference(stop_gradient=protos[slot].intermediate) for _ in wanted]
+        for slot, wanted in expr.outputs
+        if slot not in written
+    }
+
+
+def _returned(expr: OpExpr, outputs: Mapping[str, Sequence[Any]]) -> Any:
+    """What the call returns: nothing, one output, or a named tuple of several."""
+    protos = expr.proto.outputs
+    fields = [outputs[s] if protos[s].duplicable else outputs[s][0] for s in expr.returned]
+    if len(fields) == 1:
+        return fields[0]
+    return result_class(expr.type, tuple(expr.returned))(*fields) if fields else None
 
 
 register_interpreter("lazy", LazyInterpreter)

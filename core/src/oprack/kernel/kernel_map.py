@@ -186,30 +186,38 @@ class OpKernelMap:
         excluded = frozenset(excluded)
         found = self.candidates(expected, query, excluded, deterministic)
         fitting = [c for c in found if not c.reason]
-        if not fitting and expected.library != "plain":
+        others: list[Candidate] = []
+        if expected.library != "plain":  # others take over where the library that is asked for declines
             wider = replace(expected, library="plain")
-            fitting = [c for c in self.candidates(wider, query, excluded, deterministic) if not c.reason]
-            if fitting and expected.library not in self._missed:
-                self._missed.add(expected.library)
-                text = "op %s: library %s is asked for, but has no kernel for (%s) with %s; %s of library %s runs"
-                spec, inputs = fitting[0].spec, _inputs_text(query)
-                _LOG.info(text, self.proto.type, expected.library, wider, inputs, spec.name, spec.library)
-        if fitting:
-            rest: list[Candidate] = []
-            if expected.library != "plain":  # others take over where the library that is asked for declines
-                wider = replace(expected, library="plain")
-                mine = {id(c.spec) for c in fitting}
-                every = self.candidates(wider, query, excluded, deterministic)
-                rest = [c for c in every if not c.reason and id(c.spec) not in mine]
-            if _unlimited:
-                fitting, rest = ([replace(c, spec=replace(c.spec, min_numel=0)) for c in cs] for cs in (fitting, rest))
-            return self._linked(fitting, rest)
+            others = [c for c in self.candidates(wider, query, excluded, deterministic) if not c.reason]
+        if not fitting and others:
+            self._log_missing(expected, query, others[0].spec)
+            fitting, others = others, []
+        if not fitting:
+            raise KernelNotFoundError(self._no_kernel(expected, query, found))
+        own = {id(c.spec) for c in fitting}
+        rest = [c for c in others if id(c.spec) not in own]
+        if _unlimited:
+            fitting, rest = ([replace(c, spec=replace(c.spec, min_numel=0)) for c in cs] for cs in (fitting, rest))
+        return self._linked(fitting, rest)
+
+    def _log_missing(self, expected: OpKernelType, query: KernelQuery, taken: KernelSpec) -> None:
+        """Say, once for each library, that another one computes what it was asked for."""
+        if expected.library in self._missed:
+            return
+        self._missed.add(expected.library)
+        text = "op %s: library %s is asked for, but has no kernel for (%s) with %s; %s of library %s runs"
+        wider, inputs = replace(expected, library="plain"), _inputs_text(query)
+        _LOG.info(text, self.proto.type, expected.library, wider, inputs, taken.name, taken.library)
+
+    def _no_kernel(self, expected: OpKernelType, query: KernelQuery, found: Iterable[Candidate]) -> str:
+        """The message that lists all candidates with the reasons why they do not fit."""
         lines = [
             f"  {c.spec.name} of {c.spec.owner} [{c.spec.place}, {c.spec.library}, "
             f"{', '.join(sorted(c.spec.dtypes))}]: {c.reason}"
             for c in found
         ]
-        raise KernelNotFoundError(
+        return (
             f"op {self.proto.type}: no kernel for ({expected}) with {_inputs_text(query)}.\n"
             + ("Candidates:\n" + "\n".join(lines) if lines else "No pack brings a kernel for this place.")
             + "\nCast the inputs to a dtype above, run at another place, or install a pack with such a kernel."

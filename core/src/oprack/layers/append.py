@@ -15,7 +15,7 @@ from oprack.layers.handle import VariableHandle
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.desc_infer import infer_op
 from oprack.op.info import OpInfo
-from oprack.op.proto import SlotProto
+from oprack.op.proto import AttrProto, SlotProto
 from oprack.packs.manager import default_manager
 from oprack.program import Program
 from oprack.types import EMPTY_VAR, AttrType
@@ -110,32 +110,44 @@ def _name(op_type: str, role: str, value: Any, block: BlockDesc) -> str:
 
 
 def _set_attrs(op: OpDesc, info: OpInfo, given: Mapping[str, Any]) -> None:
+    """Write attributes, those that were passed and defaults of the others, as the op's checker has them."""
     protos = info.proto.attrs
-    tensors = []
+    tensors: list[str] = []
     values: dict[str, Any] = {}
     for name, value in given.items():
         if value is None:
             continue
-        if name not in protos and name not in COMMON_ATTRS:
-            near = difflib.get_close_matches(name, protos, 1) or list(protos)
-            raise InvalidArgumentError(f"op {op.type} has no attribute {name!r}; expected {', '.join(near)}")
-        many = isinstance(value, list | tuple)
-        if isinstance(value, VariableHandle) or (many and any(isinstance(v, VariableHandle) for v in value)):
+        _require_attr(op, name, protos)
+        variables = _variables_of(value)
+        if variables:
             tensors.append(name)
-            op.set_attr(name, [v.name for v in value] if many else value.name, AttrType.VARS if many else AttrType.VAR)
-            value = op.attrs[name]
+            many = isinstance(value, list | tuple)
+            op.set_attr(name, variables if many else variables[0], AttrType.VARS if many else AttrType.VAR)
+            values[name] = op.attrs[name]
         elif name in protos and protos[name].type in (AttrType.BLOCK, AttrType.BLOCKS):
             op.set_attr(name, value, protos[name].type)
-            value = op.attrs[name]
+            values[name] = op.attrs[name]
         elif name in COMMON_ATTRS:
             op.set_attr(name, value, COMMON_ATTRS[name][0])
-            continue
-        values[name] = value
+        else:
+            values[name] = value
     checked = info.checker.check(values, tensors) if info.checker is not None else values
     for name, value in checked.items():
         # defaults are written, too, as Paddle expects them in a program; but not those of runtime details
         if name not in tensors and (name in values or not protos[name].extra):
             op.set_attr(name, value, protos[name].type)
+
+
+def _require_attr(op: OpDesc, name: str, protos: Mapping[str, AttrProto]) -> None:
+    if name not in protos and name not in COMMON_ATTRS:
+        near = difflib.get_close_matches(name, protos, 1) or list(protos)
+        raise InvalidArgumentError(f"op {op.type} has no attribute {name!r}; expected {', '.join(near)}")
+
+
+def _variables_of(value: Any) -> list[str]:
+    """Names of the variables that stand for an attribute's value, which is known when the program runs only."""
+    parts = value if isinstance(value, list | tuple) else [value]
+    return [v.name for v in parts] if any(isinstance(v, VariableHandle) for v in parts) else []
 
 
 def _set_common_attrs(op: OpDesc) -> None:

@@ -240,22 +240,28 @@ def _with_number(x: Any, number: Any, role: str, reverse: bool) -> tuple[Any, An
             f"op {op_for(role)}: {_named(x)} to the power of {number} has fractions, which {x.dtype} can't hold; cast "
             f"it first: x.astype('float32') ** {number}"
         )
+    # attributes are float32, which holds neither complex numbers nor all large integers
     if isinstance(number, complex) or (whole and abs(int(number)) > EXACT) or x.dtype == "bool":
         return x, number, False
-    scale = bias = None
-    if role == "add":
-        scale, bias = 1.0, float(number)
-    elif role == "subtract":
-        scale, bias = (-1.0, float(number)) if reverse else (1.0, -float(number))
-    elif role == "multiply":
-        scale, bias = float(number), 0.0
-    elif role == "divide" and not reverse and number != 0:
-        scale, bias = 1.0 / float(number), 0.0
-    elif role == "power" and not reverse and is_floating(x.dtype):
+    if role == "power" and not reverse and is_floating(x.dtype):
         return _append("number_power", x, {"X": x}, {"factor": float(number)}), None, True
-    if scale is None:
+    line = _line(role, number, reverse)
+    if line is None:
         return x, number, False
-    return _append("affine", x, {"X": x}, dict(scale=scale, bias=bias)), None, True
+    return _append("affine", x, {"X": x}, dict(zip(("scale", "bias"), line, strict=True))), None, True
+
+
+def _line(role: str, number: Any, reverse: bool) -> tuple[float, float] | None:
+    """(scale, bias), so that the operator's result is scale * x + bias; None where there are none."""
+    if role == "add":
+        return 1.0, float(number)
+    if role == "subtract":
+        return (-1.0, float(number)) if reverse else (1.0, -float(number))
+    if role == "multiply":
+        return float(number), 0.0
+    if role == "divide" and not reverse and number != 0:
+        return 1.0 / float(number), 0.0
+    return None
 
 
 def _constant(x: Any, number: Any) -> Variable:

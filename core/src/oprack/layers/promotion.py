@@ -19,6 +19,7 @@ COMPARISONS = ("less", "less_or_equal", "greater", "greater_or_equal", "equals",
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _COMPLEX = ("complex64", "complex128")
 _INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+_KNOWN = {*_FLOATS, *_COMPLEX, *_INTEGERS, "bool"}
 RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in _INTEGERS}
 """The least and the greatest number of each integer dtype."""
 EXACT = 1 << 24
@@ -33,8 +34,7 @@ def is_floating(dtype: str | None) -> bool:
 @cache
 def dtype_of_both(x: str | None, y: str | None, role: str) -> str | None:
     """The dtype for two operands of a role of oprack.op.vocabulary; None where there is none, or it is not known."""
-    known = (*_FLOATS, *_COMPLEX, *_INTEGERS, "bool")
-    if x not in known or y not in known:
+    if x is None or y is None or not {x, y} <= _KNOWN:
         return None
     if role == "divide" and not (is_floating(x) or is_floating(y)):
         return "float32"
@@ -43,11 +43,11 @@ def dtype_of_both(x: str | None, y: str | None, role: str) -> str | None:
     if x in _COMPLEX or y in _COMPLEX:
         return "complex128" if {"float64", "complex128"} & {x, y} else "complex64"
     floats = [d for d in (x, y) if d in _FLOATS]
-    if len(floats) == 2:
+    if not floats:
+        return str(np.promote_types(x, y))
+    if len(floats) == 2:  # neither half holds the numbers of the other
         return "float32" if set(floats) == {"float16", "bfloat16"} else max(floats, key=_FLOATS.index)
-    if floats:
-        return "float64" if role in COMPARISONS and {"int32", "int64"} & {x, y} else floats[0]
-    return str(np.promote_types(x, y))
+    return "float64" if role in COMPARISONS and {"int32", "int64"} & {x, y} else floats[0]
 
 
 def dtype_beside_number(dtype: str | None, number: Any, role: str) -> str | None:

@@ -221,13 +221,10 @@ class Module:
         InvalidArgumentError for other shapes; then nothing is changed.
         """
         own = self.state_dict()
-        missing, unknown = [n for n in own if n not in state], [n for n in state if n not in own]
-        if strict and (missing or unknown):
-            raise NotFoundError(
-                f"{self.full_name}: the state has no {', '.join(missing) or 'path missing'}; not expected: "
-                f"{', '.join(unknown) or 'none'}; pass strict=False to take what fits"
-            )
+        if strict:
+            self._require_same_paths(own, state)
         pairs = [(n, own[n], v) for n, v in state.items() if n in own]
+        # all shapes are looked at before any value is copied
         for name, tensor, value in pairs:
             shape = tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
             if shape != tensor.shape:
@@ -236,6 +233,14 @@ class Module:
                 )
         for _, tensor, value in pairs:
             tensor.set_value(value)
+
+    def _require_same_paths(self, own: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        missing, unknown = [n for n in own if n not in state], [n for n in state if n not in own]
+        if missing or unknown:
+            raise NotFoundError(
+                f"{self.full_name}: the state has no {', '.join(missing) or 'path missing'}; not expected: "
+                f"{', '.join(unknown) or 'none'}; pass strict=False to take what fits"
+            )
 
     load_state_dict = set_state_dict
 

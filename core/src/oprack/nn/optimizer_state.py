@@ -65,28 +65,25 @@ class StateNames:
         given, old = self._from_program_names(given, entries)
         if strict:
             # states without names of this kind don't say which parameters no step has changed yet
-            optional = {i for i, p in enumerate(self.parameters) if old and not p.requires_grad}
-            missing = [
-                k
-                for k, e in entries.items()
-                if k not in given and self.paths[e.position] not in rest and e.position not in optional
-            ]
+            optional = {i for i, p in enumerate(self.parameters) if not p.requires_grad} if old else set()
+            optional |= {i for i, path in enumerate(self.paths) if path in rest}
+            missing = [k for k, e in entries.items() if k not in given and e.position not in optional]
             unknown = [k for k in given if k not in entries]
             unknown += [f"{p!r} in {NOT_UPDATED}" for p in rest if p not in self.paths]
-            if self._optimizer.schedule is not None and SCHEDULE not in state:
-                missing.append(SCHEDULE)
-            if self._optimizer.schedule is None and SCHEDULE in state:
-                unknown.append(SCHEDULE)
-            if missing or unknown:
-                raise NotFoundError(
-                    f"{self._owner}: the state has no {_some(missing) or 'name missing'}; not expected: "
-                    f"{_some(unknown) or 'none'}; {self._advice(unknown)}pass strict=False to take what fits"
-                )
-        found = {}
-        for key, value in given.items():
-            if key in entries:
-                found[key] = self._array(entries[key], value)
-        return found
+            self._require_all(missing, unknown, SCHEDULE in state)
+        return {key: self._array(entries[key], value) for key, value in given.items() if key in entries}
+
+    def _require_all(self, missing: list[str], unknown: list[str], has_schedule: bool) -> None:
+        """Raise NotFoundError for keys that only the optimizer has, or only the state, its schedule among them."""
+        if self._optimizer.schedule is not None and not has_schedule:
+            missing = [*missing, SCHEDULE]
+        if self._optimizer.schedule is None and has_schedule:
+            unknown = [*unknown, SCHEDULE]
+        if missing or unknown:
+            raise NotFoundError(
+                f"{self._owner}: the state has no {_some(missing) or 'name missing'}; not expected: "
+                f"{_some(unknown) or 'none'}; {self._advice(unknown)}pass strict=False to take what fits"
+            )
 
     def _not_updated(self, state: Mapping[str, Any]) -> list[str]:
         rest = state.get(NOT_UPDATED, [])
