@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import os
 from pathlib import Path
-from typing import Any
 
 from oprack.errors import InvalidArgumentError
+from oprack.inference.config_device import DeviceSettings
+from oprack.inference.config_model import ModelSettings
+from oprack.inference.config_table import settings_table
 from oprack.inference.enums import PrecisionType
 from oprack.inference.no_effect import NoEffectSettings, say_once
 from oprack.inference.pass_builder import PassBuilder
@@ -16,7 +18,7 @@ from oprack.runtime.limits import Limits
 _OPTIM_CACHE_BYTES = 2 << 30
 
 
-class Config(NoEffectSettings):
+class Config(ModelSettings, DeviceSettings, NoEffectSettings):
     """Settings of a predictor.
 
     Config(model_dir): a folder with `__model__`. Config(model_file, params_file): a pair of files. Config(config): a
@@ -30,15 +32,8 @@ class Config(NoEffectSettings):
         if isinstance(model, Config):
             self.__dict__.update(copy.deepcopy(model.__dict__))
             return
-        self._model_dir = ""
-        self._prog_file = ""
-        self._params_file = ""
-        self._buffers: tuple[bytes, bytes] | None = None
-        self._use_gpu = False
-        self._gpu_device_id = 0
-        self._gpu_pool_mb = 100
+        super().__init__()
         self._specify_input_name = False
-        self._threads: int | None = None
         self._ir_optim = True
         self._ir_debug = False
         self._strict_sums = False
@@ -56,111 +51,6 @@ class Config(NoEffectSettings):
         self._optim_cache_bytes = _OPTIM_CACHE_BYTES
         if model is not None:
             self.set_model(model, params_file)
-
-    # The model --------------------------------------------------------------------------------------------------------
-    def set_model(self, model: str | Path, params_file: str | Path | None = None) -> None:
-        """A folder, or a program file and a parameter file."""
-        self._buffers = None
-        if params_file is None:
-            self._model_dir, self._prog_file, self._params_file = str(model), "", ""
-        else:
-            self._model_dir, self._prog_file, self._params_file = "", str(model), str(params_file)
-
-    def set_prog_file(self, path: str | Path) -> None:
-        self._buffers, self._prog_file = None, str(path)
-
-    def set_params_file(self, path: str | Path) -> None:
-        self._buffers, self._params_file = None, str(path)
-
-    def set_model_buffer(
-        self, prog_buffer: bytes, prog_buffer_size: int, params_buffer: bytes, params_buffer_size: int
-    ) -> None:
-        """The bytes of a program and of its combined parameters.
-
-        Raises InvalidArgumentError when a size is larger than its buffer.
-        """
-        given = (("program", prog_buffer, prog_buffer_size), ("params", params_buffer, params_buffer_size))
-        for what, buffer, size in given:
-            if not isinstance(buffer, bytes | bytearray | memoryview):
-                raise InvalidArgumentError(
-                    f"set_model_buffer: the {what} buffer is a {type(buffer).__name__}; expected bytes, as "
-                    "open(file, 'rb').read() gives them"
-                )
-            if not isinstance(size, int) or not 0 <= size <= len(buffer):
-                raise InvalidArgumentError(
-                    f"set_model_buffer: the size of the {what} buffer is given as {size!r}, but it has {len(buffer)} "
-                    "bytes; expected at most that"
-                )
-        self._buffers = (bytes(prog_buffer[:prog_buffer_size]), bytes(params_buffer[:params_buffer_size]))
-        self._model_dir = self._prog_file = self._params_file = ""
-
-    def model_dir(self) -> str:
-        return self._model_dir
-
-    def prog_file(self) -> str:
-        return self._prog_file
-
-    def params_file(self) -> str:
-        return self._params_file
-
-    def model_from_memory(self) -> bool:
-        return self._buffers is not None
-
-    def buffers(self) -> tuple[bytes, bytes] | None:
-        """Bytes of program and parameters, when set_model_buffer gave them."""
-        return self._buffers
-
-    # The device -------------------------------------------------------------------------------------------------------
-    def enable_use_gpu(
-        self, memory_pool_init_size_mb: int, device_id: int = 0, precision_mode: PrecisionType = PrecisionType.Float32
-    ) -> None:
-        """Run at CUDAPlace(device_id), which the plugin oprack-cuda serves."""
-        self._use_gpu, self._gpu_pool_mb, self._gpu_device_id = True, int(memory_pool_init_size_mb), int(device_id)
-        if precision_mode is not PrecisionType.Float32:
-            say_once("Config.enable_use_gpu(precision_mode=...)", "models run in their own dtypes")
-
-    def disable_gpu(self) -> None:
-        self._use_gpu = False
-
-    def use_gpu(self) -> bool:
-        return self._use_gpu
-
-    def gpu_device_id(self) -> int:
-        return self._gpu_device_id
-
-    def memory_pool_init_size_mb(self) -> int:
-        """What enable_use_gpu was given; 100 before, as in Paddle."""
-        return self._gpu_pool_mb
-
-    def fraction_of_gpu_memory_for_pool(self) -> float:
-        """Always 0: the pool of CuPy grows as needed."""
-        return 0.0
-
-    def xpu_device_id(self) -> int:
-        return 0
-
-    def enable_custom_device(self, device_type: str, device_id: int = 0, *_: Any) -> None:
-        """Raises InvalidArgumentError: places come from plugins, and a predictor runs at CPU or CUDA."""
-        raise InvalidArgumentError(
-            f"enable_custom_device({device_type!r}): predictors run at the CPU or, with oprack-cuda, at CUDA; "
-            "leave this call out"
-        )
-
-    def set_cpu_math_library_num_threads(self, threads: int) -> None:
-        """Threads of the math library while a predictor runs; needs threadpoolctl, and says so once without it.
-
-        Raises InvalidArgumentError for a number below 1.
-        """
-        if int(threads) < 1:
-            raise InvalidArgumentError(f"set_cpu_math_library_num_threads({threads}): expected 1 or more")
-        self._threads = int(threads)
-
-    def cpu_math_library_num_threads(self) -> int:
-        return self._threads or 1
-
-    def has_thread_limit(self) -> bool:
-        """Whether set_cpu_math_library_num_threads was called; else the math library decides."""
-        return self._threads is not None
 
     # TensorRT's settings, as Paddle has them before anything is set; nothing changes them -----------------------------
     def tensorrt_optimization_level(self) -> int:
@@ -350,30 +240,4 @@ class Config(NoEffectSettings):
 
     def summary(self) -> str:
         """The settings as a table."""
-        rows: list[tuple[str, str] | None] = [("Option", "Value"), None]
-        rows += [("model_dir", self._model_dir)] if self._model_dir else []
-        rows += [("model_file", self._prog_file), ("params_file", self._params_file)] if self._prog_file else []
-        rows += [("model_from_memory", "true")] if self._buffers else []
-        rows += [None, ("cpu_math_thread", str(self._threads or "library's own"))]
-        rows += [("enable_mkldnn", _bool(self._mkldnn)), ("mkldnn_cache_capacity", str(self._mkldnn_cache_capacity))]
-        rows += [None, ("use_gpu", _bool(self._use_gpu))]
-        rows += [("gpu_device_id", str(self._gpu_device_id))] if self._use_gpu else []
-        rows += [None, ("ir_optim", _bool(self._ir_optim)), ("ir_debug", _bool(self.ir_debug()))]
-        rows += [("strict_sums", "true")] if self._strict_sums else []
-        rows += [("deterministic", "true")] if self._deterministic else []
-        rows += [("library_attrs", "true")] if self._library_attrs else []
-        rows += [("deleted_passes", ", ".join(sorted(self._passes.deleted)))] if self._passes.deleted else []
-        rows += [("optim_cache_dir", self._optim_cache_dir)] if self._optim_cache_dir else []
-        rows += [("memory_limit", str(self._memory_limit))] if self._memory_limit is not None else []
-        rows += [("loop_limit", str(self._loop_limit))] if self._loop_limit is not None else []
-        rows += [("memory_optim", _bool(self._memory_optim)), ("enable_profile", _bool(self._profile))]
-        rows += [("enable_log", _bool(self._log))]
-        left = max(len(r[0]) for r in rows if r)
-        right = max(len(r[1]) for r in rows if r)
-        line = f"+-{'-' * left}-+-{'-' * right}-+"
-        body = [line if r is None else f"| {r[0]:<{left}} | {r[1]:<{right}} |" for r in rows]
-        return "\n".join([line, *body, line])
-
-
-def _bool(value: bool) -> str:
-    return "true" if value else "false"
+        return settings_table(vars(self) | {"_ir_debug": self.ir_debug()})

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from oprack.desc import OpDesc, ProgramDesc
+from oprack.desc import BlockDesc, OpDesc, ProgramDesc
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode
 from oprack.op.desc_infer import infer_op
@@ -46,17 +46,14 @@ def fold_constants(graph: Graph) -> int:
 
 
 def _fold(graph: Graph, op: OpNode, executor: NaiveExecutor) -> bool:
-    if op.opaque or op.runs_itself or op.hidden_reads or op.hidden_writes:
-        return False
-    if any(graph.is_kept(n) or graph.is_overwritten(n) for n in op.writes()):
+    """Put parameters in place of an op's outputs; False when the op has to stay."""
+    wanted = [n for n in op.writes() if n.consumers]
+    if not wanted or not _may_go(graph, op):
         return False
     values = {n.name: graph.constant(n) for n in op.reads()}
-    if any(v is None for v in values.values()):
-        return False
-    wanted = [n for n in op.writes() if n.consumers]
-    if not wanted:
-        return False
     known = {name: value for name, value in values.items() if value is not None}
+    if len(known) < len(values):
+        return False
     results = _run(graph, op, known, executor)
     if results is None or any(n.name not in results for n in wanted):
         return False
@@ -68,32 +65,23 @@ def _fold(graph: Graph, op: OpNode, executor: NaiveExecutor) -> bool:
     return True
 
 
+def _may_go(graph: Graph, op: OpNode) -> bool:
+    """Whether nothing but the op's readers notices when it does not run."""
+    if op.opaque or op.runs_itself or op.hidden_reads or op.hidden_writes:
+        return False
+    return not any(graph.is_kept(n) or graph.is_overwritten(n) for n in op.writes())
+
+
 def _run(
     graph: Graph, op: OpNode, values: dict[str, LoDTensor], executor: NaiveExecutor
 ) -> dict[str, LoDTensor] | None:
     """Outputs of the op, run alone in a program of its own; None when it can't be folded."""
-    program = ProgramDesc()
-    block = program.blocks[0]
-    desc: OpDesc = op.desc.clone()
-    desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
-    desc.outputs = {slot: [n.name for n in nodes] for slot, nodes in op.outputs.items()}
-    block.ops.append(desc)
-    for name, value in values.items():
-        block.create_var(name, dtype=value.dtype, shape=value.shape, lod_level=len(value.lod))
-    for node in op.writes():
-        block.create_var(node.name, dtype=node.dtype)
+    program, desc = _alone(op, values)
     limit = max(_MOST_BYTES, sum(math.prod(v.shape) * v.array.itemsize for v in values.values()))
     try:
-        infer_op(desc, block, graph.manager.op_info(op.type))
-        for node in op.writes():
-            var = block.vars[node.name]
-            if node.consumers and (
-                var.type != VarType.LOD_TENSOR or var.shape is None or min(var.shape, default=1) < 0
-            ):
-                return None
-            size = math.prod(max(d, 0) for d in var.shape or ())
-            if var.dtype is not None and size * numpy_dtype(var.dtype).itemsize > limit:
-                return None
+        infer_op(desc, program.blocks[0], graph.manager.op_info(op.type))
+        if not _is_small(op, program.blocks[0], limit):
+            return None
         scope, random = Scope(), _Watched()
         executor.random = random
         for name, value in values.items():
@@ -105,3 +93,31 @@ def _run(
         return None
     found = {n.name: scope.get_var(n.name).value for n in op.writes() if n.name in scope}
     return {name: value for name, value in found.items() if isinstance(value, LoDTensor)}
+
+
+def _alone(op: OpNode, values: dict[str, LoDTensor]) -> tuple[ProgramDesc, OpDesc]:
+    """A program of a copy of the op, and the copy."""
+    program = ProgramDesc()
+    block = program.blocks[0]
+    desc: OpDesc = op.desc.clone()
+    desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
+    desc.outputs = {slot: [n.name for n in nodes] for slot, nodes in op.outputs.items()}
+    block.ops.append(desc)
+    for name, value in values.items():
+        block.create_var(name, dtype=value.dtype, shape=value.shape, lod_level=len(value.lod))
+    for node in op.writes():
+        block.create_var(node.name, dtype=node.dtype)
+    return program, desc
+
+
+def _is_small(op: OpNode, block: BlockDesc, limit: int) -> bool:
+    """Whether each output is a dense tensor whose size is known before the op runs, and takes at most `limit` bytes."""
+    for node in op.writes():
+        var = block.vars[node.name]
+        known = var.shape is not None and min(var.shape, default=1) >= 0
+        if node.consumers and (var.type != VarType.LOD_TENSOR or not known):
+            return False
+        size = math.prod(max(d, 0) for d in var.shape or ())
+        if var.dtype is not None and size * numpy_dtype(var.dtype).itemsize > limit:
+            return False
+    return True

@@ -76,25 +76,41 @@ def infer(
     results = {slot: [unknown(var) for var in found] for slot, found in outputs.items()}
     if info is None:
         return results
-    given = [fact for facts in inputs.values() for fact in facts if fact is not None]
+    known = [fact for facts in inputs.values() for fact in facts if fact is not None]
     slots = _Slots(op, inputs, results)
     types = DescInferVarTypeContext(slots.desc, slots.block, info)
-    if all(fact.dtype is not None for fact in given):
+    if all(fact.dtype is not None for fact in known):
         info.run_infer_var_type(types)
-    unranked = [fact for fact in given if fact.shape is None]
-    if info.infer_shape is not None and not unranked:
-        info.infer_shape(FactShapeContext(slots.desc, slots.block, info, types.attrs))
-    elif info.infer_shape is not None and len(unranked) == 1 and unranked[0].type == VarType.LOD_TENSOR:
-        every = [fact for facts in results.values() for fact in facts]
-        by_rank = partial(FactShapeContext, slots.desc, slots.block, info, types.attrs)
-        _infer_by_rank(unranked[0], every, by_rank, info.infer_shape)
-    mixed = len({fact.dtype for fact in given if fact.dtype_name() in _FLOATING}) > 1
-    for fact in (fact for facts in results.values() for fact in facts):
+    every = [fact for facts in results.values() for fact in facts]
+    if info.infer_shape is not None:
+        context = partial(FactShapeContext, slots.desc, slots.block, info, types.attrs)
+        _infer_dims(known, every, context, info.infer_shape)
+    _forget(known, every)
+    return results
+
+
+def _infer_dims(
+    inputs: Sequence[VarDesc],
+    results: Sequence[VarDesc],
+    context: Callable[[], FactShapeContext],
+    rule: Callable[[FactShapeContext], None],
+) -> None:
+    """Ask the shape rule, which needs every rank; of one input that has none, the rank may follow from the rule."""
+    unranked = [fact for fact in inputs if fact.shape is None]
+    if not unranked:
+        rule(context())
+    elif len(unranked) == 1 and unranked[0].type == VarType.LOD_TENSOR:
+        _infer_by_rank(unranked[0], results, context, rule)
+
+
+def _forget(inputs: Sequence[VarDesc], results: Sequence[VarDesc]) -> None:
+    """Take back what rules say of dtypes and dims that kernels do not keep to."""
+    mixed = len({fact.dtype for fact in inputs if fact.dtype_name() in _FLOATING}) > 1
+    for fact in results:
         if mixed or fact.type != VarType.LOD_TENSOR:  # kernels promote; what arrays hold is not known
             fact.dtype = None
         if fact.type != VarType.LOD_TENSOR:
             fact.shape = None
-    return results
 
 
 def _infer_by_rank(

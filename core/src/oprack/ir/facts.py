@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from oprack.desc import BlockDesc, ProgramDesc, VarDesc
-from oprack.ir.fact_rules import SlotFacts, infer
+from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from oprack.ir.fact_rules import SlotFacts, SlotInputs, infer
 from oprack.ir.fact_values import from_outside, join, same, unknown
 from oprack.packs.manager import PackManager
 from oprack.tensor import Scope
@@ -74,49 +74,63 @@ class ProgramFacts:
     def _walk(self, block: BlockDesc, outer: Sequence[Named]) -> Named:
         """Work out the facts of a block; returns those of the names that it writes, at its end."""
         known: dict[str, VarDesc] = {}
-        entering = self.entering[block.idx] = {}
-
-        def read(name: str) -> VarDesc:
-            fact: VarDesc | None = self._shared.get(name)
-            if fact is None:
-                fact = next((facts[name] for facts in (known, *outer) if name in facts), None)
-            if fact is None:
-                fact = from_outside(name, block.find_var_recursive(name), self.scope)
-            if name not in known:
-                entering.setdefault(name, fact)
-            return fact
-
+        self.entering[block.idx] = {}
+        scopes = (known, *outer)
         for number, op in enumerate(block.ops):
-            inputs = {slot: [None if n == EMPTY_VAR else read(n) for n in names] for slot, names in op.inputs.items()}
-            outputs = {
-                slot: [VarDesc(n) if n == EMPTY_VAR else block.find_var_recursive(n) or VarDesc(n) for n in names]
-                for slot, names in op.outputs.items()
+            inputs = {
+                slot: [None if n == EMPTY_VAR else self._read(n, block, scopes) for n in names]
+                for slot, names in op.inputs.items()
             }
-            results = None
-            if op.type == "feed":
-                results = {s: [from_outside(v.name, v, None) for v in found] for s, found in outputs.items()}
+            # the blocks of an op run before it is done, so what it writes comes after what they write
             for index in op.sub_blocks():
                 if index in self._walked:
-                    self._walk(self.program.blocks[index], (known, *outer))
-            if results is None:
-                runs_itself = self.manager.operator_class(op.type) is not None
-                info = None if runs_itself else self.manager.op_info(op.type)
-                try:
-                    results = infer(op, inputs, outputs, info)
-                    if info is not None:
-                        self.accepted.add((block.idx, number))
-                except Exception:  # a rule that fails in any way says nothing; running the op says what is wrong
-                    self.refused.add((block.idx, number))
-                    results = infer(op, inputs, outputs, None)
+                    self._walk(self.program.blocks[index], scopes)
+            results = self._results(block, number, op, inputs)
             written = self.written[block.idx, number] = {}
             for name, fact in _by_name(op.outputs, results):
-                if name in self._shared:
-                    before = self._shared[name]
-                    # what an op with sub-blocks writes has been joined in there
-                    inside = before is not None and any(True for _ in op.sub_blocks())
-                    self._shared[name] = fact = before if inside and before else join(before, fact)
-                known[name] = written[name] = fact
+                known[name] = written[name] = self._joined(op, name, fact)
         return known
+
+    def _read(self, name: str, block: BlockDesc, scopes: Sequence[Named]) -> VarDesc:
+        """What holds of a variable where an op of the block reads it; `scopes` has the block's own writes first."""
+        fact: VarDesc | None = self._shared.get(name)
+        if fact is None:
+            fact = next((facts[name] for facts in scopes if name in facts), None)
+        if fact is None:
+            fact = from_outside(name, block.find_var_recursive(name), self.scope)
+        if name not in scopes[0]:
+            self.entering[block.idx].setdefault(name, fact)
+        return fact
+
+    def _results(self, block: BlockDesc, number: int, op: OpDesc, inputs: SlotInputs) -> SlotFacts:
+        """What the op's rules say of its outputs; nothing where it has none, or they refuse the inputs."""
+        outputs = {
+            slot: [VarDesc(n) if n == EMPTY_VAR else block.find_var_recursive(n) or VarDesc(n) for n in names]
+            for slot, names in op.outputs.items()
+        }
+        if op.type == "feed":  # what is fed is checked against what the program declares
+            return {s: [from_outside(v.name, v, None) for v in found] for s, found in outputs.items()}
+        runs_itself = self.manager.operator_class(op.type) is not None
+        info = None if runs_itself else self.manager.op_info(op.type)
+        try:
+            results = infer(op, inputs, outputs, info)
+        except Exception:  # a rule that fails in any way says nothing; running the op says what is wrong
+            self.refused.add((block.idx, number))
+            return infer(op, inputs, outputs, None)
+        if info is not None:
+            self.accepted.add((block.idx, number))
+        return results
+
+    def _joined(self, op: OpDesc, name: str, fact: VarDesc) -> VarDesc:
+        """The fact of a write; of a variable with several writers, what holds after each of them."""
+        if name not in self._shared:
+            return fact
+        before = self._shared[name]
+        # what an op with sub-blocks writes has been joined in there
+        inside = before is not None and any(True for _ in op.sub_blocks())
+        joined = before if inside and before else join(before, fact)
+        self._shared[name] = joined
+        return joined
 
 
 def _shared_names(program: ProgramDesc) -> Iterator[str]:

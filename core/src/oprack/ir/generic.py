@@ -64,10 +64,12 @@ def _identity(graph: Graph, op: OpNode) -> tuple[VarNode, VarNode] | None:
     if info.identity is None or op.opaque or op.hidden_writes or op.runs_itself:
         return None
     old, new = op.output(next(iter(info.proto.outputs))), op.input(next(iter(info.proto.inputs)))
-    if old is None or new is None or EMPTY_VAR in (old.name, new.name):
+    if old is None or new is None or not (_is_dense(old) and _is_dense(new)):
         return None
     if any(n is not old and (n.consumers or graph.is_kept(n)) for n in op.writes()):
         return None
-    if any(n.desc is None or n.desc.type != VarType.LOD_TENSOR for n in (old, new)):
-        return None
     return (old, new) if graph.is_identity(op) else None
+
+
+def _is_dense(node: VarNode) -> bool:
+    return node.name != EMPTY_VAR and node.desc is not None and node.desc.type == VarType.LOD_TENSOR

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from oprack.desc import BlockDesc, OpDesc, ProgramDesc
-from oprack.device import host_array
+from oprack.desc import BlockDesc, ProgramDesc
 from oprack.errors import GraphError
 from oprack.ir.fact_rules import infer, is_identity
 from oprack.ir.fact_values import meet
 from oprack.ir.facts import ProgramFacts
 from oprack.ir.names import names_of, used_by_blocks
-from oprack.ir.new_op import declare, facts_of, misfit_in, new_op
+from oprack.ir.new_op import declare, facts_of, new_op
+from oprack.ir.new_vars import NewVars
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.ir.op_list import OpList
 from oprack.ir.order import runnable_order
 from oprack.ir.reading import BlockReader
 from oprack.ir.versions import Versions
+from oprack.ir.view import GraphView
 from oprack.packs.manager import PackManager, default_manager
 from oprack.runtime.feed_fetch import feed_columns, fetch_columns
-from oprack.tensor import CPUPlace, LoDTensor, Place, Scope
+from oprack.tensor import CPUPlace, Place, Scope
 
 
-class Graph:
+class Graph(GraphView):
     """A block of a copy of `program`, to be rewritten; `to_program()` gives the program back.
 
     Names are overwritten in place in programs; here each write of a name makes a VarNode of its own.
@@ -59,10 +58,9 @@ class Graph:
         self.place = place or CPUPlace()
         self.keep = {*keep, *(name for _, name in (*fetch_columns(self.block), *feed_columns(self.block)))}
         self._ops = OpList()
-        self._numbers: dict[str, int] = {}
         self._pool = self.manager.device_contexts
         self._elsewhere = used_by_blocks(b for b in self.program.blocks if b is not self.block)
-        self._made: set[str] = set()
+        self._new = NewVars(self.program, self.block, scope)
         self._facts = facts or ProgramFacts(self.program, scope, self.manager)
         self._versions = Versions(self.block, self._facts.entering.get(self.block.idx, {}), self._elsewhere)
         reader = BlockReader(self.block, self.manager, self._facts, self._versions)
@@ -75,75 +73,10 @@ class Graph:
         """The ops in an order in which they can run, as a list of the caller's own."""
         return self._ops.in_order()
 
-    # Questions --------------------------------------------------------------------------------------------------------
-    def vars(self) -> list[VarNode]:
-        """Every version of every variable that an op reads or writes."""
-        return [node for versions in self._versions.lists() for node in versions]
-
-    def versions(self, name: str) -> list[VarNode]:
-        """The versions of a variable, in order; the first is number 0 when its value comes from outside."""
-        return self._versions.of(name)
-
-    def is_overwritten(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> bool:
-        """Whether the name is written again, so that this value can't be read at the end of the block.
-
-        Args:
-            unchanged: Ops that are known to write back what they read.
-        """
-        return self._versions.is_overwritten(node, unchanged)
-
-    def is_kept(self, node: VarNode) -> bool:
-        """Whether something outside of the block's slots may read the value by its name."""
-        if node.pinned or self.is_overwritten(node):
-            return node.pinned
-        outer = self.block.idx != 0 and node.name not in self.block.vars  # the next round of a loop may read it
-        return outer or node.persistable or node.name in self.keep
-
-    def is_external(self, node: VarNode) -> bool:
-        """Whether the value comes from outside of the block."""
-        return node.producer is None
-
-    def constant(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> LoDTensor | None:
-        """The value of a parameter: persistable, set in the scope, and written by no op of the program.
-
-        None when it is no such variable.
-
-        Args:
-            unchanged: Ops that are known to write back what they read.
-        """
-        if self.scope is None or node.producer is not None or not node.persistable or node.name in self._elsewhere[1]:
-            return None
-        if self.is_overwritten(node, unchanged):
-            return None
-        var = self.scope.find_var(node.name)
-        return var.value if var is not None and isinstance(var.value, LoDTensor) else None
-
-    def constant_array(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> np.ndarray[Any, Any] | None:
-        """As `constant`, in host memory."""
-        value = self.constant(node, unchanged)
-        return None if value is None else host_array(value, self._pool)
-
-    def misfit(
-        self,
-        desc: OpDesc,
-        inputs: Mapping[str, Sequence[str]],
-        outputs: Mapping[str, Sequence[str]],
-        foreign_attrs: Collection[str] | None = None,
-        check_attrs: bool = True,
-    ) -> str:
-        """How an op with these names in its slots contradicts its OpProto, or ""; see oprack.ir.new_op.misfit_in."""
-        return misfit_in(self.block, self.manager, desc, inputs, outputs, foreign_attrs, check_attrs)
-
     # Changes ----------------------------------------------------------------------------------------------------------
     def fresh_name(self, like: str) -> str:
         """A name that neither the program nor the scope has, made from `like`."""
-        base = like.split(".ir_", 1)[0]
-        while True:
-            number = self._numbers[base] = self._numbers.get(base, -1) + 1
-            name = f"{base}.ir_{number}"
-            if not any(name in b.vars for b in self.program.blocks) and (self.scope is None or name not in self.scope):
-                self._made.add(name)
-                return name
+        return self._new.fresh_name(like)
 
     def new_parameter(self, value: Any, like: str) -> VarNode:
         """A parameter with a fresh name made from `like`, set in the scope.
@@ -151,22 +84,13 @@ class Graph:
         Args:
             value: Array or LoDTensor.
         """
-        if self.scope is None:
-            raise GraphError(f"a parameter like {like!r} can't be added: the graph was made without a scope")
-        name = self.fresh_name(like)
-        self.scope.var(name).set(value)
-        tensor = self.scope.get_var(name).get()
-        desc = self.program.blocks[0].create_var(
-            name, dtype=tensor.dtype, shape=tensor.shape, persistable=True, is_parameter=True, stop_gradient=True
-        )
-        node = VarNode(name, desc, fact=desc.clone())
+        node = self._new.parameter(value, like)
         self._versions.add(node)
         return node
 
     def new_var(self, like: str) -> VarNode:
         """A local variable with a fresh name, for an output of a new op."""
-        name = self.fresh_name(like)
-        node = VarNode(name, self.block.create_var(name))
+        node = self._new.local(like)
         self._versions.add(node)
         return node
 
@@ -264,23 +188,33 @@ class Graph:
             for op in old.consumers:
                 self.replace_input(op, old, new)
             return True
-        producer, former = new.producer, old.producer
-        if producer is None or producer is former or producer.opaque or self.is_kept(new):
+        if not self._may_be_called(new, old):
             return False
-        if old.pinned or len(self._versions.of(old.name)) > 1:
+        self._call(new, old)
+        return True
+
+    def _may_be_called(self, node: VarNode, kept: VarNode) -> bool:
+        """Whether the producer of a value may write it under the name of another one, which it replaces."""
+        producer = node.producer
+        if producer is None or producer is kept.producer or producer.opaque or self.is_kept(node):
             return False
-        for nodes in producer.outputs.values():
-            nodes[:] = [old if n is new else n for n in nodes]
+        return not kept.pinned and len(self._versions.of(kept.name)) <= 1
+
+    def _call(self, node: VarNode, kept: VarNode) -> None:
+        """Let the producer of `node` write `kept` in its place, and everything read that."""
+        producer, former = node.producer, kept.producer
+        if producer is not None:
+            for nodes in producer.outputs.values():
+                nodes[:] = [kept if n is node else n for n in nodes]
         if former is not None:
             for nodes in former.outputs.values():
-                nodes[:] = [n for n in nodes if n is not old]
-        for op in new.consumers:
-            if op is not former:
-                self.replace_input(op, new, old)
-        old.producer, new.producer = producer, None
-        if not new._consumers:
-            self._versions.remove(new)
-        return True
+                nodes[:] = [n for n in nodes if n is not kept]
+        for op in node.consumers:
+            if op is not former:  # it is about to go, and would write what it reads
+                self.replace_input(op, node, kept)
+        kept.producer, node.producer = producer, None
+        if not node._consumers:
+            self._versions.remove(node)
 
     # Back to a program ------------------------------------------------------------------------------------------------
     def sort(self) -> None:
@@ -299,18 +233,16 @@ class Graph:
             op.desc.outputs = {slot: [n.name for n in nodes] for slot, nodes in op.outputs.items()}
             op.desc.edits += 1
         self.block.ops = [op.desc for op in ops]
-        gone = (before | self._made) - names_of(self.program) - self.keep
+        gone = (before | self._new.names) - names_of(self.program) - self.keep
         for name in gone:
             self.block.remove_var(name)
             self.program.blocks[0].remove_var(name)
-        if self.scope is not None:
-            self.scope.erase([name for name in gone if name in self._made])
+        self._new.erase(list(gone))
         return self.program
 
     def discard(self) -> None:
         """Free the parameters that were added; the graph is of no use then."""
-        if self.scope is not None:
-            self.scope.erase(sorted(self._made))
+        self._new.erase(sorted(self._new.names))
 
     def __len__(self) -> int:
         return len(self.ops)

@@ -131,12 +131,7 @@ class Match:
     ) -> NewVar:
         """A new op; returns its output `out` (default: its first). A slot that is None is left out."""
         for slot, value in slots.items():
-            values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-            if value is not None and not all(isinstance(v, VarNode | NewVar | NewParam) for v in values):
-                raise DefinitionError(
-                    f"m.op({type!r}, {slot}={value!r}): expected m[...], what m.op(...) or m.new_param(...) returned, "
-                    "a list of these, or None"
-                )
+            _require_variables(type, slot, value)
         outputs = self.graph.manager.op_info(type).proto.outputs
         if out is not None and out not in outputs:
             raise DefinitionError(
@@ -148,14 +143,21 @@ class Match:
             for slot, value in slots.items()
             if value is not None
         }
-        given = dict(attrs or {})
-        for note in COMMON_ATTRS:
-            if note in self.root.desc.attrs:
-                given[note] = self.root.desc.attrs[note]
-        new = NewOp(type, inputs, given)
+        # notes that any op may carry, such as where it was created, are those of the op that the match ends at
+        notes = {name: self.root.desc.attrs[name] for name in COMMON_ATTRS if name in self.root.desc.attrs}
+        new = NewOp(type, inputs, {**(attrs or {}), **notes})
         self.new_ops.append(new)
         return new.out(out or next(iter(outputs)))
 
     def captured(self) -> list[VarNode]:
         """Variables that names of the pattern stand for."""
         return [n for n in self.found.vars.values() if n is not None]
+
+
+def _require_variables(op_type: str, slot: str, value: Any) -> None:
+    values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    if value is not None and not all(isinstance(v, VarNode | NewVar | NewParam) for v in values):
+        raise DefinitionError(
+            f"m.op({op_type!r}, {slot}={value!r}): expected m[...], what m.op(...) or m.new_param(...) returned, "
+            "a list of these, or None"
+        )

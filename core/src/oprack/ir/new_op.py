@@ -11,6 +11,7 @@ from oprack.ir.fact_rules import infer
 from oprack.ir.nodes import OpNode, VarNode
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.conformity import misfit
+from oprack.op.info import OpInfo
 from oprack.packs.manager import PackManager
 from oprack.types import EMPTY_VAR, AttrType
 
@@ -77,11 +78,8 @@ def new_op(
         OprackError: A rule of the op refuses the inputs.
     """
     info = manager.op_info(type)
-    declared = info.proto.attrs
-    types = {name: declared[name].type for name in attrs or () if name in declared}
-    types |= {name: COMMON_ATTRS[name][0] for name in attrs or () if name in COMMON_ATTRS and name not in declared}
-    desc = OpDesc(type, _names(inputs), _names(outputs), attrs, types)
-    foreign = set(desc.attrs).difference(declared, COMMON_ATTRS)
+    desc = OpDesc(type, _names(inputs), _names(outputs), attrs, _attr_types(info, attrs or {}))
+    foreign = set(desc.attrs).difference(info.proto.attrs, COMMON_ATTRS)
     if foreign:  # what ops of the model carry beyond their OpProto may move with them
         foreign.intersection_update(name for o in block.ops if o.type == type for name in o.attrs)
     unknown = any(n.producer is None for nodes in outputs.values() for n in nodes)
@@ -91,15 +89,27 @@ def new_op(
     op.inputs = {slot: list(nodes) for slot, nodes in inputs.items()}
     op.outputs = {slot: list(nodes) for slot, nodes in outputs.items()}
     if unknown:
-        try:
-            facts = infer(desc, facts_of(op.inputs), facts_of(op.outputs), info)  # checks the attributes first
-        except AttributeValueError as error:
-            raise GraphError(f"new op {type} has a wrong attribute: {error}") from error
-        for slot, nodes in outputs.items():
-            for node, fact in zip(nodes, facts[slot], strict=True):
-                if node.producer is None:
-                    declare(node, fact)
+        _declare_outputs(op, info)
     return op
+
+
+def _attr_types(info: OpInfo, attrs: Collection[str]) -> dict[str, AttrType]:
+    """Types of attributes, as the OpProto has them; else as every op may carry them."""
+    declared = info.proto.attrs
+    common = {name: COMMON_ATTRS[name][0] for name in attrs if name in COMMON_ATTRS}
+    return common | {name: declared[name].type for name in attrs if name in declared}
+
+
+def _declare_outputs(op: OpNode, info: OpInfo) -> None:
+    """Infer container, dtype and dims of the outputs that no op wrote before."""
+    try:
+        facts = infer(op.desc, facts_of(op.inputs), facts_of(op.outputs), info)  # checks the attributes first
+    except AttributeValueError as error:
+        raise GraphError(f"new op {op.type} has a wrong attribute: {error}") from error
+    for slot, nodes in op.outputs.items():
+        for node, fact in zip(nodes, facts[slot], strict=True):
+            if node.producer is None:
+                declare(node, fact)
 
 
 def _names(slots: Nodes) -> dict[str, list[str]]:

@@ -82,18 +82,10 @@ def _passes(targets: Iterable[tuple[str, str, Any]]) -> list[Pass]:
 
 
 def _ordered(passes: Sequence[Pass]) -> list[Pass]:
-    names = {p.name for p in passes}
-    earlier = {p.name: {n for n in p.after if n in names} for p in passes}
-    for p in passes:
-        for n in p.before:
-            if n in names:
-                earlier[n].add(p.name)
-    ranks = {p.name: p.rank for p in passes}
-    staged = [p.name for p in passes if p.stage]
-    for name in staged:
-        earlier[name].update(other for other in staged if ranks[other] < ranks[name])
+    """The passes so that each comes after those that it names, and by rank where nobody names anything."""
+    earlier = _predecessors(passes)
     ordered: list[Pass] = []
-    waiting = sorted(passes, key=lambda p: ranks[p.name])
+    waiting = sorted(passes, key=lambda p: p.rank)
     while waiting:
         done = {p.name for p in ordered}
         ready = next((p for p in waiting if earlier[p.name] <= done), None)
@@ -105,6 +97,19 @@ def _ordered(passes: Sequence[Pass]) -> list[Pass]:
         waiting.remove(ready)
         ordered.append(ready)
     return ordered
+
+
+def _predecessors(passes: Sequence[Pass]) -> dict[str, set[str]]:
+    """For each pass the names of those that run before it: by `after`, by `before`, and by stage."""
+    names = {p.name for p in passes}
+    earlier = {p.name: names.intersection(p.after) for p in passes}
+    for p in passes:
+        for n in names.intersection(p.before):
+            earlier[n].add(p.name)
+    staged = [p for p in passes if p.stage]
+    for p in staged:
+        earlier[p.name].update(other.name for other in staged if other.rank < p.rank)
+    return earlier
 
 
 def select_passes(
@@ -127,7 +132,11 @@ def select_passes(
     if any(p.library for p in passes):
         broken = {name for name, library in manager.libraries().items() if isinstance(library, Exception)}
         passes = [p for p in passes if p.library not in broken]
-    return [p for p in passes if not (strict and p.reorders_sums) and (inference or not p.inference_only)]
+    if strict:
+        passes = [p for p in passes if not p.reorders_sums]
+    if not inference:
+        passes = [p for p in passes if not p.inference_only]
+    return passes
 
 
 def find_pass(name: str, manager: PackManager | None = None) -> Pass:

@@ -133,33 +133,42 @@ class OpPattern(Pattern):
         """Every way in which the op fits."""
         if op.opaque or op.type not in self.types or found.ops.get(self, op) is not op:
             return
-        for slot, given in op.inputs.items():
-            if slot not in self.slots and _is_present(given):
-                return
-        for slot in self._needed:
-            if not _is_present(op.inputs.get(slot, ())):
-                return
-        if self.attrs:
-            proto = graph.manager.op_info(op.type).proto.attrs
-            for name, value in self.attrs.items():
-                if op.attr(name, proto[name].default if name in proto else None) != value:
-                    return
-        if self.where is not None and not self.where(op):
+        if not self._has_slots(op) or not self._has_attrs(graph, op) or not (self.where is None or self.where(op)):
             return
         orders: list[Mapping[str, Sequence[VarNode]]] = [op.inputs]
         if self.commutative:
             x, y = _COMMUTING
             orders.append({**op.inputs, x: op.inputs[y], y: op.inputs[x]})
         for inputs in filter(self._are_produced, orders):
-            pairs: list[tuple[Pattern, VarNode | None]] = []
-            for slot, patterns in self.slots.items():
-                bound = inputs.get(slot, ())
-                nodes: Sequence[VarNode | None] = bound if _is_present(bound) else [None] * len(patterns)
-                if len(nodes) != len(patterns):
-                    break
-                pairs += zip(patterns, nodes, strict=True)
-            else:
+            pairs = self._pairs(inputs)
+            if pairs is not None:
                 yield from _match_all(graph, pairs, found.with_op(self, op))
+
+    def _has_slots(self, op: OpNode) -> bool:
+        """Whether the op has every input that the pattern needs, and none that it does not name."""
+        for slot, nodes in op.inputs.items():
+            if slot not in self.slots and _is_present(nodes):
+                return False
+        return all(_is_present(op.inputs.get(slot, ())) for slot in self._needed)
+
+    def _has_attrs(self, graph: Graph, op: OpNode) -> bool:
+        if self.attrs:
+            proto = graph.manager.op_info(op.type).proto.attrs
+            for name, value in self.attrs.items():
+                if op.attr(name, proto[name].default if name in proto else None) != value:
+                    return False
+        return True
+
+    def _pairs(self, inputs: Mapping[str, Sequence[VarNode]]) -> list[tuple[Pattern, VarNode | None]] | None:
+        """Each pattern with the variable that it has to match; None when a slot has another number of them."""
+        pairs: list[tuple[Pattern, VarNode | None]] = []
+        for slot, patterns in self.slots.items():
+            bound = inputs.get(slot, ())
+            nodes: Sequence[VarNode | None] = bound if _is_present(bound) else [None] * len(patterns)
+            if len(nodes) != len(patterns):
+                return None
+            pairs += zip(patterns, nodes, strict=True)
+        return pairs
 
     def _are_produced(self, inputs: Mapping[str, Sequence[VarNode]]) -> bool:
         """Whether ops of types that the patterns of slots name have written what is in these slots."""

@@ -9,7 +9,7 @@ from oprack.desc.reach import inner_blocks, named_by_attributes
 from oprack.ir.facts import ProgramFacts
 from oprack.ir.names import used_by_blocks
 from oprack.ir.new_op import misfit_in
-from oprack.ir.nodes import OpNode
+from oprack.ir.nodes import OpNode, VarNode
 from oprack.ir.versions import Versions
 from oprack.packs.manager import PackManager
 from oprack.types import VarType
@@ -32,21 +32,15 @@ class BlockReader:
         """The node of op `number` of the block."""
         op, place, versions = self._node(desc, number), (self._block.idx, number), self._versions
         facts = self._facts.written.get(place, {})
-        inner = inner_blocks(desc, self._block.program)
-        read, written = used_by_blocks(inner)
-        named = {n for n in (*named_by_attributes(desc), *read) if self._is_outer(n, inner)}
-        written = {n for n in written if self._is_outer(n, inner)}
+        named, written = self._used_inside(desc)
+        # all reads come before the first write, which begins a new version of its name
         for slot, names in desc.inputs.items():
             op.inputs[slot] = [versions.read(n) for n in names]
         for name in sorted(named | written):
             node = versions.read(name)
             node.pinned = True
             op.hidden_reads.append(node)
-        for names in desc.outputs.values():
-            for name in names:
-                before = versions.latest(name)
-                if before is not None and self._is_partial(op, name):
-                    op.hidden_reads.append(before)
+        op.hidden_reads += self._overwritten_in_part(op, desc)
         for node in op.reads():
             node._consumers[op] = None
         for slot, names in desc.outputs.items():
@@ -56,6 +50,18 @@ class BlockReader:
         for node in (*op.hidden_writes, *(n for n in op.writes() if n.name in written)):
             node.pinned = True
         return op
+
+    def _used_inside(self, desc: OpDesc) -> tuple[set[str], set[str]]:
+        """(variables of this block that the op's blocks or attributes read by name, those that its blocks write)."""
+        inner = inner_blocks(desc, self._block.program)
+        read, written = used_by_blocks(inner)
+        named = {n for n in (*named_by_attributes(desc), *read) if self._is_outer(n, inner)}
+        return named, {n for n in written if self._is_outer(n, inner)}
+
+    def _overwritten_in_part(self, op: OpNode, desc: OpDesc) -> list[VarNode]:
+        """Values of which something may be left after the op's writes, so that it counts as their reader."""
+        latest = ((name, self._versions.latest(name)) for name in desc.output_arg_names())
+        return [node for name, node in latest if node is not None and self._is_partial(op, name)]
 
     def _node(self, desc: OpDesc, number: int) -> OpNode:
         """The node without variables; opaque when the op contradicts its OpProto, or its rule refuses it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from oprack.desc import BlockDesc
 from oprack.errors import GraphError, OprackError
 from oprack.ir.graph import Graph
 from oprack.ir.nodes import OpNode, VarNode
@@ -105,22 +106,27 @@ def _inferred(graph: Graph) -> dict[str, tuple[str | None, int]]:
     program = graph.program.clone()
     block = program.block(graph.block.idx)
     for op in graph.ops:
-        desc = op.desc.clone()
-        desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
-        desc.outputs = {slot: [n.name for n in nodes] for slot, nodes in op.outputs.items()}
-        for name in (*desc.input_arg_names(), *desc.output_arg_names()):
-            if name != EMPTY_VAR and block.find_var_recursive(name) is None:
-                raise GraphError(f"{op!r} names {name!r}, which no block declares")
-        if op.runs_itself:
-            continue
-        try:
-            infer_op(desc, block, graph.manager.op_info(op.type))
-        except Exception as error:  # a rule may meet dims that it does not expect
-            what = str(error) if isinstance(error, OprackError) else f"{type(error).__name__}: {error}"
-            raise GraphError(f"{op!r}: shapes can't be inferred: {what}") from error
+        _infer_on_copy(graph, op, block)
     found = {name: block.find_var_recursive(name) for name in graph.keep}
     return {
         name: (var.dtype_name(), len(var.shape or ()))
         for name, var in found.items()
         if var is not None and var.type == VarType.LOD_TENSOR
     }
+
+
+def _infer_on_copy(graph: Graph, op: OpNode, block: BlockDesc) -> None:
+    """Run an op's rules on the variables of a copy of the graph's block; GraphError when that can't be done."""
+    desc = op.desc.clone()
+    desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}
+    desc.outputs = {slot: [n.name for n in nodes] for slot, nodes in op.outputs.items()}
+    for name in (*desc.input_arg_names(), *desc.output_arg_names()):
+        if name != EMPTY_VAR and block.find_var_recursive(name) is None:
+            raise GraphError(f"{op!r} names {name!r}, which no block declares")
+    if op.runs_itself:
+        return
+    try:
+        infer_op(desc, block, graph.manager.op_info(op.type))
+    except Exception as error:  # a rule may meet dims that it does not expect
+        what = str(error) if isinstance(error, OprackError) else f"{type(error).__name__}: {error}"
+        raise GraphError(f"{op!r}: shapes can't be inferred: {what}") from error

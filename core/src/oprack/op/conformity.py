@@ -9,7 +9,7 @@ from oprack.desc.attr_value import RULES, fitting
 from oprack.errors import OprackError, did_you_mean
 from oprack.op.attrs import COMMON_ATTRS
 from oprack.op.info import OpInfo
-from oprack.op.proto import SlotProto
+from oprack.op.proto import AttrProto, SlotProto
 from oprack.types import EMPTY_VAR
 
 Slots = Mapping[str, Sequence[str]]
@@ -38,24 +38,37 @@ def misfit(
     """
     proto = info.proto
     why = _slots("input", inputs, proto.inputs) or _slots("output", outputs, proto.outputs)
-    if why:
-        return why
-    for slot, declared in () if runs_itself else proto.inputs.items():
-        if not declared.dispensable and all(n == EMPTY_VAR for n in inputs.get(slot, ())):
-            return f"lacks input {slot}, which the op needs"
-    if foreign_attrs is not None:
-        for name in attrs:
-            if name not in proto.attrs and name not in COMMON_ATTRS and name not in foreign_attrs:
-                near = did_you_mean(name, proto.attrs)
-                return f"has attribute {name}{near}; the op has {', '.join(proto.attrs) or 'none'}"
-    for name, (kind, _) in COMMON_ATTRS.items():
-        if name in attrs and fitting(attrs[name], kind) is None:
-            return f"has attribute {name} = {attrs[name]!r}; expected {RULES[kind].words}"
-    if check_attrs and info.checker is not None:
+    if not why and not runs_itself:
+        why = _missing_input(inputs, proto.inputs)
+    if not why and foreign_attrs is not None:
+        why = _foreign_attr(attrs, proto.attrs, foreign_attrs)
+    why = why or _wrong_common_attr(attrs)
+    if not why and check_attrs and info.checker is not None:
         try:
             info.checker.check(dict(attrs), tensor_attrs)
         except OprackError as error:
             return f"has a wrong attribute: {error}"
+    return why
+
+
+def _missing_input(inputs: Slots, declared: Mapping[str, SlotProto]) -> str:
+    for slot, proto in declared.items():
+        if not proto.dispensable and all(n == EMPTY_VAR for n in inputs.get(slot, ())):
+            return f"lacks input {slot}, which the op needs"
+    return ""
+
+
+def _foreign_attr(attrs: Mapping[str, Any], declared: Mapping[str, AttrProto], foreign: Collection[str]) -> str:
+    for name in attrs:
+        if name not in declared and name not in COMMON_ATTRS and name not in foreign:
+            return f"has attribute {name}{did_you_mean(name, declared)}; the op has {', '.join(declared) or 'none'}"
+    return ""
+
+
+def _wrong_common_attr(attrs: Mapping[str, Any]) -> str:
+    for name, (kind, _) in COMMON_ATTRS.items():
+        if name in attrs and fitting(attrs[name], kind) is None:
+            return f"has attribute {name} = {attrs[name]!r}; expected {RULES[kind].words}"
     return ""
 
 

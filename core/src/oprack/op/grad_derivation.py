@@ -63,13 +63,7 @@ class Derivation:
     def complete(self) -> None:
         """Set on the gradient op's class what it does not say itself, and make_grad on the forward op's."""
         grad = self.grad
-        members: dict[str, Input | Output | Attr] = dict(self.attrs)
-        own = {d.name or key: key for key, d in grad.declared.items()}
-        for slot, ref in self.inputs.items():
-            members[own.get(slot, slot)] = self.own_inputs.get(slot) or self._derived_input(slot, ref)
-        for slot, ref in self.outputs.items():
-            members[own.get(slot, slot)] = self.own_outputs.get(slot) or self._derived_output(slot, ref)
-        grad.declared = members | _members(grad, Attr)
+        grad.declared = self._members() | _members(grad, Attr)
         if self.shape_only and "no_need_buffer_vars" not in vars(grad):
             grad.no_need_buffer_vars = tuple(self.shape_only)
         if self._lacks("infer_shape"):
@@ -82,12 +76,19 @@ class Derivation:
         if self.linear and grad.make_grad is None:
             grad.make_grad = self._forward_again()
 
+    def _members(self) -> dict[str, Input | Output | Attr]:
+        """Attributes and slots by the class's names for them: its own where it declares them, else derived."""
+        members: dict[str, Input | Output | Attr] = dict(self.attrs)
+        own = {d.name or key: key for key, d in self.grad.declared.items()}
+        for slot, ref in self.inputs.items():
+            members[own.get(slot, slot)] = self.own_inputs.get(slot) or self._derived_input(slot, ref)
+        for slot, ref in self.outputs.items():
+            members[own.get(slot, slot)] = self.own_outputs.get(slot) or self._derived_output(slot, ref)
+        return members
+
     # Slots ----------------------------------------------------------------------------------------------------------
     def _bind_inputs(self, reads: str | None, shape_of: str) -> None:
-        # what can be read, by its name in the forward op
-        known = {slot: SlotRef("output_grad", base) for slot, base in self.flowing.items()}
-        known = {slot: SlotRef("output", slot) for slot in self.forward_outputs} | known
-        known = {slot: SlotRef("input", slot) for slot in self.forward_inputs} | known
+        known = self._readable()
         names = {slot: self._name(ref) for slot, ref in known.items()}
         read = {} if reads is None else self._slots("reads", reads, known)
         for slot, marked in self._slots("shape_of", shape_of, known).items():
@@ -95,6 +96,7 @@ class Derivation:
             self.shape_only.append(names[slot])
         bound = {name: slot for slot, name in reversed(names.items())}
         own = [bound[name] for name in self.own_inputs if name in bound]
+        # the order of the slots is that of the wire: the class's own declarations lead unless `reads` says an order
         slots = [*own, *read] if reads is None else [*read, *own]
         if not any(known[slot].role == "output_grad" for slot in slots):
             slots = [slot for slot in known if slot in slots]
@@ -102,6 +104,13 @@ class Derivation:
         self.inputs = {names[slot]: known[slot] for slot in slots}
         self.inputs |= {name: None for name in self.own_inputs if name not in bound}
         self.dispensable = {names[slot] for slot, marked in read.items() if marked}
+
+    def _readable(self) -> dict[str, SlotRef]:
+        """What can be read, by its name in the forward op; an output hides an input of the same name."""
+        inputs = {slot: SlotRef("input", slot) for slot in self.forward_inputs}
+        outputs = {slot: SlotRef("output", slot) for slot in self.forward_outputs}
+        gradients = {slot: SlotRef("output_grad", base) for slot, base in self.flowing.items()}
+        return inputs | outputs | gradients
 
     def _bind_outputs(self, grads_of: str | None) -> None:
         known = {slot: SlotRef("input_grad", slot) for slot in self.forward_inputs}
@@ -115,6 +124,10 @@ class Derivation:
         self.outputs = {names[slot]: known[slot] for slot in wanted}
         self.outputs |= {name: None for name in self.own_outputs if name not in bound}
         self.dispensable |= {names[slot] for slot, marked in wanted.items() if marked}
+        self._require_apart()
+
+    def _require_apart(self) -> None:
+        """Fail when one name would be an input and an output of the gradient op."""
         both = [name for name in self.outputs if name in self.inputs]
         if both:
             self._fail(

@@ -61,11 +61,9 @@ class CachedSource:
         self._read()
 
     def _read(self) -> None:
+        """Take over what the file holds; a file that can't be read as a whole counts as none."""
         try:
-            stat = self.file.stat()
-            if stat.st_size > _MAX_BYTES or (hasattr(os, "getuid") and stat.st_uid != os.getuid()):
-                raise ValueError("too large, or of another user")
-            data = json.loads(self.file.read_bytes())
+            data = self._content()
             if data["key"] != self._key or [d[0] for d in data["dirs"]] != self._path:
                 return
             found = [_found_pack(row) for row in data["found"]]
@@ -79,6 +77,13 @@ class CachedSource:
         except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as e:
             self._records, self._found = {}, None
             self.state = f"ignored: {type(e).__name__}: {e}"
+
+    def _content(self) -> Any:
+        """The file's JSON. It names modules to import, so a file that somebody else could write is not read."""
+        stat = self.file.stat()
+        if stat.st_size > _MAX_BYTES or (hasattr(os, "getuid") and stat.st_uid != os.getuid()):
+            raise ValueError("too large, or of another user")
+        return json.loads(self.file.read_bytes())
 
     def found(self) -> list[FoundPack]:
         """The core's own pack and the entry points, from the cache or by a scan of the distributions."""

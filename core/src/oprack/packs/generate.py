@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack.errors import ManifestError, NotFoundError
 from oprack.packs.discovery import GROUP
 from oprack.packs.manifest import FILENAME, Manifest, OpEntry
 from oprack.packs.resolve import import_module
+
+if TYPE_CHECKING:
+    from oprack.op import OpDef
 
 LAYERS = {"layers": "layers", "nets": "nets", "modules": "nn", "initializers": "initializer"}
 """Modules (or packages) of a pack that hold what it brings below `oprack.<namespace>`, and the namespace."""
@@ -159,31 +162,36 @@ def _modules(package: str, child: str) -> Iterator[ModuleType]:
 def _definitions(package: str) -> dict[str, tuple[str, int]]:
     from oprack.op import OpDef
 
-    found: dict[str, tuple[str, int, type]] = {}
+    found: dict[str, tuple[str, type[OpDef]]] = {}
     visited = set()
     for module in _modules(package, "ops"):
         visited.add(module.__name__)
-        for name, value in vars(module).items():
-            if not (isinstance(value, type) and issubclass(value, OpDef) and value.op_type):
-                continue
-            if not value.__module__.startswith(package + "."):
-                continue
-            known = found.get(value.op_type)
-            if known is not None and known[2] is not value:
+        for name, cls in _op_classes(module, package):
+            where, known = found.get(cls.op_type, ("", cls))
+            if known is not cls:
                 raise ManifestError(
-                    f"op {value.op_type!r} is defined twice: {known[0]} and {module.__name__}:{name}; remove one"
+                    f"op {cls.op_type!r} is defined twice: {where} and {module.__name__}:{name}; remove one"
                 )
             # a class that several modules hold is named where it was written
-            if known is None or module.__name__ == value.__module__:
-                version = value.versions.version if value.versions else 0
-                found[value.op_type] = (f"{module.__name__}:{name}", version, value)
+            if not where or module.__name__ == cls.__module__:
+                found[cls.op_type] = f"{module.__name__}:{name}", cls
     for cls in _subclasses(OpDef):
         if cls.__module__ in visited and cls.op_type and cls.op_type not in found:
             raise ManifestError(
                 f"op {cls.op_type!r}: no module holds its definition {cls.__qualname__} of {cls.__module__} by name; "
                 "bind it, for example globals()[cls.__name__] = cls"
             )
-    return {op_type: (define, version) for op_type, (define, version, _) in found.items()}
+    return {op_type: (where, cls.versions.version if cls.versions else 0) for op_type, (where, cls) in found.items()}
+
+
+def _op_classes(module: ModuleType, package: str) -> Iterator[tuple[str, type[OpDef]]]:
+    """The definitions that a module holds by a name, with the name, but for those of other packages."""
+    from oprack.op import OpDef
+
+    for name, value in vars(module).items():
+        if isinstance(value, type) and issubclass(value, OpDef) and value.op_type:
+            if value.__module__.startswith(package + "."):
+                yield name, value
 
 
 def _subclasses(cls: type[Any]) -> Iterator[Any]:

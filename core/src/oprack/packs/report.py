@@ -33,22 +33,23 @@ def selection(
     by_env = _names(environ.get("OPRACK_BLOCK", ""))
     if any(name in by_env or name in blocked for name in BUILTIN.names):
         raise InvalidArgumentError(UNBLOCKABLE)
-    left_out = {}
-    for f in found[1:]:
-        if allowed is not None and not any(name in allowed for name in f.names):
-            left_out[f] = "not among OPRACK_PACKS"
-        elif any(name in by_env for name in f.names):
-            left_out[f] = "blocked by OPRACK_BLOCK"
-        elif any(name in blocked for name in f.names):
-            left_out[f] = "blocked by the caller"
+    left_out = {f: why for f in found[1:] if (why := _why_left_out(f, allowed, by_env, blocked))}
     known = {name for f in found for name in f.names}
-    messages = [
-        unknown_pack(where, name, found)
-        for where, names in (("OPRACK_PACKS", allowed or []), ("OPRACK_BLOCK", by_env), ("blocked", sorted(blocked)))
-        for name in names
-        if name not in known
-    ]
+    named = {"OPRACK_PACKS": allowed or [], "OPRACK_BLOCK": by_env, "blocked": sorted(blocked)}
+    messages = [unknown_pack(where, n, found) for where, names in named.items() for n in names if n not in known]
     return left_out, messages
+
+
+def _why_left_out(
+    pack: FoundPack, allowed: Collection[str] | None, by_env: Collection[str], blocked: Collection[str]
+) -> str:
+    if allowed is not None and not any(name in allowed for name in pack.names):
+        return "not among OPRACK_PACKS"
+    if any(name in by_env for name in pack.names):
+        return "blocked by OPRACK_BLOCK"
+    if any(name in blocked for name in pack.names):
+        return "blocked by the caller"
+    return ""
 
 
 def _names(value: str) -> list[str]:

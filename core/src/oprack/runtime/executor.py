@@ -279,13 +279,18 @@ class Executor(NaiveExecutor):
         missing = [n for n in inputs if n not in feed]
         unknown = [n for n in feed if block.find_var_recursive(n) is None]
         if missing or unknown:
-            known = inputs or [v.name for v in block.vars.values() if v.need_check_feed]
-            raise FeedNameError(
-                (f"feed: {', '.join(map(repr, unknown))} is no variable of the program. " if unknown else "")
-                + (f"feed: input {', '.join(map(repr, missing))} was not fed. " if missing else "")
-                + (f"The program's inputs are {', '.join(map(repr, known))}." if known else "It has no feed ops.")
-            )
+            raise FeedNameError(_wrong_names(block, inputs, missing, unknown))
         return {n: as_fed_value(n, v, block.find_var_recursive(n)) for n, v in feed.items()}
 
     def _fetched(self, scope: Scope, name: str, return_numpy: bool, block: BlockDesc) -> Any:
         return fetched(scope, name, block, self.pool, return_numpy)
+
+
+def _wrong_names(block: BlockDesc, inputs: Sequence[str], missing: Sequence[str], unknown: Sequence[str]) -> str:
+    """The message about names that were fed and are no variables, and inputs that were not fed."""
+    known = inputs or [v.name for v in block.vars.values() if v.need_check_feed]
+    return (
+        (f"feed: {', '.join(map(repr, unknown))} is no variable of the program. " if unknown else "")
+        + (f"feed: input {', '.join(map(repr, missing))} was not fed. " if missing else "")
+        + (f"The program's inputs are {', '.join(map(repr, known))}." if known else "It has no feed ops.")
+    )

@@ -88,22 +88,7 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
     if isinstance(value, SelectedRows):
         array = fed_array(name, value.value)
         return SelectedRows(value.rows, array, value.height, place=value.place, check=False, shared=True)
-    if isinstance(value, LoDTensor):
-        array = fed_array(name, value.array)
-        tensor = LoDTensor(array, value.lod, place=value.place, check=False, shared=True)
-    else:
-        lod = None
-        if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], list):
-            value, lod = value
-        try:
-            array = value if hasattr(value, "dtype") and hasattr(value, "shape") else _array(value, var)
-        except (ValueError, TypeError) as error:
-            raise FeedShapeError(
-                f"feed {name!r}: {type(value).__name__} can't be made an array ({error}); pass numpy.ndarray or "
-                "LoDTensor"
-            ) from error
-        tensor = LoDTensor(fed_array(name, array), shared=True)
-        tensor.lod = lod or []
+    tensor = _fed_tensor(name, value, var)
     try:
         tensor.lod = check_lod(tensor.lod, tensor.shape[0] if tensor.array.ndim else 0, f"feed {name!r}")
     except InvalidLoDError as error:
@@ -111,6 +96,24 @@ def as_fed_value(name: str, value: Any, var: VarDesc | None) -> Any:
     _check_kind(name, "LoDTensor", var, VarType.LOD_TENSOR)
     if var is not None and var.type == VarType.LOD_TENSOR:
         _check_against(name, tensor, var)
+    return tensor
+
+
+def _fed_tensor(name: str, value: Any, var: VarDesc | None) -> LoDTensor:
+    """A tensor over the memory of what is fed, which no op may write to; its LoD is not checked yet."""
+    if isinstance(value, LoDTensor):
+        return LoDTensor(fed_array(name, value.array), value.lod, place=value.place, check=False, shared=True)
+    lod = None
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], list):
+        value, lod = value
+    try:
+        array = value if hasattr(value, "dtype") and hasattr(value, "shape") else _array(value, var)
+    except (ValueError, TypeError) as error:
+        raise FeedShapeError(
+            f"feed {name!r}: {type(value).__name__} can't be made an array ({error}); pass numpy.ndarray or LoDTensor"
+        ) from error
+    tensor = LoDTensor(fed_array(name, array), shared=True)
+    tensor.lod = lod or []
     return tensor
 
 
@@ -139,29 +142,34 @@ def _array(value: Any, var: VarDesc | None) -> np.ndarray:
 
 
 def _check_against(name: str, tensor: LoDTensor, var: VarDesc) -> None:
+    """Raise unless dtype, dims and number of LoD levels are those that the program declares."""
     expected = DTYPE_NAMES.get(var.dtype) if var.dtype is not None else None
     if expected is not None and tensor.dtype != expected:
         raise FeedDtypeError(
             f"feed {name!r}: got {tensor.dtype}{list(tensor.shape)}; the program expects {expected}; "
             f"pass value.astype({expected!r})"
         )
-    dims = tuple(var.shape or ())
-    known = bool(dims) or (var.need_check_feed and var.shape is not None)
-    # a state that a program declares as [n] may be kept as [1, n]; the shape rules of the ops that read it decide
-    same_size = not var.need_check_feed and min(dims, default=0) >= 0 and math.prod(dims) == math.prod(tensor.shape)
-    if known and len(dims) != len(tensor.shape) and not same_size:
-        raise FeedShapeError(
-            f"feed {name!r}: got shape {list(tensor.shape)} of rank {len(tensor.shape)}; the program expects rank "
-            f"{len(dims)}, shape {list(dims)} (-1 = any size)"
-        )
-    if var.need_check_feed and any(d not in (-1, s) for d, s in zip(dims, tensor.shape, strict=False)):
-        raise FeedShapeError(
-            f"feed {name!r}: got shape {list(tensor.shape)}; the program expects {list(dims)} (-1 = any size)"
-        )
+    _check_dims(name, tensor.shape, tuple(var.shape or ()), var)
     if var.lod_level and len(tensor.lod) != var.lod_level:
         raise FeedLoDError(
             f"feed {name!r}: got {len(tensor.lod)} LoD levels; the program expects {var.lod_level}; pass "
             f"oprack.LoDTensor(array, lod) with {var.lod_level} list(s) of offsets, such as [[0, 2, 5]]"
+        )
+
+
+def _check_dims(name: str, shape: tuple[int, ...], dims: tuple[int, ...], var: VarDesc) -> None:
+    # Paddle writes no dims both for a scalar and for dims that are not known; an input that it checks has some
+    known = bool(dims) or (var.need_check_feed and var.shape is not None)
+    # a state that a program declares as [n] may be kept as [1, n]; the shape rules of the ops that read it decide
+    same_size = not var.need_check_feed and min(dims, default=0) >= 0 and math.prod(dims) == math.prod(shape)
+    if known and len(dims) != len(shape) and not same_size:
+        raise FeedShapeError(
+            f"feed {name!r}: got shape {list(shape)} of rank {len(shape)}; the program expects rank "
+            f"{len(dims)}, shape {list(dims)} (-1 = any size)"
+        )
+    if var.need_check_feed and any(d not in (-1, s) for d, s in zip(dims, shape, strict=False)):
+        raise FeedShapeError(
+            f"feed {name!r}: got shape {list(shape)}; the program expects {list(dims)} (-1 = any size)"
         )
 
 

@@ -50,6 +50,7 @@ class OperatorWithKernel(OperatorBase):
     def __init__(self, desc: OpDesc, info: OpInfo, block: BlockDesc, index: int, kernels: OpKernelMap) -> None:
         super().__init__(desc, info, block, index)
         self._kernels = kernels
+        # both live as long as the operator; the choice is dropped when a kernel turns out to be at fault
         self._chosen: dict[Any, tuple[Candidate, OpKernelType]] = {}
         self._inferred: OrderedDict[Any, Inferred] = OrderedDict()
         self._in_slots = [s for s in info.proto.inputs if s in self.inputs]
@@ -58,17 +59,22 @@ class OperatorWithKernel(OperatorBase):
         self.needed = [s for s, slot in info.proto.inputs.items() if not slot.dispensable]
         # gradients have the shape of what they are of; sizes are compared, since [1] and [] stand for one another
         self._pairs = [(s, f"{s}@GRAD") for s in self._in_slots if f"{s}@GRAD" in self._in_slots]
-        # outputs that are their own input; one that is also read elsewhere in the op gets a buffer of its own
-        read = Counter(n for names in self.inputs.values() for n in names)
         self.declined: dict[str, str] = {}
         """Kernels that declined in the last run on the reference path, and why."""
-        inplace = {
+        self.first_inplace = self._inplace().get(self._out_slots[0]) if self._out_slots else None
+
+    def _inplace(self) -> dict[str, str]:
+        """Output slots that are their own input, with the input's slot.
+
+        An input that is also read elsewhere in the op stays as it is: the output gets a buffer of its own.
+        """
+        read = Counter(n for names in self.inputs.values() for n in names)
+        return {
             out: x
-            for x, out in info.inplace.items()
+            for x, out in self.info.inplace.items()
             if x in self.inputs and out in self.outputs and self.inputs[x] == self.outputs[out]
             if all(read[n] == 1 for n in self.inputs[x])
         }
-        self.first_inplace = inplace.get(self._out_slots[0]) if self._out_slots else None
 
     def is_inplace(self, slot: str) -> bool:
         """Whether the op writes its input `slot`: the buffer of an output that has the same variable."""
@@ -91,12 +97,11 @@ class OperatorWithKernel(OperatorBase):
         self.declined = {}
         found = self.input_values(scope)
         require_inputs(self, found)
-        values = {s: found[s] for s in self._in_slots}
+        given = {s: found[s] for s in self._in_slots}
         known = len(self._chosen)
-        best, expected = self.choose_kernel(values, run)
+        best, expected = self.choose_kernel(given, run)
         new = len(self._chosen) != known
         clock = self._step(run, "choose_kernel", clock)
-        given = values
         at = run if best.spec.place == run.place.kind else at_place(run, best.spec.place)
         values = transformed(self, given, expected, at)
         attrs = resolved_attrs(self, scope) if self.tensor_attrs else self.attrs
@@ -106,6 +111,39 @@ class OperatorWithKernel(OperatorBase):
             kernel_dtype = numpy_dtype(expected.dtype)
             run.limits.check_outputs(self, inferred.dims, lambda slot, i: self._largest_dtype(slot, i, kernel_dtype))
         clock = self._step(run, "infer_shape", clock)
+        chosen, result, computed = self._compute(best, values, attrs, inferred, new, run, at)
+        outputs = computed if at is run else self._moved_back(computed, run)
+        clock = self._step(run, "compute", clock)
+        self._write_back(scope, outputs)
+        clock = self._step(run, "write_back", clock)
+        if run.recorder is not None:
+            record = OpRecord.of(self, best, given, values, result, outputs, inferred)
+            run.recorder.append(record if at is run else replace(record, compilable=False))
+        if run.checks:
+            self._check(run, chosen, values, outputs)
+            self._step(run, "checks", clock)
+
+    def _compute(
+        self,
+        best: Candidate,
+        values: Values,
+        attrs: Mapping[str, Any],
+        inferred: Inferred,
+        new: bool,
+        run: RunContext,
+        at: RunContext,
+    ) -> tuple[Candidate, Any, dict[str, list[Any]]]:
+        """(the kernel that computed, what it returned, the same as values of the outputs), checked.
+
+        Args:
+            best: The kernel to ask first.
+            values: Inputs by slot.
+            attrs: Attributes.
+            inferred: What the shape rule says of the outputs.
+            new: Whether the kernel has not been called for these dtypes and containers yet.
+            run: The run.
+            at: The same at the kernel's place.
+        """
         # calls of a kernel for new dtypes, containers or shapes are watched; all others cost nothing for it
         first = new or not inferred.watched
         whole = run.checks.overwritten_input
@@ -121,25 +159,26 @@ class OperatorWithKernel(OperatorBase):
             self._chosen.clear()  # the kernel is at fault: the next call is watched again
             raise
         inferred.watched = True
-        if at is not run:
-            outputs = {s: [transform_value(v, run.place, run.pool) for v in vs] for s, vs in outputs.items()}
-        clock = self._step(run, "compute", clock)
+        return chosen, result, outputs
+
+    def _moved_back(self, outputs: Values, run: RunContext) -> dict[str, list[Any]]:
+        """Outputs of a kernel that ran at another place, at that of the run."""
+        return {s: [transform_value(v, run.place, run.pool) for v in vs] for s, vs in outputs.items()}
+
+    def _write_back(self, scope: Scope, outputs: Values) -> None:
         for slot in self._out_slots:
             for name, value in zip(self.outputs[slot], outputs.get(slot, ()), strict=False):
                 if value is not None:
                     self.set_output(scope, name, value)
-        clock = self._step(run, "write_back", clock)
-        if run.recorder is not None:
-            record = OpRecord.of(self, best, given, values, result, outputs, inferred)
-            run.recorder.append(record if at is run else replace(record, compilable=False))
-        if run.checks:
-            if run.checks.overwritten_input:
-                checks.check_aliased(self, chosen, values, outputs)
-            if run.checks.unused_input:
-                checks.check_unused(self, chosen)
-            if run.checks.nan_inf:
-                checks.check_finite(self, outputs)
-            self._step(run, "checks", clock)
+
+    def _check(self, run: RunContext, chosen: Candidate, values: Values, outputs: Values) -> None:
+        """The checks that were switched on for the run."""
+        if run.checks.overwritten_input:
+            checks.check_aliased(self, chosen, values, outputs)
+        if run.checks.unused_input:
+            checks.check_unused(self, chosen)
+        if run.checks.nan_inf:
+            checks.check_finite(self, outputs)
 
     def _step(self, run: RunContext, name: str, start: int) -> int:
         if not run.profiler:

@@ -155,6 +155,22 @@ def check_results(
         KernelResultError: An output is missing or has another shape or dtype. The message names the kernel, since what
             it returned is no fault of who called the op.
     """
+    _require_outputs(op, chosen, outputs)
+    for (slot, i), dims in promised.items():
+        made = outputs.get(slot, ())
+        value = made[i] if i < len(made) else None
+        if isinstance(value, LoDTensor | SelectedRows) and not is_promised(value.shape, dims):
+            raise KernelResultError(
+                f"{_kernel_of(op, chosen)} returned shape {list(value.shape)} for output {slot} (variable "
+                f"{op.outputs[slot][i]!r}), but infer_shape promised {list(dims)}; the kernel and the definition of "
+                f"pack {op.info.pack} disagree"
+            )
+    if dtypes:
+        _check_dtypes(op, chosen, values, outputs)
+
+
+def _require_outputs(op: OperatorWithKernel, chosen: Candidate, outputs: Values) -> None:
+    """Raise KernelResultError when an output is missing that the program asks for and the op always has."""
     read = {n for names in op.inputs.values() for n in names}  # None leaves a variable as it is
     for slot, proto in op.info.proto.outputs.items():
         names = op.outputs.get(slot)
@@ -167,19 +183,6 @@ def check_results(
                     f"{_kernel_of(op, chosen)} returned None for output {slot} (variable {name!r}), which the op "
                     "always has; return an array, or declare the slot Output(..., dispensable=True)"
                 )
-    for (slot, i), dims in promised.items():
-        made = outputs.get(slot, ())
-        value = made[i] if i < len(made) else None
-        if not isinstance(value, LoDTensor | SelectedRows):
-            continue
-        if not is_promised(value.shape, dims):
-            raise KernelResultError(
-                f"{_kernel_of(op, chosen)} returned shape {list(value.shape)} for output {slot} (variable "
-                f"{op.outputs[slot][i]!r}), but infer_shape promised {list(dims)}; the kernel and the definition of "
-                f"pack {op.info.pack} disagree"
-            )
-    if dtypes:
-        _check_dtypes(op, chosen, values, outputs)
 
 
 def is_promised(shape: Sequence[int], dims: Sequence[int]) -> bool:

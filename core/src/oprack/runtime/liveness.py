@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,28 +23,39 @@ def check_nesting(program: ProgramDesc) -> None:
     if count == 1 and not any(True for op in program.blocks[0].ops for _ in op.sub_blocks()):
         return
     inner = [{i for op in block.ops for i in op.sub_blocks() if 0 <= i < count} for block in program.blocks]
-    waiting = [0] * count  # blocks that run this one, and are not placed yet
+    depth = _depths(inner)
+    circle = [i for i, d in enumerate(depth) if d is None][:8]
+    if circle:
+        raise BlockCycleError(
+            f"sub-blocks of the blocks {', '.join(map(str, circle))} run in a circle; expected a tree"
+        )
+    deepest = max(d for d in depth if d is not None)
+    if deepest > DEEPEST:
+        raise BlockDepthError(
+            f"the program's blocks are nested {deepest} deep; expected at most {DEEPEST}: flatten its loops and "
+            "conditions"
+        )
+
+
+def _depths(inner: Sequence[Collection[int]]) -> list[int | None]:
+    """How deep each block is nested, from the blocks that each one runs; None where they run in a circle.
+
+    The order is topological and not by recursion, since a program may be nested deeper than Python's stack.
+    """
+    waiting = [0] * len(inner)  # blocks that run this one, and are not placed yet
     for indices in inner:
         for i in indices:
             waiting[i] += 1
-    depth = [1] * count
-    ready = [i for i in range(count) if not waiting[i]]
+    depth = [1] * len(inner)
+    ready = [i for i, count in enumerate(waiting) if not count]
     for block in ready:  # grows: a block is placed after all that run it
         for i in inner[block]:
             depth[i] = max(depth[i], depth[block] + 1)
             waiting[i] -= 1
             if not waiting[i]:
                 ready.append(i)
-    if len(ready) < count:
-        circle = sorted(set(range(count)) - set(ready))[:8]
-        raise BlockCycleError(
-            f"sub-blocks of the blocks {', '.join(map(str, circle))} run in a circle; expected a tree"
-        )
-    if max(depth) > DEEPEST:
-        raise BlockDepthError(
-            f"the program's blocks are nested {max(depth)} deep; expected at most {DEEPEST}: flatten its loops and "
-            "conditions"
-        )
+    placed = set(ready)
+    return [d if i in placed else None for i, d in enumerate(depth)]
 
 
 @dataclass
@@ -130,22 +141,33 @@ def segment_variables(
     """What a segment reads, writes and frees; `keep` names the variables that are read after it, None all of them."""
     written, read_first, last = _uses(operators)
     outer = {n for n in written if _is_outer(n, block)}
-    kept = written if keep is None else {n for n in written if n in keep} | outer
+    kept = written if keep is None else written.intersection(keep) | outer
     dead = [n for n in written if n not in kept]
     if keep is not None:
-        dead += sorted(n for n in read_first if n not in keep and n not in written and not _is_outer(n, block))
-    dying: list[list[str]] = [[] for _ in operators]
-    for n in dead:
-        dying[last[n]].append(n)
-    persistable = {n for n in read_first if (v := block.find_var_recursive(n)) is not None and v.persistable}
+        # what comes in from this run's own scope and is read here for the last time goes, too
+        dead += sorted(n for n in read_first if not (n in keep or n in written or _is_outer(n, block)))
+    parameters, reads = _parted(read_first, block)
     return SegmentVariables(
-        parameters=[n for n in read_first if n in persistable],
-        reads=[n for n in read_first if n not in persistable],
+        parameters=parameters,
+        reads=reads,
         keep=kept,
         outer=outer,
         consumed=[n for n in dead if n in read_first],
-        dying=dying,
+        dying=_by_last_op(dead, last, len(operators)),
     )
+
+
+def _by_last_op(names: Sequence[str], last: Mapping[str, int], count: int) -> list[list[str]]:
+    dying: list[list[str]] = [[] for _ in range(count)]
+    for n in names:
+        dying[last[n]].append(n)
+    return dying
+
+
+def _parted(names: Collection[str], block: BlockDesc) -> tuple[list[str], list[str]]:
+    """(persistable variables, the others)."""
+    persistable = {n for n in names if (v := block.find_var_recursive(n)) is not None and v.persistable}
+    return [n for n in names if n in persistable], [n for n in names if n not in persistable]
 
 
 def _uses(operators: Sequence[OperatorBase]) -> tuple[set[str], dict[str, None], dict[str, int]]:

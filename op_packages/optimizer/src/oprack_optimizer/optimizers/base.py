@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,34 +24,15 @@ from oprack.layers import (
 from oprack.runtime import global_scope
 
 from oprack_optimizer.clip import GradientClip
+from oprack_optimizer.optimizers.accumulators import Accumulator, beta_powers
 from oprack_optimizer.optimizers.eager import EagerSteps
 from oprack_optimizer.optimizers.parameters import checked_parameters
+from oprack_optimizer.optimizers.rates import checked_rate
 from oprack_optimizer.regularizer import L2Decay, WeightDecay, append_regularization
 
+__all__ = ["Accumulator", "Optimizer", "Pair", "beta_powers"]
+
 Pair = tuple[Parameter, Variable]
-
-
-@dataclass(frozen=True)
-class Accumulator:
-    """A state variable of each parameter: input `slot` and output `out` (default: slot + "Out") of the update op.
-
-    name: the variable is `<parameter>_<name>_<number>`. fill: its first value. shape: default that of the parameter.
-    out: "" when the op does not update it.
-    """
-
-    slot: str
-    name: str
-    fill: float = 0.0
-    shape: tuple[int, ...] | None = None
-    out: str | None = None
-
-
-def beta_powers(beta1: float, beta2: float) -> tuple[Accumulator, Accumulator]:
-    """State of optimizers that correct their means for starting from 0; the powers start at the betas."""
-    return (
-        Accumulator("Beta1Pow", "beta1_pow_acc", beta1, (1,)),
-        Accumulator("Beta2Pow", "beta2_pow_acc", beta2, (1,)),
-    )
 
 
 class Optimizer(EagerSteps):
@@ -80,7 +59,7 @@ class Optimizer(EagerSteps):
         name: str | None = None,
     ) -> None:
         self._kind = type(self).__name__
-        self._learning_rate = self._checked_rate(learning_rate)
+        self._learning_rate = checked_rate(learning_rate, self._kind)
         if isinstance(regularization, int | float) and not isinstance(regularization, bool):
             regularization = L2Decay(regularization)
         for what, value, kind in (
@@ -298,20 +277,10 @@ class Optimizer(EagerSteps):
             raise PreconditionNotMetError(
                 f"{self._kind}: set_lr can't change a learning rate that {self._learning_rate!r} gives; change that"
             )
-        self._learning_rate = self._checked_rate(value)
+        self._learning_rate = checked_rate(value, self._kind)
         if self._rate_var is not None:
             array = np.full(self._rate_var.shape, self._learning_rate, self._rate_var.dtype)
             (global_scope() if scope is None else scope).var(self._rate_var.name).set(array)
-
-    def _checked_rate(self, rate: Any) -> Any:
-        if isinstance(rate, Variable) or (callable(rate) and hasattr(rate, "state_dict")):
-            return rate
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not math.isfinite(rate):
-            raise InvalidArgumentError(
-                f"{self._kind}: learning_rate is {rate!r}; expected a finite number, a scheduler of "
-                "oprack.optimizer.lr or a Variable"
-            )
-        return float(rate)
 
 
 def _replaced(pairs: Sequence[Pair], names: Sequence[tuple[str, str]]) -> list[Pair]:

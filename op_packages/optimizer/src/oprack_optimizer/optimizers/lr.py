@@ -18,69 +18,14 @@ from typing import Any
 
 from oprack.errors import InvalidArgumentError
 
-
-class LRScheduler:
-    """Base of the schedulers; a subclass defines `get_lr`, from `base_lr` and `last_epoch`, which is n.
-
-    learning_rate: the initial one. last_epoch: start there instead of at 0; -1: at 0.
-    """
-
-    state_names = ("last_epoch", "last_lr")
-    """Attributes that are the state, each of JSON's kinds of values."""
-
-    def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1) -> None:
-        if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float):
-            raise InvalidArgumentError(f"{type(self).__name__}: learning_rate is {learning_rate!r}; expected a number")
-        if learning_rate < 0 or not math.isfinite(learning_rate):
-            raise InvalidArgumentError(
-                f"{type(self).__name__}: learning_rate is {learning_rate}; expected a finite number of at least 0"
-            )
-        self.base_lr = float(learning_rate)
-        self.last_lr = float(learning_rate)
-        self.last_epoch = last_epoch
-        self._start()
-
-    def _start(self) -> None:
-        self.last_epoch += 1
-        self.last_lr = float(self.get_lr())
-
-    def __call__(self) -> float:
-        """The learning rate of this step."""
-        return self.last_lr
-
-    def get_lr(self) -> float:
-        """Compute the learning rate of step `last_epoch`."""
-        raise NotImplementedError(f"{type(self).__name__} must define get_lr(self), the learning rate of last_epoch")
-
-    def step(self, epoch: int | None = None) -> None:
-        """Go to the next step, or to step `epoch`."""
-        self.last_epoch = self.last_epoch + 1 if epoch is None else int(epoch)
-        self.last_lr = float(self.get_lr())
-
-    def state_dict(self) -> dict[str, Any]:
-        """Where it is, of JSON's kinds of values."""
-        return {name: getattr(self, name) for name in self.state_names}
-
-    def set_state_dict(self, state: dict[str, Any]) -> None:
-        """Go to where `state` was taken. Raises InvalidArgumentError when something is missing, and changes nothing."""
-        missing = [name for name in self.state_names if name not in state]
-        if missing:
-            raise InvalidArgumentError(
-                f"{type(self).__name__}: the state has no {', '.join(missing)}; expected the state_dict of a "
-                f"{type(self).__name__}"
-            )
-        for name in self.state_names:
-            setattr(self, name, state[name])
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.last_lr:g} at step {self.last_epoch}>"
+from oprack_optimizer.optimizers.scheduler import LRScheduler, require_positive
 
 
 class NoamDecay(LRScheduler):
     r"""$$learning\_rate \cdot d\_model^{-1/2} \min(n^{-1/2}, n \cdot warmup\_steps^{-3/2})$$ (Vaswani et al. 2017)."""
 
     def __init__(self, d_model: int, warmup_steps: int, learning_rate: float = 1.0, last_epoch: int = -1) -> None:
-        _positive(self, d_model=d_model, warmup_steps=warmup_steps)
+        require_positive(self, d_model=d_model, warmup_steps=warmup_steps)
         self.d_model, self.warmup_steps = d_model, warmup_steps
         super().__init__(learning_rate, last_epoch)
 
@@ -130,7 +75,7 @@ class PolynomialDecay(LRScheduler):
         cycle: bool = False,
         last_epoch: int = -1,
     ) -> None:
-        _positive(self, decay_steps=decay_steps)
+        require_positive(self, decay_steps=decay_steps)
         self.decay_steps, self.end_lr, self.power, self.cycle = decay_steps, end_lr, power, cycle
         super().__init__(learning_rate, last_epoch)
 
@@ -147,7 +92,7 @@ class CosineAnnealingDecay(LRScheduler):
     r"""$$eta\_min + \tfrac{1}{2} (learning\_rate - eta\_min) (1 + \cos(\pi n / T\_max))$$."""
 
     def __init__(self, learning_rate: float, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
-        _positive(self, T_max=T_max)
+        require_positive(self, T_max=T_max)
         self.T_max, self.eta_min = T_max, float(eta_min)
         super().__init__(learning_rate, last_epoch)
 
@@ -176,7 +121,7 @@ class StepDecay(LRScheduler):
     r"""$$learning\_rate \cdot gamma^{\lfloor n / step\_size \rfloor}$$."""
 
     def __init__(self, learning_rate: float, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        _positive(self, step_size=step_size)
+        require_positive(self, step_size=step_size)
         self.step_size, self.gamma = step_size, gamma
         super().__init__(learning_rate, last_epoch)
 
@@ -228,7 +173,7 @@ class LinearWarmup(LRScheduler):
         end_lr: float,
         last_epoch: int = -1,
     ) -> None:
-        _positive(self, warmup_steps=warmup_steps)
+        require_positive(self, warmup_steps=warmup_steps)
         if not start_lr <= end_lr:
             raise InvalidArgumentError(f"LinearWarmup: start_lr {start_lr} is greater than end_lr {end_lr}")
         self.learning_rate, self.warmup_steps = learning_rate, warmup_steps
@@ -319,9 +264,3 @@ class ReduceOnPlateau(LRScheduler):
     def _improves(self, value: float, best: float) -> bool:
         margin = best * self.threshold if self.threshold_mode == "rel" else self.threshold
         return value < best - margin if self.mode == "min" else value > best + margin
-
-
-def _positive(owner: LRScheduler, **values: Any) -> None:
-    for name, value in values.items():
-        if not isinstance(value, int | float) or not value > 0:
-            raise InvalidArgumentError(f"{type(owner).__name__}: {name} is {value!r}; expected a number greater than 0")

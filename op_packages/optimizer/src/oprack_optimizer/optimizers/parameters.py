@@ -16,40 +16,43 @@ def checked_parameters(given: Any, owner: str) -> tuple[list[Any] | None, list[s
     """
     if given is None:
         return None, None
-    if (
-        isinstance(given, str)
-        or _is_parameter(given)
-        or hasattr(given, "parameters")
-        or not isinstance(given, Iterable)
-    ):
+    single = isinstance(given, str) or _is_parameter(given)
+    if single or hasattr(given, "parameters") or not isinstance(given, Iterable):
         raise InvalidArgumentError(
             f"{owner}: parameter_list is {_shown(given)}; expected a list of parameters: "
-            + ("put it into a list" if isinstance(given, str) or _is_parameter(given) else "net.parameters()")
+            + ("put it into a list" if single else "net.parameters()")
         )
-    items = list(given)
+    items, paths = list(given), None
     if items and all(isinstance(i, tuple) and len(i) == 2 and isinstance(i[0], str) for i in items):
         paths = [path for path, _ in items]
         items = [p for _, p in items]
-        twice = sorted({path for path in paths if paths.count(path) > 1 or not path})
-        if twice:
-            raise InvalidArgumentError(
-                f"{owner}: parameter_list has the path {twice[0]!r} several times, or an empty one; expected one path "
-                "for each parameter, as net.named_parameters() gives them; put a word before those of each network"
-            )
-    else:
-        paths = None
+        _require_paths(paths, owner)
     for i in items:
-        if isinstance(i, dict):
-            raise InvalidArgumentError(
-                f"{owner}: parameter_list has a dict, a group of parameters; there are no groups: make an optimizer "
-                "for each group, or give the parameters their own ParamAttr(learning_rate=..., regularizer=...)"
-            )
-        if not (isinstance(i, str) or _is_parameter(i)):
-            raise InvalidArgumentError(
-                f"{owner}: parameter_list has {_shown(i)}; expected parameters, as net.parameters() gives them, or "
-                "names of parameters of a program"
-            )
+        _require_parameter(i, owner)
     return items, paths
+
+
+def _require_paths(paths: list[str], owner: str) -> None:
+    """Paths name the state of an optimizer, so each stands for one parameter."""
+    twice = sorted({path for path in paths if paths.count(path) > 1 or not path})
+    if twice:
+        raise InvalidArgumentError(
+            f"{owner}: parameter_list has the path {twice[0]!r} several times, or an empty one; expected one path "
+            "for each parameter, as net.named_parameters() gives them; put a word before those of each network"
+        )
+
+
+def _require_parameter(item: Any, owner: str) -> None:
+    if isinstance(item, dict):
+        raise InvalidArgumentError(
+            f"{owner}: parameter_list has a dict, a group of parameters; there are no groups: make an optimizer "
+            "for each group, or give the parameters their own ParamAttr(learning_rate=..., regularizer=...)"
+        )
+    if not (isinstance(item, str) or _is_parameter(item)):
+        raise InvalidArgumentError(
+            f"{owner}: parameter_list has {_shown(item)}; expected parameters, as net.parameters() gives them, or "
+            "names of parameters of a program"
+        )
 
 
 def _is_parameter(value: Any) -> bool:

@@ -1,0 +1,28 @@
+"""The state variables of a parameter, as an optimizer declares them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """A state variable of each parameter: input `slot` and output `out` (default: slot + "Out") of the update op.
+
+    name: the variable is `<parameter>_<name>_<number>`. fill: its first value. shape: default that of the parameter.
+    out: "" when the op does not update it.
+    """
+
+    slot: str
+    name: str
+    fill: float = 0.0
+    shape: tuple[int, ...] | None = None
+    out: str | None = None
+
+
+def beta_powers(beta1: float, beta2: float) -> tuple[Accumulator, Accumulator]:
+    """State of optimizers that correct their means for starting from 0; the powers start at the betas."""
+    return (
+        Accumulator("Beta1Pow", "beta1_pow_acc", beta1, (1,)),
+        Accumulator("Beta2Pow", "beta2_pow_acc", beta2, (1,)),
+    )

@@ -1,0 +1,72 @@
+"""LRScheduler: the base of learning rates that change with the step."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from oprack.errors import InvalidArgumentError
+
+
+class LRScheduler:
+    """Base of the schedulers; a subclass defines `get_lr`, from `base_lr` and `last_epoch`, which is n.
+
+    learning_rate: the initial one. last_epoch: start there instead of at 0; -1: at 0.
+    """
+
+    state_names = ("last_epoch", "last_lr")
+    """Attributes that are the state, each of JSON's kinds of values."""
+
+    def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1) -> None:
+        if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float):
+            raise InvalidArgumentError(f"{type(self).__name__}: learning_rate is {learning_rate!r}; expected a number")
+        if learning_rate < 0 or not math.isfinite(learning_rate):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: learning_rate is {learning_rate}; expected a finite number of at least 0"
+            )
+        self.base_lr = float(learning_rate)
+        self.last_lr = float(learning_rate)
+        self.last_epoch = last_epoch
+        self._start()
+
+    def _start(self) -> None:
+        self.last_epoch += 1
+        self.last_lr = float(self.get_lr())
+
+    def __call__(self) -> float:
+        """The learning rate of this step."""
+        return self.last_lr
+
+    def get_lr(self) -> float:
+        """Compute the learning rate of step `last_epoch`."""
+        raise NotImplementedError(f"{type(self).__name__} must define get_lr(self), the learning rate of last_epoch")
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go to the next step, or to step `epoch`."""
+        self.last_epoch = self.last_epoch + 1 if epoch is None else int(epoch)
+        self.last_lr = float(self.get_lr())
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where it is, of JSON's kinds of values."""
+        return {name: getattr(self, name) for name in self.state_names}
+
+    def set_state_dict(self, state: dict[str, Any]) -> None:
+        """Go to where `state` was taken. Raises InvalidArgumentError when something is missing, and changes nothing."""
+        missing = [name for name in self.state_names if name not in state]
+        if missing:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: the state has no {', '.join(missing)}; expected the state_dict of a "
+                f"{type(self).__name__}"
+            )
+        for name in self.state_names:
+            setattr(self, name, state[name])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.last_lr:g} at step {self.last_epoch}>"
+
+
+def require_positive(owner: LRScheduler, **values: Any) -> None:
+    """Raise InvalidArgumentError for an argument of a scheduler that is no number greater than 0."""
+    for name, value in values.items():
+        if not isinstance(value, int | float) or not value > 0:
+            raise InvalidArgumentError(f"{type(owner).__name__}: {name} is {value!r}; expected a number greater than 0")
