@@ -9,6 +9,7 @@ import numpy as np
 
 from oprack.device import host_array
 from oprack.ir.new_op import misfit_in
+from oprack.tensor import LoDTensor
 
 if TYPE_CHECKING:
     from oprack.desc import BlockDesc, OpDesc
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from oprack.ir.nodes import OpNode, VarNode
     from oprack.ir.versions import Versions
     from oprack.packs.manager import PackManager
-    from oprack.tensor import LoDTensor, Scope
+    from oprack.tensor import Scope
 
 
 class GraphView:
