@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
 from oprack.cli.output import add_json, print_json
+
+if TYPE_CHECKING:
+    from oprack.packs.compatibility import Change
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,31 +48,41 @@ def _report(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     now = compatibility.signatures(source)
     then = compatibility.read(target) if target.is_file() else None
     changes = compatibility.compare(then or {}, now)
-    breaking = [c for c in changes if c.breaking]
+    breaking = any(c.breaking for c in changes)
     written = args.update and (not breaking or args.allow_breaking)
     if written:
         compatibility.write(target, now)
-    failed = (bool(breaking) or then is None) and not written
     fuzzed = _fuzz(path, now, args.fuzz, quiet=args.json) if args.fuzz else None
-    failed = failed or bool(fuzzed and fuzzed.failures)
-    lines = []
+    failures = fuzzed.failures if fuzzed else []
+    failed = bool(failures) or ((breaking or then is None) and not written)
     if then is None and not written:
         lines = [f"{target}: there is no snapshot of the released ops; write it with `oprack check {path} --update`"]
     else:
-        for change in changes if then is not None else ():
-            lines.append(("BREAKING  " if change.breaking else "new       ") + f"{change.op_type}: {change.text}")
-        fresh = len(changes) - len(breaking)
-        lines.append(f"{len(now)} ops compared with {target.name}: {len(breaking)} breaking, {fresh} new")
-        if written:
-            lines.append(f"{target}: written")
-        elif breaking:
-            lines.append(
-                "Keep old slots and attributes, make new ones dispensable or give them defaults, and add a checkpoint."
-            )
-    rows = [{"op": c.op_type, "breaking": c.breaking, "change": c.text} for c in changes]
-    found = [{k: f[k] for k in ("ops", "path", "kind", "failure", "file")} for f in fuzzed.failures] if fuzzed else []
-    snapshot = str(target) if target.is_file() else None
-    return {"snapshot": snapshot, "changes": rows, "fuzz": found, "ok": not failed, "lines": lines}
+        lines = [] if then is None else list(map(_line, changes))
+        lines += _summary(target, len(now), changes, written)
+    return {
+        "snapshot": str(target) if target.is_file() else None,
+        "changes": [{"op": c.op_type, "breaking": c.breaking, "change": c.text} for c in changes],
+        "fuzz": [{k: f[k] for k in ("ops", "path", "kind", "failure", "file")} for f in failures],
+        "ok": not failed,
+        "lines": lines,
+    }
+
+
+def _line(change: Change) -> str:
+    return ("BREAKING  " if change.breaking else "new       ") + f"{change.op_type}: {change.text}"
+
+
+def _summary(target: Path, count: int, changes: Sequence[Change], written: bool) -> list[str]:
+    breaking = sum(c.breaking for c in changes)
+    lines = [f"{count} ops compared with {target.name}: {breaking} breaking, {len(changes) - breaking} new"]
+    if written:
+        lines.append(f"{target}: written")
+    elif breaking:
+        lines.append(
+            "Keep old slots and attributes, make new ones dispensable or give them defaults, and add a checkpoint."
+        )
+    return lines
 
 
 def _fuzz(path: Path, op_types: Iterable[str], seconds: float, quiet: bool) -> Any:

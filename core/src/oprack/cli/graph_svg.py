@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from oprack.cli.graph_layout import Edge, Layout, lay_out
 
 if TYPE_CHECKING:
-    from oprack.desc import BlockDesc
+    from oprack.desc import BlockDesc, OpDesc
     from oprack.program import Program
 
 WIDTH, HEIGHT, GAP_Y, MARGIN, TITLE = 150, 34, 44, 20, 24
@@ -57,33 +57,38 @@ def _graph(block: BlockDesc, colors: dict[str, str]) -> tuple[list[_Node], dict[
     nodes: list[_Node] = []
     edges: dict[Edge, str] = {}
     writer: dict[str, int] = {}
-
-    def enters(name: str) -> bool:
-        var = block.find_var_recursive(name)
-        return var is None or not var.persistable
-
-    fetched = {name for op in block.ops if op.type == "fetch" for name in op.input_arg_names()}
     for op in block.ops:
         if op.type in _SKIPPED:
             continue
         for name in dict.fromkeys(op.input_arg_names()):
-            if name not in writer and enters(name):
+            if name not in writer and _is_drawn(block, name):
                 writer[name] = len(nodes)
                 nodes.append(_variable(block, name))
         index = len(nodes)
-        inside = ", ".join(f"block {i}" for i in op.sub_blocks())
-        label = f"{op.type} ({inside})" if inside else op.type
-        nodes.append(_Node(label, str(op), colors[op.type], dash="4 3" if inside else ""))
+        nodes.append(_op(op, colors[op.type]))
         for name in op.input_arg_names():
             if name in writer:
                 edges.setdefault((writer[name], index), name)
         writer.update(dict.fromkeys(op.output_arg_names(), index))
+    fetched = {name for op in block.ops if op.type == "fetch" for name in op.input_arg_names()}
     for name, index in list(writer.items()):
-        leaves = name in fetched or (block.idx > 0 and name not in block.vars and enters(name))
-        if leaves and nodes[index].rounding < HEIGHT // 2:
+        leaves = name in fetched or (block.idx > 0 and name not in block.vars and _is_drawn(block, name))
+        if leaves and nodes[index].rounding < HEIGHT // 2:  # what only passes through has its box already
             edges[index, len(nodes)] = name
             nodes.append(_variable(block, name))
     return nodes, edges
+
+
+def _is_drawn(block: BlockDesc, name: str) -> bool:
+    """Whether a variable gets a box where it enters or leaves: parameters would crowd the picture."""
+    var = block.find_var_recursive(name)
+    return var is None or not var.persistable
+
+
+def _op(op: OpDesc, color: str) -> _Node:
+    inside = ", ".join(f"block {i}" for i in op.sub_blocks())
+    label = f"{op.type} ({inside})" if inside else op.type
+    return _Node(label, str(op), color, dash="4 3" if inside else "")
 
 
 def _variable(block: BlockDesc, name: str) -> _Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
 from oprack.cli.models import model_arguments
@@ -19,12 +19,10 @@ PADDLE = "Paddle 2.6.2"
 
 def run(args: argparse.Namespace, manager: PackManager, pattern: str) -> int:
     """List the missing ones of a model's op types, or of Paddle's, that match a pattern."""
-    from oprack.packs.homes import home, paddle_ops
+    from oprack.packs.homes import paddle_ops
 
     wanted = sorted({t for t in (_of_model(args) if args.missing else paddle_ops()) if fnmatchcase(t, pattern)})
-    missing = [t for t in wanted if not manager.has_op(t)]
-    states = {t: f"pack {p.name} is {p.status}" for p in manager.packs() if p.status != "ok" for t in p.op_types}
-    rows = [{"op": t, "distribution": home("ops", t), "state": states.get(t, "")} for t in missing]
+    rows = _rows([t for t in wanted if not manager.has_op(t)], manager)
     if args.json:
         print_json(rows)
         return FINDING if rows else OK
@@ -35,6 +33,14 @@ def run(args: argparse.Namespace, manager: PackManager, pattern: str) -> int:
     names = sorted({r["distribution"] for r in rows if r["distribution"] and not r["state"]})
     print(f"; pip install {' '.join(names)}" if names else "")
     return FINDING if rows else OK
+
+
+def _rows(missing: Iterable[str], manager: PackManager) -> list[dict[str, Any]]:
+    """For each op type the distribution that brings it, or the state of an installed pack that does not serve it."""
+    from oprack.packs.homes import home
+
+    states = {t: f"pack {p.name} is {p.status}" for p in manager.packs() if p.status != "ok" for t in p.op_types}
+    return [{"op": t, "distribution": home("ops", t), "state": states.get(t, "")} for t in missing]
 
 
 def _of_model(args: argparse.Namespace) -> Iterable[str]:

@@ -125,30 +125,8 @@ def _print(facts: dict[str, Any]) -> None:
     print(f"{facts['op']}  ({facts['pack']}, version {facts['version']})")
     if facts["doc"]:
         print("\n" + facts["doc"])
-    for title in ("inputs", "outputs"):
-        print(f"\n{title.capitalize()}:" + ("" if facts[title] else " none"))
-        for slot in facts[title]:
-            _entry(slot["name"], slot["flags"], slot["doc"])
-    print("\nAttributes:" + ("" if facts["attrs"] else " none"))
-    for a in sorted(facts["attrs"], key=lambda a: "extra" in a["flags"]):
-        default = "" if "required" in a["flags"] else f" = {a['default']!r}"
-        checks = f" Expected: {', and '.join(a['checks'])}." if a["checks"] else ""
-        _entry(f"{a['name']}: {a['type']}{default}", a["flags"], a["doc"] + checks)
-    gradient = facts["gradient"]
-    words = {"none": "none: not differentiable", "empty": "none on purpose: nothing flows back"}
-    print("\nGradient: " + words.get(gradient["kind"], ", ".join(gradient["ops"]) or gradient.get("note", "")))
-    if facts["inplace"]:
-        print("In place: " + ", ".join(f"{out} may reuse {x}" for x, out in facts["inplace"].items()))
-    if facts["roles"]:
-        from oprack.op.vocabulary import ROLES
-
-        print("Plays: " + ", ".join(f"{role} ({ROLES[role].wanted_by})" for role in facts["roles"]))
-    if facts["no_need_buffer_vars"]:
-        print("Only the shape is read of: " + ", ".join(facts["no_need_buffer_vars"]))
-    for i, note in enumerate(facts["checkpoints"], 1):
-        print(f"Version {i}: {note}")
-    if facts["operator"]:
-        print(f"\nRuns itself: {facts['operator']}")
+    _print_signature(facts)
+    _print_rules(facts)
     if facts["kernels"]:
         print("\nKernels:")
         rows = [
@@ -164,6 +142,37 @@ def _print(facts: dict[str, Any]) -> None:
         by_owner.setdefault(owner, []).append(facet)
     for owner, facets in by_owner.items():
         _entry(owner, [], ", ".join(facets))
+
+
+def _print_signature(facts: dict[str, Any]) -> None:
+    for title in ("inputs", "outputs"):
+        print(f"\n{title.capitalize()}:" + ("" if facts[title] else " none"))
+        for slot in facts[title]:
+            _entry(slot["name"], slot["flags"], slot["doc"])
+    print("\nAttributes:" + ("" if facts["attrs"] else " none"))
+    for a in sorted(facts["attrs"], key=lambda a: "extra" in a["flags"]):
+        default = "" if "required" in a["flags"] else f" = {a['default']!r}"
+        checks = f" Expected: {', and '.join(a['checks'])}." if a["checks"] else ""
+        _entry(f"{a['name']}: {a['type']}{default}", a["flags"], a["doc"] + checks)
+
+
+def _print_rules(facts: dict[str, Any]) -> None:
+    """Gradient, memory, roles and versions."""
+    gradient = facts["gradient"]
+    words = {"none": "none: not differentiable", "empty": "none on purpose: nothing flows back"}
+    print("\nGradient: " + words.get(gradient["kind"], ", ".join(gradient["ops"]) or gradient.get("note", "")))
+    if facts["inplace"]:
+        print("In place: " + ", ".join(f"{out} may reuse {x}" for x, out in facts["inplace"].items()))
+    if facts["roles"]:
+        from oprack.op.vocabulary import ROLES
+
+        print("Plays: " + ", ".join(f"{role} ({ROLES[role].wanted_by})" for role in facts["roles"]))
+    if facts["no_need_buffer_vars"]:
+        print("Only the shape is read of: " + ", ".join(facts["no_need_buffer_vars"]))
+    for i, note in enumerate(facts["checkpoints"], 1):
+        print(f"Version {i}: {note}")
+    if facts["operator"]:
+        print(f"\nRuns itself: {facts['operator']}")
 
 
 def _entry(head: str, flags: list[str], doc: str) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
 from oprack.cli.output import add_block, add_json, manager_of, print_json, print_table
+
+if TYPE_CHECKING:
+    from oprack.packs.manager import PackManager
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,38 +34,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from oprack.errors import DuplicateOpError, NotFoundError
-
     manager = manager_of(args)
     pattern = args.pattern if any(c in args.pattern for c in "*?[") else f"*{args.pattern}*"
     if args.missing is not None:
         from oprack.cli.missing import run as run_missing
 
         return run_missing(args, manager, pattern)
-    op_types = manager.op_types()
-    if args.pack:
-        chosen = [p for p in manager.packs() if args.pack in (p.name, p.distribution)]
-        if not chosen:
-            names = ", ".join(p.name for p in manager.packs())
-            raise NotFoundError(f"--pack {args.pack}: no installed pack has this name; installed: {names}")
-        op_types = [t for t in op_types if any(t in p.op_types for p in chosen)]
-    rows: list[dict[str, Any]] = []
-    for op_type in op_types:
-        if not fnmatchcase(op_type, pattern):
-            continue
-        try:
-            places = manager.place_kinds(op_type)
-            rows.append({"op": op_type, "version": manager.op_version(op_type), "pack": manager.owner(op_type),
-                         "places": places, "error": ""})  # fmt: skip
-        except DuplicateOpError as e:
-            rows.append({"op": op_type, "version": None, "pack": "", "places": [], "error": str(e)})
+    rows = [_row(op_type, manager) for op_type in _op_types(args.pack, manager) if fnmatchcase(op_type, pattern)]
     if args.proto and rows:
-        from oprack.io.atomic import write_atomic
-        from oprack.op.wire import op_protos_bytes
-
-        protos = [manager.op_info(r["op"]).proto for r in rows if not r["error"]]
-        write_atomic(args.proto, op_protos_bytes(protos))
-        print(f"{args.proto}: {len(protos)} ops")
+        _write_protos(args.proto, [r["op"] for r in rows if not r["error"]], manager)
     elif args.json:
         print_json(rows)
     elif rows:
@@ -73,3 +54,36 @@ def run(args: argparse.Namespace) -> int:
         of_pack = f" of pack {args.pack}" if args.pack else ""
         print(f"no op{of_pack} matches {args.pattern!r}; `oprack packs` lists what is installed")
     return OK if rows else FINDING
+
+
+def _op_types(pack: str | None, manager: PackManager) -> list[str]:
+    """Op types of a pack, by its name or its distribution's; of all packs without one."""
+    from oprack.errors import NotFoundError
+
+    if not pack:
+        return manager.op_types()
+    chosen = [p for p in manager.packs() if pack in (p.name, p.distribution)]
+    if not chosen:
+        names = ", ".join(p.name for p in manager.packs())
+        raise NotFoundError(f"--pack {pack}: no installed pack has this name; installed: {names}")
+    return [t for t in manager.op_types() if any(t in p.op_types for p in chosen)]
+
+
+def _row(op_type: str, manager: PackManager) -> dict[str, Any]:
+    """What is said of an op; of one that two packs claim, that they do."""
+    from oprack.errors import DuplicateOpError
+
+    row: dict[str, Any] = {"op": op_type, "version": None, "pack": "", "places": [], "error": ""}
+    try:
+        places = manager.place_kinds(op_type)
+        return row | {"version": manager.op_version(op_type), "pack": manager.owner(op_type), "places": places}
+    except DuplicateOpError as e:
+        return row | {"error": str(e)}
+
+
+def _write_protos(path: str, op_types: Sequence[str], manager: PackManager) -> None:
+    from oprack.io.atomic import write_atomic
+    from oprack.op.wire import op_protos_bytes
+
+    write_atomic(path, op_protos_bytes([manager.op_info(op_type).proto for op_type in op_types]))
+    print(f"{path}: {len(op_types)} ops")

@@ -57,19 +57,24 @@ def run(args: argparse.Namespace) -> int:
             report["listing"] = [[str(op) for op in block.ops] for block in program.blocks]
         print_json(report)
     else:
-        _print(report)
-        if args.ops:
-            _print_ops(program)
-        if args.graph:
-            print(f"\ngraph: {args.graph}")
-        if "passes" in report:
-            from oprack.cli.show_passes import print_passes
-
-            print_passes(report["passes"])
-        if "plan" in report:
-            print(f"\n{printable(report['plan'])}")
-        _print_findings(report, manager)
+        _print_all(report, program, manager, args)
     return FINDING if report["missing_ops"] else OK
+
+
+def _print_all(report: dict[str, Any], program: Program, manager: PackManager, args: argparse.Namespace) -> None:
+    """The report, and what the options ask for besides."""
+    _print(report)
+    if args.ops:
+        _print_ops(program)
+    if args.graph:
+        print(f"\ngraph: {args.graph}")
+    if "passes" in report:
+        from oprack.cli.show_passes import print_passes
+
+        print_passes(report["passes"])
+    if "plan" in report:
+        print(f"\n{printable(report['plan'])}")
+    _print_findings(report, manager)
 
 
 def _report(program: Program, feeds: list[str], fetches: list[str], manager: PackManager) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import math
 import mmap
 import os
 import stat
@@ -26,13 +25,14 @@ import numpy as np
 from oprack.desc.plain import from_plain, to_plain
 from oprack.device import host_array
 from oprack.errors import OprackError
+from oprack.inference.mapped_parameter import ALIGN, mapped_parameter
 from oprack.inference.optim_key import cache_key
 from oprack.io.inference_model import InferenceModel
 from oprack.packs.code import changed_since_start
 from oprack.packs.contributions import file_state
 from oprack.packs.manager import PackManager
 from oprack.program import Program
-from oprack.tensor import LoDTensor, Scope, check_lod, numpy_dtype
+from oprack.tensor import LoDTensor, Scope
 
 if TYPE_CHECKING:
     from oprack.inference.config import Config
@@ -43,8 +43,6 @@ _LOG = logging.getLogger(__name__)
 _MAGIC = b"oprackOM"
 _HEAD = struct.Struct("<8s32sQ")
 _HASHED = 40  # where what the digest covers begins
-_ALIGN = 64
-_MAX_RANK = 32
 _SUFFIX, _TEMPORARY = ".oprack-model", ".oprack-*.tmp"
 _DEBUG = "OPRACK_IR_DEBUG"  # as in oprack.ir, which is not imported when there is an entry
 _ABANDONED = 3600.0  # seconds after which the temporary file of a process that died goes
@@ -156,12 +154,12 @@ class OptimCache:
             array, order = _in_memory_order(host_array(value, manager.device_contexts))
             rows.append([name, value.dtype, list(array.shape), order, value.lod, offset])
             arrays.append(array)
-            offset += -(-array.nbytes // _ALIGN) * _ALIGN
+            offset += -(-array.nbytes // ALIGN) * ALIGN
         header: dict[str, Any] = {"key": key, "files": files, "program": to_plain(model.program.desc)}
         header |= {"feeds": model.feed_names, "fetches": model.fetch_names, "parameters": rows}
         text = json.dumps(header, separators=(",", ":")).encode()
         from_plain(json.loads(text)["program"])
-        text += b" " * (-(_HEAD.size + len(text)) % _ALIGN)
+        text += b" " * (-(_HEAD.size + len(text)) % ALIGN)
         if (size := _HEAD.size + len(text) + offset) > self.max_bytes:
             return _left_out(f"it takes {size} bytes, and the cache may have {self.max_bytes}")
         pieces = [struct.pack("<Q", len(text)), text, *(piece for a in arrays for piece in _padded(a))]
@@ -229,7 +227,7 @@ def _in_memory_order(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any],
 
 
 def _padded(array: np.ndarray[Any, Any]) -> list[Any]:
-    return [array.reshape(-1).view(np.uint8).data, bytes(-array.nbytes % _ALIGN)]
+    return [array.reshape(-1).view(np.uint8).data, bytes(-array.nbytes % ALIGN)]
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -253,7 +251,7 @@ def _read(path: Path, key: str) -> tuple[InferenceModel, dict[str, LoDTensor]]:
     data = _open(path)
     magic, digest, size = _HEAD.unpack_from(data)
     start = _HEAD.size + size
-    if magic != _MAGIC or start > len(data) or start % _ALIGN:
+    if magic != _MAGIC or start > len(data) or start % ALIGN:
         raise ValueError("it is no file of this kind")
     with memoryview(data) as view:
         if hashlib.sha256(view[_HASHED:]).digest() != digest:
@@ -267,29 +265,5 @@ def _read(path: Path, key: str) -> tuple[InferenceModel, dict[str, LoDTensor]]:
     names = [header["feeds"], header["fetches"]]
     if not all(isinstance(n, list) and all(isinstance(name, str) for name in n) for n in names):
         raise TypeError("names of inputs and outputs are malformed")
-    values = {row[0]: _value(data, start, *row) for row in header["parameters"]}
+    values = {row[0]: mapped_parameter(data, start, *row) for row in header["parameters"]}
     return InferenceModel(Program(from_plain(header["program"])), *names), values
-
-
-def _value(
-    data: mmap.mmap, start: int, name: Any, dtype: Any, dims: Any, order: Any, lod: Any, offset: Any
-) -> LoDTensor:
-    """A parameter over the mapped memory, which nobody can write to."""
-    kind = numpy_dtype(dtype)
-    numbers = [*dims, offset]
-    if not isinstance(name, str) or not all(type(n) is int and n >= 0 for n in numbers) or len(dims) > _MAX_RANK:
-        raise ValueError(f"parameter {name!r} is {dtype!r} {dims!r} at {offset!r}")
-    # NumPy multiplies the other dims of an empty array as well
-    nbytes, most = (math.prod(sizes) * kind.itemsize for sizes in (dims, [d for d in dims if d]))
-    if most > len(data) or start + offset + nbytes > len(data) or offset % _ALIGN:
-        raise ValueError(f"parameter {name!r}, {dtype} {dims} at {offset}, is not in the {len(data)} bytes of the file")
-    array: np.ndarray[Any, Any] = np.ndarray(dims, kind, data, start + offset) if nbytes else np.empty(dims, kind)
-    if kind.kind == "b":
-        array = array.view(np.uint8) != 0  # a byte other than 0 and 1 is no bool to NumPy
-    if order is not None:
-        if sorted(order) != list(range(len(dims))):
-            raise ValueError(f"parameter {name!r}: {order!r} is no order of {len(dims)} dims")
-        array = array.transpose([order.index(d) for d in range(len(dims))])
-    array.flags.writeable = False
-    lod = check_lod(lod, array.shape[0] if array.ndim else 0, f"LoD of {name!r}") if lod else []
-    return LoDTensor(array, lod, check=False, shared=True)

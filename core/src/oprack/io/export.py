@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from oprack.desc import BlockDesc, OpDesc, VarDesc
+from oprack.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from oprack.errors import (
     DuplicateOpError,
     FeedNameError,
@@ -81,29 +81,37 @@ def inference_program(
     _check_names(block, fetch_names, "fetch", FetchNameError)
     if not fetch_names:
         raise FetchNameError("fetch_names is empty; expected the names of the model's outputs")
+    # the program's own ops, which pruning takes out, may carry attributes that are to be kept
     feeds = {name: op for op in block.ops if op.type == "feed" for name in op.output("Out")}
     fetches = {name: op for op in block.ops if op.type == "fetch" for name in op.input("X")}
     prune(desc, feed_names, fetch_names)
     infos = _installed({op.type for other in desc.blocks for op in other.ops})
     built_here = not desc.version
-    for other in desc.blocks:
-        for op in other.ops:
-            info = infos.get(op.type)
-            if "is_test" in op.attrs or (built_here and info is not None and "is_test" in info.proto.attrs):
-                op.set_attr("is_test", True)
-            if clip_extra:
-                _clip_extra(op, info)
-    feed_ops, fetch_ops = [], []
-    for col, name in enumerate(feed_names):
-        feed_ops.append(_column_op(feeds.get(name), OpDesc("feed", {"X": "feed"}, {"Out": name}), col))
-    for col, name in enumerate(fetch_names):
-        fetch_ops.append(_column_op(fetches.get(name), OpDesc("fetch", {"X": name}, {"Out": "fetch"}), col))
+    _for_inference(desc, infos, built_here, clip_extra)
+    feed_ops = [
+        _column_op(feeds.get(name), OpDesc("feed", {"X": "feed"}, {"Out": name}), col)
+        for col, name in enumerate(feed_names)
+    ]
+    fetch_ops = [
+        _column_op(fetches.get(name), OpDesc("fetch", {"X": name}, {"Out": "fetch"}), col)
+        for col, name in enumerate(fetch_names)
+    ]
     block.ops = [*feed_ops, *block.ops, *fetch_ops]
     _add_holders(block, program.desc.blocks[0], feed_ops, fetch_ops)
     if built_here:
         desc.version = PROGRAM_VERSION
         desc.op_version_map |= {op_type: info.version for op_type, info in sorted(infos.items()) if info.version}
     return Program(desc)
+
+
+def _for_inference(desc: ProgramDesc, infos: Mapping[str, OpInfo], built_here: bool, clip_extra: bool) -> None:
+    """Set is_test in all ops that know it, and drop the attributes that runs do not need."""
+    for op in (op for block in desc.blocks for op in block.ops):
+        info = infos.get(op.type)
+        if "is_test" in op.attrs or (built_here and info is not None and "is_test" in info.proto.attrs):
+            op.set_attr("is_test", True)
+        if clip_extra:
+            _clip_extra(op, info)
 
 
 def _clip_extra(op: OpDesc, info: OpInfo | None) -> None:

@@ -19,7 +19,7 @@ from oprack.program import Program
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.testing.runner import CHECKS
-from oprack.types import VarType
+from oprack.types import EMPTY_VAR, VarType
 
 _KINDS = {
     LoDTensor: VarType.LOD_TENSOR,
@@ -155,25 +155,27 @@ class _Built:
     ) -> dict[str, Any]:
         """Gradients of the inputs in `slots`, by the op's own gradient ops."""
         wanted = [n for slot in slots for n, _ in self.bound[slot]]
-        no_grad = [n for n in self.given if n not in wanted]
         program = self.program.clone()
         block = program.global_block()
         for name, value in cotangents.items():
             block.create_var(grad_name(name), dtype=value.dtype, shape=value.shape, lod_level=len(value.lod))
-        for desc in grad_op_descs(self.info, self.op, no_grad):
-            for slot, names in list(desc.inputs.items()):
-                # an output without a cotangent (an integer one) has no gradient
-                kept = [n for n in names if block.has_var(n)]
-                desc.inputs[slot] = kept
-            for name in desc.output_arg_names():
-                if name != "@EMPTY@":
-                    block.create_var(name)
-            block.append_op(desc)
+        for desc in grad_op_descs(self.info, self.op, [n for n in self.given if n not in wanted]):
+            _append_gradient_op(block, desc)
         feed = dict(self.feed) | {grad_name(n): v for n, v in cotangents.items()}
         fetch = [grad_name(n) for n in wanted]
         values = executor.run(program, feed, fetch, self.scope(), return_numpy=False)
         dense = [v.to_dense() if isinstance(v, SelectedRows) else v.array for v in values]
         return dict(zip(wanted, dense, strict=True))
+
+
+def _append_gradient_op(block: BlockDesc, desc: OpDesc) -> None:
+    for slot, names in list(desc.inputs.items()):
+        # an output without a cotangent (an integer one) has no gradient
+        desc.inputs[slot] = [n for n in names if block.has_var(n)]
+    for name in desc.output_arg_names():
+        if name != EMPTY_VAR:
+            block.create_var(name)
+    block.append_op(desc)
 
 
 def _build(case: OpCase, inputs: Mapping[str, Any]) -> _Built:
@@ -189,9 +191,9 @@ def _build(case: OpCase, inputs: Mapping[str, Any]) -> _Built:
         _declare(block, name, value)
     results = {slot: _named(slot, value) for slot, value in case.outputs.items()}
     slots = {slot: [n for n, _ in pairs] for slot, pairs in results.items()}
-    for slot, p in proto.outputs.items():
-        if slot not in slots and not p.dispensable and not p.duplicable:
-            slots[slot] = [f"{slot}_0"]
+    # a kernel returns what the op always has, whether or not the case says what it is
+    always = [slot for slot, p in proto.outputs.items() if not p.dispensable and not p.duplicable]
+    slots |= {slot: [f"{slot}_0"] for slot in always if slot not in slots}
     for name in (n for names in slots.values() for n in names):
         block.create_var(name)
     names_in = {slot: [n for n, _ in pairs] for slot, pairs in bound.items()}
@@ -199,19 +201,15 @@ def _build(case: OpCase, inputs: Mapping[str, Any]) -> _Built:
     op = block.append_op(OpDesc(case.op, names_in, slots, case.attrs, types))
     infer_op(op, block, info)
     compared = [(n, v) for pairs in results.values() for n, v in pairs if v is not None]
+    # what an op keeps for its own gradient (an intermediate output) is no result that a loss may read
+    read_by_loss = case.loss or [slot for slot in slots if not proto.outputs[slot].intermediate]
     return _Built(
         info,
         program,
         op,
         bound,
         given,
-        # what an op keeps for its own gradient (an intermediate output) is no result that a loss may read
-        outputs=[
-            n
-            for slot, names in slots.items()
-            if (slot in case.loss if case.loss else not proto.outputs[slot].intermediate)
-            for n in names
-        ],
+        outputs=[n for slot, names in slots.items() if slot in read_by_loss for n in names],
         fetch=[n for n, _ in compared],
         expected=[v for _, v in compared],
     )

@@ -87,23 +87,30 @@ def _of_cases(cases: Sequence[FileCase], op_type: str, manager: PackManager) -> 
 
 def calls_of(program: Program, inputs: Mapping[str, Any], op_type: str, manager: PackManager) -> Iterator[OpCall]:
     """Calls of one op type in block 0, with the values that its inputs have when the program runs."""
-    block = program.global_block()
-    wanted = [op for op in block.ops if op.type == op_type]
-    names = [n for op in wanted for n in op.input_arg_names() if n != EMPTY_VAR]
-    missing = [n for n in dict.fromkeys(names) if n not in inputs]
-    values = dict(inputs)
-    if missing:
-        executor = _Executor(prepared=False, manager=manager, excluded_libraries=list(manager.libraries()))
-        feed = {n: v for n, v in inputs.items() if isinstance(v, LoDTensor)}
-        scope = filled_scope({n: v for n, v in inputs.items() if n not in feed})
-        values |= dict(zip(missing, executor.run(program, feed, missing, scope, return_numpy=False), strict=True))
+    wanted = [op for op in program.global_block().ops if op.type == op_type]
+    names = dict.fromkeys(n for op in wanted for n in op.input_arg_names() if n != EMPTY_VAR)
+    values = _values_of(list(names), program, inputs, manager)
     for op in wanted:
         own = {n: v for n in op.input_arg_names() if n != EMPTY_VAR and (v := values.get(n)) is not None}
         if sum(_size(v) for v in own.values()) <= _LARGEST:
             # an input that nothing set is an absent one
-            inputs = {s: kept for s, names in op.inputs.items() if (kept := [n for n in names if n in own])}
+            bound = {s: kept for s, names in op.inputs.items() if (kept := [n for n in names if n in own])}
             outputs = {s: list(names) for s, names in op.outputs.items() if names}
-            yield OpCall(op.type, inputs, outputs, dict(op.attrs), dict(op.attr_types), own)
+            yield OpCall(op.type, bound, outputs, dict(op.attrs), dict(op.attr_types), own)
+
+
+def _values_of(
+    names: Sequence[str], program: Program, inputs: Mapping[str, Any], manager: PackManager
+) -> dict[str, Any]:
+    """The inputs, and by a run of the program the other names."""
+    missing = [n for n in names if n not in inputs]
+    if not missing:
+        return dict(inputs)
+    executor = _Executor(prepared=False, manager=manager, excluded_libraries=list(manager.libraries()))
+    feed = {n: v for n, v in inputs.items() if isinstance(v, LoDTensor)}
+    scope = filled_scope({n: v for n, v in inputs.items() if n not in feed})
+    computed = executor.run(program, feed, missing, scope, return_numpy=False)
+    return {**inputs, **dict(zip(missing, computed, strict=True))}
 
 
 def _size(value: Any) -> int:
@@ -117,20 +124,24 @@ def _of_record(record: OpCase, manager: PackManager) -> OpCall | None:
     values: dict[str, Any] = {}
     inputs = {}
     for slot, given in record.inputs.items():
-        items = given if isinstance(given, list) and not isinstance(given, LoDTensorArray) else [given]
+        items = _items(given)
         inputs[slot] = [f"{slot}_{i}" for i in range(len(items))]
         values |= dict(zip(inputs[slot], map(_as_value, items), strict=True))
     if any(v is None or _size(v) > _LARGEST for v in values.values()):
         return None
     outputs = {}
     for slot, p in proto.outputs.items():
-        given = record.outputs.get(slot)
-        count = len(given) if isinstance(given, list) and not isinstance(given, LoDTensorArray) else 1
         if slot in record.outputs or not (p.dispensable or p.duplicable):
-            outputs[slot] = [f"{slot}_{i}" for i in range(count)]
-    outputs = {s: [n if n not in values else f"{n}.out" for n in names] for s, names in outputs.items()}
+            names = [f"{slot}_{i}" for i in range(len(_items(record.outputs.get(slot))))]
+            # an output that shares its slot's name with an input is another variable
+            outputs[slot] = [n if n not in values else f"{n}.out" for n in names]
     types = {k: proto.attrs[k].type for k in record.attrs if k in proto.attrs}
     return OpCall(record.op, inputs, outputs, dict(record.attrs), types, values)
+
+
+def _items(given: Any) -> list[Any]:
+    """What a record has for a slot as a list; an array of tensors is one value."""
+    return given if isinstance(given, list) and not isinstance(given, LoDTensorArray) else [given]
 
 
 def _of_proto(op_type: str, manager: PackManager, rng: random.Random) -> list[OpCall]:

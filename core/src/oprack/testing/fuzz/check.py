@@ -106,22 +106,31 @@ class Checker:
             found = differing(path.name, run, want, got)
             if found is not None:
                 return found
-            if not want.ok:
-                continue
-            difference = compared(want.values, got.values, path.tolerance)
-            if difference is not None and path.tolerance.factor:
-                if not moved:
-                    moved += [self._wide(example), *(self._moved(example, seed) for seed in (1, 2, 3))]
-                wide, *near = moved
-                beside = [m[run].values for m in near if m[run].ok]
-                exact = wide[run].values if wide[run].ok else {}
-                difference = compared(want.values, got.values, path.tolerance, beside, exact)
+            difference = self._compared(path, example, run, want, got, moved) if want.ok else None
             if difference is not None and not self._drawn_elsewhere(path, example):
                 name, kind, text = difference
                 # what came of a NaN may be finite again further on: relu makes it 0
                 kind = "nan" if kind == "value" and _holds_specials(example) else kind
                 return Difference(path.name, kind, run, name, text)
         return None
+
+    def _compared(
+        self, path: Path, example: Example, run: int, want: Outcome, got: Outcome, moved: list[list[Outcome]]
+    ) -> tuple[str, str, str] | None:
+        """What differs by more than the path's tolerance, and than what rounding does to the reference itself.
+
+        moved: outcomes in float64, then with inputs changed by rounding; filled in when they are first asked for, since
+        they cost four more runs.
+        """
+        difference = compared(want.values, got.values, path.tolerance)
+        if difference is None or not path.tolerance.factor:
+            return difference
+        if not moved:
+            moved += [self._wide(example), *(self._moved(example, seed) for seed in (1, 2, 3))]
+        wide, *near = moved
+        beside = [m[run].values for m in near if m[run].ok]
+        exact = wide[run].values if wide[run].ok else {}
+        return compared(want.values, got.values, path.tolerance, beside, exact)
 
     def _drawn_elsewhere(self, path: Path, example: Example) -> bool:
         """Whether the program draws random numbers, and the path draws others: they go by the place of an op."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from oprack.autodiff import gradients
 from oprack.autodiff.path import differentiable
+from oprack.desc import BlockDesc
 from oprack.errors import OprackError
 from oprack.program import Program
 from oprack.tensor import LoDTensor
@@ -25,43 +26,47 @@ def with_gradients(example: Example, rng: np.random.Generator, paths: Paths) -> 
     """
     program = Program(example.program.desc.clone())
     block = program.global_block()
-    count = len(block.ops)
-    given = {**example.runs[0], **example.params}
-    inputs = [n for n, v in given.items() if isinstance(v, LoDTensor) and v.dtype in _FLOATS and block.has_var(n)]
-    written = {n for op in block.ops for n in op.output_arg_names()}
-    targets = [n for n in example.fetch if n in written and block.has_var(n) and differentiable(block, n)]
+    forward_ops = len(block.ops)
+    inputs, targets = _ends(example, block)
     if not inputs or not targets or example.has_blocks:
         return example
     outcomes = paths.reference(example)
     fed = [_cotangents(outcome, outcomes[0], targets, rng) for outcome in outcomes]
-    targets = [n for n in targets if f"{n}@given" in fed[0]]
+    targets = [n for n in targets if _given(n) in fed[0]]
     if not targets:
         return example
     for name in targets:
-        value = fed[0][f"{name}@given"]
+        value = fed[0][_given(name)]
         dims = [-1] * len(value.shape)
-        block.create_var(f"{name}@given", dtype=value.dtype, shape=dims, lod_level=len(value.lod))
+        block.create_var(_given(name), dtype=value.dtype, shape=dims, lod_level=len(value.lod))
     try:
-        names = gradients(targets, inputs, [f"{n}@given" for n in targets], block=block, manager=paths.manager)
+        names = gradients(targets, inputs, list(map(_given, targets)), block=block, manager=paths.manager)
     except OprackError:
         return example
     wrt = {x: g for x, g in zip(inputs, names, strict=True) if g is not None}
     if not wrt:
         return example
+    wanted = set(map(_given, targets))
     runs = [
-        run | {c: f[c] for n in targets if (c := f"{n}@given") in f} for run, f in zip(example.runs, fed, strict=True)
+        run | {n: v for n, v in flowing.items() if n in wanted} for run, flowing in zip(example.runs, fed, strict=True)
     ]
-    return Example(
-        program,
-        example.params,
-        runs,
-        [*example.fetch, *wrt.values()],
-        example.layouts,
-        wrt,
-        {n: f"{n}@given" for n in targets},
-        count,
-        example.label,
-    )
+    fetch = [*example.fetch, *wrt.values()]
+    targets_of = {n: _given(n) for n in targets}
+    return Example(program, example.params, runs, fetch, example.layouts, wrt, targets_of, forward_ops, example.label)
+
+
+def _given(name: str) -> str:
+    """What the gradient that flows into an output is called."""
+    return f"{name}@given"
+
+
+def _ends(example: Example, block: BlockDesc) -> tuple[list[str], list[str]]:
+    """(floating inputs, floating outputs that are fetched)."""
+    values = {**example.runs[0], **example.params}
+    inputs = [n for n, v in values.items() if isinstance(v, LoDTensor) and v.dtype in _FLOATS and block.has_var(n)]
+    written = {n for op in block.ops for n in op.output_arg_names()}
+    targets = [n for n in example.fetch if n in written and block.has_var(n) and differentiable(block, n)]
+    return inputs, targets
 
 
 def _cotangents(outcome: Outcome, first: Outcome, targets: list[str], rng: np.random.Generator) -> dict[str, Any]:
@@ -72,5 +77,5 @@ def _cotangents(outcome: Outcome, first: Outcome, targets: list[str], rng: np.ra
         value = values.get(name)
         if isinstance(value, LoDTensor) and value.dtype in _FLOATS:
             array = rng.uniform(-1, 1, value.shape).astype(value.dtype)
-            found[f"{name}@given"] = LoDTensor(array, value.lod, check=False)
+            found[_given(name)] = LoDTensor(array, value.lod, check=False)
     return found

@@ -16,10 +16,10 @@ from oprack.program import Program
 from oprack.tensor import LoDTensor
 from oprack.testing.fuzz.example import Example
 from oprack.testing.fuzz.gradient import with_gradients
-from oprack.testing.fuzz.ops import Draw, change_values
 from oprack.testing.fuzz.paths import Paths
 from oprack.testing.fuzz.reuse import reuse_names
 from oprack.testing.fuzz.strategies import hypothesis, st
+from oprack.testing.fuzz.value_changes import Draw, change_values
 from oprack.testing.fuzz.values import ODD, fresh, lod_of, with_odd
 from oprack.types import VarType
 
@@ -161,23 +161,25 @@ class Net:
     def example(self) -> Example:
         """What was written, with values for every run."""
         runs = [{n: self._value(*spec, sizes) for n, spec in self._feeds.items()} for sizes in self.sizes]
-        root = self.program.global_block()
         read = {n for b in self.program.blocks for op in b.ops for n in op.input_arg_names()}
-        written = [n for op in root.ops for n in op.output_arg_names()]
-        intermediate = {
-            n
-            for op in root.ops
-            for s, names in op.outputs.items()
-            for n in names
-            if self.manager.op_info(op.type).proto.outputs[s].intermediate
-        }
-        kept = {VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY}
-        leaves = [n for n in dict.fromkeys(written) if n not in intermediate and root.var(n).type in kept]
-        fetch = [n for n in leaves if n not in read] or leaves[-1:]
-        more = [n for n in leaves if n in read]
+        results = self._results()
+        fetch = [n for n in results if n not in read] or results[-1:]
+        more = [n for n in results if n in read]
         if more and self.integer(0, 4) == 4:
             fetch.append(self.choose(*more))
         return Example(self.program, self.params, runs, fetch, label="net")
+
+    def _results(self) -> list[str]:
+        """What block 0 computes and a path may be asked for: no intermediate outputs, which passes may leave out."""
+        root = self.program.global_block()
+        written = dict.fromkeys(n for op in root.ops for n in op.output_arg_names())
+        intermediate = {n for op in root.ops for n in self._intermediate(op)}
+        kept = {VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY}
+        return [n for n in written if n not in intermediate and root.var(n).type in kept]
+
+    def _intermediate(self, op: OpDesc) -> list[str]:
+        protos = self.manager.op_info(op.type).proto.outputs
+        return [n for s, names in op.outputs.items() for n in names if protos[s].intermediate]
 
     def _value(
         self, dims: Sequence[int | str], dtype: str, lod: bool, fill: str, sizes: Mapping[str, int]

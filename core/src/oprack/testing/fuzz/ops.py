@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oprack.desc import OpDesc
 from oprack.op.desc_infer import infer_op
+from oprack.op.proto import OpProto
 from oprack.packs.manager import PackManager, default_manager
 from oprack.program import Program
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
@@ -18,14 +19,11 @@ from oprack.testing.fuzz.example import LAYOUTS, Example
 from oprack.testing.fuzz.gradient import with_gradients
 from oprack.testing.fuzz.paths import Paths
 from oprack.testing.fuzz.strategies import st
-from oprack.testing.fuzz.values import DTYPES, FILLS, ODD, SIZES, lod_of, refilled, with_odd
+from oprack.testing.fuzz.value_changes import Draw, change_values
 from oprack.types import EMPTY_VAR, AttrType, VarType
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
-
-_MOST_ELEMENTS = 1 << 15
-Draw = Callable[..., Any]
 
 
 def op_examples(calls: Sequence[OpCall], manager: PackManager | None = None) -> SearchStrategy[Example]:
@@ -51,9 +49,26 @@ def _example(draw: Draw, calls: Sequence[OpCall], pool: Mapping[str, list[Any]],
     manager = paths.manager
     call = calls[draw(st.integers(0, len(calls) - 1))]
     rng = np.random.default_rng(draw(st.integers(0, 1 << 16)))
-    attrs = dict(call.attrs)
-    types = dict(call.attr_types)
-    proto = manager.op_info(call.type).proto
+    op, values = _changed(draw, rng, call, pool, manager.op_info(call.type).proto)
+    read = list(values)
+    runs = [values, *_further_runs(draw, rng, values)]
+    held = _held(draw, values)
+    fed = [n for n in read if isinstance(values[n], LoDTensor)]
+    layouts = {n: draw(st.sampled_from(LAYOUTS)) for n in fed if n not in held and draw(st.integers(0, 7)) == 7}
+    declared = draw(st.sampled_from(["open batch", "open", "static"]))
+    example = one_op(op, runs, held, declared, manager)
+    example.layouts = layouts
+    in_place = any(n in values for names in call.outputs.values() for n in names)
+    if draw(st.integers(0, 3)) == 3 and not in_place:
+        example = with_gradients(example, rng, paths)
+    return example
+
+
+def _changed(
+    draw: Draw, rng: np.random.Generator, call: OpCall, pool: Mapping[str, list[Any]], proto: OpProto
+) -> tuple[OpDesc, dict[str, Any]]:
+    """The op of a call with up to three things changed, and the values that it reads."""
+    attrs, types = dict(call.attrs), dict(call.attr_types)
     inputs = {s: list(names) for s, names in call.inputs.items()}
     values = dict(call.values)
     for _ in range(draw(st.sampled_from([0, 1, 2, 1, 3, 2]))):
@@ -66,31 +81,31 @@ def _example(draw: Draw, calls: Sequence[OpCall], pool: Mapping[str, list[Any]],
                 inputs.pop(draw(st.sampled_from(optional)))
         else:
             values = change_values(draw, rng, values, change)
-    read = list(dict.fromkeys(n for names in inputs.values() for n in names if n != EMPTY_VAR))
-    values = {n: values[n] for n in read}
-    op = OpDesc(call.type, inputs, call.outputs, attrs, types)
-    runs = [values]
+    read = dict.fromkeys(n for names in inputs.values() for n in names if n != EMPTY_VAR)
+    return OpDesc(call.type, inputs, call.outputs, attrs, types), {n: values[n] for n in read}
+
+
+def _further_runs(draw: Draw, rng: np.random.Generator, values: dict[str, Any]) -> list[dict[str, Any]]:
+    """Values of up to two more runs, which a plan of the first one has to serve or to see as new."""
+    runs = []
     for _ in range(draw(st.integers(0, 2))):
         changed = dict(values)
         for _ in range(draw(st.integers(1, 2))):
             changed = change_values(draw, rng, changed, draw(st.sampled_from(_RUN_CHANGES)))
         runs.append(changed)
-    written = {n for names in call.outputs.values() for n in names}
-    fed = [n for n in read if isinstance(values[n], LoDTensor)]
+    return runs
+
+
+def _held(draw: Draw, values: Mapping[str, Any]) -> list[str]:
+    """Inputs that are parameters: all that can't be fed, and some of the others, but for sequences."""
+    fed = [n for n, v in values.items() if isinstance(v, LoDTensor)]
     constant = draw(st.sampled_from(["none", "all but the first", "some"]))
-    held = [n for n in read if n not in fed]
+    held = [n for n in values if n not in fed]
     if constant == "all but the first":
         held += fed[1:]
     elif constant == "some":
         held += [n for n in fed if draw(st.booleans())]
-    held = [n for n in held if not (isinstance(values[n], LoDTensor) and values[n].lod)]
-    layouts = {n: draw(st.sampled_from(LAYOUTS)) for n in fed if n not in held and draw(st.integers(0, 7)) == 7}
-    declared = draw(st.sampled_from(["open batch", "open", "static"]))
-    example = one_op(op, runs, held, declared, manager)
-    example.layouts = layouts
-    if draw(st.integers(0, 3)) == 3 and not written & set(read):
-        example = with_gradients(example, rng, paths)
-    return example
+    return [n for n in held if not (isinstance(values[n], LoDTensor) and values[n].lod)]
 
 
 _CHANGES = (
@@ -140,81 +155,6 @@ def declare(block: Any, name: str, value: Any, persistable: bool, declared: str)
     lod_level = len(getattr(value, "lod", []))
     held = persistable or not isinstance(value, LoDTensor)
     block.create_var(name, type=kind, dtype=value.dtype, shape=dims, lod_level=lod_level, persistable=held)
-
-
-# Changes of values ----------------------------------------------------------------------------------------------------
-def change_values(draw: Draw, rng: np.random.Generator, values: dict[str, Any], change: str) -> dict[str, Any]:
-    """Values with one thing changed; those that are no dense tensors stay."""
-    dense = [n for n, v in values.items() if isinstance(v, LoDTensor)]
-    if not dense:  # an op may read nothing, or tensor arrays alone
-        return values
-    tensors: dict[str, LoDTensor] = {n: values[n] for n in dense}
-    name = draw(st.sampled_from(dense))
-    tensor = tensors[name]
-    if change in ("sizes", "batch"):
-        sizes = sorted({d for t in tensors.values() for d in t.shape})
-        if change == "batch":
-            sizes = [tensor.shape[0]] if tensor.shape else []
-        if not sizes:
-            return values
-        old, new = draw(st.sampled_from(sizes)), draw(st.sampled_from(SIZES))
-        first = change == "batch"
-        return values | {n: _resized(rng, t, old, new, first) for n, t in tensors.items()}
-    if change == "dim" and tensor.shape:
-        shape = list(tensor.shape)
-        shape[draw(st.integers(0, len(shape) - 1))] = draw(st.sampled_from(SIZES))
-        return values | {name: _reshaped(rng, tensor, shape)}
-    if change == "rank":
-        shape = list(tensor.shape)
-        at = draw(st.integers(0, len(shape)))
-        shape = shape[:at] + shape[at + 1 :] if shape and draw(st.booleans()) else [*shape[:at], 1, *shape[at:]]
-        return values | {name: _reshaped(rng, tensor, shape)}
-    if change in ("dtype", "dtypes"):
-        dtype = draw(st.sampled_from(DTYPES))
-        chosen = [name]
-        if change == "dtypes":
-            chosen = [n for n in dense if tensors[n].dtype == tensor.dtype]
-        return values | {n: _as(rng, tensors[n], dtype) for n in chosen}
-    if change == "fill":
-        fill = draw(st.sampled_from(FILLS[1:]))
-        array = refilled(rng, tensor.array, tensor.shape, tensor.dtype, fill)
-        return values | {name: LoDTensor(array, tensor.lod, check=False)}
-    if change == "odd":
-        odd, share = draw(st.sampled_from(ODD)), draw(st.sampled_from([0.0, 0.3, 1.0]))
-        return values | {name: LoDTensor(with_odd(rng, tensor.array, odd, share), tensor.lod, check=False)}
-    if change == "lod" and tensor.lod:
-        empty = draw(st.lists(st.sampled_from(["first", "middle", "last"]), max_size=3))
-        lod = [*tensor.lod[:-1], lod_of(rng, tensor.shape[0], len(tensor.lod[-1]) - 1 - len(empty), empty)]
-        if len(tensor.lod) > 1:
-            lod = lod[-1:] if len(lod[-1]) != len(tensor.lod[-1]) else lod
-        return values | {n: _with_lod(t, tensor.lod, lod) for n, t in tensors.items()}
-    return values
-
-
-def _with_lod(tensor: LoDTensor, old: list[list[int]], new: list[list[int]]) -> LoDTensor:
-    """Tensors that had the same sequences have the same ones afterwards."""
-    same = tensor.lod == old and tensor.shape[:1] == (new[-1][-1],)
-    return LoDTensor(tensor.array, new, check=False) if same else tensor
-
-
-def _resized(rng: np.random.Generator, tensor: LoDTensor, old: int, new: int, first: bool) -> LoDTensor:
-    shape = [new if d == old and (not first or i == 0) else d for i, d in enumerate(tensor.shape)]
-    return _reshaped(rng, tensor, shape) if shape != list(tensor.shape) else tensor
-
-
-def _reshaped(rng: np.random.Generator, tensor: LoDTensor, shape: Sequence[int]) -> LoDTensor:
-    if np.prod(shape, dtype=np.float64) > _MOST_ELEMENTS:
-        return tensor
-    array = refilled(rng, tensor.array, shape, tensor.dtype, "repeated")
-    lod = tensor.lod
-    if lod and tuple(shape[:1]) != tensor.shape[:1]:
-        inner = lod_of(rng, shape[0] if shape else 0, len(lod[-1]) - 1, ())
-        lod = [*lod[:-1], inner] if len(inner) == len(lod[-1]) else [inner]
-    return LoDTensor(array, lod if shape else [], check=False)
-
-
-def _as(rng: np.random.Generator, tensor: LoDTensor, dtype: str) -> LoDTensor:
-    return LoDTensor(refilled(rng, tensor.array, tensor.shape, dtype, "repeated"), tensor.lod, check=False)
 
 
 # Changes of attributes ------------------------------------------------------------------------------------------------

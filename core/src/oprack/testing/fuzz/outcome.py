@@ -118,29 +118,42 @@ def _compare(want: Any, got: Any, tolerance: Tolerance, moved: list[Any], exact:
     if want is None:
         return None
     if isinstance(want, LoDTensorArray):
-        if len(want) != len(got):
-            return "shape", f"has {len(got)} elements, expected {len(want)}"
-        for i, (w, g) in enumerate(zip(want, got, strict=True)):
-            beside = [m[i] for m in moved if isinstance(m, LoDTensorArray) and len(m) == len(want)]
-            wide = exact[i] if isinstance(exact, LoDTensorArray) and len(exact) == len(want) else None
-            found = _compare(w, g, tolerance, beside, wide)
-            if found:
-                return found[0], f"element {i} {found[1]}"
-        return None
+        return _compare_elements(want, got, tolerance, moved, exact)
     if isinstance(want, SelectedRows):
-        if want.height != got.height:
-            return "shape", f"has height {got.height}, expected {want.height}"
-        if not (_in_range(want) and _in_range(got)):  # no dense matrix holds them
-            found = _compare_arrays(np.asarray(want.rows), np.asarray(got.rows), SAME, [], None)
-            return found or _compare_arrays(want.value, got.value, tolerance, [], None)
-        dense = [m.to_dense() for m in moved if isinstance(m, SelectedRows) and _in_range(m)]
-        total = exact.to_dense() if isinstance(exact, SelectedRows) and _in_range(exact) else None
-        return _compare_arrays(want.to_dense(), got.to_dense(), tolerance, dense, total)
+        return _compare_rows(want, got, tolerance, moved, exact)
     if want.lod != got.lod:
         return "lod", f"has LoD {got.lod}, expected {want.lod}"
     near = [np.asarray(m.array) for m in moved if isinstance(m, LoDTensor)]
     known = np.asarray(exact.array) if isinstance(exact, LoDTensor) else None
     return _compare_arrays(np.asarray(want.array), np.asarray(got.array), tolerance, near, known)
+
+
+def _compare_elements(
+    want: LoDTensorArray, got: LoDTensorArray, tolerance: Tolerance, moved: list[Any], exact: Any
+) -> tuple[str, str] | None:
+    if len(want) != len(got):
+        return "shape", f"has {len(got)} elements, expected {len(want)}"
+    for i, (w, g) in enumerate(zip(want, got, strict=True)):
+        beside = [m[i] for m in moved if isinstance(m, LoDTensorArray) and len(m) == len(want)]
+        wide = exact[i] if isinstance(exact, LoDTensorArray) and len(exact) == len(want) else None
+        found = _compare(w, g, tolerance, beside, wide)
+        if found:
+            return found[0], f"element {i} {found[1]}"
+    return None
+
+
+def _compare_rows(
+    want: SelectedRows, got: SelectedRows, tolerance: Tolerance, moved: list[Any], exact: Any
+) -> tuple[str, str] | None:
+    """Rows may be listed in any order and several times, so the matrices that they stand for are compared."""
+    if want.height != got.height:
+        return "shape", f"has height {got.height}, expected {want.height}"
+    if not (_in_range(want) and _in_range(got)):  # no dense matrix holds them
+        found = _compare_arrays(np.asarray(want.rows), np.asarray(got.rows), SAME, [], None)
+        return found or _compare_arrays(want.value, got.value, tolerance, [], None)
+    dense = [m.to_dense() for m in moved if isinstance(m, SelectedRows) and _in_range(m)]
+    total = exact.to_dense() if isinstance(exact, SelectedRows) and _in_range(exact) else None
+    return _compare_arrays(want.to_dense(), got.to_dense(), tolerance, dense, total)
 
 
 def _in_range(value: SelectedRows) -> bool:
@@ -161,25 +174,30 @@ def _compare_arrays(
         return "shape", f"has shape {list(got.shape)}, expected {list(want.shape)}"
     if np.array_equal(want, got) or not want.size:
         return None
-    floating = want.dtype.kind in "fc" or want.dtype.name == "bfloat16"
     moved = [m for m in moved if m.shape == want.shape]
+    if want.dtype.kind in "fc" or want.dtype.name == "bfloat16":
+        return _compare_floats(want, got, tolerance, moved, exact)
+    bad = want != got
+    for m in moved:  # an integer that rounding changes in the reference itself, such as an index of a maximum
+        bad &= m == want
+    return ("value", _shown(want, got, bad)) if bad.any() else None
+
+
+def _compare_floats(
+    want: np.ndarray, got: np.ndarray, tolerance: Tolerance, moved: list[np.ndarray], exact: np.ndarray | None
+) -> tuple[str, str] | None:
     rtol = _RTOL.get(want.dtype.name, 0.0) * tolerance.factor
-    if not floating:
-        bad = want != got
-        for m in moved:
-            bad &= m == want
-        return ("value", _shown(want, got, bad)) if bad.any() else None
-    tiny = 0.0
-    if want.dtype.itemsize == 2:
+    if want.dtype.itemsize == 2:  # differences of halves would be rounded themselves
         want, got, moved = want.astype(np.float32), got.astype(np.float32), [m.astype(np.float32) for m in moved]
-    if tolerance.factor:
-        tiny = float(np.finfo(want.dtype).tiny)
+    if exact is not None and exact.shape != want.shape:
+        exact = None
+    tiny = float(np.finfo(want.dtype).tiny) if tolerance.factor else 0.0
     with np.errstate(all="ignore"):
-        nan, finite = np.isnan(want), np.isfinite(want)
-        odd = (nan != np.isnan(got)) | (~finite & ~nan & (want != got)) | (finite & ~np.isfinite(got))
+        finite = np.isfinite(want)
+        odd = _differently_special(want, got)
         size = np.abs(want[finite]).max(initial=0.0)
         allowed = rtol * size + tiny + np.zeros(want.shape, np.abs(want).dtype)
-        if exact is not None and exact.shape == want.shape and exact.dtype != want.dtype:
+        if exact is not None and exact.dtype != want.dtype:
             off = np.abs(exact[finite] - want[finite]).max(initial=0.0)
             allowed = allowed + (AMPLIFIED * off if off > rtol * size else 0.0)
             # sums of squares overflow in float32 sooner on one path than on another; float64 has room for them
@@ -189,13 +207,18 @@ def _compare_arrays(
             odd &= ~changed
             step = np.where(finite & ~changed, np.abs(m - want), 0)
             allowed = np.where(changed, np.inf, allowed + AMPLIFIED * step)
-        exact_size = 0.0
-        if exact is not None and exact.shape == want.shape:
-            exact_size = float(np.abs(exact[np.isfinite(exact)]).max(initial=0.0))
-        if odd.any() and max(size, exact_size) < _largest(want) / NEAR_OVERFLOW:
+        largest = max(size, 0.0 if exact is None else float(np.abs(exact[np.isfinite(exact)]).max(initial=0.0)))
+        if odd.any() and largest < _largest(want) / NEAR_OVERFLOW:
             return "nan", _shown(want, got, odd)
         bad = finite & np.isfinite(got) & ~(np.abs(got - want) <= allowed)
     return ("value", _shown(want, got, bad)) if bad.any() else None
+
+
+def _differently_special(want: np.ndarray, got: np.ndarray) -> np.ndarray:
+    """Where one is NaN or infinite and the other is not so in the same way."""
+    nan, finite = np.isnan(want), np.isfinite(want)
+    differ: np.ndarray = (nan != np.isnan(got)) | (~finite & ~nan & (want != got)) | (finite & ~np.isfinite(got))
+    return differ
 
 
 def _largest(array: np.ndarray) -> float:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from oprack.desc import OpDesc
 from oprack.program import Program
@@ -13,6 +14,8 @@ from oprack.tensor import LoDTensor
 from oprack.testing.fuzz.example import Example
 from oprack.testing.fuzz.outcome import Outcome
 from oprack.types import EMPTY_VAR, VarType
+
+_V = TypeVar("_V")
 
 Fails = Callable[[Example], bool]
 
@@ -74,16 +77,7 @@ def _shorter_ends(example: Example) -> Iterator[Example]:
 
 def _fewer_starts(example: Example, reference: Callable[[Example], list[Outcome]]) -> Iterator[Example]:
     """Feed a variable what the reference computes for it, the last ones first."""
-    block = example.program.global_block()
-    writers: dict[str, list[OpDesc]] = {}
-    for op in block.ops:
-        for name in op.output_arg_names():
-            writers.setdefault(name, []).append(op)
-    given = {*example.params, *example.runs[0]}
-    names = [n for n, ops in writers.items() if len(ops) == 1 and n not in given and block.has_var(n)]
-    names = [n for n in names if block.var(n).type is VarType.LOD_TENSOR and n not in example.fetch]
-    inside = {n for b in example.program.blocks[1:] for op in b.ops for n in op.output_arg_names()}
-    names = [n for n in names if n not in inside]
+    names = _could_be_fed(example)
     if not names or example.wrt:
         return
     outcomes = reference(replace(example, fetch=[*example.fetch, *names]))
@@ -91,6 +85,16 @@ def _fewer_starts(example: Example, reference: Callable[[Example], list[Outcome]
         values = [o.values.get(name) for o in outcomes]
         if all(isinstance(v, LoDTensor) for v in values):
             yield _fed(example, name, values)
+
+
+def _could_be_fed(example: Example) -> list[str]:
+    """Dense variables that one op of block 0 alone writes, and nobody fetches."""
+    block = example.program.global_block()
+    writes = Counter(n for op in block.ops for n in op.output_arg_names())
+    inside = {n for b in example.program.blocks[1:] for op in b.ops for n in op.output_arg_names()}
+    taken = {*example.params, *example.runs[0], *example.fetch, *inside}
+    once = [n for n, count in writes.items() if count == 1 and n not in taken and block.has_var(n)]
+    return [n for n in once if block.var(n).type is VarType.LOD_TENSOR]
 
 
 def _fed(example: Example, name: str, values: Sequence[Any]) -> Example:
@@ -136,26 +140,35 @@ def sliced(example: Example, fetch: Sequence[str]) -> Example:
     program = Program(example.program.desc.clone())
     block = program.global_block()
     # eager backward starts from all targets, whose gradients may meet in one that is fetched
-    needed, kept = {*fetch, *(example.targets if example.wrt else ())}, []
-    forward = 0
-    for index, op in reversed(list(enumerate(block.ops))):
-        reads, writes = _names(op, program)
-        if needed & writes:
-            needed |= reads
-            kept.append(op)
-            forward += index < example.forward_ops
-    block.ops = kept[::-1]
+    needed = {*fetch, *(example.targets if example.wrt else ())}
+    kept = _needed_ops(program, needed)
+    block.ops = [op for _, op in kept]
     used = {n for op in block.ops for names in _names(op, program) for n in names} | set(fetch)
     for name in [n for n in block.vars if n not in used]:
         block.remove_var(name)
+
+    def in_use(by_name: Mapping[str, _V]) -> dict[str, _V]:
+        return {n: v for n, v in by_name.items() if n in used}
+
     return replace(
         example,
         program=program,
-        params={n: v for n, v in example.params.items() if n in used},
-        runs=[{n: v for n, v in run.items() if n in used} for run in example.runs],
+        params=in_use(example.params),
+        runs=list(map(in_use, example.runs)),
         fetch=list(fetch),
-        layouts={n: v for n, v in example.layouts.items() if n in used},
+        layouts=in_use(example.layouts),
         wrt={x: g for x, g in example.wrt.items() if g in fetch},
         targets={y: g for y, g in example.targets.items() if g in used},
-        forward_ops=forward,
+        forward_ops=sum(index < example.forward_ops for index, _ in kept),
     )
+
+
+def _needed_ops(program: Program, needed: set[str]) -> list[tuple[int, OpDesc]]:
+    """(number, op) of the ops of block 0 that these variables need, in order; what those read joins `needed`."""
+    kept = []
+    for index, op in reversed(list(enumerate(program.global_block().ops))):
+        reads, writes = _names(op, program)
+        if needed & writes:
+            needed |= reads
+            kept.append((index, op))
+    return kept[::-1]
