@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -61,6 +62,15 @@ class Stage:
         return lambda found: self.chain.run(*[(found if k in found else operands)[k] for k in self.memory])
 
 
+def _result_shape(sources: Sequence[Source], outputs: int) -> tuple[int, int, int, int]:
+    """Shape of the result at full resolution. Raises NotServedError when the maps do not fit together."""
+    sizes = {(s.shape[0], s.shape[2] * s.factor, s.shape[3] * s.factor) for s in sources}
+    if len(sizes) > 1 or any(0 in s.shape for s in sources) or not outputs:
+        raise NotServedError("an empty tensor, or maps that do not fit together")
+    ((n, height, width),) = sizes
+    return n, outputs, height, width
+
+
 class UpsampledConvPrimitive:
     """Maps of some shapes. With weights that belong to an image it computes one image, else all.
 
@@ -69,23 +79,25 @@ class UpsampledConvPrimitive:
 
     def __init__(self, sources, outputs, window, bias, post_ops):
         self.sources, self.k, self.window = sources, outputs, window
-        n, _, h, w = sources[0].shape
-        height, width = h * sources[0].factor, w * sources[0].factor
-        self.shape = (n, outputs, height, width)
-        sizes = {(s.shape[0], s.shape[2] * s.factor, s.shape[3] * s.factor) for s in sources}
-        if len(sizes) > 1 or any(0 in s.shape for s in sources) or not outputs:
-            raise NotServedError("an empty tensor, or maps that do not fit together")
+        self.shape = _result_shape(sources, outputs)
         self.by_image = any(s.kind for s in sources)
         self.shifted = any(s.shift for s in sources)
-        self.images = 1 if self.by_image else n
+        self.images = 1 if self.by_image else self.shape[0]
         self.packed, self.tiled = {}, set()
         self.weigh = [self._weigh(s) if s.kind else None for s in sources]
         self.spread, self.finish = Stage(), Stage()
-        low = [i for i, s in enumerate(sources) if s.factor > 1]
-        full = [i for i, s in enumerate(sources) if s.factor == 1]
+        self._append_steps(bias, post_ops)
+
+    def _append_steps(self, bias: bool, post_ops: Sequence[str]) -> None:
+        """Append the small convolutions and their copies, then the convolutions at full resolution.
+
+        The bias and what follows go with the last step that writes everywhere; `later` is what no step takes in.
+        """
+        low = [i for i, s in enumerate(self.sources) if s.factor > 1]
+        full = [i for i, s in enumerate(self.sources) if s.factor == 1]
         acts = [("eltwise", _c.ELTWISE[name], a, b) for name, a, b in map(algorithm, post_ops)]
         # a lone map: what follows commutes with repeating pixels
-        alone = len(sources) == 1 and not full and not self.shifted
+        alone = len(self.sources) == 1 and not full and not self.shifted
         self.later = [] if full or alone else post_ops
         self._spread(low, bias and not full, Attributes(acts if alone else ()))
         written = bool(low) or self.shifted

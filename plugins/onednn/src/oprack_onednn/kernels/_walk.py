@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from oprack_onednn.kernels._derived import FromConstants
-from oprack_onednn.kernels._order import order_of
+from oprack_onednn.kernels._order import Order, order_of
 from oprack_onednn.kernels._recurrent import PrimitivesByThread, threads_for
 from oprack_onednn.memory import BUFFERS, Weights
 from oprack_onednn.operands import Region
@@ -47,38 +47,59 @@ def walk(
     state what it begins with, [number of sequences, size], or None for zeros.
     """
     size, order = weight.shape[0], order_of(tuple(offsets))
-    total, rows = order.total, order.total + order.behind
     count = x.shape[1] // size
     if any(s is not None and s.shape != (order.count, size) for s in before):
         return None
+    # asked for one sequence, which every walk ends with, so that nothing was written yet when oneDNN refuses
     if THREAD.primitive(("step", make, 1, *key), make, 1, *key) is None:
         return None
-    gates = BUFFERS.take((count, rows, size))
-    parts, picked = np.ascontiguousarray(x).reshape(-1, size), count * order.rows(is_reverse)
-    for i, gate in enumerate(gates):
-        np.take(parts, picked + i, axis=0, out=gate[:total], mode="clip")
-        gate[total:] = 0
-        if bias is not None:
-            gate[:total] += bias[i * size : (i + 1) * size]
+    rows = order.total + order.behind
+    gates = _gates(x, bias, count * order.rows(is_reverse), (count, rows, size))
     states = [BUFFERS.take((rows, size)) for _ in before]
-    first = np.zeros((len(before), len(order.order) + order.behind, size), np.float32)
-    for a, state in zip(first, before, strict=True):
-        if state is not None:
-            a[: len(order.order)] = state[order.order]
-    given, made = ([Region(a) for a in arrays] for arrays in (gates, states))
-    previous = [(Region(a), 0) for a in first]
-    with threads_for(2 * total / len(order.steps) * size * x.shape[1]):
+    inputs, results = ([Region(a) for a in arrays] for arrays in (gates, states))
+    previous = [(Region(a), 0) for a in _first_states(before, order, size)]
+    with threads_for(2 * order.total / len(order.steps) * size * x.shape[1]):
         bound = _PRIMITIVES((weight,), make, *key).own()
         for start, n in order.steps:
             chain = bound.get(n)
             if chain is None:
-                found = THREAD.primitive(("step", make, n, *key), make, n, *key)
-                packed = [w.of(weight) for w in found.weights]
-                fixed = [*[None] * len(before), *packed, *[None] * (count + len(before))]
-                chain = bound[n] = BoundChain(found.chain, fixed)
+                chain = bound[n] = _bound_step(make, key, n, weight, count, len(before))
             offset = 4 * size * start
-            after = [(region, offset) for region in made]
-            chain.run(*previous, *[(region, offset) for region in given], *after)
+            after = [(region, offset) for region in results]
+            chain.run(*previous, *[(region, offset) for region in inputs], *after)
             previous = after
     inverse = order.inverse(is_reverse)
-    return [np.take(s, inverse, axis=0, out=BUFFERS.take((total, size)), mode="clip") for s in states]
+    return [np.take(s, inverse, axis=0, out=BUFFERS.take((order.total, size)), mode="clip") for s in states]
+
+
+def _gates(x: np.ndarray, bias: np.ndarray | None, picked: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
+    """What goes into each gate [gates, rows, size], with the bias and in the order of the walk.
+
+    picked: where the first gate of each row lies among the pieces of x. Rows behind them are computed as well where
+    steps have more sequences than there are; they are 0, since old memory may hold numbers that are slow or raise.
+    """
+    size = shape[-1]
+    gates, parts = BUFFERS.take(shape), np.ascontiguousarray(x).reshape(-1, size)
+    for i, gate in enumerate(gates):
+        np.take(parts, picked + i, axis=0, out=gate[: len(picked)], mode="clip")
+        gate[len(picked) :] = 0
+        if bias is not None:
+            gate[: len(picked)] += bias[i * size : (i + 1) * size]
+    return gates
+
+
+def _first_states(before: Sequence[np.ndarray | None], order: Order, size: int) -> np.ndarray:
+    first = np.zeros((len(before), len(order.order) + order.behind, size), np.float32)
+    for a, state in zip(first, before, strict=True):
+        if state is not None:
+            a[: len(order.order)] = state[order.order]
+    return first
+
+
+def _bound_step(
+    make: Callable[..., StepPrimitive], key: tuple, n: int, weight: np.ndarray, gates: int, states: int
+) -> BoundChain:
+    """The chain of a step of n sequences with the weights set."""
+    found = THREAD.primitive(("step", make, n, *key), make, n, *key)
+    packed = [w.of(weight) for w in found.weights]
+    return BoundChain(found.chain, [*[None] * states, *packed, *[None] * (gates + states)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from oprack.kernel import kernel
@@ -36,6 +37,12 @@ def _part_of(batch, nbytes):
     return max([n for n in parts if n * nbytes <= _SCORES], default=parts[0])
 
 
+def _transposed(part: int, shape: Sequence[int], strides: Sequence[int]) -> MemoryDesc:
+    """Keys of a part of the batch [part, heads, D, T], without a copy."""
+    swap = (0, 1, 3, 2)
+    return MemoryDesc.strided((part, *[shape[i] for i in swap[1:]]), [strides[i] for i in swap])
+
+
 class AttentionPrimitive(RowMajorPrimitive):
     """Scores stay in scratch memory; the context is written head beside head, as the next product wants it.
 
@@ -53,9 +60,7 @@ class AttentionPrimitive(RowMajorPrimitive):
         chain = self.chain = PrimitiveChain()
         wholes = [MemoryDesc.strided(*a) for a in arrays]
         query, keys, values, context = (MemoryDesc.strided((part, *shape[1:]), strides) for shape, strides in arrays)
-        shape, strides = arrays[1]
-        swap = (0, 1, 3, 2)
-        keys = MemoryDesc.strided((part, *[shape[i] for i in swap[1:]]), [strides[i] for i in swap])
+        keys = _transposed(part, *arrays[1])
         scores = MemoryDesc.strided((part, heads, rows, columns))
         flat = MemoryDesc.strided((part * heads * rows, columns))
         descs, jumps, masks = [query, keys, values, context], [strides[0] for _, strides in arrays], None
@@ -73,13 +78,13 @@ class AttentionPrimitive(RowMajorPrimitive):
         memory = [chain.input(desc) for desc in wholes]
         between = chain.temporary(scores)
         seen_flat = chain.alias(between, flat)
+        # the mask comes before the context, and follows the scale among the post-ops
+        slot = _c.POST_OP * (2 if alpha != 1 else 1) | _c.SRC_1
         for i in range(0, batch, part):
             places = zip(memory, descs, jumps, strict=True)
             q_, k_, v_, *m_, out = (chain.same(m, d, FLOAT.itemsize * i * jump) for m, d, jump in places)
-            arguments = {_c.SRC: q_, _c.WEIGHTS: k_, _c.DST: between}
-            if m_ and separate is None:
-                arguments[_c.POST_OP * (2 if alpha != 1 else 1) | _c.SRC_1] = m_[0]
-            chain.add(first, arguments)
+            added = {slot: m_[0]} if m_ and separate is None else {}
+            chain.add(first, {_c.SRC: q_, _c.WEIGHTS: k_, _c.DST: between, **added})
             if separate is not None:
                 chain.add(separate, {_c.SRC: between, _c.SRC_1: m_[0], _c.DST: between})
             chain.add(softmax, {_c.SRC: seen_flat, _c.DST: seen_flat})

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.memory import empty_image, image_desc, is_channels_last, last_strides
 from oprack_onednn.native import MemoryDesc
@@ -27,22 +31,24 @@ class ConcatPrimitive:
             start += x.shape[axis]
 
 
+def _serves(images: Sequence[np.ndarray], axis: int) -> bool:
+    """Whether these are images that fit together, enough of them channels-last for the copies to gain something."""
+    if len(images) == 1 or not -4 <= axis < 4 or any(x.ndim != 4 or not x.size for x in images):
+        return False
+    if sum(x.size for x in images) < Limits.moved:
+        return False
+    if not any(is_channels_last(x) and not x.flags.c_contiguous for x in images):
+        return False
+    axis %= 4
+    return len({x.shape[:axis] + x.shape[axis + 1 :] for x in images}) == 1
+
+
 @onednn_kernel("concat")
 def concat(X, AxisTensor=None, *, axis, ctx):
-    first = X[0]
-    if axis in (0, -4) and ctx.lod("X"):  # sequences are joined as well
-        return NotImplemented
-    if AxisTensor is not None or first.ndim != 4 or not all(x.size for x in X) or len(X) == 1:
-        return NotImplemented
-    channels_last = any(is_channels_last(x) and not x.flags.c_contiguous for x in X)
-    if sum(x.size for x in X) < Limits.moved or not channels_last:
-        return NotImplemented
-    if not -4 <= axis < 4:
+    # on axis 0 sequences are joined as well
+    if AxisTensor is not None or (axis in (0, -4) and ctx.lod("X")) or not _serves(X, axis):
         return NotImplemented
     axis %= 4
-    around = {x.shape[:axis] + x.shape[axis + 1 :] for x in X}
-    if len(around) > 1 or any(x.ndim != 4 for x in X):
-        return NotImplemented
     key = ("concat", axis, *((x.shape, x.strides) for x in X))
     found = THREAD.primitive(key, ConcatPrimitive, X, axis)
     if found is None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
@@ -15,7 +17,7 @@ from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.conv2d import ConvShape
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
-from oprack_onednn.native import MemoryDesc, NotServedError
+from oprack_onednn.native import Memory, MemoryDesc, NotServedError
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
@@ -60,8 +62,7 @@ class ChainPrimitive(ShapedPrimitive):
     """One shape."""
 
     def __init__(self, x, filters, biases, residual, layers):
-        constants = (*filters, *biases)
-        if not all(is_constant(a) and a.flags.c_contiguous for a in constants):
+        if not all(is_constant(a) and a.flags.c_contiguous for a in (*filters, *biases)):
             raise NotServedError("parameters that may change")
         self.layers, self.filters = layers, filters
         self.shapes = [x.shape]
@@ -73,29 +74,37 @@ class ChainPrimitive(ShapedPrimitive):
         self._descs: dict[Any, Any] = {}
         self._chosen: list[MemoryDesc | None] = [None] * len(layers)
         parts = [(part, self._steps(part)) for part in self._parts()]
+        self.chain = PrimitiveChain()
+        source = self._declare_operands(x, biases, residual)
+        self._between = self._scratch([steps for _, steps in parts])
+        for part, steps in parts:
+            self._add(part, steps, source)
 
-        chain = self.chain = PrimitiveChain()
+    def _declare_operands(self, x: np.ndarray, biases: Sequence[np.ndarray], residual: np.ndarray | None) -> Memory:
+        """Declare the chain's operands in the order of the op's inputs; returns the images, channels last."""
+        chain = self.chain
         source = chain.input(image_desc(x))
         self._weights = []
         self.weights = {}
-        for i, (w, chosen) in enumerate(zip(filters, self._chosen, strict=True)):
-            geometry = self._geometry(w, layers[i], self.shapes[i], layers[i].paddings)
+        for i, (w, chosen) in enumerate(zip(self.filters, self._chosen, strict=True)):
+            geometry = self._geometry(w, self.layers[i], self.shapes[i], self.layers[i].paddings)
             self.weights[1 + i] = Weights(geometry.filter_desc, chosen)
             self._weights.append(chain.input(chosen))
         self._biases = [chain.input(MemoryDesc.strided(b.shape)) for b in biases]
         self._residual = None if residual is None else chain.input(image_desc(residual))
         self._target = chain.output(channels_last_desc(self.shape))
-        if source.desc != channels_last_desc(x.shape):
-            source = chain.reorder(source, channels_last_desc(x.shape))
         if residual is not None and self._residual.desc != self._target.desc:
             self._residual = chain.reorder(self._residual, self._target.desc)
-        between: list[int] = [0, 0]
-        for _, steps in parts:
+        wanted = channels_last_desc(x.shape)
+        return source if source.desc == wanted else chain.reorder(source, wanted)
+
+    def _scratch(self, parts: Sequence[Sequence[Any]]) -> list[Memory]:
+        """Memory for results in between: two pieces in turns, since a convolution reads one and writes the other."""
+        sizes = [0, 0]
+        for steps in parts:
             for i, (geometry, _, _) in enumerate(steps[:-1]):
-                between[i % 2] = max(between[i % 2], math.prod(geometry.shape))
-        self._between = [chain.temporary(MemoryDesc.strided((size,))) for size in between if size]
-        for part, steps in parts:
-            self._add(part, steps, source)
+                sizes[i % 2] = max(sizes[i % 2], math.prod(geometry.shape))
+        return [self.chain.temporary(MemoryDesc.strided((size,))) for size in sizes if size]
 
     @staticmethod
     def _geometry(w, layer, shape, paddings):

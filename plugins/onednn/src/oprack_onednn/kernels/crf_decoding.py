@@ -6,6 +6,7 @@ together, all for as many steps as the longest: what comes past the end of a seq
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -93,26 +94,37 @@ def crf_decoding(Emission, Transition, Label=None, Length=None, *, ctx):
         return NotImplemented  # NumPy's maximum is NaN where there is one; pooling passes it over
     if Length is None:
         lod = ctx.lod("Emission")
-        offsets = lod[-1] if lod else [0]
-        if offsets[-1] != len(emission):
-            return NotImplemented
-        with threads_for(0):
-            path = _by_offsets(emission, Transition, offsets)
+        path = _by_lod(emission, Transition, lod[-1] if lod else [0])
     else:
-        batch, width = Emission.shape[:2]
-        lengths = Length.reshape(-1).astype(np.int64)
-        if len(lengths) != batch or (lengths < 0).any() or (lengths > width).any():
-            return NotImplemented
-        with threads_for(0):
-            path = _decode_all(emission, Transition, np.arange(batch) * width, lengths)
+        path = _by_length(emission, Transition, Length.reshape(-1).astype(np.int64), *Emission.shape[:2])
     if path is None:
         return NotImplemented
     if Label is not None:
         path = (path == Label.reshape(-1)).astype(np.int64)
-    path = path.reshape(-1, 1) if Length is None else path.reshape(batch, width)
-    if Label is not None and Length is not None:
-        path *= np.arange(width) < lengths[:, None]
+    if Length is None:
+        return path.reshape(-1, 1)
+    path = path.reshape(Emission.shape[:2])
+    if Label is not None:  # what lies past the end of a sequence is not right either
+        path *= np.arange(path.shape[1]) < Length.reshape(-1, 1)
     return path
+
+
+def _by_lod(emission: np.ndarray, transition: np.ndarray, offsets: Sequence[int]) -> np.ndarray | None:
+    """The best labels of sequences that lie one after the other; None when oneDNN does not serve them."""
+    if offsets[-1] != len(emission):
+        return None
+    with threads_for(0):
+        return _by_offsets(emission, transition, offsets)
+
+
+def _by_length(
+    emission: np.ndarray, transition: np.ndarray, lengths: np.ndarray, batch: int, width: int
+) -> np.ndarray | None:
+    """The best labels of padded sequences; None when oneDNN does not serve them."""
+    if len(lengths) != batch or (lengths < 0).any() or (lengths > width).any():
+        return None
+    with threads_for(0):
+        return _decode_all(emission, transition, np.arange(batch) * width, lengths)
 
 
 def _block(n, tags):

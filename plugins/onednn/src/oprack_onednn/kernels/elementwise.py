@@ -7,6 +7,7 @@ together, so [N, C, H, W] in channels-last memory with one number per channel is
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
@@ -47,6 +48,17 @@ def merged(shape, dims, order):
     return groups or [(1, True)]
 
 
+def _as_rows(groups: Sequence[tuple[int, bool]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Dims of X and of Y, at most three: matrices, of which Y may be a row or a column. Raises NotServedError."""
+    x_dims = tuple(n for n, _ in groups)
+    y_dims = tuple(n if full else 1 for n, full in groups)
+    if groups[0][1] and len(groups) > 1:
+        x_dims, y_dims = (1, *x_dims), (1, *y_dims)
+    if len(x_dims) > 3:
+        raise NotServedError("Y is broadcast along dims that lie apart")
+    return x_dims, y_dims
+
+
 class BinaryPrimitive:
     """X and Y of some shapes and strides. rounds: how often the chain runs, each time further by the steps (bytes)."""
 
@@ -61,12 +73,7 @@ class BinaryPrimitive:
             # one number per image and channel: image by image
             (self.rounds, _), *groups = groups
             self.steps = (4 * math.prod(n for n, _ in groups), 4 * groups[-1][0])
-        x_dims = tuple(n for n, _ in groups)
-        y_dims = tuple(n if full else 1 for n, full in groups)
-        if groups[0][1] and len(groups) > 1:
-            x_dims, y_dims = (1, *x_dims), (1, *y_dims)
-        if len(x_dims) > 3:
-            raise NotServedError("Y is broadcast along dims that lie apart")
+        x_dims, y_dims = _as_rows(groups)
         chain = self.chain = PrimitiveChain()
         x, given = chain.input(MemoryDesc.strided(x_dims)), self._second(chain, shape, dims, order, y_shape, y_strides)
         y = given or chain.input(MemoryDesc.strided(y_dims))

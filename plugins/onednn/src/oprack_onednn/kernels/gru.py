@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._steps import run_reference
@@ -53,6 +57,14 @@ class GruStep(StepPrimitive):
         )
 
 
+def _fits(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, offsets: Sequence[int]) -> bool:
+    """Whether the arrays have the sizes of a GRU's; NumPy's kernel says what is wrong where they have not."""
+    size = weight.shape[0]
+    if weight.shape != (size, 3 * size) or x.shape[1:] != (3 * size,) or (bias is not None and bias.size != 3 * size):
+        return False
+    return x.size > 0 and offsets[-1] == len(x)
+
+
 @onednn_kernel("gru")
 def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_reverse, origin_mode, ctx):
     if not is_constant(Weight) or ctx.is_read("BatchGate", "BatchResetHiddenPrev", "BatchHidden"):
@@ -60,11 +72,8 @@ def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_re
     if any(a is not None and a.dtype != FLOAT for a in (Input, Weight, H0, Bias)):
         return NotImplemented
     hidden, lod = None, ctx.lod("Input")
-    size = Weight.shape[0]
-    fits = Weight.shape == (size, 3 * size) and Input.shape[1:] == (3 * size,) and lod and lod[-1][-1] == len(Input)
-    fits = fits and (Bias is None or Bias.size == 3 * size)
-    if activation in GATES and gate_activation in GATES and Input.size and fits:
-        key = (size, gate_activation, activation, origin_mode)
+    if activation in GATES and gate_activation in GATES and lod and _fits(Input, Weight, Bias, lod[-1]):
+        key = (Weight.shape[0], gate_activation, activation, origin_mode)
         bias = None if Bias is None else Bias.reshape(-1)
         hidden = walk(GruStep, key, Input, Weight, bias, [H0], lod[-1], is_reverse)
     if hidden is None:

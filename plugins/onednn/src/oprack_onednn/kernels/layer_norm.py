@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -127,10 +128,15 @@ def build_grad(rows, columns, epsilon, scaled):
     return chain
 
 
+def _are_alike(arrays: Sequence[np.ndarray | None], dtype: np.dtype) -> bool:
+    """Whether all are there, row-major and of one dtype."""
+    return all(a is not None and a.flags.c_contiguous and a.dtype == dtype for a in arrays)
+
+
 @onednn_kernel("layer_norm_grad", min_numel="eltwise")
 def layer_norm_grad(X, Scale=None, Mean=None, Variance=None, Y_grad=None, *, epsilon, begin_norm_axis, ctx):
     arrays = [X, Y_grad, Mean, Variance, *([] if Scale is None else [Scale])]
-    if not X.size or not all(a is not None and a.flags.c_contiguous and a.dtype == X.dtype for a in arrays):
+    if not X.size or not _are_alike(arrays, X.dtype):
         return NotImplemented
     rows, columns = math.prod(X.shape[:begin_norm_axis]), math.prod(X.shape[begin_norm_axis:])
     if Y_grad.shape != X.shape or columns < 2 or (Scale is None and ctx.wants("Bias@GRAD")):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._steps import run_reference
@@ -50,6 +54,14 @@ class LstmStep(StepPrimitive):
         product(3, h_after, (2, seen))
 
 
+def _fits(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, offsets: Sequence[int]) -> bool:
+    """Whether the arrays have the sizes of an LSTM's; NumPy's kernel says what is wrong where they have not."""
+    size = weight.shape[0]
+    if weight.shape != (size, 4 * size) or x.shape[1:] != (4 * size,) or bias.size != 4 * size:
+        return False
+    return x.size > 0 and offsets[-1] == len(x)
+
+
 @onednn_kernel("lstm")
 def lstm(
     Input,
@@ -71,11 +83,9 @@ def lstm(
         return NotImplemented
     states, lod = None, ctx.lod("Input")
     activations = (gate_activation, cell_activation, candidate_activation)
-    size = Weight.shape[0]
-    fits = Weight.shape == (size, 4 * size) and Input.shape[1:] == (4 * size,) and lod and lod[-1][-1] == len(Input)
-    fits = fits and Bias.size == 4 * size and not use_peepholes
-    if all(a in GATES for a in activations) and Input.size and fits:
-        key = (size, *activations)
+    served = not use_peepholes and all(a in GATES for a in activations)
+    if served and lod and _fits(Input, Weight, Bias, lod[-1]):
+        key = (Weight.shape[0], *activations)
         states = walk(LstmStep, key, Input, Weight, Bias.reshape(-1), [H0, C0], lod[-1], is_reverse)
     if states is None:
         arrays = {"Input": Input, "Weight": Weight, "Bias": Bias, "H0": H0, "C0": C0}

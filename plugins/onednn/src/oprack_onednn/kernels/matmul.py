@@ -208,9 +208,9 @@ def _find_fused(x, y, bias, residual, rows, swapped, post_ops):
     constant = is_constant(y)
     if not constant and seen[0] * y.size < Limits.product:
         return None  # packed once, a small product and what follows it is faster here, too
-    if (bias is not None and not bias.flags.c_contiguous) or (residual is not None and residual.shape != shape):
+    if seen[1] != y.shape[0] or (bias is not None and not bias.flags.c_contiguous):
         return None
-    if seen[1] != y.shape[0] or (residual is not None and added is None):
+    if residual is not None and (added is None or residual.shape != shape):
         return None
     key = (shape, seen[0], seen[2], y.shape, element_strides(y), constant, bias is not None, added, post_ops)
     return THREAD.primitive(("fused", *key), FusedPrimitive, *key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +19,11 @@ def _matrix(a, transposed):
 def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx):
     x, y, g = X, Y, Out_grad
     if min(x.ndim, y.ndim) < 2 or g.size * x.shape[-1] < Limits.product:
-        if x.ndim == 2 == y.ndim and not (trans_x or trans_y):
-            # two small matrices as they are: what the way to NumPy's kernel would end at
-            dx = np.matmul(g, y.T) if ctx.wants("X@GRAD") else None
-            return dx, np.matmul(x.T, g) if ctx.wants("Y@GRAD") else None
-        return NotImplemented
+        return _small(x, y, g, trans_x or trans_y, ctx)
     if g.ndim != x.ndim:
         return NotImplemented
     if y.ndim == 2 and x.ndim > 2 and not trans_x and x.flags.c_contiguous and g.flags.c_contiguous:
+        # one matrix for the whole batch: the batch counts as rows
         x, g = x.reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1])
     if x.shape[:-2] != y.shape[:-2]:
         return NotImplemented
@@ -43,6 +41,14 @@ def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx):
         if dy is None:
             return NotImplemented
     return dx, dy
+
+
+def _small(x: np.ndarray, y: np.ndarray, g: np.ndarray, transposed: bool, ctx: Any) -> Any:
+    """Gradients of two small matrices as they are: what the way to NumPy's kernel would end at."""
+    if transposed or x.ndim != 2 or y.ndim != 2:
+        return NotImplemented
+    dx = np.matmul(g, y.T) if ctx.wants("X@GRAD") else None
+    return dx, np.matmul(x.T, g) if ctx.wants("Y@GRAD") else None
 
 
 @onednn_kernel("mul_grad")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
@@ -28,45 +29,33 @@ class PointwisePrimitive(ShapedPrimitive):
     """One shape of everything."""
 
     def __init__(self, x, w, bias, input_scale, output_scale, residual, post_ops):
+        _require_served(x, w, input_scale, output_scale, residual)
         n, c, h, width = x.shape
         k, pixels = w.shape[0], h * width
-        images = [a for a in (x, residual) if a is not None]
-        scales = [a for a in (input_scale, output_scale) if a is not None]
-        if 0 in x.shape or not is_constant(w) or not w.flags.c_contiguous or not all(map(is_channels_last, images)):
-            raise NotServedError("an empty tensor, weights that may change, or images that are not channels-last")
-        if any(s.shape[0] != n or not is_channels_last(s) for s in scales):
-            raise NotServedError("scales that are not of each image")
-        if residual is not None and residual.shape != (n, k, h, width):
-            raise NotServedError("a residual of another shape")
-        strided = MemoryDesc.strided
         self.shape = (n, k, h, width)
+        strided = MemoryDesc.strided
         chain = self.chain = PrimitiveChain()
         source, result = strided((n, pixels, c)), strided((n, pixels, k))
         memory = {_c.SRC: chain.input(source)}
+        # the scale goes into the weights where these are fewer than the pixels
         scaled = input_scale is not None and k < pixels and n * k * c <= _MOST_WEIGHTS
         wanted = strided((n, c, k), (k * c, 1, c)) if scaled else MemoryDesc.any((1, c, k))
         row = None if bias is None else strided((1, 1, k))
         factor = [] if output_scale is None else [("binary", _c.BINARY_MUL, strided((n, 1, k)))]
         attributes, at = as_post_ops(post_ops, result, factor)
         desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
-        if scaled:
-            # one copy of the weights per image, to be scaled in one go
-            chosen = strided((n, k, c))
-            self.weights = {1: Weights(strided((n, k, c), (0, c, 1)), chosen)}
-        else:
-            chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
-            self.weights = {1: Weights(strided((1, c, k), (k * c, 1, c)), chosen)}
-        weights = chain.input(chosen)
+        # scaled in one go, they need one copy per image; else one that is packed as the product wants it
+        chosen = strided((n, k, c)) if scaled else desc.desc(_c.QUERY_WEIGHTS_MD)
+        view = strided((n, k, c), (0, c, 1)) if scaled else strided((1, c, k), (k * c, 1, c))
+        self.weights = {1: Weights(view, chosen)}
+        memory[_c.WEIGHTS] = chain.input(chosen)
         if row is not None:
             memory[_c.BIAS] = chain.input(row)
         if input_scale is not None:
             scale = chain.input(strided((n, 1, c)))
-            if scaled:
-                memory[_c.WEIGHTS] = chain.alias(self._times(weights, scale), wanted)
-            else:
-                memory[_c.SRC], memory[_c.WEIGHTS] = self._times(memory[_c.SRC], scale), weights
-        else:
-            memory[_c.WEIGHTS] = weights
+            where = _c.WEIGHTS if scaled else _c.SRC
+            product = self._times(memory[where], scale)
+            memory[where] = chain.alias(product, wanted) if scaled else product
         if output_scale is not None:
             memory[_c.POST_OP | _c.SRC_1] = chain.input(strided((n, 1, k)))
         if at is not None:
@@ -82,6 +71,25 @@ class PointwisePrimitive(ShapedPrimitive):
             PrimitiveDesc("binary", LIBRARY.engine, *arguments), {_c.SRC: memory, _c.SRC_1: scale, _c.DST: result}
         )
         return result
+
+
+def _require_served(
+    x: np.ndarray,
+    w: np.ndarray,
+    input_scale: np.ndarray | None,
+    output_scale: np.ndarray | None,
+    residual: np.ndarray | None,
+) -> None:
+    """Raise NotServedError for operands that NumPy's kernel has to compute with."""
+    n, _, h, width = x.shape
+    images = [a for a in (x, residual) if a is not None]
+    scales = [a for a in (input_scale, output_scale) if a is not None]
+    if 0 in x.shape or not is_constant(w) or not w.flags.c_contiguous or not all(map(is_channels_last, images)):
+        raise NotServedError("an empty tensor, weights that may change, or images that are not channels-last")
+    if any(s.shape[0] != n or not is_channels_last(s) for s in scales):
+        raise NotServedError("scales that are not of each image")
+    if residual is not None and residual.shape != (n, w.shape[0], h, width):
+        raise NotServedError("a residual of another shape")
 
 
 def _find(post_ops, x, w, bias, *others):

@@ -5,6 +5,8 @@ oneDNN's maximum passes over NaN, and begins with the least finite number: image
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.kernel import decline
 from oprack.op.windows import resolve_pads
 
@@ -16,6 +18,31 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+
+
+def _counts(
+    spatial: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    ceil_mode: bool,
+) -> tuple[int, ...]:
+    """How many windows there are along each dim; with ceil_mode the last one may reach over the edge."""
+    extra = [t - 1 if ceil_mode else 0 for t in strides]
+    sizes = zip(spatial, pads, ksize, strides, extra, strict=True)
+    return tuple((s + a + b - k + e) // t + 1 for s, (a, b), k, t, e in sizes)
+
+
+def _algorithm(kind: str, exclusive: bool, before: Sequence[int], after: Sequence[int]) -> int:
+    """oneDNN's pooling algorithm for paddings in front of the image and behind it. Raises NotServedError."""
+    if kind != "avg":
+        return _c.POOLING_MAX
+    if exclusive or not (any(before) or any(a > 0 for a in after)):
+        return _c.POOLING_AVG_EXCLUDE_PADDING
+    # Paddle counts padding as wide behind as in front, and nothing beyond it
+    if after != before:
+        raise NotServedError("padding that differs between the sides counts")
+    return _c.POOLING_AVG_INCLUDE_PADDING
 
 
 class PoolShape:
@@ -38,24 +65,13 @@ class PoolShape:
             ksize = strides = tuple(s // k for s, k in zip(spatial, ksize, strict=True))
         else:
             pads = resolve_pads(algorithm, paddings, spatial, ksize, strides)
-            extra = [s - 1 if ceil_mode else 0 for s in strides]
-            out = tuple(
-                (s + a + b - k + e) // t + 1
-                for s, (a, b), k, t, e in zip(spatial, pads, ksize, strides, extra, strict=True)
-            )
+            out = _counts(spatial, pads, ksize, strides, ceil_mode)
         before = [a for a, _ in pads]
         # oneDNN wants the size of the result to follow from the paddings exactly
         after = [(o - 1) * t + k - s - a for s, a, o, k, t in zip(spatial, before, out, ksize, strides, strict=True)]
         if min(before) < 0 or min(out) < 1 or any(e >= k for e, k in zip((*before, *after), ksize * 2, strict=True)):
             raise NotServedError("windows that see nothing")
-        self.algorithm = _c.POOLING_MAX
-        if kind == "avg":
-            self.algorithm = _c.POOLING_AVG_EXCLUDE_PADDING
-            if not exclusive and not adaptive and any(before) | any(a > 0 for a in after):
-                # Paddle counts padding as wide behind as in front, and nothing beyond it
-                if after != before:
-                    raise NotServedError("padding that differs between the sides counts")
-                self.algorithm = _c.POOLING_AVG_INCLUDE_PADDING
+        self.algorithm = _algorithm(kind, exclusive or adaptive, before, after)
         self.shape = (n, c, *out)
         self.source, self.target = channels_last_desc(x_shape), channels_last_desc(self.shape)
         self.window = (dims(strides), dims(ksize), dims((0, 0)), dims(before), dims(after))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from oprack_onednn.declare import onednn_kernel
@@ -42,38 +44,51 @@ def rnn(Input, PreState, WeightList, SequenceLength=None, *, is_bidirec, hidden_
     steps, batch = Input.shape[:2]
     if not is_test or not Input.size or any(a.dtype != FLOAT for a in (Input, *PreState, *WeightList)):
         return NotImplemented
-    order = None
-    if SequenceLength is not None:
-        lengths = SequenceLength.reshape(-1).astype(np.int64)
-        if len(lengths) != batch or (lengths < 0).any() or (lengths > steps).any():
-            return NotImplemented
-        if (lengths < steps).any():
-            order = Order(lengths, np.arange(batch), batch)
+    lengths = None if SequenceLength is None else SequenceLength.reshape(-1).astype(np.int64)
+    if lengths is not None and (len(lengths) != batch or (lengths < 0).any() or (lengths > steps).any()):
+        return NotImplemented
     sides = 2 if is_bidirec else 1
     states = (num_layers * sides, batch, hidden_size)
     if len(WeightList) != 4 * num_layers * sides or any(s.shape != states for s in PreState):
         return NotImplemented
+    order = None if lengths is None or (lengths == steps).all() else Order(lengths, np.arange(batch), batch)
     before = [np.ascontiguousarray(s) for s in PreState]
     after = [s.copy() for s in before]
-    x, biases = np.ascontiguousarray(Input), WeightList[2 * num_layers * sides :]
+    x = np.ascontiguousarray(Input)
     for first in range(0, num_layers * sides, sides):
-        ks = range(first, first + sides)
-        arrays = [a for k in ks for a in (*WeightList[2 * k : 2 * k + 2], *biases[2 * k : 2 * k + 2])]
-        layer = _LAYERS(arrays, mode)
+        layer = _LAYERS(_parameters(WeightList, first, sides), mode)
         if (layer.inputs, layer.size) != (x.shape[2], hidden_size):
             return NotImplemented
-        given, last = ([s[first : first + sides] for s in states] for states in (before, after))
-        out = np.empty((steps, batch, sides * hidden_size), np.float32)
-        if order is None and directions_apart(layer, steps * batch):
-            order = Order(np.full(batch, steps), np.arange(batch), batch)
-        if order is None:
-            done = equal_steps(layer, x, steps, batch, 3 if is_bidirec else 1, out, given, last)
-        else:
-            done = _padded(layer, x, order, given, last, out)
-        if not done:
+        x = _layer(layer, x, order, *([s[first : first + sides] for s in states] for states in (before, after)))
+        if x is None:
             return NotImplemented
-        x = out
     return {"Out": x, "DropoutState": None, "State": after, "Reserve": None}
+
+
+def _parameters(weights: Sequence[np.ndarray], first: int, sides: int) -> list[np.ndarray]:
+    """W_ih, W_hh, b_ih and b_hh of each direction of a layer; WeightList has the weights of all layers, then biases."""
+    biases = weights[len(weights) // 2 :]
+    directions = range(first, first + sides)
+    return [a for k in directions for a in (*weights[2 * k : 2 * k + 2], *biases[2 * k : 2 * k + 2])]
+
+
+def _layer(
+    layer: Layer,
+    x: np.ndarray,
+    order: Order | None,
+    before: Sequence[np.ndarray],
+    after: Sequence[np.ndarray],
+) -> np.ndarray | None:
+    """The output of a layer, whose last states go to `after`; None when oneDNN does not serve it."""
+    steps, batch = x.shape[:2]
+    out = np.empty((steps, batch, layer.directions * layer.size), np.float32)
+    if order is None and directions_apart(layer, steps * batch):
+        order = Order(np.full(batch, steps), np.arange(batch), batch)
+    if order is None:
+        done = equal_steps(layer, x, steps, batch, 3 if layer.directions == 2 else 1, out, before, after)
+    else:
+        done = _padded(layer, x, order, before, after, out)
+    return out if done else None
 
 
 def _padded(layer, x, order, before, after, out):

@@ -50,22 +50,10 @@ class Maps:
 
     def primitive(self, post_ops):
         """The primitive for these shapes; None when there is none."""
-        maps = list(zip(self.xs, self.ws, self.factors, self.projects, self.shifts, self.scales, strict=True))
-        for x, w, _, project, shift, scale in maps:
-            if (shift is not None and project is None) or x.ndim != 4:
-                return None
-            if scale is not None and scale.shape != (x.shape[0], w.shape[1], 1, 1):
-                return None
-        scales = [s for s in self.scales if s is not None]
-        if any(a.dtype != FLOAT for a in (*self.xs, *self.parameters, *scales)):
-            return None
-        if not all(p.flags.c_contiguous for p in self.parameters):
+        if not self._is_served():
             return None
         outputs, _, window, _ = self.ws[0].shape
-        if any(w.shape[:1] + w.shape[2:] != (outputs, window, window) for w in self.ws) or window not in (1, 3):
-            return None
-        if self.bias is not None and self.bias.shape != (outputs,):
-            return None
+        maps = zip(self.xs, self.ws, self.factors, self.projects, self.shifts, self.scales, strict=True)
         sources = tuple(
             Source(
                 *(x.shape, x.strides, factor, w.shape[1]),
@@ -76,6 +64,24 @@ class Maps:
         )
         form = (sources, outputs, window, self.bias is not None or any(s.shift for s in sources), tuple(post_ops))
         return THREAD.primitive(("upsampled_conv2d", *form), UpsampledConvPrimitive, *form)
+
+    def _is_served(self) -> bool:
+        """Whether ranks, dtypes and sizes are those that the op's rule and the chain count on."""
+        for x, w, project, shift, scale in zip(self.xs, self.ws, self.projects, self.shifts, self.scales, strict=True):
+            if (shift is not None and project is None) or x.ndim != 4:
+                return False
+            if scale is not None and scale.shape != (x.shape[0], w.shape[1], 1, 1):
+                return False
+        scales = [s for s in self.scales if s is not None]
+        if any(a.dtype != FLOAT for a in (*self.xs, *self.parameters, *scales)):
+            return False
+        return all(p.flags.c_contiguous for p in self.parameters) and self._filters_fit()
+
+    def _filters_fit(self) -> bool:
+        outputs, _, window, _ = self.ws[0].shape
+        if any(w.shape[:1] + w.shape[2:] != (outputs, window, window) for w in self.ws) or window not in (1, 3):
+            return False
+        return self.bias is None or self.bias.shape == (outputs,)
 
 
 class _Weigher:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack import op
-from oprack.op import Attr, OpDef, empty_grad
+from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 from oprack.types import AttrType
 
 from oprack_onednn.ops.post_ops import post_ops_attr
@@ -37,12 +39,7 @@ class OneDNNUpsampledConv2D(OpDef, type="onednn_upsampled_conv2d"):
     make_grad = empty_grad
 
     def infer_shape(ctx):
-        count = ctx.input_count("X")
-        lists = [ctx.attr(name) for name in ("factors", "projects", "shifts", "scales")]
-        ctx.require(
-            count == ctx.input_count("Filter") and all(len(values) == count for values in lists),
-            f"X, Filter and the attributes by X have one entry each; got {count}, {ctx.input_count('Filter')}, {lists}",
-        )
+        _require_counts(ctx)
         images, filters = ctx.dims("X"), ctx.dims("Filter")
         windows = {tuple(d[2:]) for d in filters}
         ctx.require(
@@ -50,23 +47,45 @@ class OneDNNUpsampledConv2D(OpDef, type="onednn_upsampled_conv2d"):
             f"every X is [N, C, H, W] and every Filter [K, C, 3, 3], or every one [K, C, 1, 1]; "
             f"got {images} and {filters}",
         )
-        sizes = [
-            tuple(-1 if d < 0 else d * f for d, f in zip((n, h, w), (1, factor, factor), strict=True))
-            for (n, _, h, w), factor in zip(images, lists[0], strict=True)
-        ]
-        known = [{d for d in dims if d >= 0} for dims in zip(*sizes, strict=True)]
-        ctx.require(
-            all(len(found) < 2 for found in known),
-            f"X {images} times factors {lists[0]} differ in N, H or W",
-        )
-        (outputs, _, *window), projects, shifts = filters[0], ctx.attr("projects"), ctx.attr("shifts")
-        for i, ((_, inputs, *_), (_, channels, *_)) in enumerate(zip(images, filters, strict=True)):
-            projected = projects[i] >= 0
-            ctx.require_dims("Filter", [outputs, channels if projected else inputs, *window], i)
-            if projected:
-                ctx.require_dims("Project", [channels, inputs, 1, 1], projects[i])
-            if shifts[i] >= 0:
-                ctx.require_dims("Shift", [channels], shifts[i])
-        ctx.require_dims("Bias", [outputs])
-        n, h, w = (min(found, default=-1) for found in known)
+        n, h, w = _common_size(ctx, images)
+        _require_parameters(ctx, images, filters)
         ctx.set_dim("Output", (n, filters[0][0], h, w))
+
+
+def _require_counts(ctx: InferShapeContext) -> None:
+    count, filters = ctx.input_count("X"), ctx.input_count("Filter")
+    lists = [ctx.attr(name) for name in ("factors", "projects", "shifts", "scales")]
+    ctx.require(
+        count == filters and all(len(values) == count for values in lists),
+        f"X, Filter and the attributes by X have one entry each; got {count}, {filters}, {lists}",
+    )
+
+
+def _common_size(ctx: InferShapeContext, images: Sequence[Sequence[int]]) -> tuple[int, int, int]:
+    """N, H and W of the result, which all maps have once their pixels are repeated; -1 where no map says it."""
+    factors = ctx.attr("factors")
+    sizes = [
+        tuple(-1 if d < 0 else d * f for d, f in zip((n, h, w), (1, factor, factor), strict=True))
+        for (n, _, h, w), factor in zip(images, factors, strict=True)
+    ]
+    known = [{d for d in dims if d >= 0} for dims in zip(*sizes, strict=True)]
+    ctx.require(
+        all(len(found) < 2 for found in known),
+        f"X {images} times factors {factors} differ in N, H or W",
+    )
+    n, h, w = (min(found, default=-1) for found in known)
+    return n, h, w
+
+
+def _require_parameters(
+    ctx: InferShapeContext, images: Sequence[Sequence[int]], filters: Sequence[Sequence[int]]
+) -> None:
+    (outputs, _, *window), projects, shifts = filters[0], ctx.attr("projects"), ctx.attr("shifts")
+    for i, ((_, inputs, *_), (_, channels, *_)) in enumerate(zip(images, filters, strict=True)):
+        projected = projects[i] >= 0
+        ctx.require_dims("Filter", [outputs, channels if projected else inputs, *window], i)
+        if projected:
+            ctx.require_dims("Project", [channels, inputs, 1, 1], projects[i])
+        if shifts[i] >= 0:
+            ctx.require_dims("Shift", [channels], shifts[i])
+    ctx.require_dims("Bias", [outputs])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.ir import one_dtype
+from collections.abc import Sequence
+from typing import Any
+
+from oprack.ir import OpNode, one_dtype
 from oprack.op.windows import resolve_pads
 
 from oprack_onednn.library import LIBRARY
@@ -56,26 +59,36 @@ def _chain_from(graph, op):
 def _replace(graph, run):
     """Put one op in place of a chain; False when a name that it reads gets another value before its end."""
     last = run[-1]
-    inputs = {"Input": [run[0].input("Input")], "Filter": [op.input("Filter") for op in run]}
-    biases = [op.input("Bias") for op in run]
-    inputs["Bias"] = [b for b in biases if b is not None]
-    inputs["Residual"] = [r for r in (last.input("Residual"),) if r is not None]
-    inputs = {slot: nodes for slot, nodes in inputs.items() if nodes}
+    slots = {
+        "Input": [run[0].input("Input")],
+        "Filter": [op.input("Filter") for op in run],
+        "Bias": [op.input("Bias") for op in run],
+        "Residual": [last.input("Residual")],
+    }
+    inputs = {slot: [n for n in nodes if n is not None] for slot, nodes in slots.items() if any(nodes)}
     if any(graph.is_overwritten(node) for nodes in inputs.values() for node in nodes):
         return False
-    attrs = {"biased": [int(b is not None) for b in biases], "groups": [op.attr("groups", 1) for op in run]}
-    attrs["strides"] = [s for op in run for s in op.attr("strides", [1, 1])]
+    graph.add_op("onednn_conv2d_chain", inputs, {"Output": [last.output("Output")]}, _attrs(run), before=last)
+    for op in reversed(run):
+        graph.remove_op(op)
+    return True
+
+
+def _attrs(run: Sequence[OpNode]) -> dict[str, Any]:
+    """Attributes of the chain: those of all its convolutions, one after the other."""
     pads = [
         resolve_pads(op.attr("padding_algorithm", "EXPLICIT"), op.attr("paddings", [0, 0]), (0, 0), (), ())
         for op in run
     ]
-    attrs["paddings"] = [p for pairs in pads for pair in pairs for p in pair]
     post_ops = [op.attr("post_ops", []) for op in run]
-    attrs |= {"post_op_counts": list(map(len, post_ops)), "post_ops": [text for texts in post_ops for text in texts]}
-    graph.add_op("onednn_conv2d_chain", inputs, {"Output": [last.output("Output")]}, attrs, before=last)
-    for op in reversed(run):
-        graph.remove_op(op)
-    return True
+    return {
+        "biased": [int(op.input("Bias") is not None) for op in run],
+        "groups": [op.attr("groups", 1) for op in run],
+        "strides": [s for op in run for s in op.attr("strides", [1, 1])],
+        "paddings": [p for pairs in pads for pair in pairs for p in pair],
+        "post_op_counts": list(map(len, post_ops)),
+        "post_ops": [text for texts in post_ops for text in texts],
+    }
 
 
 def chain_convolutions(graph):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,18 +58,9 @@ def _attr(graph: Graph, op: OpNode, name: str) -> Any:
 
 
 def _rewrite(graph: Graph, op: OpNode) -> bool:
-    x, w, out = op.input("Input"), op.input("Filter"), op.output("Output")
-    if x is None or w is None or out is None or w.shape is None or op.opaque:
+    whole = _as_leaf(graph, op)
+    if whole is None:
         return False
-    window = w.shape[-1]
-    if window not in (1, 3) or not _is_plain(graph, op, (window, window), window // 2):
-        return False
-    weights = graph.constant_array(w)
-    if weights is None or out.dtype != "float32" or not one_dtype([*op.reads(), out]):
-        return False
-    if RESIDUAL in op.attr("post_ops", []):
-        return False
-    whole = Leaf(x, (0, weights.shape[1]), window)
     leaves = _best(graph, whole)
     if all(leaf.factor == 1 for leaf in leaves) or _total(leaves) >= whole.cost:
         return False
@@ -80,22 +71,42 @@ def _rewrite(graph: Graph, op: OpNode) -> bool:
             node = getattr(leaf, slot.lower())
             places.append(-1 if node is None else len(nodes))
             nodes += [] if node is None else [node]
-    filters: dict[tuple[int, int], VarNode] = {whole.channels: w}
-    for leaf in leaves:
-        if leaf.channels not in filters:
-            first, last = leaf.channels
-            filters[leaf.channels] = graph.new_parameter(weights[:, first:last].copy(), w.name)
-    bias = op.inputs.get("Bias")
     inputs = {
         "X": [leaf.node for leaf in leaves],
-        "Filter": [filters[leaf.channels] for leaf in leaves],
-        **({"Bias": bias} if bias else {}),
-        **{slot: nodes for slot, nodes in slots.items() if nodes},
+        "Filter": _filters(graph, op.inputs["Filter"][0], whole, leaves),
+        "Bias": op.inputs.get("Bias", []),
+        **slots,
     }
+    inputs = {slot: nodes for slot, nodes in inputs.items() if nodes}
     attrs = {"factors": [leaf.factor for leaf in leaves], **which, "post_ops": op.attr("post_ops", [])}
-    graph.add_op("onednn_upsampled_conv2d", inputs, {"Output": [out]}, attrs, before=op)
+    graph.add_op("onednn_upsampled_conv2d", inputs, {"Output": op.outputs["Output"]}, attrs, before=op)
     graph.remove_op(op)
     return True
+
+
+def _as_leaf(graph: Graph, op: OpNode) -> Leaf | None:
+    """What a convolution reads, if the pass may rewrite it: constant weights, float32, window 3 or 1."""
+    x, w, out = op.input("Input"), op.input("Filter"), op.output("Output")
+    if x is None or w is None or out is None or w.shape is None or op.opaque:
+        return None
+    window = w.shape[-1]
+    if window not in (1, 3) or not _is_plain(graph, op, (window, window), window // 2):
+        return None
+    if RESIDUAL in op.attr("post_ops", []) or out.dtype != "float32" or not one_dtype([*op.reads(), out]):
+        return None
+    weights = graph.constant_array(w)
+    return None if weights is None else Leaf(x, (0, weights.shape[1]), window)
+
+
+def _filters(graph: Graph, w: VarNode, whole: Leaf, leaves: Iterable[Leaf]) -> list[VarNode]:
+    """For each map the weights of its channels: new parameters, but for one that has all of them."""
+    weights = graph.constant_array(w)
+    filters = {whole.channels: w}
+    for leaf in leaves:
+        if leaf.channels not in filters and weights is not None:
+            first, last = leaf.channels
+            filters[leaf.channels] = graph.new_parameter(weights[:, first:last].copy(), w.name)
+    return [filters[leaf.channels] for leaf in leaves]
 
 
 def _total(leaves: tuple[Leaf, ...]) -> float:
@@ -123,12 +134,16 @@ def _taken_apart(graph: Graph, leaf: Leaf) -> tuple[Leaf, ...] | None:
     if op.type in NEAREST:
         factor, x = _factor(graph, op), op.input("X")
         return None if factor is None or not _is_image(x) else (replace(leaf, node=x, factor=leaf.factor * factor),)
-    if leaf.project is not None:
-        return None
-    if op.type in POINTWISE:
+    # a map goes through one projection at most, and is scaled before it: what lies above is computed as it stands
+    if leaf.project is None and op.type in POINTWISE:
         return _through_projection(graph, op, leaf)
-    if leaf.scale is not None:
-        return None
+    if leaf.project is None and leaf.scale is None:
+        return _combined(graph, op, leaf)
+    return None
+
+
+def _combined(graph: Graph, op: OpNode, leaf: Leaf) -> tuple[Leaf, ...] | None:
+    """The maps that a scale, a sum or a concatenation of channels reads."""
     if op.type == "elementwise_mul":
         return next(_scaled(op, leaf), None)
     if op.type == "elementwise_add":
