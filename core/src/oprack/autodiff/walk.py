@@ -147,10 +147,9 @@ class Backward:
         if info.grad_op_maker is None:
             self._require_no_gradient(op, info, targets)
             return
-        held = [s for s, names in op.outputs.items() if any(self.may_hold_older(n, index) for n in names)]
+        held = self._held_slots(op, index)
         changed = _changed_gradients(make_grad_ops(info, op, (), held), op)
-        arrived = {var: n for var in dict.fromkeys(outputs_of(op)) if (n := self._arrived(var, var in changed))}
-        if not arrived:
+        if not (arrived := self._arrivals(op, changed)):
             return
         # asked again, now that all gradients of later ops have arrived: a gradient op may add to what is there so far
         slots = [s for s, names in op.inputs.items() if len(names) == 1 and self._partials.has(names[0])]
@@ -159,12 +158,22 @@ class Backward:
         for g in grads:
             gradient_info(self.manager, g.type, op.type)
         totals = self._add(grads, op, index, arrived)
-        for x, out in ((x, out) for g in made for x, out in g.same.items()):
-            self._pass_on(op, dict(zip(op.inputs[x], op.outputs[out], strict=True)), arrived)
+        for g in made:
+            for x, out in g.same.items():
+                self._pass_on(op, dict(zip(op.inputs[x], op.outputs[out], strict=True)), arrived)
         for var in totals:
             self.seed(var, self.name_of(var))
         for var in changed & arrived.keys():
             self.seed(var, arrived[var])
+
+    def _held_slots(self, op: OpDesc, index: int) -> list[str]:
+        """Output slots with a variable that may hold a value from before the op."""
+        return [s for s, names in op.outputs.items() if any(self.may_hold_older(n, index) for n in names)]
+
+    def _arrivals(self, op: OpDesc, changed: Collection[str]) -> dict[str, str]:
+        """Gradients of the op's outputs that have come, by output. changed: outputs whose gradients the op writes."""
+        found = {var: self._arrived(var, var in changed) for var in dict.fromkeys(outputs_of(op))}
+        return {var: name for var, name in found.items() if name}
 
     def _add(self, grads: Sequence[GradOp], op: OpDesc, index: int, arrived: Mapping[str, str]) -> list[str]:
         """Add gradient ops of an op; returns the variables whose gradient so far they took and changed in place."""

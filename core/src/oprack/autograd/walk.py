@@ -38,13 +38,7 @@ class Walk:
         self._apply, self._plain = interpreter.apply, interpreter is EAGER
         # gradients that somebody asked for by name, or that are recorded, need the steps that the quick way leaves out
         self._quick = self._plain and self._inputs is None and not self.create_graph
-        starts = list(dict.fromkeys(split_edge(e)[0] for e in edges))
-        self._count(starts)
-        for edge, gradient in zip(edges, gradients, strict=True):
-            self._arrive(edge, gradient)
-        uses, waiting = self._uses, self._waiting
-        # a start that other starts lead to as well waits for what they send it
-        ready = [n for n in starts if n not in uses]
+        ready, waiting = self._start(edges, gradients), self._waiting
         while ready:
             node = ready.pop()
             arrived = waiting.pop(node, None)
@@ -53,24 +47,34 @@ class Walk:
             elif arrived is not None:
                 self._end(node, self._total(node, 0, arrived[0]))
 
+    def _start(self, edges: Sequence[Any], gradients: Sequence[Tensor]) -> list[Any]:
+        """Count readers and hand out the first gradients; returns the nodes that wait for no other."""
+        starts = list(dict.fromkeys(split_edge(e)[0] for e in edges))
+        self._count(starts)
+        for edge, gradient in zip(edges, gradients, strict=True):
+            self._arrive(edge, gradient)
+        # a start that other starts lead to as well waits for what they send it
+        return [n for n in starts if n not in self._uses]
+
     def _differentiate(self, node: Node, arrived: list[list[Tensor]]) -> Sequence[Tensor | None]:
         """Gradients of what a call read, in the order of its edges; nothing when none of them is wanted."""
-        if self._quick and len(arrived) == 1 and len(arrived[0]) == 1 and node.hooks is None:
-            short = node.rule.quick
-            if short is not None and node.saved is not None:
-                results: Sequence[Tensor | None] = short(node, arrived[0], self._apply, self._plain)
-                if results and not self.retain_graph:
-                    node.saved = None
-                return results
-        totals = [self._total(node, i, gs) for i, gs in enumerate(arrived)]
-        wanted = self._needed is None or node in self._needed
-        if not wanted or all([g is None for g in totals]):
-            return ()
-        results = node.rule.run(node, totals, self._apply, self._plain, self.create_graph)
+        quick = node.rule.quick if self._quick and len(arrived) == 1 and len(arrived[0]) == 1 else None
+        if quick is not None and node.saved is not None and node.hooks is None:
+            results: Sequence[Tensor | None] = quick(node, arrived[0], self._apply, self._plain)
+        else:
+            results = self._by_rule(node, arrived)
         # frees activations while the walk goes on, and lets a second walk fail with a message instead of a wrong sum
         if results and not self.retain_graph:
             node.saved = None
         return results
+
+    def _by_rule(self, node: Node, arrived: list[list[Tensor]]) -> Sequence[Tensor | None]:
+        totals = [self._total(node, i, gs) for i, gs in enumerate(arrived)]
+        if self._needed is not None and node not in self._needed:
+            return ()
+        if all([g is None for g in totals]):
+            return ()
+        return node.rule.run(node, totals, self._apply, self._plain, self.create_graph)
 
     def _pass_on(self, node: Node, results: Sequence[Tensor | None], ready: list[Any]) -> None:
         """Hand each result to where its edge leads; what waits for no other gradient is ready.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,30 +52,33 @@ def _report(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     written = args.update and (not breaking or args.allow_breaking)
     if written:
         compatibility.write(target, now)
-    fuzzed = _fuzz(path, now, args.fuzz, quiet=args.json) if args.fuzz else None
-    failures = fuzzed.failures if fuzzed else []
-    failed = bool(failures) or ((breaking or then is None) and not written)
-    if then is None and not written:
+    failures = _fuzz(path, now, args.fuzz, quiet=args.json).failures if args.fuzz else []
+    unreleased = then is None and not written
+    if unreleased:
         lines = [f"{target}: there is no snapshot of the released ops; write it with `oprack check {path} --update`"]
     else:
-        lines = [] if then is None else list(map(_line, changes))
-        lines += _summary(target, len(now), changes, written)
+        lines = _lines(target, len(now), [] if then is None else changes, written)
     return {
         "snapshot": str(target) if target.is_file() else None,
         "changes": [{"op": c.op_type, "breaking": c.breaking, "change": c.text} for c in changes],
-        "fuzz": [{k: f[k] for k in ("ops", "path", "kind", "failure", "file")} for f in failures],
-        "ok": not failed,
+        "fuzz": list(map(_failure, failures)),
+        "ok": not (failures or unreleased or (breaking and not written)),
         "lines": lines,
     }
+
+
+def _failure(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: found[key] for key in ("ops", "path", "kind", "failure", "file")}
 
 
 def _line(change: Change) -> str:
     return ("BREAKING  " if change.breaking else "new       ") + f"{change.op_type}: {change.text}"
 
 
-def _summary(target: Path, count: int, changes: Sequence[Change], written: bool) -> list[str]:
+def _lines(target: Path, count: int, changes: Sequence[Change], written: bool) -> list[str]:
     breaking = sum(c.breaking for c in changes)
-    lines = [f"{count} ops compared with {target.name}: {breaking} breaking, {len(changes) - breaking} new"]
+    lines = list(map(_line, changes))
+    lines += [f"{count} ops compared with {target.name}: {breaking} breaking, {len(changes) - breaking} new"]
     if written:
         lines.append(f"{target}: written")
     elif breaking:

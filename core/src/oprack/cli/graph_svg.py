@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -70,13 +71,19 @@ def _graph(block: BlockDesc, colors: dict[str, str]) -> tuple[list[_Node], dict[
             if name in writer:
                 edges.setdefault((writer[name], index), name)
         writer.update(dict.fromkeys(op.output_arg_names(), index))
-    fetched = {name for op in block.ops if op.type == "fetch" for name in op.input_arg_names()}
-    for name, index in list(writer.items()):
-        leaves = name in fetched or (block.idx > 0 and name not in block.vars and _is_drawn(block, name))
-        if leaves and nodes[index].rounding < HEIGHT // 2:  # what only passes through has its box already
+    for name in _leaving(block, writer):
+        index = writer[name]
+        if nodes[index].rounding < HEIGHT // 2:  # what only passes through has its box already
             edges[index, len(nodes)] = name
             nodes.append(_variable(block, name))
     return nodes, edges
+
+
+def _leaving(block: BlockDesc, written: Iterable[str]) -> list[str]:
+    """What is fetched, and of a sub-block what it writes outside."""
+    fetched = {name for op in block.ops if op.type == "fetch" for name in op.input_arg_names()}
+    outer = block.idx > 0
+    return [n for n in written if n in fetched or (outer and n not in block.vars and _is_drawn(block, n))]
 
 
 def _is_drawn(block: BlockDesc, name: str) -> bool:

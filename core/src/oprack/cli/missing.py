@@ -21,18 +21,22 @@ def run(args: argparse.Namespace, manager: PackManager, pattern: str) -> int:
     """List the missing ones of a model's op types, or of Paddle's, that match a pattern."""
     from oprack.packs.homes import paddle_ops
 
-    wanted = sorted({t for t in (_of_model(args) if args.missing else paddle_ops()) if fnmatchcase(t, pattern)})
+    op_types = _of_model(args) if args.missing else paddle_ops()
+    wanted = sorted({t for t in op_types if fnmatchcase(t, pattern)})
     rows = _rows([t for t in wanted if not manager.has_op(t)], manager)
     if args.json:
         print_json(rows)
-        return FINDING if rows else OK
+    else:
+        _print(rows, f"{len(rows)} of {len(wanted)} op types of {printable(args.missing) or PADDLE} are missing")
+    return FINDING if rows else OK
+
+
+def _print(rows: list[dict[str, Any]], summary: str) -> None:
     if rows:
         print_table(("OP", "DISTRIBUTION"), [(r["op"], r["state"] or r["distribution"] or "none known") for r in rows])
         print()
-    print(f"{len(rows)} of {len(wanted)} op types of {printable(args.missing) or PADDLE} are missing", end="")
     names = sorted({r["distribution"] for r in rows if r["distribution"] and not r["state"]})
-    print(f"; pip install {' '.join(names)}" if names else "")
-    return FINDING if rows else OK
+    print(summary + (f"; pip install {' '.join(names)}" if names else ""))
 
 
 def _rows(missing: Iterable[str], manager: PackManager) -> list[dict[str, Any]]:

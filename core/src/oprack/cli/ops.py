@@ -46,14 +46,18 @@ def run(args: argparse.Namespace) -> int:
     elif args.json:
         print_json(rows)
     elif rows:
-        print_table(
-            ("OP", "VERSION", "PACK", "PLACES"),
-            [(r["op"], r["version"], r["pack"], ", ".join(r["places"]) or r["error"] or "runs itself") for r in rows],
-        )
+        _print(rows)
     else:
         of_pack = f" of pack {args.pack}" if args.pack else ""
         print(f"no op{of_pack} matches {args.pattern!r}; `oprack packs` lists what is installed")
     return OK if rows else FINDING
+
+
+def _print(rows: Sequence[dict[str, Any]]) -> None:
+    print_table(
+        ("OP", "VERSION", "PACK", "PLACES"),
+        [(r["op"], r["version"], r["pack"], ", ".join(r["places"]) or r["error"] or "runs itself") for r in rows],
+    )
 
 
 def _op_types(pack: str | None, manager: PackManager) -> list[str]:

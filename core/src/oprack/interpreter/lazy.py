@@ -38,9 +38,8 @@ class LazyInterpreter:
         op = helper.append_op(expr.type, inputs, outputs, expr.attrs)
         if current_capture.get() is not None:
             op.origin = 0  # random ops draw by their type, in the order of the calls, as eager ones do
-        if variables and all(v.stop_gradient for v in variables if v is not None):
-            for v in (v for made in created.values() for v in made):
-                v.stop_gradient = True
+        if variables and all(v is None or v.stop_gradient for v in variables):
+            _stop_gradients(created)
         return _returned(expr, {slot: [symbol(v) for v in made] for slot, made in outputs.items()})
 
     def _variable(self, expr: OpExpr, value: Any) -> Any:
@@ -73,6 +72,12 @@ def _new_outputs(expr: OpExpr, helper: LayerHelper, written: Collection[str]) ->
         for slot, wanted in expr.outputs
         if slot not in written
     }
+
+
+def _stop_gradients(outputs: Mapping[str, Sequence[Any]]) -> None:
+    for variables in outputs.values():
+        for v in variables:
+            v.stop_gradient = True
 
 
 def _returned(expr: OpExpr, outputs: Mapping[str, Sequence[Any]]) -> Any:

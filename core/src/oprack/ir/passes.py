@@ -129,14 +129,14 @@ def select_passes(
     manager = manager or default_manager()
     kind = (place or CPUPlace()).kind
     passes = [p for p in registered_passes(manager) if p.place in (None, kind) and p.library not in excluded_libraries]
-    if any(p.library for p in passes):
+    if any(p.library for p in passes):  # asking for the libraries loads them
         broken = {name for name, library in manager.libraries().items() if isinstance(library, Exception)}
         passes = [p for p in passes if p.library not in broken]
-    if strict:
-        passes = [p for p in passes if not p.reorders_sums]
-    if not inference:
-        passes = [p for p in passes if not p.inference_only]
-    return passes
+    return [p for p in passes if _serves(p, strict, inference)]
+
+
+def _serves(one: Pass, strict: bool, inference: bool) -> bool:
+    return not (strict and one.reorders_sums) and (inference or not one.inference_only)
 
 
 def find_pass(name: str, manager: PackManager | None = None) -> Pass:

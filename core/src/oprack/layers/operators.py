@@ -229,26 +229,35 @@ def _with_number(x: Any, number: Any, role: str, reverse: bool) -> tuple[Any, An
         x = x.astype(wanted)
     whole = isinstance(number, numbers.Integral) and x.dtype in RANGES
     if whole and not RANGES[x.dtype][0] <= int(number) <= RANGES[x.dtype][1]:
-        if role in COMPARISONS:
+        if role in COMPARISONS:  # the answer is known, and an infinity gives it
             return x.astype("float64"), math.copysign(math.inf, int(number)), False
-        raise InvalidArgumentError(
-            f"op {op_for(role)}: {number} is no {x.dtype}, which {_named(x)} is; expected a number from "
-            f"{RANGES[x.dtype][0]} to {RANGES[x.dtype][1]}; cast the tensor first: x.astype('int64')"
-        )
-    if whole and role == "power" and not reverse and int(number) < 0:
+        raise _out_of_range(x, number, role)
+    power = role == "power" and not reverse
+    if whole and power and int(number) < 0:
         raise InvalidArgumentError(
             f"op {op_for(role)}: {_named(x)} to the power of {number} has fractions, which {x.dtype} can't hold; cast "
             f"it first: x.astype('float32') ** {number}"
         )
-    # attributes are float32, which holds neither complex numbers nor all large integers
-    if isinstance(number, complex) or (whole and abs(int(number)) > EXACT) or x.dtype == "bool":
+    if x.dtype == "bool" or not _is_exact(number, whole):
         return x, number, False
-    if role == "power" and not reverse and is_floating(x.dtype):
+    if power and is_floating(x.dtype):
         return _append("number_power", x, {"X": x}, {"factor": float(number)}), None, True
     line = _line(role, number, reverse)
     if line is None:
         return x, number, False
     return _append("affine", x, {"X": x}, dict(zip(("scale", "bias"), line, strict=True))), None, True
+
+
+def _is_exact(number: Any, whole: bool) -> bool:
+    """Whether an attribute holds the number: it is float32, which has no complex numbers and not all large integers."""
+    return not isinstance(number, complex) and not (whole and abs(int(number)) > EXACT)
+
+
+def _out_of_range(x: Any, number: Any, role: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"op {op_for(role)}: {number} is no {x.dtype}, which {_named(x)} is; expected a number from "
+        f"{RANGES[x.dtype][0]} to {RANGES[x.dtype][1]}; cast the tensor first: x.astype('int64')"
+    )
 
 
 def _line(role: str, number: Any, reverse: bool) -> tuple[float, float] | None:

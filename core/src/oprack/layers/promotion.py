@@ -42,9 +42,14 @@ def dtype_of_both(x: str | None, y: str | None, role: str) -> str | None:
         return x
     if x in _COMPLEX or y in _COMPLEX:
         return "complex128" if {"float64", "complex128"} & {x, y} else "complex64"
+    if x in _FLOATS or y in _FLOATS:
+        return _float_of(x, y, role)
+    return str(np.promote_types(x, y))
+
+
+def _float_of(x: str, y: str, role: str) -> str:
+    """The float for two floats, or for one beside an integer."""
     floats = [d for d in (x, y) if d in _FLOATS]
-    if not floats:
-        return str(np.promote_types(x, y))
     if len(floats) == 2:  # neither half holds the numbers of the other
         return "float32" if set(floats) == {"float16", "bfloat16"} else max(floats, key=_FLOATS.index)
     return "float64" if role in COMPARISONS and {"int32", "int64"} & {x, y} else floats[0]

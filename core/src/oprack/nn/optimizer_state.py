@@ -64,14 +64,20 @@ class StateNames:
         rest = self._not_updated(state)
         given, old = self._from_program_names(given, entries)
         if strict:
-            # states without names of this kind don't say which parameters no step has changed yet
-            optional = {i for i, p in enumerate(self.parameters) if not p.requires_grad} if old else set()
-            optional |= {i for i, path in enumerate(self.paths) if path in rest}
+            optional = self._optional(rest, old)
             missing = [k for k, e in entries.items() if k not in given and e.position not in optional]
             unknown = [k for k in given if k not in entries]
             unknown += [f"{p!r} in {NOT_UPDATED}" for p in rest if p not in self.paths]
             self._require_all(missing, unknown, SCHEDULE in state)
         return {key: self._array(entries[key], value) for key, value in given.items() if key in entries}
+
+    def _optional(self, rest: Sequence[str], old: bool) -> set[int]:
+        """Positions of parameters that no step has changed, so that a state need not have them.
+
+        States by names of variables don't say which those are: there it may be any parameter that is not trained.
+        """
+        named = {i for i, path in enumerate(self.paths) if path in rest}
+        return named | {i for i, p in enumerate(self.parameters) if old and not p.requires_grad}
 
     def _require_all(self, missing: list[str], unknown: list[str], has_schedule: bool) -> None:
         """Raise NotFoundError for keys that only the optimizer has, or only the state, its schedule among them."""

@@ -97,13 +97,17 @@ class Derivation:
         bound = {name: slot for slot, name in reversed(names.items())}
         own = [bound[name] for name in self.own_inputs if name in bound]
         # the order of the slots is that of the wire: the class's own declarations lead unless `reads` says an order
-        slots = [*own, *read] if reads is None else [*read, *own]
-        if not any(known[slot].role == "output_grad" for slot in slots):
-            slots = [slot for slot in known if slot in slots]
-            slots += [g for g, slot in self.flowing.items() if not self.forward_outputs[slot].intermediate]
+        slots = self._with_flowing([*own, *read] if reads is None else [*read, *own], known)
         self.inputs = {names[slot]: known[slot] for slot in slots}
         self.inputs |= {name: None for name in self.own_inputs if name not in bound}
         self.dispensable = {names[slot] for slot, marked in read.items() if marked}
+
+    def _with_flowing(self, slots: list[str], known: Mapping[str, SlotRef]) -> list[str]:
+        """The slots, and the gradients of all outputs where none of them is named; then in the forward op's order."""
+        if any(known[slot].role == "output_grad" for slot in slots):
+            return slots
+        flowing = [g for g, slot in self.flowing.items() if not self.forward_outputs[slot].intermediate]
+        return [slot for slot in known if slot in slots] + flowing
 
     def _readable(self) -> dict[str, SlotRef]:
         """What can be read, by its name in the forward op; an output hides an input of the same name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,7 @@ from oprack.program import Program
 from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 from oprack.testing.runner import CHECKS
-from oprack.types import EMPTY_VAR, VarType
+from oprack.types import EMPTY_VAR, AttrType, VarType
 
 _KINDS = {
     LoDTensor: VarType.LOD_TENSOR,
@@ -186,33 +187,37 @@ def _build(case: OpCase, inputs: Mapping[str, Any]) -> _Built:
     program = Program()
     block = program.global_block()
     bound = {slot: _named(slot, value) for slot, value in inputs.items()}
-    given = dict(pair for pairs in bound.values() for pair in pairs)
+    given = dict(itertools.chain.from_iterable(bound.values()))
     for name, value in given.items():
         _declare(block, name, value)
     results = {slot: _named(slot, value) for slot, value in case.outputs.items()}
-    slots = {slot: [n for n, _ in pairs] for slot, pairs in results.items()}
-    # a kernel returns what the op always has, whether or not the case says what it is
-    always = [slot for slot, p in proto.outputs.items() if not p.dispensable and not p.duplicable]
-    slots |= {slot: [f"{slot}_0"] for slot in always if slot not in slots}
-    for name in (n for names in slots.values() for n in names):
+    slots = _output_names(results, proto)
+    for name in itertools.chain.from_iterable(slots.values()):
         block.create_var(name)
-    names_in = {slot: [n for n, _ in pairs] for slot, pairs in bound.items()}
-    types = {k: proto.attrs[k].type for k in case.attrs if k in proto.attrs}
-    op = block.append_op(OpDesc(case.op, names_in, slots, case.attrs, types))
+    op = block.append_op(OpDesc(case.op, _names(bound), slots, case.attrs, _attr_types(case, proto)))
     infer_op(op, block, info)
-    compared = [(n, v) for pairs in results.values() for n, v in pairs if v is not None]
     # what an op keeps for its own gradient (an intermediate output) is no result that a loss may read
     read_by_loss = case.loss or [slot for slot in slots if not proto.outputs[slot].intermediate]
+    outputs = [name for slot in slots if slot in read_by_loss for name in slots[slot]]
+    compared = [pair for pair in itertools.chain.from_iterable(results.values()) if pair[1] is not None]
     return _Built(
-        info,
-        program,
-        op,
-        bound,
-        given,
-        outputs=[n for slot, names in slots.items() if slot in read_by_loss for n in names],
-        fetch=[n for n, _ in compared],
-        expected=[v for _, v in compared],
+        info, program, op, bound, given, outputs, fetch=[n for n, _ in compared], expected=[v for _, v in compared]
     )
+
+
+def _attr_types(case: OpCase, proto: OpProto) -> dict[str, AttrType]:
+    return {name: proto.attrs[name].type for name in case.attrs if name in proto.attrs}
+
+
+def _names(pairs: Mapping[str, list[tuple[str, Any]]]) -> dict[str, list[str]]:
+    return {slot: [name for name, _ in found] for slot, found in pairs.items()}
+
+
+def _output_names(results: Mapping[str, list[tuple[str, Any]]], proto: OpProto) -> dict[str, list[str]]:
+    """Variables of the outputs: those that the case has, and those that the op always has."""
+    always = {slot: [f"{slot}_0"] for slot, p in proto.outputs.items() if not p.dispensable and not p.duplicable}
+    named = _names(results)
+    return named | {slot: names for slot, names in always.items() if slot not in named}
 
 
 def _check_slots(case: OpCase, inputs: Mapping[str, Any], proto: OpProto) -> None:

@@ -61,22 +61,7 @@ def to_ints(tensor: Any, tensors: Sequence[Any] | None, attr: Sequence[int]) -> 
 
 def reshape_dims(op: str, dims: Sequence[int], shape: Sequence[int | None]) -> list[int]:
     """Dims after a reshape: 0 copies the dim of that place, one -1 takes what is left, None is not known yet."""
-    out: list[int] = []
-    for i, s in enumerate(shape):
-        if s == 0:
-            if i >= len(dims):
-                if product(dims) == 0:
-                    out.append(0)
-                    continue
-                raise InvalidArgumentError(
-                    f"op {op}: shape {list(shape)} copies dim {i} (a 0 means copy) of an input of rank {len(dims)}; "
-                    f"expected zeros at places below {len(dims)} only"
-                )
-            out.append(dims[i])
-        elif s is not None and s < -1:
-            raise InvalidArgumentError(f"op {op}: shape {list(shape)} has {s}; expected -1, 0 or a positive size")
-        else:
-            out.append(-1 if s is None else s)
+    out = [_reshaped_dim(op, dims, shape, i) for i in range(len(shape))]
     unknown = [i for i, s in enumerate(shape) if s == -1]
     if len(unknown) > 1:
         raise InvalidArgumentError(f"op {op}: shape {list(shape)} has more than one -1; only one dim can be inferred")
@@ -94,6 +79,25 @@ def reshape_dims(op: str, dims: Sequence[int], shape: Sequence[int | None]) -> l
             f"expected a shape of {total} elements"
         )
     return out
+
+
+def _reshaped_dim(op: str, dims: Sequence[int], shape: Sequence[int | None], i: int) -> int:
+    """Dim i of the result by itself, -1 where it follows from the others or is not known."""
+    size = shape[i]
+    if size is None:
+        return -1
+    if size < -1:
+        raise InvalidArgumentError(f"op {op}: shape {list(shape)} has {size}; expected -1, 0 or a positive size")
+    if size:
+        return size
+    if i < len(dims):
+        return dims[i]
+    if product(dims) == 0:  # nothing to copy from, and nothing to hold
+        return 0
+    raise InvalidArgumentError(
+        f"op {op}: shape {list(shape)} copies dim {i} (a 0 means copy) of an input of rank {len(dims)}; "
+        f"expected zeros at places below {len(dims)} only"
+    )
 
 
 def squeeze_axes(op: str, dims: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:

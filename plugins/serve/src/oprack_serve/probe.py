@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -55,17 +56,9 @@ def probe(signature: Signature, run: Run, declared: list[Example], recorded: lis
         recorded: Shapes that clients sent to an earlier version, which may fit no more.
     """
     random = np.random.default_rng(0)
-    warmed = 0
     for example in declared:
-        run({spec.name: _filled(random, spec, **example[spec.name]) for spec in signature.inputs})
-        warmed += 1
-    for example in recorded:
-        if set(example) == {spec.name for spec in signature.inputs}:
-            try:
-                run({spec.name: _filled(random, spec, **example[spec.name]) for spec in signature.inputs})
-                warmed += 1
-            except (OprackError, ArithmeticError, ValueError):
-                continue
+        run(_of_example(signature, random, example))
+    warmed = len(declared) + _warm_up(signature, run, random, recorded)
     why = ""
     fixed = [spec.name for spec in signature.inputs if not spec.shape or spec.shape[0] != -1]
     for feeds in _feeds(signature, random, declared, [(3,)] if fixed else [(3,), (4, 2)]):
@@ -83,6 +76,21 @@ def probe(signature: Signature, run: Run, declared: list[Example], recorded: lis
     if warmed:
         return Findings(JoinRule(reason=f"two requests of one and two entries could not be made: {why}"), warmed)
     return Findings(JoinRule(reason="the model could not be warmed up"), 0, why or "its inputs declare no dims")
+
+
+def _of_example(signature: Signature, random: np.random.Generator, example: Example) -> Feed:
+    return {spec.name: _filled(random, spec, **example[spec.name]) for spec in signature.inputs}
+
+
+def _warm_up(signature: Signature, run: Run, random: np.random.Generator, recorded: list[Example]) -> int:
+    """Run the recorded examples that still fit the model; returns how many ran."""
+    warmed = 0
+    for example in recorded:
+        if set(example) == {spec.name for spec in signature.inputs}:
+            with suppress(OprackError, ArithmeticError, ValueError):
+                run(_of_example(signature, random, example))
+                warmed += 1
+    return warmed
 
 
 def _filled(random: np.random.Generator, spec: TensorSpec, shape: list[int], lod: Any = ()) -> Tensor:
@@ -105,23 +113,27 @@ def _feeds(
     open_dims = any(-1 in (spec.shape or ())[1:] for spec in signature.inputs)
     guesses = SIZES if open_dims else (1,)
     for dims, guess in [*((shape, 1) for shape in shapes), *((None, guess) for guess in guesses)]:
-        feeds = []
-        for lengths in batches:
-            feed = {}
-            for spec in signature.inputs:
-                shape = spec.shape or ()
-                tail = dims[spec.name] if dims else [guess if d == -1 else d for d in shape[1:]]
-                rows, lod = len(lengths), []
-                if spec.lod_level:
-                    # every level above the innermost has one sequence of the level below
-                    upper = list(range(rows + 1))
-                    lod = [*([upper] * (spec.lod_level - 1)), [0, *itertools.accumulate(lengths)]]
-                    rows = sum(lengths)
-                elif shape and shape[0] != -1:
-                    rows = shape[0]
-                feed[spec.name] = _filled(random, spec, [rows, *tail] if shape else [], lod)
-            feeds.append(feed)
-        yield feeds
+        yield [_request(signature, random, lengths, dims, guess) for lengths in batches]
+
+
+def _request(
+    signature: Signature, random: np.random.Generator, lengths: tuple[int, ...], dims: dict[str, Any] | None, guess: int
+) -> Feed:
+    """A request with one entry for each length. dims: those after the first, by input; else `guess` for open ones."""
+    feed = {}
+    for spec in signature.inputs:
+        shape = spec.shape or ()
+        tail = dims[spec.name] if dims else [guess if d == -1 else d for d in shape[1:]]
+        rows, lod = len(lengths), []
+        if spec.lod_level:
+            # every level above the innermost has one sequence of the level below
+            upper = list(range(rows + 1))
+            lod = [*([upper] * (spec.lod_level - 1)), [0, *itertools.accumulate(lengths)]]
+            rows = sum(lengths)
+        elif shape and shape[0] != -1:
+            rows = shape[0]
+        feed[spec.name] = _filled(random, spec, [rows, *tail] if shape else [], lod)
+    return feed
 
 
 def _rule(run: Run, feeds: list[Feed], alone: list[dict[str, Tensor]]) -> JoinRule:

@@ -109,18 +109,27 @@ def model_settings(path: Path) -> ModelSettings:
         raise InvalidArgumentError(
             f"{os.fspath(file)!r}: {', '.join(sorted(strange))}; expected max_batch, max_delay_ms or examples"
         )
-    batch, delay = data.get("max_batch"), data.get("max_delay_ms")
-    if batch is not None and (type(batch) is not int or batch < 1):
-        raise InvalidArgumentError(f"{os.fspath(file)!r}: max_batch = {batch!r}; expected a number from 1")
-    if delay is not None and (
-        not isinstance(delay, int | float) or isinstance(delay, bool) or not 0 <= delay <= 10_000
-    ):
-        raise InvalidArgumentError(f"{os.fspath(file)!r}: max_delay_ms = {delay!r}; expected milliseconds")
+    batch, delay = _max_batch(file, data.get("max_batch")), _max_delay(file, data.get("max_delay_ms"))
     examples = data.get("examples", [])
     right = isinstance(examples, list) and all(isinstance(e, dict) for e in examples)
     if not right:
         raise InvalidArgumentError(f"{os.fspath(file)!r}: examples; expected tables [[examples]]")
-    return ModelSettings(batch, None if delay is None else delay / 1e3, [_example(file, e) for e in examples])
+    return ModelSettings(batch, delay, [_example(file, e) for e in examples])
+
+
+def _max_batch(file: Path, given: Any) -> int | None:
+    if given is not None and (type(given) is not int or given < 1):
+        raise InvalidArgumentError(f"{os.fspath(file)!r}: max_batch = {given!r}; expected a number from 1")
+    return given
+
+
+def _max_delay(file: Path, given: Any) -> float | None:
+    """Seconds, from the file's milliseconds."""
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 10_000:
+        raise InvalidArgumentError(f"{os.fspath(file)!r}: max_delay_ms = {given!r}; expected milliseconds")
+    return given / 1e3
 
 
 def _example(file: Path, table: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -91,12 +91,17 @@ def calls_of(program: Program, inputs: Mapping[str, Any], op_type: str, manager:
     names = dict.fromkeys(n for op in wanted for n in op.input_arg_names() if n != EMPTY_VAR)
     values = _values_of(list(names), program, inputs, manager)
     for op in wanted:
-        own = {n: v for n in op.input_arg_names() if n != EMPTY_VAR and (v := values.get(n)) is not None}
-        if sum(_size(v) for v in own.values()) <= _LARGEST:
-            # an input that nothing set is an absent one
-            bound = {s: kept for s, names in op.inputs.items() if (kept := [n for n in names if n in own])}
-            outputs = {s: list(names) for s, names in op.outputs.items() if names}
-            yield OpCall(op.type, bound, outputs, dict(op.attrs), dict(op.attr_types), own)
+        own = {n: values[n] for n in op.input_arg_names() if values.get(n) is not None}
+        if sum(map(_size, own.values())) <= _LARGEST:
+            yield _call(op, own)
+
+
+def _call(op: OpDesc, values: dict[str, Any]) -> OpCall:
+    """The call of an op; an input that nothing set is an absent one."""
+    inputs = {s: [n for n in names if n in values] for s, names in op.inputs.items()}
+    outputs = {s: list(names) for s, names in op.outputs.items() if names}
+    present = {s: names for s, names in inputs.items() if names}
+    return OpCall(op.type, present, outputs, dict(op.attrs), dict(op.attr_types), values)
 
 
 def _values_of(

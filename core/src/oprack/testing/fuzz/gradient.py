@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,17 +34,7 @@ def with_gradients(example: Example, rng: np.random.Generator, paths: Paths) -> 
     outcomes = paths.reference(example)
     fed = [_cotangents(outcome, outcomes[0], targets, rng) for outcome in outcomes]
     targets = [n for n in targets if _given(n) in fed[0]]
-    if not targets:
-        return example
-    for name in targets:
-        value = fed[0][_given(name)]
-        dims = [-1] * len(value.shape)
-        block.create_var(_given(name), dtype=value.dtype, shape=dims, lod_level=len(value.lod))
-    try:
-        names = gradients(targets, inputs, list(map(_given, targets)), block=block, manager=paths.manager)
-    except OprackError:
-        return example
-    wrt = {x: g for x, g in zip(inputs, names, strict=True) if g is not None}
+    wrt = _append_gradients(block, inputs, targets, fed[0], paths) if targets else {}
     if not wrt:
         return example
     wanted = set(map(_given, targets))
@@ -53,6 +44,21 @@ def with_gradients(example: Example, rng: np.random.Generator, paths: Paths) -> 
     fetch = [*example.fetch, *wrt.values()]
     targets_of = {n: _given(n) for n in targets}
     return Example(program, example.params, runs, fetch, example.layouts, wrt, targets_of, forward_ops, example.label)
+
+
+def _append_gradients(
+    block: BlockDesc, inputs: list[str], targets: list[str], fed: Mapping[str, LoDTensor], paths: Paths
+) -> dict[str, str]:
+    """Append the gradient ops; returns the gradient of each input that has one, none where an op refuses."""
+    given = list(map(_given, targets))
+    for name in given:
+        value = fed[name]
+        block.create_var(name, dtype=value.dtype, shape=[-1] * len(value.shape), lod_level=len(value.lod))
+    try:
+        names = gradients(targets, inputs, given, block=block, manager=paths.manager)
+    except OprackError:
+        return {}
+    return {x: g for x, g in zip(inputs, names, strict=True) if g is not None}
 
 
 def _given(name: str) -> str:

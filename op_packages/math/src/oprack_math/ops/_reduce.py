@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, GradOpDef, Input, OpDef, Output, dtype_of
+from collections.abc import Sequence
+
+from oprack.op import Attr, GradOp, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN
 
 DIM = Attr([0], "Dims to reduce; none means all.", support_tensor=True)
@@ -10,6 +12,23 @@ KEEP_DIM = Attr(False, "Keep reduced dims, with size 1.")
 REDUCE_ALL = Attr(False, "Reduce all dims, whatever `dim` says.")
 IN_DTYPE = Attr(-1, "dtype to cast X to first, as a number; -1 keeps it. The kernels cast by out_dtype.")
 OUT_DTYPE = Attr(-1, "dtype of Out as a number; -1 leaves it to the op.")
+
+
+def _places(ctx: InferShapeContext, dims: Sequence[int], axes: Sequence[int]) -> list[int]:
+    """Axes counted from the front; each is in range and given once, or InvalidArgumentError is raised."""
+    rank = len(dims)
+    limit = max(rank, 1)
+    for a in axes:
+        ctx.require(
+            -limit <= a < limit,
+            f"dim {a} of {list(axes)} is out of range for X of shape {list(dims)}; expected {-limit} to {limit - 1}",
+        )
+    chosen = [a % rank for a in axes] if rank else []
+    ctx.require(
+        len(set(chosen)) == len(chosen),
+        f"dims {list(axes)} of X (shape {list(dims)}) name one dim twice; expected each dim once",
+    )
+    return chosen
 
 
 def reduced_dims(ctx, dims, axes, keep, everything, elements=False):
@@ -24,22 +43,11 @@ def reduced_dims(ctx, dims, axes, keep, everything, elements=False):
         return (-1,) * (rank if keep else max(rank - gone, 0))
     if everything or not axes or not rank:
         axes = range(rank)
-    limit = max(rank, 1)
-    for a in axes:
-        ctx.require(
-            -limit <= a < limit,
-            f"dim {a} of {list(axes)} is out of range for X of shape {list(dims)}; expected {-limit} to {limit - 1}",
-        )
-    chosen = [a % rank for a in axes] if rank else []
+    chosen = _places(ctx, dims, axes)
     ctx.require(
-        len(set(chosen)) == len(chosen),
-        f"dims {list(axes)} of X (shape {list(dims)}) name one dim twice; expected each dim once",
+        not elements or 0 not in [dims[a] for a in chosen],
+        f"X has shape {list(dims)} and dims {chosen} are reduced; expected at least one element to choose from",
     )
-    if elements:
-        ctx.require(
-            all(dims[a] != 0 for a in chosen),
-            f"X has shape {list(dims)} and dims {chosen} are reduced; expected at least one element to choose from",
-        )
     if keep:
         return tuple(1 if i in chosen else d for i, d in enumerate(dims))
     return tuple(d for i, d in enumerate(dims) if i not in chosen)

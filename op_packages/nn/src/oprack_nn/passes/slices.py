@@ -6,6 +6,7 @@ Classifiers over a transformer read the first token alone, so all but the keys a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from oprack.ir.generic import remove_dead_code
 
@@ -74,15 +75,20 @@ def _transpose(op, axis, part):
     return {"X": op.attr("axis")[axis]}
 
 
+def _leaves(sizes: Sequence[int], dims: Sequence[int]) -> bool:
+    """Whether a reshape to these sizes leaves the first dims as they are, if -1 stands for what is left."""
+    return all(s in (0, -1, d) for s, d in zip(sizes, dims, strict=False))
+
+
 def _reshape(op, axis, part):
     x, sizes = op.input("X").shape, list(op.attr("shape", ()))
     if any(n for s, n in op.inputs.items() if s != "X") or len(x) <= axis or len(sizes) <= axis:
         return None
-    if any(s not in (0, -1) and s != d for s, d in zip(sizes[: axis + 1], x, strict=False)) or sizes.count(-1) > 1:
+    if not _leaves(sizes[: axis + 1], x) or sizes.count(-1) > 1:
         return None
     rest = x[axis + 1 :]
     new = [x[i] if size == 0 and i < len(x) else size for i, size in enumerate(sizes)][axis + 1 :]
-    if min(rest, default=1) < 1 or min(new, default=1) < 1 or math.prod(rest) != math.prod(new):
+    if any(d < 1 for d in (*rest, *new)) or math.prod(rest) != math.prod(new):
         return None
     return {"X": axis, "": {"shape": [*[0] * (axis + 1), *new]}}
 

@@ -59,6 +59,19 @@ def load() -> dict[str, Any]:
     return surface
 
 
+def _note(found: dict[str, Any], key: str, value: Any, *, fixed: bool) -> None:
+    """Add a name of a module under what it is. fixed: it counts as a value, whatever class it is of."""
+    kind = type(value).__name__
+    if kind == "ufunc":
+        found["ufuncs"][key] = {"types": " ".join(value.types), "at": value._scatter_op is not None}
+    elif kind == "_GUFunc":
+        found["functions"][key] = signature_text(inspect.signature(type(value).__call__)).replace("self ", "")
+    elif inspect.isroutine(value):
+        found["functions"][key] = _signature(value)
+    elif fixed or (not inspect.ismodule(value) and getattr(value, "__module__", "") in _PLAIN):
+        found["values"].append(key)
+
+
 def collect() -> dict[str, Any]:
     """The surface of the installed CuPy."""
     import cupy
@@ -68,14 +81,7 @@ def collect() -> dict[str, Any]:
         module = functools.reduce(getattr, namespace.split("."), cupy) if namespace else cupy
         for name in sorted(n for n in dir(module) if not n.startswith("_")):
             value, key = getattr(module, name), f"{namespace}.{name}".lstrip(".")
-            if type(value).__name__ == "ufunc":
-                found["ufuncs"][key] = {"types": " ".join(value.types), "at": value._scatter_op is not None}
-            elif type(value).__name__ == "_GUFunc":
-                found["functions"][key] = signature_text(inspect.signature(type(value).__call__)).replace("self ", "")
-            elif inspect.isroutine(value):
-                found["functions"][key] = _signature(value)
-            elif name in _GRIDS or (not inspect.ismodule(value) and getattr(value, "__module__", "") in _PLAIN):
-                found["values"].append(key)
+            _note(found, key, value, fixed=name in _GRIDS)
     methods, properties = {}, []
     for name in sorted(n for n in dir(cupy.ndarray) if not n.startswith("_")):
         value = getattr(cupy.ndarray, name)

@@ -62,6 +62,11 @@ class Stage:
         return lambda found: self.chain.run(*[(found if k in found else operands)[k] for k in self.memory])
 
 
+def _activations(post_ops: Sequence[str]) -> list[tuple[str, int, float, float]]:
+    """What follows the convolution, as oneDNN's post-ops."""
+    return [("eltwise", _c.ELTWISE[name], a, b) for name, a, b in map(algorithm, post_ops)]
+
+
 def _result_shape(sources: Sequence[Source], outputs: int) -> tuple[int, int, int, int]:
     """Shape of the result at full resolution. Raises NotServedError when the maps do not fit together."""
     sizes = {(s.shape[0], s.shape[2] * s.factor, s.shape[3] * s.factor) for s in sources}
@@ -93,9 +98,9 @@ class UpsampledConvPrimitive:
 
         The bias and what follows go with the last step that writes everywhere; `later` is what no step takes in.
         """
-        low = [i for i, s in enumerate(self.sources) if s.factor > 1]
         full = [i for i, s in enumerate(self.sources) if s.factor == 1]
-        acts = [("eltwise", _c.ELTWISE[name], a, b) for name, a, b in map(algorithm, post_ops)]
+        low = [i for i in range(len(self.sources)) if i not in full]
+        acts = _activations(post_ops)
         # a lone map: what follows commutes with repeating pixels
         alone = len(self.sources) == 1 and not full and not self.shifted
         self.later = [] if full or alone else post_ops

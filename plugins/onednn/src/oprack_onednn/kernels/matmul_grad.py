@@ -30,12 +30,25 @@ def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx):
     left, right = _matrix(x, trans_x), _matrix(y, trans_y)
     if g.shape != (*x.shape[:-2], left.shape[-2], right.shape[-1]):
         return NotImplemented
+    return _gradients(left, right, g, trans_x, trans_y, X.shape, ctx)
+
+
+def _gradients(
+    left: np.ndarray,
+    right: np.ndarray,
+    g: np.ndarray,
+    trans_x: bool,
+    trans_y: bool,
+    shape: tuple[int, ...],
+    ctx: Any,
+) -> Any:
+    """Gradients of the operands of left @ right that are wanted; `shape` is that of X."""
     dx = dy = None
     if ctx.wants("X@GRAD"):
         dx = product(right, _matrix(g, True)) if trans_x else product(g, _matrix(right, True))
         if dx is None:
             return NotImplemented
-        dx = dx.reshape(X.shape)
+        dx = dx.reshape(shape)
     if ctx.wants("Y@GRAD"):
         dy = product(_matrix(g, True), left) if trans_y else product(_matrix(left, True), g)
         if dy is None:

@@ -42,27 +42,43 @@ _LAYERS = FromConstants(rnn_layer)
 @onednn_kernel("rnn", unread=("SequenceLength",))
 def rnn(Input, PreState, WeightList, SequenceLength=None, *, is_bidirec, hidden_size, num_layers, mode, is_test):
     steps, batch = Input.shape[:2]
-    if not is_test or not Input.size or any(a.dtype != FLOAT for a in (Input, *PreState, *WeightList)):
-        return NotImplemented
-    lengths = None if SequenceLength is None else SequenceLength.reshape(-1).astype(np.int64)
-    if lengths is not None and (len(lengths) != batch or (lengths < 0).any() or (lengths > steps).any()):
-        return NotImplemented
     sides = 2 if is_bidirec else 1
-    states = (num_layers * sides, batch, hidden_size)
-    if len(WeightList) != 4 * num_layers * sides or any(s.shape != states for s in PreState):
+    if not is_test or not _fits(Input, PreState, WeightList, (num_layers * sides, batch, hidden_size)):
         return NotImplemented
-    order = None if lengths is None or (lengths == steps).all() else Order(lengths, np.arange(batch), batch)
-    before = [np.ascontiguousarray(s) for s in PreState]
-    after = [s.copy() for s in before]
+    lengths = _lengths(SequenceLength, steps, batch)
+    if lengths is None:
+        return NotImplemented
+    order = None if (lengths == steps).all() else Order(lengths, np.arange(batch), batch)
+    after = [np.array(s, order="C") for s in PreState]
+    before = [s.copy() for s in after]
     x = np.ascontiguousarray(Input)
     for first in range(0, num_layers * sides, sides):
         layer = _LAYERS(_parameters(WeightList, first, sides), mode)
         if (layer.inputs, layer.size) != (x.shape[2], hidden_size):
             return NotImplemented
-        x = _layer(layer, x, order, *([s[first : first + sides] for s in states] for states in (before, after)))
+        own = slice(first, first + sides)
+        x = _layer(layer, x, order, [s[own] for s in before], [s[own] for s in after])
         if x is None:
             return NotImplemented
     return {"Out": x, "DropoutState": None, "State": after, "Reserve": None}
+
+
+def _fits(
+    x: np.ndarray, states: Sequence[np.ndarray], weights: Sequence[np.ndarray], shape: tuple[int, int, int]
+) -> bool:
+    """Whether all is float32, states have the shape and there are four weights for each direction of a layer."""
+    if not x.size or any(a.dtype != FLOAT for a in (x, *states, *weights)):
+        return False
+    return len(weights) == 4 * shape[0] and all(s.shape == shape for s in states)
+
+
+def _lengths(given: np.ndarray | None, steps: int, batch: int) -> np.ndarray | None:
+    """How many steps each sequence has, all of them by default; None when the numbers are out of range."""
+    if given is None:
+        return np.full(batch, steps)
+    lengths = given.reshape(-1).astype(np.int64)
+    right = len(lengths) == batch and not ((lengths < 0) | (lengths > steps)).any()
+    return lengths if right else None
 
 
 def _parameters(weights: Sequence[np.ndarray], first: int, sides: int) -> list[np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
@@ -149,13 +149,7 @@ class RecurrentGradOp(_Steps):
         writes it first, from the outputs of the step, it is added after the last write.
         """
         block = run.program.block(self.attrs["sub_block"])
-        reads = [{n for names in op.inputs.values() for n in names} for op in block.operators]
-        writes = [{n for names in op.outputs.values() for n in names} for op in block.operators]
-        ends = {}
-        for name in flow:
-            first_read = next((i for i, names in enumerate(reads) if name in names), len(reads))
-            written = [i for i, names in enumerate(writes) if name in names]
-            ends[name] = written[-1] + 1 if written and written[0] < first_read else 0
+        ends = {name: _last_write_before_reads(block.operators, name) for name in flow}
         block.create_variables(step)
         link(step)
         done = 0
@@ -167,3 +161,10 @@ class RecurrentGradOp(_Steps):
                 total = zeros_like(scope_value(step, name.removesuffix(GRAD_SUFFIX)), run.device.xp)
             own(step, name, total)
         run_operators(run, block.operators[done:], step)
+
+
+def _last_write_before_reads(operators: Sequence[OperatorBase], name: str) -> int:
+    """The number of operators after which a variable is complete; 0 when it is read before any of them writes it."""
+    read = [i for i, op in enumerate(operators) if any(name in names for names in op.inputs.values())]
+    written = [i for i, op in enumerate(operators) if any(name in names for names in op.outputs.values())]
+    return written[-1] + 1 if written and (not read or written[0] < read[0]) else 0

@@ -113,17 +113,7 @@ class WhileGradOp(OperatorBase):
         for step in reversed(rounds):
             grads = step.new_scope()
             run_block(run, self.attrs["sub_block"], grads, before=lambda local: self._link(local, flowing))
-            for name in grad_names([x for x, _ in self._wanted]):
-                if name not in self._carried:
-                    totals[name] = added(totals.get(name), grads.var(name).value, run.device.xp)
-                else:
-                    flowing[name] = grads.var(name).value
-            for name, value in flowing.items():
-                if name in self._written:
-                    flowing[name] = grads.var(name).value
-                # a round that replaces a tensor without reading it hides what earlier rounds left there
-                elif name not in self._passed_on and isinstance(value, LoDTensor):
-                    flowing[name] = zeros_like(value, run.device.xp)
+            self._take(grads, flowing, totals, run.device.xp)
             step.delete_scope(grads)
             if self._is_last:
                 release([step])
@@ -135,6 +125,20 @@ class WhileGradOp(OperatorBase):
             if value is None:
                 value = zero_gradient(self.block, grad, scope_value(scope, x), run.device.xp)
             self.set_output(scope, grad, value)
+
+    def _take(self, grads: Scope, flowing: dict[str, Any], totals: dict[str, Any], xp: Any) -> None:
+        """Take what a round computed: sums go on in `totals`, what the round before it gets in `flowing`."""
+        for name in grad_names([x for x, _ in self._wanted]):
+            if name not in self._carried:
+                totals[name] = added(totals.get(name), grads.var(name).value, xp)
+            else:
+                flowing[name] = grads.var(name).value
+        for name, value in flowing.items():
+            if name in self._written:
+                flowing[name] = grads.var(name).value
+            # a round that replaces a tensor without reading it hides what earlier rounds left there
+            elif name not in self._passed_on and isinstance(value, LoDTensor):
+                flowing[name] = zeros_like(value, xp)
 
     def _link(self, step: Scope, flowing: Mapping[str, Any]) -> None:
         """Gradients of the round: those that flow in, and room for those that the block computes."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from oprack.errors import PreconditionNotMetError
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 from oprack.types import INTEGERS
 
 from oprack_math.kernels._numeric import accumulator, conjugate
@@ -32,24 +33,32 @@ def _keep(x, labels, wanted):
     return x, "".join(c for c in labels if c in wanted)
 
 
+def _flat(t: Array, labels: str, batch: Sequence[str], parts: Sequence[Sequence[str]]) -> Array:
+    """Dims of t in the order batch, parts, with each part as one dim."""
+    size = dict(zip(labels, t.shape, strict=True))
+    t = t.transpose([labels.index(c) for part in (batch, *parts) for c in part])
+    return t.reshape([size[c] for c in batch] + [math.prod(size[c] for c in part) for part in parts])
+
+
+def _shared(x: Array, a: str, y: Array, b: str, wanted: str) -> tuple[list[str], list[str]]:
+    """Letters of both operands: (those of the batch, those that the product sums over).
+
+    A dim of 1 broadcasts: a letter of different sizes can't be summed by a matrix product, so it joins the batch.
+    """
+    both = [c for c in a if c in b]
+    inner = [c for c in both if c not in wanted and x.shape[a.index(c)] == y.shape[b.index(c)]]
+    return [c for c in both if c not in inner], inner
+
+
 def _pair(x, a, y, b, wanted, xp):
     """x with letters a times y with letters b, summed over what nobody wants any more."""
     x, a = _keep(x, a, set(b) | set(wanted))
     y, b = _keep(y, b, set(a) | set(wanted))
-    shared = [c for c in a if c in b]
-    # a dim of 1 broadcasts: a letter of different sizes can't be summed by a matrix product
-    inner = [c for c in shared if c not in wanted and x.shape[a.index(c)] == y.shape[b.index(c)]]
-    ones = [c for c in shared if c not in wanted and c not in inner]
-    batch = [c for c in shared if c in wanted or c in ones]
+    batch, inner = _shared(x, a, y, b, wanted)
     rows, columns = [c for c in a if c not in b], [c for c in b if c not in a]
-    size_x, size_y = dict(zip(a, x.shape, strict=True)), dict(zip(b, y.shape, strict=True))
-
-    def flat(t, labels, size, parts):
-        t = t.transpose([labels.index(c) for part in (batch, *parts) for c in part])
-        return t.reshape([size[c] for c in batch] + [math.prod(size[c] for c in part) for part in parts])
-
-    out = matmul(flat(x, a, size_x, (rows, inner)), flat(y, b, size_y, (inner, columns)), xp)
-    shape = [*out.shape[: len(batch)], *(size_x[c] for c in rows), *(size_y[c] for c in columns)]
+    out = matmul(_flat(x, a, batch, (rows, inner)), _flat(y, b, batch, (inner, columns)), xp)
+    size = dict(zip(a + b, x.shape + y.shape, strict=True))
+    shape = [*out.shape[: len(batch)], *(size[c] for c in (*rows, *columns))]
     return _keep(out.reshape(shape), "".join(batch + rows + columns), wanted)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef
+from collections.abc import Sequence
+
+from oprack.op import Attr, GradOpDef, InferShapeContext
 from oprack.op.windows import resolve_pads
 from oprack.types import AttrType
 
@@ -16,6 +18,34 @@ OUTPUT_PADDING_NOTE = "New attribute output_padding: extra rows and columns at t
 def conv_transpose_out(size: int, k: int, pad: tuple[int, int], stride: int, dilation: int) -> int:
     """Outputs of a transposed convolution along one dim; -1 when the input's size or the kernel's is not known."""
     return -1 if size < 0 or k < 0 else (size - 1) * stride - pad[0] - pad[1] + dilation * (k - 1) + 1
+
+
+def _chosen_sizes(ctx: InferShapeContext, least: Sequence[int], strides: Sequence[int]) -> list[int]:
+    """Spatial dims as output_size gives them; -1 where it names a variable, whose value is not known at build time."""
+    size = ctx.attr("output_size")
+    sizes = [-1] * len(strides) if isinstance(size, str) else [s if isinstance(s, int) else -1 for s in size]
+    _check_length(ctx, "output_size", sizes, len(strides))
+    for wanted, smallest, step in zip(sizes, least, strides, strict=True):
+        ctx.require(
+            smallest < 0 or wanted < 0 or smallest <= wanted < smallest + step,
+            f"output_size is {sizes}; expected {smallest} <= {wanted} < {smallest + step} there, since several sizes "
+            "within one stride share an Input shape",
+        )
+    return sizes
+
+
+def _padded_sizes(
+    ctx: InferShapeContext, least: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> list[int]:
+    """Spatial dims with the rows and columns that output_padding adds."""
+    extra = ctx.attr("output_padding")
+    _check_length(ctx, "output_padding", extra, len(strides))
+    for added, step, dilation in zip(extra, strides, dilations, strict=True):
+        ctx.require(
+            0 <= added < max(step, dilation),
+            f"output_padding is {list(extra)}; expected less than stride {step} or dilation {dilation}",
+        )
+    return [o if o < 0 else o + e for o, e in zip(least, extra, strict=True)]
 
 
 def conv_transpose_dims(ctx):
@@ -33,26 +63,10 @@ def conv_transpose_dims(ctx):
     pads = resolve_pads(ctx.attr("padding_algorithm"), ctx.attr("paddings"), spatial, ksize, strides)
     dilations = resolve_dilations(ctx.attr("padding_algorithm"), ctx.attr("dilations"))
     out = [conv_transpose_out(x, *rest) for x, *rest in zip(spatial, ksize, pads, strides, dilations, strict=True)]
-    size, extra = ctx.attr("output_size"), ctx.attr("output_padding")
-    if size:
-        # at build time the size may be given as variables, whose values are not known yet
-        size = [s if isinstance(s, int) else -1 for s in size] if not isinstance(size, str) else [-1] * rank
-        _check_length(ctx, "output_size", size, rank)
-        for given, least, step in zip(size, out, strides, strict=True):
-            ctx.require(
-                least < 0 or given < 0 or least <= given < least + step,
-                f"output_size is {list(size)}; expected {least} <= {given} < {least + step} there, since several sizes "
-                "within one stride share an Input shape",
-            )
-        out = list(size)
-    elif extra:
-        _check_length(ctx, "output_padding", extra, rank)
-        for given, step, dilation in zip(extra, strides, dilations, strict=True):
-            ctx.require(
-                0 <= given < max(step, dilation),
-                f"output_padding is {list(extra)}; expected less than stride {step} or dilation {dilation}",
-            )
-        out = [o if o < 0 else o + e for o, e in zip(out, extra, strict=True)]
+    if ctx.attr("output_size"):
+        out = _chosen_sizes(ctx, out, strides)
+    elif ctx.attr("output_padding"):
+        out = _padded_sizes(ctx, out, strides, dilations)
     channels = k_per_group * ctx.attr("groups") if k_per_group > 0 else -1
     return join_dims(n, channels, out, ctx.attr("data_format"))
 
