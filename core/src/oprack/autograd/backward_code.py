@@ -102,6 +102,7 @@ class BackwardGenerator:
             if isinstance(t, str):
                 self._names[f"label {t}"] = name
             elif name in self._found:  # an earlier op has computed a part of this gradient
+                # Two gradient ops that compute parts of one gradient.
                 self._names["SUM"] = sum_expr(2)
                 part = f"p_{n}_{len(names)}"
                 sums.append(f"{name} = apply(SUM, ({name}, {part}))")
@@ -147,9 +148,11 @@ class BackwardGenerator:
             return name
         if side == "in":
             lines.append(f"{name} = s[{k}]")
+            # Only memory that was written to or is shared has a version to compare.
             lines.append(f"if {name}._memory is not None: rule.check_input(node, {i}, {name})")
             return name
         recorded = self.create_graph and i in rule.outputs
+        # A saved output is wrapped anew: to save its tensor would close a circle with the node that it holds.
         plain = tensor_meta(like.container, like.dtype, like.place, like.lod_level)
         self._names[f"K{k}"] = plain.with_grad if recorded else plain
         lines += [f"{name} = Tensor()", f"{name}._meta = K{k}"]

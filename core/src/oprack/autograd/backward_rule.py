@@ -54,6 +54,8 @@ class BackwardRule:
         self.differentiable = bound.expr.info.grad_op_maker is not None
         self.saved: list[tuple[str, int, bool]] = []
         self.steps: list[Step] = []
+        # By which outputs gradients flow into, and whether they are recorded; it goes with the rule, which goes with
+        # the generated call.
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._hollows: dict[Any, Tensor] = {}
         if self.differentiable:
@@ -81,6 +83,7 @@ class BackwardRule:
 
     def _build(self, grads: Sequence[GradOp]) -> None:
         read: set[str] = set()
+        # From the last one, since an op is kept only if a later one or the caller reads what it computes.
         for grad in reversed(grads):
             targets = {slot: self._targets(ref) for slot, ref in grad.outputs.items()}
             named = {t for ts in targets.values() for t in ts if isinstance(t, str)}
@@ -116,6 +119,7 @@ class BackwardRule:
     def _save(self, side: str, i: int, whole: bool) -> int:
         for k, (s, j, w) in enumerate(self.saved):
             if (s, j) == (side, i):
+                # One gradient op reads the values, another the shape alone: values serve both.
                 if whole and not w:
                     self.saved[k] = (side, i, True)
                 return k

@@ -31,6 +31,7 @@ def _plan(bound: BoundExpr, metas: Key) -> BackwardRule | None:
     if not wrt:
         return None
     visible, k = [], 0
+    # Intermediate outputs have no tensor that a gradient could arrive at.
     for slot, wanted in bound.expr.outputs:
         if slot in bound.expr.returned:
             visible += [k + i for i, w in enumerate(wanted) if w]

@@ -7,6 +7,8 @@ from oprack.packs.manager import default_manager
 from oprack.packs.vocabulary import op_for
 
 _MOST = 64
+# Generated calls hang on the expression, so one is kept for each number of gradients; dropped with the packs that the
+# op came from.
 _SUMS: dict[int, OpExpr] = {}
 
 

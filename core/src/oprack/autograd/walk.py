@@ -99,6 +99,7 @@ class Walk:
     def _count(self, starts: list[Any]) -> None:
         """How often each node is read, and which nodes lead to an input that is asked for."""
         uses, stack, order = self._uses, list(starts), list[Any]()
+        # A start that another start leads to is counted as well, but walked once.
         seen = set(starts)
         while stack:
             node = stack.pop()
@@ -133,6 +134,7 @@ class Walk:
             return None
         total = gradients[0] if len(gradients) == 1 else self._sum(gradients)
         if node.hooks is not None:
+            # A copy, since a hook may remove itself.
             for hook in list(node.hooks.get(index, {}).values()):
                 changed = hook(total)
                 if changed is not None:
@@ -150,8 +152,10 @@ class Walk:
             and meta.place == CPU
             and all(g._meta is meta for g in gradients)
         ):
+            # NumPy's sum without the op around it; a new array, since the gradients may be somebody's.
             total = first._value + gradients[1]._value
             for g in gradients[2:]:
+                # The sum so far is this function's own, so it may grow in place.
                 total += g._value
             return new_tensor(total, meta, first._lod)
         found: Tensor = current_mode().interpreter.apply(sum_expr(len(gradients)), gradients)
@@ -167,6 +171,7 @@ class Walk:
         elif self.create_graph or gradient._node is None:
             tensor._grad = gradient
         else:
+            # The gradient may carry a record of its own, which nobody asked for without create_graph.
             tensor._grad = gradient.detach()
 
 

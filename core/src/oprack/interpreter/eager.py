@@ -37,6 +37,7 @@ class EagerInterpreter:
 
     def _first(self, expr: OpExpr, metas: Key, args: Sequence[Tensor | None], planner: Planner | None) -> Any:
         """The first call of these metas: on the reference path, unless one that recorded differently was before."""
+        # Whether gradients are wanted changes what is recorded, and not which kernel runs.
         plain = tuple([None if k is None else k.without_grad for k in metas])
         bound, values = expr.bound.get(plain), None
         if bound is None:
@@ -45,8 +46,10 @@ class EagerInterpreter:
                 values = bound.first(args)
             if bound.complete:
                 expr.bound[plain] = bound
+        # Generated again for other metas that are bound alike: what is recorded differs.
         call: Callable[..., Any] = CallGenerator(bound, None if planner is None else planner(bound, metas)).generate()
         if bound.complete:
+            # Two threads may both generate it; either function serves, and the last one stays.
             (expr.calls if planner is None else expr.grad_calls)[metas] = call
         return call(*args) if values is None else call.finish(values, *args)  # type: ignore[attr-defined]
 

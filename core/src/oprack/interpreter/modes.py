@@ -62,6 +62,7 @@ class Mode:
         return mode(*(changes.get(name, getattr(self, name)) for name in _PROPERTIES))
 
 
+# Modes are keys of the tables of generated calls and compared by identity, so equal ones are the same object.
 @functools.lru_cache(maxsize=64)
 def mode(
     grad: bool = True, static: bool = False, wrappers: tuple[Wrapper, ...] = (), deterministic: bool = False
@@ -75,6 +76,7 @@ def current_mode() -> Mode:
     found: Mode | None = CURRENT.get()
     if found is None:
         found = mode()
+        # A context variable: threads and asyncio tasks have modes of their own.
         CURRENT.set(found)
     return found
 
@@ -84,6 +86,7 @@ class ModeGuard:
 
     def __init__(self, **changes: Any) -> None:
         self._changes = changes
+        # A stack, since one guard may be entered again inside itself.
         self._tokens: list[Token[Mode | None]] = []
 
     def __enter__(self) -> ModeGuard:
@@ -105,6 +108,7 @@ class ModeGuard:
         return run
 
     def _again(self) -> ModeGuard:
+        # A guard per call: a decorated function may call itself, or run in several threads.
         guard = object.__new__(type(self))
         guard.__dict__.update(self.__dict__, _tokens=[])
         return guard

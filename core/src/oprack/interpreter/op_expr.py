@@ -58,6 +58,8 @@ class OpExpr:
         self.attrs = {name: value for name, value in attrs.items() if name in info.proto.attrs}
         self.inputs, self.outputs = inputs, outputs
         self.in_place, self.flat = dict(in_place or {}), flat
+        # These live as long as the expression, which a table of its op or a gradient rule holds; metas are few, so none
+        # is dropped.
         self.calls: dict[Any, Any] = {}
         self.grad_calls: dict[Any, Any] = {}
         self.bound: dict[Any, Any] = {}
@@ -73,8 +75,10 @@ class OpExpr:
         """The same expression, for kernels that give the same bits on every run."""
         if self.deterministic:
             return self
+        # Two threads may both make one; they then differ in what they have generated alone.
         if self._twin is None:
             twin = copy.copy(self)
+            # Tables of its own: other kernels are chosen under the same metas.
             twin.calls, twin.grad_calls, twin.bound, twin.deterministic = {}, {}, {}, True
             self._twin = twin
         return self._twin
@@ -132,6 +136,7 @@ def result_class(op_type: str, slots: tuple[str, ...]) -> Any:
         return getattr(self, old[name])
 
     name = f"{op_type}_result"
+    # One class for each op and set of slots, so that results of the same call are of the same type.
     return type(name, (namedtuple(name, fields, rename=True),), {"__slots__": (), "__getattr__": by_slot})
 
 

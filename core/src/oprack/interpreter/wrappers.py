@@ -29,10 +29,12 @@ class Autocast(Wrapped):
 
     def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
         dtypes = {a.dtype for a in args if a is not None and a.dtype in (*HALF_FLOATS, "float32")}
+        # A cast would be cast again without end, and what is written in place has to stay the caller's tensor.
         if expr.type == op_for("convert") or not dtypes or expr.in_place:
             return self.inner.apply(expr, args)
         if expr.type.removesuffix("_grad") in self.half:
             target = self.dtype
+        # float32 is the widest of the dtypes that are cast; float64 is left alone.
         elif expr.type.removesuffix("_grad") in self.single or len(dtypes) > 1:
             target = "float32"
         else:
@@ -66,6 +68,7 @@ class FiniteCheck(Wrapped):
     def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
         result = self.inner.apply(expr, args)
         for y in tensors_in(result):
+            # Rows that a sparse tensor lacks are zeros.
             value = y._value.value if y.is_sparse else y._value
             if y._meta.differentiable and hasattr(value, "dtype"):
                 bad = ~_finite(value)

@@ -19,6 +19,7 @@ from oprack.kernel.signature import KernelSignature
 from oprack.op.proto import OpProto, slot_name
 
 _LOG = logging.getLogger(__name__)
+# Who was said to decline for whom: a log line for each call of a loop would bury all others. It is never emptied.
 _LOGGED: set[tuple[str, str, str]] = set()
 
 Value = TypeVar("Value")
@@ -88,6 +89,7 @@ def bind_inputs(signature: KernelSignature, arguments: Arguments[Value, Passed])
         flat.append(arguments.several(values) if duplicable else values[0] if values else arguments.absent())
     if not signature.slot_groups:
         return flat
+    # A NamedTuple parameter takes several slots that follow on each other.
     starts = {start: (cls, fields) for start, cls, fields in signature.slot_groups}
     args: list[Passed] = []
     i = 0
@@ -141,6 +143,7 @@ def returned(result: Any, proto: OpProto) -> Iterator[tuple[str | int | None, st
     """
     slots = list(proto.outputs)
     if isinstance(result, dict):
+        # A kernel may return names of its parameters: x_grad stands for X@GRAD in a gradient op alone.
         grads = any("@GRAD" in s for s in slots)
         named = {k: k if k in proto.outputs else slot_name(k, grads=grads) for k in result}
         unknown = [slot for slot in named.values() if slot not in proto.outputs]
@@ -182,6 +185,7 @@ def invoke(
     current: Candidate | None = candidate
     while current is not None:
         spec = current.spec
+        # The last kernel of a chain takes every size, since nobody is left.
         if numel < spec.min_numel and current.next is not None:
             declined[spec.name] = f"the first input has {numel} elements, and it takes {spec.min_numel} or more"
         else:

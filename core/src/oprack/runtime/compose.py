@@ -117,6 +117,7 @@ def candidate_for(
     firsts = {s: v[0] if isinstance(v, list | tuple) else v for s, v in inputs.items() if not _is_empty(v)}
     dtypes = tuple((slot, array.dtype) for slot, array in firsts.items())
     frozen = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in attrs.items())
+    # The revision is part of the key: what packs bring may change, and with it the choice.
     return _choose(manager, manager.revision, op_type, place, dtypes, frozen, rules)
 
 
@@ -129,6 +130,7 @@ def _defaults(manager: PackManager, revision: int, op_type: str) -> Mapping[str,
     return {a.name: a.default for a in manager.op_info(op_type).proto.attrs.values()}
 
 
+# The only cache of choices without a program: one entry per op type, dtypes and attributes of the steps of fused ops.
 @lru_cache(maxsize=1024)
 def _choose(
     manager: PackManager,
@@ -154,6 +156,7 @@ def _choose(
 
 def _expected(info: OpInfo, attrs: Mapping[str, Any], dtypes: Mapping[str, Any], place: str) -> OpKernelType:
     """What the op's rule asks for, by stand-ins for its inputs."""
+    # A rule of the kernel type looks at dtypes and not at values, so empty tensors do.
     values = {slot: [LoDTensor(np.empty(0, dtypes[slot]))] for slot in info.proto.inputs if slot in dtypes}
     op = SimpleNamespace(type=info.type, attrs=attrs, info=info, inputs={}, output_dtype=lambda slot: None)
     context = KernelTypeContext(op, values, SimpleNamespace(kind=place))  # type: ignore[arg-type]

@@ -195,6 +195,7 @@ class NaiveExecutor:
         Returns:
             What `read` returned.
         """
+        # Threads with a scope in common have temporaries of their own.
         local = outer.new_scope()
         try:
             block = program.main

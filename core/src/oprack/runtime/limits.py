@@ -56,6 +56,7 @@ class Limits:
         total = 0
         for (slot, i), shape in dims.items():
             dtype = dtype_of(slot, i)
+            # The largest dtype that is common, so that an unknown one is refused rather than let through.
             total += _elements(shape) * (8 if dtype is None else dtype.itemsize)
         if total > self.memory:
             shapes = ", ".join(f"{slot}[{i}] {list(shape)}" for (slot, i), shape in dims.items())
@@ -94,6 +95,7 @@ def _elements(shape: Sequence[int]) -> int:
     return math.prod(map(abs, shape))
 
 
+# The memory of a machine does not change while the process runs; the call takes longer than the comparison.
 @lru_cache(maxsize=1)
 def _memory() -> int:
     """Bytes of memory of this machine, as far as the system tells."""

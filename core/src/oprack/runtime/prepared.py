@@ -43,6 +43,8 @@ class PreparedBlock:
                 _LOG.debug("op %s of block %d is skipped; variable %s is the caller's", op.type, block.idx, names)
                 continue
             self.operators.append(create_operator(op, block, i, manager, place))
+        # Both by what is read after the run, which decides what may be freed; cleared as a whole when there are too
+        # many.
         self._plans: dict[tuple[str, ...] | None, BlockPlan] = {}
         self.feeds = FeedOps.of(block)
         self._dying: dict[tuple[str, ...], list[Dying]] = {}
@@ -98,6 +100,8 @@ class PreparedProgram:
         self.block_id, self._with_feed_fetch = block_id, with_feed_fetch
         if not 0 <= block_id < len(desc.blocks):
             raise InvalidArgumentError(f"block {block_id}: the program has blocks 0 to {len(desc.blocks) - 1}")
+        # A pack that was loaded, blocked or registered since may bring other kernels, so that what was prepared is of
+        # no use.
         self._packs_revision = manager.revision
         self._blocks: dict[int, PreparedBlock] = {}
         check_nesting(desc)
@@ -124,6 +128,7 @@ class PreparedProgram:
     def block(self, index: int) -> PreparedBlock:
         found = self._blocks.get(index)
         if found is None:
+            # The caller stands for the feed and fetch ops of the main block alone.
             with_feed_fetch = self._with_feed_fetch or index != self.block_id
             found = PreparedBlock(self.desc.blocks[index], self.manager, self.place, with_feed_fetch)
             self._blocks[index] = found
@@ -174,6 +179,7 @@ class PreparedCache:
         self, desc: ProgramDesc, manager: Any, place: Place, block_id: int = 0, with_feed_fetch: bool = True
     ) -> PreparedProgram:
         with self._lock:
+            # The entry holds the program, so that its id can't become another's while the entry is there.
             key = (id(desc), place, block_id, with_feed_fetch)
             found = self._entries.get(key)
             if found is None or not found[1].is_current(manager) or not found[0].matches(desc):

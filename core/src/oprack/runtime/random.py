@@ -20,6 +20,7 @@ class RandomState:
 
     def generator(self, op_key: str, seed: int = 0) -> np.random.Generator:
         """Generator of the next draw of op `op_key`; a seed other than 0 (the op's own) gives the same draw always."""
+        # Paddle's rule: an op's own seed gives the same numbers in every run, 0 those of the program's generator.
         if seed:
             return np.random.Generator(np.random.Philox(key=np.uint64(seed & 0xFFFFFFFFFFFFFFFF)))
         import hashlib  # most programs draw nothing, and its import opens a library
@@ -27,6 +28,7 @@ class RandomState:
         draw = self._draws.get(op_key, 0)
         self._draws[op_key] = draw + 1
         op_hash = int.from_bytes(hashlib.blake2b(op_key.encode(), digest_size=8).digest(), "little")
+        # The draw is the highest word of the counter: each draw has 2**192 numbers before it meets the next one's.
         key = np.array([self.seed & 0xFFFFFFFFFFFFFFFF, op_hash], dtype=np.uint64)
         return np.random.Generator(np.random.Philox(key=key, counter=np.array([0, 0, 0, draw], dtype=np.uint64)))
 

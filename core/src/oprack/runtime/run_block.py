@@ -46,6 +46,7 @@ def run_steps(run: RunContext, block: PreparedBlock, scope: Scope, keep: Sequenc
         LoopLimitError: it is not the block that the run starts with, and such blocks have run too often.
     """
     if block.block.idx != run.program.block_id:
+        # The main block is no round of a loop.
         run.rounds += 1
         run.limits.check_rounds(run.rounds, block.block.idx)
     if run.planned:
@@ -84,5 +85,6 @@ def _free_buffer(var: Variable | None) -> None:
     """Free a tensor's memory, but not its shape."""
     value = var.value if var is not None else None
     if var is not None and isinstance(value, LoDTensor):
+        # Later ops read the shape, as those whose no_need_buffer_vars say so.
         array = ShapeOnly(value.array)
         var.value = LoDTensor(array, value.lod, place=value.place, check=False)

@@ -53,6 +53,8 @@ class TensorMeta:
         return f"<{self.container.__name__} {self.name} lod_level={self.lod_level} {self.place}{marks}>"
 
 
+# Metas are compared by identity, so there is one for each combination and none is ever dropped: places, dtypes and LoD
+# levels are few.
 _METAS: dict[tuple[Any, ...], TensorMeta] = {}
 
 
@@ -87,4 +89,5 @@ def dense_array(value: Any, dtype: Any = None) -> Any:
     if dtype is not None:
         return np.asarray(plain_array(value), dtype)
     array = plain_array(value) if hasattr(value, "dtype") else np.asarray(value)
+    # NumPy's own floats carry a dtype that somebody chose; Python's do not.
     return array.astype(np.float32) if array.dtype == np.float64 and not hasattr(value, "dtype") else array

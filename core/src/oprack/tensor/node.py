@@ -24,6 +24,8 @@ class Node:
         hooks: Functions of a gradient, by output.
     """
 
+    # A call makes a node, so what few calls need is in the dict that is made on first use; the defaults are on the
+    # class.
     __slots__ = ("__dict__", "next", "rule", "saved")
     rule: BackwardRule | CustomRule
     next: tuple[Any, ...]
@@ -60,6 +62,7 @@ class Leaf:
     __slots__ = ("__weakref__", "hooks", "tensor")
 
     def __init__(self, tensor: Tensor) -> None:
+        # The record may outlive a tensor that nobody uses any more: then nobody reads its gradient.
         self.tensor = weakref.ref(tensor)
         self.hooks: dict[int, dict[int, Any]] | None = None
 

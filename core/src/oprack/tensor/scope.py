@@ -32,6 +32,7 @@ class Variable:
             value = value.__oprack_value__()
         value = plain_value(value)
         if isinstance(value, LoDTensor):
+            # A LoDTensor of its own, so that marking it as shared does not mark the caller's.
             value = LoDTensor(value.array, value.lod, place=value.place, check=False, shared=True)
         elif hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "place"):
             value = LoDTensor(value, shared=True)
@@ -62,6 +63,7 @@ class Variable:
 class Scope:
     """Variables by name, with a parent to look in next and children (`new_scope`) for local ones."""
 
+    # Without a lock: each run has a scope of its own, and what threads share changes by single operations of dicts.
     __slots__ = ("_kids", "_vars", "parent")
 
     def __init__(self, parent: Scope | None = None) -> None:

@@ -27,6 +27,8 @@ class Binder:
 
     def __init__(self, records: Sequence[OpRecord], parameters: Collection[str]) -> None:
         written = {n for r in records for names in r.op.outputs.values() for n in names}
+        # A parameter that an op of the segment writes is given up by the scope when it is overwritten, as in a training
+        # step.
         self._retained = {n for n in parameters if n not in written}
         self.current: dict[str, Local] = {}
         self.inputs: list[tuple[str, Local]] = []
@@ -48,6 +50,7 @@ class Binder:
         for slot, locals_ in ins.items():
             for local in (x for x in locals_ if x is not None):
                 if local.tensor and slot in op.info.no_need_buffer_vars:
+                    # The memory may go before this op: ShapeOnly takes its place.
                     local.shaped = i
                 else:
                     local.used = i
@@ -56,6 +59,7 @@ class Binder:
     def _viewed(self, record: OpRecord, ins: Bound) -> Local | None:
         """The input of which outputs may be views, by any kernel of the chain."""
         viewed = None
+        # Which of them computes is known only at run time, so a view by any of them ties the two memories.
         for kernel in record.chosen.chain():
             if kernel.spec.view:
                 viewed = next((x for x in ins.get(kernel.signature.inputs[0][0], ()) if x is not None), None)
@@ -74,6 +78,7 @@ class Binder:
                     continue
                 local = self.current[name] = self._local(value, viewed.buffer if viewed else None)
                 local.used = i
+                # What follows depends on shapes that have to be looked up once this op has run.
                 if isinstance(value, LoDTensor | SelectedRows) and (slot, len(outs[slot])) not in check.known_outputs:
                     kernel_sized.append(local)
                 outs[slot].append(local)

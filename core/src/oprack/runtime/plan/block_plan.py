@@ -31,6 +31,7 @@ class BlockPlan:
         groups = [list(ops) for _, ops in groupby(operators, key=_runs_kernel)]
         needed = None if keep is None else set(keep)
         steps: list[Segment | OperatorBase] = []
+        # From the last group to the first: what a segment has to return is what later ones read.
         for group in reversed(groups):
             if _runs_kernel(group[0]):
                 steps.append(Segment(cast("list[OperatorWithKernel]", group), segment_variables(group, block, needed)))
@@ -45,6 +46,7 @@ class BlockPlan:
         """Run every step in `scope`."""
         for name in self._local:
             scope.var(name)
+        # As in Paddle, persistable variables live in the root scope unless a scope in between has them.
         for name in self._persistable:
             if scope.find_var(name) is None:
                 scope.root().var(name)

@@ -31,7 +31,10 @@ def reusable_buffer(i: int, step: BoundOp, buffers: Sequence[Sequence[Local]], x
         return "None"
     x_slot, x, out = pair
     op = step.record.op
+    # A variable that an op overwrites under its own name, such as a parameter in an update, may take any shape that
+    # fits.
     same_var = op.inputs[x_slot][0] == op.outputs[next(iter(step.outs))][0]
+    # Memory from outside is the caller's unless the program itself overwrites the variable.
     if not _is_free(i, step, x, out, buffers) or (x.external and not same_var):
         return "None"
     if x.external:
@@ -59,6 +62,7 @@ def _in_place(step: BoundOp) -> tuple[str, Local, Local] | None:
 
 def _is_free(i: int, step: BoundOp, x: Local, out: Local, buffers: Sequence[Sequence[Local]]) -> bool:
     """Whether this op reads the input last, once, and nobody needs another view of its memory."""
+    # Views count as readers of the whole memory, whichever part they show.
     others = [local for local in buffers[x.buffer] if local is not x and local.used >= i]
     reads = sum(y is x for ys in step.ins.values() for y in ys)
     return x.dtype == out.dtype and x.used == i and not others and reads <= 1

@@ -60,6 +60,7 @@ class SegmentGenerator:
         self._binder = Binder(records, parameters)
         self._names: dict[str, Any] = {"LoDTensor": LoDTensor, "KernelContext": KernelContext}
         self._names |= {"ShapeOnly": ShapeOnly, "xp": xp}
+        # By id, since functions of kernels need not hash; the namespace keeps them alive, so no id is used twice.
         self._functions: dict[int, str] = {}
 
     def generate(self) -> Generated:
@@ -71,10 +72,12 @@ class SegmentGenerator:
         current = self._binder.current.items()
         returned = [(n, local) for n, local in current if n in self._keep and id(local) not in entered]
         for _, local in returned:
+            # What is returned outlives every op, so that none of them takes its memory.
             local.used = len(steps)
         statements = [self._statements(i, step) for i, step in enumerate(steps)]
         values = [v for _, local in returned for v in (local.name, local.lod) if v]
         seen = Counter(local.buffer for _, local in (*inputs, *returned))
+        # Views that leave together: later writers in place have to know.
         shared = {buffer for buffer, count in seen.items() if count > 1}
         return Generated(
             self._function(statements, values, asking=False),
@@ -109,6 +112,7 @@ class SegmentGenerator:
             for text in (*(s.ask if asked else ()), *s.call, *(s.compare if asked else ()), *s.meet, *s.drop):
                 body.append("    " + text)
                 lines[len(body) + 1] = i
+            # From here on shapes may be new although those of the inputs are not, so all rules below are asked.
             asking = asking or bool(s.meet)
         body.append(f"    return [{', '.join(values)}]")
         parameters = [p for _, local in self._binder.inputs for p in (local.name, local.lod, local.flag) if p]
@@ -150,6 +154,7 @@ class SegmentGenerator:
         """What the code calls an object; the same name for a function that it knows already."""
         if callable(value) and id(value) in self._functions:
             return self._functions[id(value)]
+        # Names v0, lod0 and own0 are those of values.
         taken = keyword.iskeyword(hint) or hint in (*self._names, *_LOCALS) or hint[:1] in "v_"
         name = f"{hint}_{len(self._names)}" if taken or hint.startswith(("lod", "own")) else hint
         self._names[name] = value

@@ -85,6 +85,7 @@ class KernelCode:
         best, *others = self.record.chosen.chain()
         texts = [self._one(best, buffer), *(self._one(kernel, other_buffer) for kernel in others)]
         text = ""
+        # Written from the inside out: each kernel's expression has the next one's as its else branch.
         for kernel, call in zip(reversed((best, *others)), reversed(texts), strict=True):
             conditions = []
             if text and kernel.spec.min_numel:
@@ -115,6 +116,7 @@ class KernelCode:
             args += [f"{param}={text}" for param, text in bind_named(kernel.signature, arguments).items()]
         else:
             name, wanted = self.named(self.record.op.type, specialized), _wanted(specialized, self.xp)
+            # A specialized kernel has defaults for absent inputs at the end, and fewer arguments make a faster call.
             while args and args[-1] == "None":
                 args.pop()
             args += [f"{param}={arguments.injected(param)}" for param in wanted if param == "ctx" or buffer != "None"]
@@ -129,6 +131,7 @@ class KernelCode:
 
     def constant(self, hint: str, value: Any) -> str:
         """An attribute's value."""
+        # repr of an infinity or a NaN is no expression, and lists may not be shared with a kernel's defaults.
         if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and abs(value) < 1e300):
             return repr(value)
         return self.named(hint, value)

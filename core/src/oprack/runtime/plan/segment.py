@@ -70,6 +70,8 @@ class Segment:
     def __init__(self, operators: Sequence[OperatorWithKernel], variables: SegmentVariables) -> None:
         self.operators, self.variables = list(operators), variables
         self._compiled: OrderedDict[Any, CompiledSegment] = OrderedDict()
+        # The parameters of the last run, with their signatures and shapes; threads may replace it at any time, so it is
+        # read and written as one tuple.
         self._last: tuple[list[Any], Any, Any] = ([], None, ())
         self._ops_text = f"{len(self.operators)} ops from {self.operators[0].key}"
 
@@ -96,7 +98,10 @@ class Segment:
         values = dict(zip(self.variables.parameters, parameters, strict=True))
         values.update(zip(self.variables.reads, temporaries, strict=True))
         del temporaries
+        # What the segment reads last goes out of the scope before the code runs: its locals are then the only
+        # references, and they end where the ops in the code end with them.
         self._drop(scope, self.variables.consumed)
+        # Kept per run and not per segment, since threads share segments.
         run.shapes_settled = True
         run.shapes_after.clear()
         self._execute(compiled, values, run, scope)
@@ -124,12 +129,16 @@ class Segment:
                 flags = value.array.flags
                 mine = not value.shared and flags.owndata and flags.c_contiguous
                 args.append(mine and getattr(flags, "writeable", True))
+            # Two variables on one memory: neither may be overwritten by an op in place of a later segment.
             value.shared = value.shared or port.shared
+        # The arguments alone refer to the arrays from here on, so that the code can free them.
         values.clear()
         try:
             if run.shapes_met is not None:
                 results = compiled.function(run, *args)
             else:
+                # Most signatures meet new shapes never again after the first run, so this function is compiled when
+                # they do.
                 compiled.asking = compiled.asking or self._function(compiled.generated, compiled.lines, asking=True)
                 results = compiled.asking(run, *args)
         except Exception as error:
@@ -147,6 +156,7 @@ class Segment:
                     lod = results[i]
                     i += 1
                 value = LoDTensor(value, lod, place=run.place, check=False, shared=port.shared)
+            # A variable of a scope above is written there; one of this scope may not hide it.
             var = (scope.find_var(port.var) if port.var in self.variables.outer else None) or scope.var(port.var)
             var.value = value
 
@@ -164,8 +174,11 @@ class Segment:
                 run.recorder = None
             self._drop(scope, dying)
         compiled = self._compiled.get(key)
+        # Another thread may have compiled it while this one ran on the reference path.
         if compiled is None and all(r.compilable for r in records):
             compiled = self._compiled[key] = self._compile(records, run)
+            # Where shapes are known inside only, the numbers of what follows are not known here; the next run asks the
+            # rules.
             if not compiled.generated.meets:
                 compiled.accept(shapes, ())
             if len(self._compiled) > _SIGNATURES:
@@ -196,6 +209,7 @@ class Segment:
         index = lines.get(frame.tb_lineno) if frame else None
         if frame is None or index is None:
             return OpError(f"{self._ops_text} failed: {type(error).__name__}: {error}")
+        # The frame still has the op's inputs, as deletions come after the call that failed.
         op, scope, values = self.operators[index], Scope(), frame.tb_frame.f_locals
         for slot, locals_ in compiled.generated.slots[index].items():
             for name, local in zip(op.inputs[slot], locals_, strict=True):

@@ -35,6 +35,7 @@ class ShapeCheck:
         self._operator = record.op
         self._slots = [(slot, len(values)) for slot, values in record.inputs.items()]
         values = [v for vs in record.inputs.values() for v in vs if v is not None]
+        # Arrays of tensors grow in place, so that their shapes say nothing of the next run.
         self.by_shapes = not record.inferred.from_values and all(
             isinstance(v, LoDTensor | SelectedRows) for v in values
         )
@@ -49,6 +50,8 @@ class ShapeCheck:
         ]
         self.made = [(slot, i) for slot, i, v in outputs if isinstance(v, LoDTensor | SelectedRows)]
         self._dtypes = {(slot, i): v.array.dtype for slot, i, v in outputs if isinstance(v, LoDTensor)}
+        # Bounded by _SHAPES and emptied when a kernel breaks a promise; threads may add to it at once, which is
+        # harmless.
         self.seen: set[Any] = set()
 
     def __call__(self, run: RunContext, *values: Any) -> Promised:
