@@ -69,11 +69,13 @@ def append_backward(
     where, name = _block_of(loss, block), _names(loss)[0]
     var = _checked_loss(where, name)
     trained = _trained(where, name, parameter_list)
+    # A parameter that is asked for by name gets a gradient even with stop_gradient.
     no_grad = _stopped(where, no_grad_set) - set(_names(parameter_list))
     walk = Backward(where, no_grad, manager or default_manager())
     writer = next((op for op in reversed(walk.forward) if name in outputs_of(op)), None)
     if writer is None:
         raise PreconditionNotMetError(f"append_backward: no op of block {where.idx} writes the loss {name!r}")
+    # Paddle's tools find the loss by this mark.
     writer.set_attr("op_role", int(writer.attrs.get("op_role", 0)) | int(OpRole.LOSS), AttrType.INT)
     seed = walk.name_of(name)
     fill = OpDesc(walk.manager.op_for("constant"), {}, {"Out": [seed]})

@@ -51,6 +51,7 @@ class _BlockGradient:
         found = [n for n in self.inputs if n in self.outer.needed]
         found += [r for _, r in self.carried if first.get(r) in self.outer.needed]
         while True:
+            # What a round computes flows into the next one, whose results may be reached only then.
             reached = influenced(self.inner, self.inner.ops, found, self.outer.no_grad)
             more = [r for w, r in self.carried if w in reached and r not in found]
             if not more:
@@ -155,6 +156,7 @@ class _BlockGradient:
             own |= {*self.outputs, *self.inputs, *(n for pair in self.rules.carried for n in pair)}
         shared = {n for n in walk.versions.writers if n not in own and not walk.versions.can_undo(n)}
         taken = _names(self.op, self.rules.in_slots)
+        # Arrays of tensors keep what each round wrote, so no version of them has to be saved.
         arrays = {n for n in shared if _kind(self.inner, n) is VarType.LOD_TENSOR_ARRAY}
         walk.versions.repeats(shared, shared.intersection(taken) - arrays)
 

@@ -60,6 +60,7 @@ class Partials:
             return None, None
         if len(writers) == 1:
             return writers[0].name, None
+        # Renamed only now: with a single reader, which most variables have, the gradient keeps its name.
         for i, writer in enumerate(writers):
             writer.rename(f"{total}@RENAME@block{self.block_idx}@{i}")
         op_type = self.manager.op_for("sum_of_all")

@@ -21,6 +21,7 @@ _BOOKKEEPING = (
 def differentiable(block: BlockDesc, name: str) -> bool:
     """Whether a variable can carry a gradient: floating, or with elements that may be (arrays, unknown dtype)."""
     var = block.find_var_recursive(name)
+    # A variable that nobody declared may be of any dtype.
     if name == EMPTY_VAR or var is None:
         return name != EMPTY_VAR
     return var.type not in _BOOKKEEPING and (var.dtype is None or var.dtype in _FLOATING)
@@ -68,6 +69,7 @@ def path_to(
 
 def route(ops: Sequence[OpDesc], start: OpDesc, targets: Collection[str]) -> str:
     """How `start` reaches a target: "relu -> y -> mean -> loss", for error messages."""
+    # By identity, since two ops of a program may be equal.
     begin = next(i for i, op in enumerate(ops) if op is start)
     came_from: dict[str, tuple[str, str]] = {n: ("", start.type) for n in outputs_of(start)}
     for op in ops[begin + 1 :]:

@@ -30,6 +30,7 @@ class Versions:
         for i, op in enumerate(self.ops):
             for name in writes(op, block.program):
                 self.writers.setdefault(name, []).append(i)
+        # Writes that are not undone yet, the last one at the end.
         self._left = {n: list(writers) for n, writers in self.writers.items()}
         self.from_start: set[str] = set()
         """Variables whose value from before each round of the block is saved."""
@@ -79,6 +80,7 @@ class Versions:
         if name in self.from_start:
             return next((i for i in reversed(self.writers[name]) if i < first), None)
         left = self._left.get(name, ())
+        # What rounds share was overwritten by later rounds, even where no later op of this round writes it.
         if left and (left[-1] >= first or name in self._outer):
             return left[-1]
         return None
@@ -104,6 +106,7 @@ class Versions:
         """Take back what op `index` wrote to a variable; False when that can't be done."""
         op = self.ops[index]
         grad = self._restoring(op, name)
+        # Only the last write can be taken back: an earlier one lies under it.
         if grad is None or self._left.get(name, [])[-1:] != [index]:
             return False
         self.emitted.append(grad_op_desc(grad, self.manager.op_info(op.type), op))

@@ -85,6 +85,7 @@ def _var(row: Any) -> VarDesc:
     name, kind, dtype, shape, lod_level, flags = row
     dims = None if shape is None else [_int(d) for d in _list(shape)]
     dtype = None if dtype is None else VarType(_int(dtype))
+    # Flags become keyword arguments, so an unknown one must not get that far.
     if not set(_list(flags)).issubset(_FLAGS):
         raise ValueError(f"variable {name!r} has flags {flags}")
     return VarDesc(_text(name), VarType(_int(kind)), dtype, dims, _int(lod_level), **dict.fromkeys(flags, True))

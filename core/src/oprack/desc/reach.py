@@ -99,6 +99,8 @@ def _outer(op: OpDesc, program: ProgramDesc, names: Callable[[OpDesc], Iterable[
         return []
     found: list[str] = []
     for block in inner.values():
+        # A block inside a block sees the variables of those around it; what none of these declares comes from outside
+        # of the op.
         around = [b for b in block.ancestors() if b.idx in inner]
         own = {v.name for b in around for v in b.vars.values() if not v.persistable}
         found += (n for one in block.ops for n in names(one) if n not in own)

@@ -21,6 +21,7 @@ def check_blocks(program: ProgramDesc) -> None:
     for position, block in enumerate(program.blocks):
         if block.idx != position:
             raise BlockCycleError(f"block at position {position} says that its idx is {block.idx}; expected {position}")
+        # Block 0 alone has no parent; Paddle writes -1 there.
         if not (0 <= block.parent_idx < count or (block.parent_idx == -1 and position == 0)):
             raise BlockCycleError(
                 f"block {position}: parent_idx is {block.parent_idx}; expected "

@@ -36,6 +36,7 @@ def read_program(data: bytes | bytearray | memoryview, program: ProgramDesc) -> 
     """
     msg = pb.ProgramDesc()
     try:
+        # protobuf parses bytes alone.
         msg.ParseFromString(data if isinstance(data, bytes) else bytes(data))
     except (DecodeError, UnicodeDecodeError) as e:
         raise _corrupt(data, f"protobuf says: {e}") from None
@@ -50,6 +51,7 @@ def read_program(data: bytes | bytearray | memoryview, program: ProgramDesc) -> 
         raise _corrupt(data, "it has no block")
     top: Extra = {}
     leftover(msg, (), top)
+    # Almost no program has unknown fields below the top, and looking for them takes longer than reading.
     exact = _unknown_bytes(msg) > sum(map(len, top.values()))
     program._explicit = (
         msg.HasField("version") + 2 * msg.version.HasField("version") + 4 * msg.HasField("op_version_map")
@@ -93,6 +95,7 @@ def _read_block(msg: Any, program: ProgramDesc, exact: bool) -> BlockDesc:
 
 
 def _read_var(msg: Any, exact: bool) -> VarDesc:
+    # Past __init__, whose checks and defaults would double the time of a program with thousands of variables.
     var = VarDesc.__new__(VarDesc)
     var.name = msg.name
     var._explicit = 0
@@ -144,7 +147,9 @@ def _read_op(msg: Any, exact: bool) -> OpDesc:
         value = getattr(attr, ATTR_FIELDS[kind])
         reader = _READERS.get(kind)
         attrs[name] = value if reader is None else reader(value)
+        # Name, type and value; whatever else is set has no place in an OpDesc.
         odd = odd or len(attr.ListFields()) > 3
+    # A file may have an attribute twice: the last one counts, and both are written again.
     op._attr_order = None if len(attrs) == len(msg.attrs) else [attr.name for attr in msg.attrs]
     op._extra = None
     if odd:
@@ -155,6 +160,7 @@ def _read_op(msg: Any, exact: bool) -> OpDesc:
 
 
 def _text(value: bytes) -> str:
+    # A text attribute may hold any bytes; they have to be written again as they were.
     return value.decode("utf-8", "surrogateescape")
 
 

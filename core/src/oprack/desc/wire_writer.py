@@ -26,6 +26,7 @@ def write_program(program: ProgramDesc) -> bytes:
     msg = pb.ProgramDesc()
     if program.version or program._explicit & 2:
         msg.version.version = program.version
+    # The message was there without a number; bytes are kept even where they say nothing.
     elif program._explicit & 1:
         msg.version.SetInParent()
     for name, version in program.op_version_map.items():

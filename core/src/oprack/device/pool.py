@@ -30,9 +30,11 @@ class DeviceContextPool:
         Raises:
             NotFoundError: No installed plugin brings such places.
         """
+        # Without the lock: contexts are added and never replaced.
         found = self._contexts.get(place)
         if found is not None:
             return found
+        # A place has one context, so that all its users share a stream and the library's handles.
         with self._lock:
             if place not in self._contexts:
                 self._contexts[place] = self._create(place)

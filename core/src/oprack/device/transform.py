@@ -25,6 +25,7 @@ def transform_tensor(
         array = pool.get(place).from_host(pool.get(tensor.place).to_host(array))
     if dtype is not None and dtype != tensor.dtype:
         target = numpy_dtype(dtype)
+        # The real part is what a cast takes; astype would warn of what it drops.
         if target.kind != "c" and array.dtype.kind == "c":
             array = array.real
         array = array.astype(target)

@@ -121,6 +121,7 @@ class OptimCache:
         for name, value in values.items():
             scope.var(name).value = value
         with suppress(OSError):
+            # The time of the last use, by which the oldest entries go.
             os.utime(path)
         return model
 
@@ -158,6 +159,7 @@ class OptimCache:
         header: dict[str, Any] = {"key": key, "files": files, "program": to_plain(model.program.desc)}
         header |= {"feeds": model.feed_names, "fetches": model.fetch_names, "parameters": rows}
         text = json.dumps(header, separators=(",", ":")).encode()
+        # Read back before it is stored: an entry that can't be read would be made again by every process.
         from_plain(json.loads(text)["program"])
         text += b" " * (-(_HEAD.size + len(text)) % ALIGN)
         if (size := _HEAD.size + len(text) + offset) > self.max_bytes:

@@ -53,19 +53,24 @@ class Predictor:
     """
 
     def __init__(self, config: Config, shared: Predictor | None = None) -> None:
+        # A copy: what the client sets afterwards is for the next predictor.
         self._config = Config(config)
         self._parameters: Scope = shared._parameters if shared else Scope()
         self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
         self._model: InferenceModel = shared._model if shared else self._load()
+        # All blocks now, so that a wrong attribute is an error of loading and not of the first run.
         self._prepared = self._executor.prepare(self._model.program.desc).complete()
         block = self._model.program.global_block()
         self._inputs = {n: Slot(n, block.find_var_recursive(n), True) for n in self._model.feed_names}
         self._outputs = {n: Slot(n, block.find_var_recursive(n), False) for n in self._model.fetch_names}
+        # Guards the slots of inputs and outputs. It is only tried: waiting would hide that two threads share one
+        # predictor and overwrite each other's inputs.
         self._lock = threading.Lock()
         self._profiler: Profiler | None = None
         self._hooks: list[_OutputHook] = []
         if self._config.profile_enabled():
             self._profiler = Profiler()
+            # finalize runs at exit as well, where __del__ need not.
             weakref.finalize(self, _print_profile, self._profiler)
 
     def _load(self) -> InferenceModel:
@@ -138,6 +143,7 @@ class Predictor:
             if inputs is not None:
                 self._fill(inputs)
             self._run()
+            # Copies: the next run may write its outputs to the same memory.
             return [np.array(s.array, copy=True) for s in self._outputs.values()] if inputs is not None else None
         finally:
             self._lock.release()
@@ -155,6 +161,7 @@ class Predictor:
 
     def _run(self) -> None:
         prepared = self._prepared
+        # A pack was registered or blocked since.
         if not prepared.is_current(self._executor.manager):
             prepared = self._prepared = self._executor.prepare(self._model.program.desc)
         feeds = {name: slot.fed() for name, slot in self._inputs.items()}

@@ -32,11 +32,14 @@ class AtomicSave:
         """A binary file that will be `path`; its directory is created when there is none."""
         final = Path(path)
         final.parent.mkdir(parents=True, exist_ok=True)
+        # In the same directory, since a rename is atomic within a file system alone.
         temporary = final.with_name(f".oprack-{secrets.token_hex(8)}.tmp")
         with open(temporary, "xb") as file:
             self._written.append((temporary, final))
             yield file
             file.flush()
+            # A rename may reach the disk before the data does: after a power cut the file would be empty under its
+            # final name.
             os.fsync(file.fileno())
 
     def __exit__(
@@ -46,6 +49,7 @@ class AtomicSave:
             if kind is None:
                 for temporary, final in self._written:
                     os.replace(temporary, final)
+                # Each directory once, whatever the number of its files.
                 for directory in dict.fromkeys(final.parent for _, final in self._written):
                     _sync_directory(directory)
         finally:
@@ -95,6 +99,7 @@ def locked(directory: Path) -> Iterator[None]:
     """
     try:
         import fcntl
+    # Windows, where atomic_directory alone keeps two processes apart.
     except ImportError:
         yield
         return

@@ -102,13 +102,16 @@ def save_checkpoint(
 
 
 def _save(root: Path, body: dict[str, Any], values: Mapping[str, Value], keep: int) -> Path:
+    # The lock is held, so whatever bears a temporary name belongs to nobody.
     _sweep(root)
     known = _numbers(root)
     name = f"ckpt-{max(known, default=0) + 1}"
     with atomic_directory(root / name) as directory:
         body["variables"] = _write_values(directory / _VALUES, values)
         (directory / _MANIFEST).write_bytes(seal(body))
+    # After the directory is there under its name: a reader between the two finds the one before.
     write_atomic(root / _LATEST, f"{name}\n".encode())
+    # Old ones go last, so that at every moment a whole checkpoint is there.
     for number in sorted(known)[: max(len(known) + 1 - keep, 0)]:
         _remove(root / f"ckpt-{number}")
     return root / name
@@ -185,6 +188,7 @@ def latest_checkpoint(path: str | os.PathLike[str]) -> Path | None:
     pointer = root / _LATEST
     if pointer.is_file():
         with open(pointer, "rb") as file:
+            # A name takes a few bytes; the file may be anything.
             name = file.read(64).decode("ascii", "replace").strip()
         if not _NAME.fullmatch(name):
             raise CorruptCheckpointError(
@@ -221,6 +225,7 @@ def load_checkpoint(
     descs = persistable_vars(program)
     check_program(body, descs, program, directory)
     values = _read_values(directory / _VALUES, body["variables"], {var.name: var for var in descs})
+    # Schedules are objects of packs and may refuse a state: then all of them go back.
     before = {name: schedule.state_dict() for name, schedule in program.schedules.items()}
     try:
         for name, schedule in program.schedules.items():

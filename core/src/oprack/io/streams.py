@@ -101,6 +101,7 @@ def read_selected_rows(
     cursor = _Cursor(buffer, offset, name, source)
     cursor.version("the SelectedRows")
     count = cursor.number("Q", "the number of rows")
+    # take() compares the size with the file first, so that a count from the file takes no memory by itself.
     rows = np.frombuffer(cursor.take(8 * count, f"{count} rows"), "<i8").astype(np.int64)
     height = cursor.number("q", "the height")
     value = _read_tensor(cursor)
@@ -141,6 +142,7 @@ def read_variable(
 
 def _read_lod(cursor: _Cursor) -> list[list[int]]:
     count = cursor.number("Q", "the number of LoD levels")
+    # Each level takes 8 bytes for its size at least: a count beyond that would only loop until the file ends.
     if 8 * count > cursor.left:
         raise CorruptParameterError(
             f"{cursor.where()}: {count} LoD levels can't be in the {cursor.left} bytes that are left; expected a few"
@@ -181,6 +183,7 @@ def _read_tensor(cursor: _Cursor) -> np.ndarray:
     dtype = numpy_dtype(kind)
     nbytes = _checked_size(cursor, dtype, dims)
     raw = np.frombuffer(cursor.take(nbytes, "the data"), np.uint8)
+    # A copy, since the buffer may be a mapped file, which ops in place could not write to.
     array = np.empty(dims, dtype)
     if kind is VarType.BOOL:
         np.not_equal(raw, 0, out=array.reshape(-1))  # a byte other than 0 and 1 is no bool to NumPy

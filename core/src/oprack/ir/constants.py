@@ -77,12 +77,14 @@ def _run(
 ) -> dict[str, LoDTensor] | None:
     """Outputs of the op, run alone in a program of its own; None when it can't be folded."""
     program, desc = _alone(op, values)
+    # What is folded may not grow: a fill of a large shape would move it from the program into the parameter file.
     limit = max(_MOST_BYTES, sum(math.prod(v.shape) * v.array.itemsize for v in values.values()))
     try:
         infer_op(desc, program.blocks[0], graph.manager.op_info(op.type))
         if not _is_small(op, program.blocks[0], limit):
             return None
         scope, random = Scope(), _Watched()
+        # The executor is shared by all ops of the pass, and each op is watched by itself.
         executor.random = random
         for name, value in values.items():
             scope.var(name).set(value)

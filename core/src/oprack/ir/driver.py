@@ -30,6 +30,7 @@ class Fusion:
         self.pattern, self.build = row(PatternBuilder())
         self.roots = _root_patterns(self.pattern, name)
         self.depth = self.pattern.depth
+        # Most ops of a program fit no row, and this set says so without a look at any pattern.
         self._types = {t for root in self.roots for t in root.types}
 
     def __call__(self, graph: Graph) -> int:
@@ -43,6 +44,7 @@ class Fusion:
         """
         tried = tried or _Tried([self])
         count, failed, types = 0, tried.in_vain[self], self._types
+        # over a copy of the list, since rewrites change it; ops that went are no producers any more
         for op in graph.ops:
             if op.desc.type in types and op not in failed and op.is_producer():
                 match = self._apply_at(graph, op)
@@ -99,6 +101,8 @@ class Fusions:
     def __call__(self, graph: Graph) -> int:
         total, tried = 0, _Tried(self.rows)
         clean: dict[Fusion, int] = {}  # rows without a match -> number of rewrites at that time
+        # A rewrite by one row may be what another one waits for, so a row is done only when no row has rewritten
+        # anything since it last found nothing.
         while any(clean.get(row) != total for row in self.rows):
             for row in self.rows:
                 if clean.get(row) != total:
@@ -136,6 +140,7 @@ class _Tried:
         for _ in range(self._depth + 1):
             seen |= near
             near = {reader for op in near for node in op.writes() for reader in node.consumers} - seen
+        # All rows, since the ops near a rewrite are new to each of them.
         for failed in self.in_vain.values():
             failed -= seen
 
@@ -166,6 +171,7 @@ def _may_go(match: Match, root: OpPattern) -> bool:
         return False
     matched = set(ops.values())
     for node in match.captured():
+        # An input that the match itself computes would be read after its op is gone.
         if node.producer in matched or graph.is_overwritten(node, match.found.returning(graph, node)):
             return False
     for pattern, op in ops.items():
@@ -189,6 +195,7 @@ def _replace(match: Match, result: Mapping[str, Value]) -> bool:
     """Put the new ops in place of the matched ones; False when names or other readers forbid it."""
     graph, root = match.graph, match.root
     exempt = {slot for pattern, op in match.found.ops.items() if op is root for slot in pattern.unchanged}
+    # Outputs that the build gives nothing for must have no readers.
     if not _inner(match, root, exempt.union(result)):
         return False
     name = root.outputs[next(iter(result))][0].name
@@ -200,6 +207,7 @@ def _replace(match: Match, result: Mapping[str, Value]) -> bool:
     waiting = list(dict.fromkeys(match.found.ops.values()))
     while waiting:
         free = [op for op in waiting if not any(n.consumers for n in op.writes() if n.producer is op)]
+        # Readers first; ops that write what they read never become free, and go in any order.
         for op in free or waiting:
             graph.remove_op(op)
             waiting.remove(op)
@@ -246,6 +254,7 @@ def _make(match: Match, result: Mapping[str, Value], name: str) -> None:
         outs = {}
         for slot, proto in protos.items():
             target = targets.get((id(new), slot))
+            # An output that the op always has gets a variable even where nobody reads it, as Paddle's programs have it.
             if target is not None or slot in new.wanted or not (proto.dispensable or proto.extra):
                 outs[slot] = [target or graph.new_var(name)]
                 outputs[id(new), slot] = outs[slot][0]

@@ -121,6 +121,7 @@ def _infer_by_rank(
 ) -> None:
     """Where an op accepts an input of unknown rank for one rank alone, it has that rank in every run that succeeds."""
     found: list[list[Dims | None]] = []
+    # All sizes are unknown, so what the rule accepts or refuses is the rank.
     for rank in range(_MOST_DIMS + 1):
         x.shape = (-1,) * rank
         for fact in results:

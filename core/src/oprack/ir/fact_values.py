@@ -20,6 +20,8 @@ def from_outside(name: str, declared: VarDesc | None, scope: Scope | None) -> Va
         var = scope.find_var(name)
         if var is not None and isinstance(var.value, LoDTensor):
             return VarDesc(name, dtype=var.value.dtype, shape=var.value.shape, lod_level=len(var.value.lod))
+    # Sizes are compared with what is fed where the program asks for it, else the rank alone; without a scope parameters
+    # are as declared.
     if declared.need_check_feed or (declared.persistable and scope is None):
         fact.shape = declared.shape
     elif declared.shape:

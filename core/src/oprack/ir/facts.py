@@ -46,9 +46,11 @@ class ProgramFacts:
         self.accepted: set[tuple[int, int]] = set()
         self._inner = len(program.blocks) <= _MOST_BLOCKS
         users = [i for block in program.blocks for op in block.ops for i in op.sub_blocks()] if self._inner else []
+        # A block that several ops run has several sets of facts, so none is worked out.
         self._walked = {i for i in users if users.count(i) == 1 and i != 0}
         # what several blocks write, or one run leaves to the next: one fact for all writes
         self._shared = dict[str, VarDesc | None].fromkeys(_shared_names(program))
+        # What a loop writes is read by its next round, so the walk is repeated until no fact changes.
         for left in reversed(range(_ROUNDS)):
             before = dict(self._shared)
             self.refused.clear()
@@ -56,6 +58,7 @@ class ProgramFacts:
             self._share_what_runs_change(self._walk(program.blocks[0], []))
             if len(before) == len(self._shared) and all(same(before[n], f) for n, f in self._shared.items()):
                 break
+            # It does not settle: the last round says nothing of what is shared, which holds whatever happens.
             if left == 1:
                 self._shared = {name: unknown(self._declared(name)) for name in self._shared}
 

@@ -65,6 +65,7 @@ class Graph(GraphView):
         self._versions = Versions(self.block, self._facts.entering.get(self.block.idx, {}), self._elsewhere)
         reader = BlockReader(self.block, self.manager, self._facts, self._versions)
         for i, desc in enumerate(self.block.ops):
+            # Random numbers are drawn by the op's place in the program as it was saved, which passes leave alone.
             desc.origin = i if desc.origin is None else desc.origin
             self._ops.append(reader.read(desc, i))
 
@@ -227,6 +228,7 @@ class Graph(GraphView):
         Variables that no op names any more are dropped, unless they are to be kept.
         """
         self.sort()
+        # The names of this moment: those that no op of the rewritten program has any more are dropped.
         before, ops = names_of(self.program), self.ops
         for op in ops:
             op.desc.inputs = {slot: [n.name for n in nodes] for slot, nodes in op.inputs.items()}

@@ -37,6 +37,7 @@ class OpList:
         """The ops, as a list of the caller's own."""
         if self._removed or self._inserted:
             ops: list[OpNode] = []
+            # A stack and no recursion: passes may insert before inserted ops as often as they like.
             waiting = [(op, False) for op in reversed(self._ops)]
             while waiting:
                 op, ready = waiting.pop()

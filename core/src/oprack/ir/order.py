@@ -28,6 +28,8 @@ def runnable_order(ops: Sequence[OpNode], variables: Iterable[Sequence[VarNode]]
     position = {op: i for i, op in enumerate(ops)}
     waiting = {op: len(earlier) for op, earlier in before.items()}
     ready = [position[op] for op in ops if not waiting[op]]
+    # The op that stood first comes first among those that can run: where nothing forces another order it stays, and
+    # memory use with it.
     heapify(ready)
     ordered: list[OpNode] = []
     while ready:
@@ -54,6 +56,7 @@ def _dependencies(ops: Sequence[OpNode], variables: Iterable[Sequence[VarNode]])
                     before[reader].add(writer)
             if former is not None and writer is not None:
                 earlier = [*former.consumers, *([former.producer] if former.producer else [])]
+                # Names are overwritten in place: who reads the version before has to run before it goes.
                 before[writer].update(op for op in earlier if op is not writer)
             former = node
     return before

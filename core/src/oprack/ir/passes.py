@@ -85,6 +85,7 @@ def _ordered(passes: Sequence[Pass]) -> list[Pass]:
     """The passes so that each comes after those that it names, and by rank where nobody names anything."""
     earlier = _predecessors(passes)
     ordered: list[Pass] = []
+    # Stages and names fix the rest, so that the order does not depend on the order of installation.
     waiting = sorted(passes, key=lambda p: p.rank)
     while waiting:
         done = {p.name for p in ordered}

@@ -131,6 +131,7 @@ class OpPattern(Pattern):
 
     def match_op(self, graph: Graph, op: OpNode, found: Found) -> Iterator[Found]:
         """Every way in which the op fits."""
+        # The last condition: a pattern that stands in two places of a larger one has to match the same op in both.
         if op.opaque or op.type not in self.types or found.ops.get(self, op) is not op:
             return
         if not self._has_slots(op) or not self._has_attrs(graph, op) or not (self.where is None or self.where(op)):

@@ -36,6 +36,7 @@ class BlockReader:
         # all reads come before the first write, which begins a new version of its name
         for slot, names in desc.inputs.items():
             op.inputs[slot] = [versions.read(n) for n in names]
+        # A block looks outer variables up by name, so they keep their names; what it writes may keep an old value.
         for name in sorted(named | written):
             node = versions.read(name)
             node.pinned = True

@@ -87,6 +87,8 @@ def optimize(
     chosen = list(select_passes(place, manager=manager) if passes is None else passes)
     verifying = os.environ.get(DEBUG, "") not in ("", "0") if debug is None else debug
     runner = _Runner(program, scope, frozenset(keep), place, manager, verifying)
+    # A pass that failed may have left the graph half rewritten, so all passes begin anew without it; each round leaves
+    # one out, so this ends.
     while True:
         try:
             return runner.run(chosen)
@@ -130,6 +132,7 @@ class _Runner:
         one = failed.one
         self.failed[one.name] = f"{type(failed.cause).__name__}: {failed.cause}"
         text = f"pass {one.name} of {one.owner} is left out: {self.failed[one.name]}"
+        # Looked for once, and only when something failed: verifying takes as long as many passes.
         if self.flaw is None:
             self.flaw = self._find_flaw()
         if not self.flaw:
@@ -170,6 +173,7 @@ class _Runner:
                 graphs.append(self._graph(program, index, facts))
                 self._run_block(graphs[-1], passes, reports)
                 program = graphs[-1].to_program()
+        # An interrupt, too, must not leave parameters of half a rewrite in the scope.
         except BaseException:
             for graph in graphs:
                 graph.discard()
@@ -183,6 +187,7 @@ class _Runner:
         return Optimized(program, reports, sorted(persistable & gone))
 
     def _run_block(self, graph: Graph, passes: Sequence[Pass], reports: Sequence[PassReport]) -> None:
+        # What held before is compared with what holds after each pass.
         facts = verify(graph) if self.verifying else None
         for one, report in zip(passes, reports, strict=True):
             if report.error:

@@ -44,6 +44,7 @@ class Versions:
     def read(self, name: str) -> VarNode:
         """The version that an op reads which comes next."""
         if name == EMPTY_VAR:
+            # Absent arguments are no variable: each gets a node that nothing else shares.
             return VarNode(name, None)
         node = self.latest(name)
         if node is None:
@@ -61,6 +62,7 @@ class Versions:
     def add(self, node: VarNode) -> None:
         """Add a version, and give it its number."""
         versions = self._by_name.setdefault(node.name, [])
+        # Number 0 is kept for the value from outside, whether or not anything reads it.
         node.version = versions[-1].version + 1 if versions else int(node.producer is not None)
         node.pinned = any(node.name in names for names in self._elsewhere)
         versions.append(node)
@@ -74,5 +76,6 @@ class Versions:
         versions = self._by_name.get(node.name)
         if not versions or versions[-1] is node:
             return False
+        # Numbers stay when versions go, so the list is sorted and has gaps.
         place = bisect_right(versions, node.version, key=lambda v: v.version)
         return any(versions[i].producer not in unchanged for i in range(place, len(versions)))

@@ -49,11 +49,13 @@ class CachedSource:
     def __init__(self, directory: Path) -> None:
         self._path = [os.path.abspath(p) for p in sys.path]
         self._key = {"format": FORMAT, "python": platform.python_version(), "oprack": BUILTIN.version}
+        # One file for each environment: its path entries, its Python and the core's version.
         name = json.dumps([self._key, sys.executable, self._path])
         self.file = directory / f"packs-{zlib.crc32(name.encode()):08x}.json"
         self.state = "miss"
         self._loader = PackLoader()
         self._records: dict[FoundPack, dict[str, Any]] = {}
+        # Records to write: those that were valid, and those of packs that were loaded anew.
         self._kept: dict[FoundPack, dict[str, Any]] = {}
         self._found: list[FoundPack] | None = None
         self._dirs: list[list[Any]] = []
@@ -123,6 +125,7 @@ class CachedSource:
             "found": [[f.name, f.value, f.distribution, f.version, f.metadata] for f in found],
             "packs": [self._kept.get(f, self._records.get(f)) for f in found],
         }
+        # Processes that start at once write files of their own; the last rename wins, and all hold the same.
         temporary = self.file.with_suffix(f".{os.getpid()}.{id(self):x}.tmp")
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

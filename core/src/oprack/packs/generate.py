@@ -175,6 +175,7 @@ def _definitions(package: str) -> dict[str, tuple[str, int]]:
             # a class that several modules hold is named where it was written
             if not where or module.__name__ == cls.__module__:
                 found[cls.op_type] = f"{module.__name__}:{name}", cls
+    # A class that was made inside a function, and that nothing holds by a name, could not be named in a manifest.
     for cls in _subclasses(OpDef):
         if cls.__module__ in visited and cls.op_type and cls.op_type not in found:
             raise ManifestError(

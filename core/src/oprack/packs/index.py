@@ -49,6 +49,7 @@ class OpIndex:
         for manifest in brought.manifests:
             for op_type, entry in manifest.ops.items():
                 self.definers[op_type].append(Definer(pack, entry))
+            # A pack may bring kernels of another pack's op.
             for op_type in {*manifest.ops, *manifest.kernels}:
                 self._manifests[op_type].append((pack, manifest))
         for op_type, definition in brought.definitions.items():
@@ -131,6 +132,8 @@ def build_kernel_map(
             for spec in specs():
                 kernels.add(spec, pack.owner)
         except OprackError as e:
+            # A tie within one pack is a defect of that pack; between packs it is a matter of what is installed, and
+            # warned of.
             if isinstance(e, DuplicateKernelError) and pack.owner in (info.pack, HERE.distribution):
                 raise
             failures.append(e)
@@ -141,6 +144,7 @@ def build_kernel_map(
     for pack, spec in index.kernels(op_type, place):
         guarded(pack, partial(list, [spec]))
     if failures and not len(kernels):
+        # One exception can be raised, and a user needs to see all of them.
         for other in failures[1:]:
             failures[0].add_note(str(other))
         raise failures[0]

@@ -80,6 +80,7 @@ class PackManager(ProcessRegistrations):
     def observers(self) -> list[Any]:
         """Observers of runs of all packs, imported once; one that can't be imported is reported and left out."""
         targets = self.targets("observer")
+        # Forgotten with the packs that they came from; two threads may both import them, and get the same objects.
         if self._observers is None:
             found = []
             for owner, _, target in targets:
@@ -106,6 +107,7 @@ class PackManager(ProcessRegistrations):
 
 
 _default: PackManager | None = None
+# A stack without a lock: it is for tests, which put managers there one at a time.
 _used: list[PackManager] = []
 _default_lock = threading.Lock()
 
@@ -115,6 +117,7 @@ def default_manager() -> PackManager:
     global _default
     if _used:
         return _used[-1]
+    # Two managers would give one process two sets of kernels, libraries and device contexts.
     with _default_lock:
         if _default is None:
             _default = PackManager()

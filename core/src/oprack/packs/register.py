@@ -52,6 +52,7 @@ class Register:
         if directory is None:
             raise ManifestError(f"{self!r}: package {package!r} has no directory; expected one that holds {filename}")
         path = Path(directory, filename)
+        # Before reading: a file that changes in between then differs from its state, and the cache sees that.
         state = file_state(path)
         manifest = manifests.read(path)
         self.contributions.manifests.append(manifest)

@@ -34,6 +34,8 @@ class PackState:
         self._entry_points = None if entry_points is None else list(entry_points)
         self._environ = os.environ if environ is None else environ
         self._use_cache = cache and entry_points is None
+        # Guards discovery, the list of packs and the revision; reentrant, since a question asked while packs change
+        # asks others.
         self._lock = threading.RLock()
         self._packs: list[Pack] | None = None
         self._loading = False
@@ -62,6 +64,7 @@ class PackState:
                         "level and out of its hooks"
                     )
                 if self._packs is None:
+                    # Set under the lock: only a hook of this very thread can find it set, any other thread waits.
                     self._loading = True
                     try:
                         self._discover()
@@ -113,6 +116,7 @@ class PackState:
         self._forget()
         self._layers = NamespaceIndex([*packs, self._here])
         self._roles = RoleIndex(index.targets["role"], packs)
+        # Indices are never changed but replaced, so a thread that reads one goes on with what it had.
         self._index, self._packs = index, packs
         self.revision += 1
         changed()
@@ -122,6 +126,7 @@ class PackState:
 
     def _warn(self, text: str, *key: str, category: type[PackWarning] = BrokenPackWarning) -> None:
         with self._lock:
+            # Once per manager and cause, or a broken pack would warn with every op that is looked up.
             new = key not in self._warned
             self._warned.add(key)
         if new:

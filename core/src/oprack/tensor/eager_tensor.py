@@ -111,6 +111,7 @@ class Tensor(_Installed):
         if wanted and not self._meta.differentiable:
             raise InvalidArgumentError(f"{self.describe()}: only floating tensors have gradients; cast it first")
         self._meta = self._meta.with_grad if wanted else self._meta.without_grad
+        # A fresh leaf, so that hooks and records of an earlier time don't count.
         self._node = Leaf(self) if wanted else None
 
     @property
@@ -156,6 +157,7 @@ class Tensor(_Installed):
         if node.hooks is None:
             node.hooks = {}
         hooks = node.hooks.setdefault(index, {})
+        # Hooks run in the order of registration, which a dict keeps; numbers are not used again while later ones stay.
         key = max(hooks, default=0) + 1
         hooks[key] = hook
 
@@ -167,6 +169,7 @@ class Tensor(_Installed):
     def detach(self) -> Tensor:  # type: ignore[override]
         """The same memory, of which nothing is recorded."""
         found = new_tensor(self._value, self._meta.without_grad, self._lod)
+        # A write through either is seen by the gradients that saved the other.
         share_memory(found, self)
         return found
 
@@ -206,10 +209,12 @@ class Tensor(_Installed):
         self._memory.writer = writer
         if self._node is not None and not self.is_leaf:
             made, index = split_edge(self._node)
+            # A new dict, as the empty one is on the class.
             made.overwritten = made.overwritten | {made.rule.outputs[index]: writer}
         self._value = value
         if node is not None:
             self._node = node
+        # From now on calls with this tensor note its version with what they save.
         tracked = new.with_tracking
         self._meta = tracked.with_grad if self._node is not None else tracked
 
@@ -264,6 +269,7 @@ def share_memory(a: Tensor, b: Tensor) -> None:
     """Both may be on the same memory: a write to one is a write to the other."""
     memory = b._memory
     if memory is None:
+        # Made when memory is first shared: most tensors never need one.
         memory = b._memory = Memory()
         b._meta = b._meta.with_tracking
     a._memory = memory

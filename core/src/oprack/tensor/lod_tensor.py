@@ -103,11 +103,13 @@ class LoDTensor:
         self.array = array
         self.place = place or CPUPlace()
         self.shared = shared
+        # Most tensors have none, and each kernel's result is one of these objects.
         if not lod:
             self.lod: LoD = []
         elif check:
             self.lod = check_lod(lod, array.shape[0] if array.ndim else 0)
         else:
+            # Offsets of another tensor, which were checked there; lists are shared and never changed.
             self.lod = lod  # type: ignore[assignment]
 
     @property

@@ -27,6 +27,7 @@ def plain_array(array: Any) -> Any:
             f"got a masked array, {int(np.ma.getmaskarray(array).sum())} of whose {array.size} elements have no value; "
             "expected a value for each: pass array.filled(value)"
         )
+    # Files and network data may be big endian; kernels and libraries read this machine's order alone.
     dtype = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
     plain = np.asarray(array, dtype)
     return plain if _is_dense(plain) else plain.copy(order="C")

@@ -37,6 +37,7 @@ def merge_rows(rows: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndar
     first = np.flatnonzero(is_first)
     counts = np.diff(first, append=len(ordered))
     merged = value.take(order[first], axis=0)
+    # Round k adds the k-th value of every row that has one: few passes over long arrays instead of one step per row.
     for k in range(1, min(_ROUNDS, int(counts.max(initial=0)))):
         more = np.flatnonzero(counts > k)
         merged[more] += value.take(order[first[more] + k], axis=0)
@@ -52,6 +53,7 @@ def merge_rows(rows: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndar
 def _sort(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(rows in ascending order, where each stood); equal ones stay in their order."""
     bits = len(rows).bit_length()
+    # Row numbers and places have to fit into one int64, with its sign.
     largest = max(int(rows.max(initial=0)), -int(rows.min(initial=0)))
     if rows.dtype != np.int64 or largest.bit_length() + bits > 62:
         order = np.argsort(rows, kind="stable")
