@@ -66,6 +66,7 @@ class JitProgram:
         self._gradients = gradients(targets, self.wrt, self.cotangents, block=block)
         read = {n for op in block.ops[count:] for n in op.input_arg_names()}
         self.kept = sorted(n for n in read & values if n not in self.exported.tensors)
+        # The forward ops have run by then; what the gradients read of them is kept.
         block.ops = block.ops[count:]
         self._backward = self._executor.prepare(both.desc)
         self._program = both  # prepared programs are kept for as long as their program lives
@@ -73,6 +74,7 @@ class JitProgram:
     # Running ----------------------------------------------------------------------------------------------------------
     def run(self, feeds: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """(outputs, values kept for the gradients), by name."""
+        # Tensors that the function reads may have been replaced since, as a step of an optimizer does.
         self.exported.refresh()
         local = self.exported.scope.new_scope()
         try:
@@ -140,6 +142,8 @@ class JitFunction:
         grad = mode.grad
         training = self._function.training if isinstance(self._function, Module) else None
         shapes = None if self.specs is not None else tuple([x.shape for x in given])
+        # Whatever changes the program that is written: modes, dtypes, places, and shapes where no spec leaves them
+        # open.
         key = (grad, mode.deterministic, training, tuple([x._meta for x in given]), shapes)
         found = self._compiled.get(key)
         if found is None:

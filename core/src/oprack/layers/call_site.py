@@ -33,6 +33,7 @@ def call_site() -> list[str]:
     for frame in reversed(found):
         code = frame.f_code
         lines.append(f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}')
+        # Programs that are written in a shell or a notebook have lines in linecache alone.
         lines.append(f"    {linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals).strip()}")
     return lines
 

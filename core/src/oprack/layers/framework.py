@@ -16,6 +16,7 @@ from oprack.layers import unique_name
 from oprack.program import Program
 
 _DEFAULT_MAIN, _DEFAULT_STARTUP = Program(), Program()
+# Context variables: a guard of one thread or task does not reach another one.
 _main: ContextVar[Program] = ContextVar("oprack_main_program", default=_DEFAULT_MAIN)
 _startup: ContextVar[Program] = ContextVar("oprack_startup_program", default=_DEFAULT_STARTUP)
 _role: ContextVar[tuple[OpRole, tuple[str, ...]]] = ContextVar("oprack_op_role", default=(OpRole.FORWARD, ()))
@@ -58,6 +59,7 @@ def name_scope(prefix: str) -> Iterator[None]:
     """Ops appended inside have op_namescope "/prefix/", nested ones "/outer/inner/", for people and tools."""
     if not isinstance(prefix, str) or not prefix.strip("/"):
         raise InvalidArgumentError(f"name_scope: prefix is {prefix!r}; expected a str that is not empty")
+    # The second scope of one name gets a number, so that tools can tell them apart.
     number = unique_name.generate(f"{_scope.get()}{prefix}").rpartition("_")[2]
     token = _scope.set(f"{_scope.get()}{prefix}{'' if number == '0' else '_' + number}/")
     try:

@@ -118,8 +118,10 @@ class LayerHelper:
         """
         block = self.startup_program.global_block()
         known = block.find_var(var.name)
+        # Two layers that share a parameter by name fill it once.
         if known is not None and any(var.name in op.output_arg_names() for op in block.ops):
             return Variable(self.startup_program, block, known)
+        # Each program has a VarDesc of its own, as they are saved and changed apart.
         desc = var.desc.clone()
         desc.persistable = True
         block.vars[var.name] = desc
@@ -194,6 +196,7 @@ class LayerHelper:
             self.set_variable_initializer(parameter, initializer)
         except Exception:
             block.remove_var(name)
+            # Both programs are as before, so that the call may be made again with another initializer.
             self.startup_program.global_block().remove_var(name)
             del self.main_program.parameters[name]
             raise

@@ -66,6 +66,7 @@ class CUDADeviceContext(DeviceContext):
         found = getattr(self._of_thread, "stream", None)
         if found is None:
             with self.device:
+                # A stream that waits for the legacy default stream would wait for every library that uses that one.
                 found = self._of_thread.stream = self.xp.cuda.Stream(non_blocking=True)
                 self._of_thread.in_flight = deque()
         return found
@@ -88,6 +89,7 @@ class CUDADeviceContext(DeviceContext):
         Its temporaries come from a pool of their own, so that nothing else is ever put where the graph writes.
         Raises what CUDA, CuPy or the function raise; the stream records no more then.
         """
+        # The default pool would hand a temporary's block to others, and the next launch would write there.
         pool, stream = self.xp.cuda.MemoryPool(), self.stream
         with self.activate(), self.xp.cuda.using_allocator(pool.malloc):
             stream.begin_capture()
@@ -130,6 +132,7 @@ class CUDADeviceContext(DeviceContext):
         if isinstance(array, self.xp.ndarray):
             return self._from_device(array)
         with self.activate():
+            # CuPy copies pageable memory before it returns, so that the array may go or change.
             if not is_pinned(array):
                 return self.xp.array(array, order="C")
             array = np.ascontiguousarray(array)
@@ -144,6 +147,7 @@ class CUDADeviceContext(DeviceContext):
             return array
         source = self.xp.cuda.Device(array.device.id)
         with source:
+            # Nobody says on which stream its owner computed it, so all work of that device is waited for.
             source.synchronize()
         with self.activate():
             return self.xp.array(array)

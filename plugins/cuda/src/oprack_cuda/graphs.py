@@ -69,12 +69,14 @@ class RecordedPlan:
     def __init__(self, function: Callable[..., Any], op_types: Collection[str], context: Any) -> None:
         self.function, self._context = function, context
         self._capturable = capturable_ops().issuperset(op_types)
+        # A recording belongs to a stream, and each thread has one of its own.
         self._of_thread = _OfThread()
 
     def __call__(self, run: Any, *arguments: Any) -> Any:
         if not (_Setting.enabled and self._capturable):
             return self.function(run, *arguments)
         key = tuple(map(self._signature, arguments))
+        # Arguments of other kinds, such as sparse rows, have no fixed memory.
         if None in key:
             return self.function(run, *arguments)
         recording = self._find(key)
@@ -129,6 +131,7 @@ class RecordedPlan:
 
     def _record(self, recording: _Recording, run: Any, arguments: Sequence[Any]) -> None:
         recording.fixed = [a.copy() if i in recording.volatile else a for i, a in enumerate(arguments)]
+        # The arguments of the last run would keep their memory for nothing.
         recording.last, recording.launch = (), None
         try:
             function = functools.partial(self.function, run)

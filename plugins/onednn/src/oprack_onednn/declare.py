@@ -35,6 +35,7 @@ class Limits:
 @contextmanager
 def no_limits() -> Iterator[None]:
     """Every entry of Limits is 0 for the length of a with block."""
+    # Kernels read the class at each call, so that the change reaches all threads.
     before = {name: value for name, value in vars(Limits).items() if isinstance(value, int)}
     try:
         for name in before:
@@ -76,6 +77,7 @@ def onednn_kernel(
 
         @wraps(function)
         def run(*args: Any, **named: Any) -> Any:
+            # `ready` is one attribute; it is False before the first use and after a fork.
             if not (library.ready or library.usable()):
                 return decline(library.problem)
             try:

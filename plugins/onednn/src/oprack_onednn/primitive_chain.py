@@ -64,6 +64,7 @@ class PrimitiveChain:
         memory = Memory(desc)
         self.scratch.append((memory, self.size))
         self._ends[memory] = self.size + desc.nbytes
+        # Primitives read and write whole cache lines fastest, and two memories never share one.
         self.size += -(-desc.nbytes // _ALIGN) * _ALIGN
         return memory
 
@@ -100,6 +101,7 @@ class PrimitiveChain:
                     f"argument {argument} of {desc.impl} has {memory.desc.nbytes} bytes; the primitive expects "
                     f"{desc.argument_bytes(argument)}"
                 )
+        # Summed up while a chain is built: what has little to do is built again for one thread.
         THREAD.work += _seconds(arguments)
         scratch = desc.desc(_c.QUERY_SCRATCHPAD_MD)
         if scratch.nbytes:
@@ -180,6 +182,7 @@ def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int 
         raise OperandError("a part of an array that is not row-major")
     raw = np.empty(target.nbytes + _ALIGN, np.uint8)
     start = -raw.ctypes.data % _ALIGN
+    # The view keeps the raw memory alive.
     packed = raw[start : start + target.nbytes].view(np.float32)
     chain = PrimitiveChain()
     chain.reorder(chain.input(source), chain.output(target))

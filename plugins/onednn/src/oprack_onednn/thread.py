@@ -21,6 +21,7 @@ _PRIMITIVES = 1024
 # when others want its core, takes as long.
 _SHARED = 1e-4
 
+# next() on it is one operation of the interpreter, so two threads never get one number.
 _SETTINGS = itertools.count(1)
 
 
@@ -66,6 +67,7 @@ class Thread(threading.local):
         self._threads = self.current = LIBRARY.apply_threads(self.limit)
         if self._threads not in self._by_threads:
             self._by_threads[self._threads] = next(_SETTINGS), OrderedDict()
+        # Chains for other numbers of threads are kept, since programs switch between them and back.
         self.setting, self.primitives = self._by_threads[self._threads]
         self.revision = LIBRARY.threads_revision
         LIBRARY.ran = True
@@ -104,6 +106,7 @@ class Thread(threading.local):
                 primitive = self._build(build, args)
             except NotServedError:
                 primitive = None
+            # None as well: that oneDNN has no primitive is found out once.
             primitives[key] = primitive
             if len(primitives) > _PRIMITIVES:
                 primitives.popitem(last=False)

@@ -22,10 +22,13 @@ class FromConstants:
         self._lock = threading.Lock()
 
     def __call__(self, arrays: Sequence[np.ndarray], *options: Hashable) -> Any:
+        # Ids are used again after an array is gone, so the weak references say whether the entry is of these very
+        # arrays.
         key, known = (*map(id, arrays), *options), self._known
         entry = known.get(key)
         if entry is not None and all([r() is a for r, a in zip(entry[0], arrays, strict=True)]):
             return entry[1]
+        # Who can write to an array may train it: what is derived from it holds for this call alone.
         if not all(map(is_constant, arrays)):
             return self._make(arrays, *options)
         with self._lock:

@@ -25,6 +25,7 @@ def convolution(*arguments: Any, outputs: int, depthwise: bool = False) -> Primi
         wanted = desc.impl.split(":")[0] + ":avx2"
     if not wanted:
         return desc
+    # Implementations come one after the other from the same descriptor, which can't go back.
     while desc.next_impl() and not desc.slow:
         if desc.impl == wanted:
             return desc
@@ -38,6 +39,7 @@ def halves_vectors() -> bool:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
         return False
+    # All cores of a machine are of one kind here, so the first entry says enough.
     first = dict(line.split(":", 1) for line in text.split("\n\n")[0].splitlines() if ":" in line)
     known = {key.strip(): value.strip() for key, value in first.items()}
     is_zen = known.get("vendor_id") == "AuthenticAMD" and known.get("cpu family") == "25"

@@ -26,6 +26,7 @@ class Order:
 
     def __init__(self, lengths, first, stride):
         self.count = len(lengths)
+        # Stable, so that equal sequences stay in their order, and results do not depend on the sort.
         order = np.argsort(-lengths, kind="stable")
         order = self.order = order[: np.count_nonzero(lengths)]
         lengths = lengths[order]
@@ -40,6 +41,7 @@ class Order:
         self.total = start
         self.behind = max((rounded(n) - n for n in running), default=0)
         self._lengths, self._first, self._stride = lengths, first[order], stride
+        # How many sequences still run at each step.
         counts = np.repeat(running, np.diff(ends, prepend=0)) if running else np.zeros(0, np.intp)
         self._time = np.repeat(np.arange(done), counts)
         self._sequence = np.arange(start) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -86,6 +88,7 @@ class Order:
         return found
 
 
+# The layers of a net walk the same sequences one after the other, forward and back.
 @lru_cache(maxsize=16)
 def order_of(offsets):
     """The order of sequences with these offsets, a tuple."""

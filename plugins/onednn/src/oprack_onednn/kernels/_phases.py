@@ -95,6 +95,7 @@ class Piece:
         return self.high.taps * self.wide.taps
 
 
+# The parts follow from three small numbers; every shape of an op asks for them again.
 @lru_cache(maxsize=256)
 def pieces(factor: int, outputs: int, window: int) -> tuple[Piece, ...]:
     """The small convolutions that make up one with `outputs` channels over repeated pixels."""
@@ -111,6 +112,7 @@ def expanded(w: np.ndarray, factor: int) -> np.ndarray:
     c, window = w.shape[1:3]
     rows = [w.transpose(2, 3, 0, 1).reshape(-1, c)]
     if factor > 1:
+        # Sums of taps are rounded once, as the taps themselves were when they were trained.
         taps = rows[0].reshape(window**2, -1).astype(np.float64)
         for high, wide in product(_axes(factor, window), repeat=2):
             chosen = np.einsum("ptd,que->tupqde", high.sums, wide.sums).reshape(-1, window**2)

@@ -36,6 +36,7 @@ _DIRECTIONS = {(False,): 1, (True,): 2, (False, True): _BOTH}
 _LINE = 16  # float32 in a cache line
 _APART = 1e8  # operations of a direction from which on it has a thread of its own
 _SHARED = 1e7  # operations of a step from which on threads share it
+# One for the process; its threads have chains of their own, as every thread, and end with it.
 _OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
 # Chains that are kept for the same weights and one thread.
 _PRIMITIVES = 2048
@@ -52,6 +53,7 @@ class PrimitivesByThread:
         THREAD.ready()
         key = (THREAD.setting,)
         found: dict[Any, BoundChain | None] | None = self._chains.get(key)
+        # Dropped as a whole when there are too many: lengths come with the data, and nothing says which come again.
         if found is None or len(found) > _PRIMITIVES:
             found = {}
             self._chains.keep(key, found)
@@ -199,11 +201,13 @@ def side_by_side(walk, layer, rows, steps):
         with THREAD.limited(count // 2):
             walk(1)
 
+    # The second direction runs over there while this thread does the first one; numbers are the same either way.
     done = _OTHERS.submit(other)
     try:
         with THREAD.limited(count - count // 2):
             walk(0)
     finally:
+        # Also after an error here, since the other thread writes to arrays of this call.
         done.result()
 
 
@@ -242,6 +246,7 @@ def _walk(layer, x, order, d, reverse, before, states):
     size, rows, chains = layer.size, order.total + order.behind, layer.chains.own()
     packed = BUFFERS.take((rows, layer.inputs))
     np.take(x, order.rows(reverse), axis=0, out=packed[: order.total], mode="clip")
+    # Steps may take a few more sequences than there are, and would compute with whatever the memory held before.
     packed[order.total :] = 0
     first = np.zeros((len(states), len(order.order) + order.behind, size), np.float32)
     for a, given in zip(first, before, strict=False):

@@ -37,5 +37,6 @@ def rows_of(array, count=-1):
         m *= n
     if m == 1:
         return m, width, width
+    # Rows that overlap, as those of a broadcast array do, are none that a primitive could read.
     apart, rest = divmod(step, array.itemsize)
     return None if rest or apart < width else (m, width, apart)

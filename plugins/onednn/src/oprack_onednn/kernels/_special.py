@@ -14,4 +14,5 @@ def is_ordinary(array: np.ndarray) -> bool:
     if not array.size:
         return True
     row = array.ravel("K")  # a view where the array is dense
+    # Two passes without memory of their own; isfinite would write a mask as long as the array.
     return math.isfinite(float(row.max()) - float(row.min()))

@@ -12,6 +12,7 @@ from oprack_onednn import _c
 from oprack_onednn.native import Attributes
 from oprack_onednn.ops.post_ops import RESIDUAL, algorithm, attributes
 
+# This library's kernel of the op is the caller: it would call itself.
 _REFERENCE = KernelRules(excluded=["onednn"])
 
 

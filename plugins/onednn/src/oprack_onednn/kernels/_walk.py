@@ -64,6 +64,7 @@ def walk(
             chain = bound.get(n)
             if chain is None:
                 chain = bound[n] = _bound_step(make, key, n, weight, count, len(before))
+            # In bytes: rows of the walk are float32 of this size.
             offset = 4 * size * start
             after = [(region, offset) for region in results]
             chain.run(*previous, *[(region, offset) for region in inputs], *after)

@@ -99,6 +99,7 @@ class AttentionPrimitive(RowMajorPrimitive):
             try:
                 whole = Attributes([*scaled, ("binary", _c.BINARY_ADD, added)])
                 return PrimitiveDesc("matmul", engine, query, keys, None, scores, whole), None
+            # Some shapes have the addition in no fast implementation; it is then a primitive of its own.
             except NotServedError:
                 pass
         product = PrimitiveDesc("matmul", engine, query, keys, None, scores, Attributes(scaled))

@@ -33,6 +33,7 @@ class ConvShape:
     def __init__(self, x_shape, w, strides, paddings, dilations, groups, padding):
         n, _, *spatial = x_shape
         k, _, *ksize = w.shape
+        # Paddle ignores dilations then.
         if padding == "SAME":
             dilations = (1,) * len(spatial)
         pads = resolve_pads(padding, paddings, spatial, ksize, strides)
@@ -74,6 +75,7 @@ class ConvPrimitive(ShapedPrimitive):
         desc = geo.forward(source, result, row, attributes)
         chain = self.chain = PrimitiveChain()
         given = chain.input(image_desc(x))
+        # Constant filters come packed by the caller; others are copied in every run, since they may have changed.
         raw, wdesc = geo.filter_desc, desc.desc(_c.QUERY_WEIGHTS_MD)
         self.weights = {1: Weights(raw, wdesc)} if constant else {}
         weights = chain.input(wdesc if constant else raw)
@@ -82,6 +84,7 @@ class ConvPrimitive(ShapedPrimitive):
             memory[_c.BIAS] = chain.input(row)
         if at is not None:
             added = chain.input(image_desc(residual))
+            # oneDNN numbers the operands of post-ops by their place in the chain.
             memory[_c.POST_OP * (at + 1) | _c.SRC_1] = added if added.desc == result else chain.reorder(added, result)
         memory[_c.DST] = chain.output(result)
         memory[_c.SRC] = given if given.desc == source else chain.reorder(given, source)
@@ -102,6 +105,7 @@ class RowPrimitive(ShapedPrimitive):
 
 def build(x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops):
     """The primitive that suits the shapes."""
+    # The convolutions of squeeze-and-excite blocks: a matrix product is faster, and rounds better.
     single = x.shape[2:] == (1, 1) == w.shape[2:] and groups == 1 and w.flags.c_contiguous and x.flags.c_contiguous
     if single and x.size and w.shape[1] >= 32 and residual is None and (padding != "EXPLICIT" or not any(paddings)):
         return RowPrimitive(x, w, constant, bias, post_ops)

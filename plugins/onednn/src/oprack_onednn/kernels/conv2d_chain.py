@@ -135,6 +135,7 @@ class ChainPrimitive(ShapedPrimitive):
         rows = max(height * cache // largest, 1)
         while rows < height and self._needed(rows) * height > _OVERLAP * rows * self._needed(height):
             rows += 1
+        # Parts of equal height share descriptors; a small last part would cost its own.
         rows = -(-height // -(-height // rows))  # about equal parts
         return [_Part(i, 1, r, min(r + rows, height)) for i in range(n) for r in range(0, height, rows)]
 
@@ -156,6 +157,7 @@ class ChainPrimitive(ShapedPrimitive):
                 result = channels_last_desc(geometry.shape)
                 attributes, at = as_post_ops(layer.post_ops, result)
                 desc = geometry.forward(channels_last_desc(shape), result, row, attributes, self._chosen[i])
+                # The first part decides how the filter is packed, and all others take it so.
                 self._chosen[i] = self._chosen[i] or desc.desc(_c.QUERY_WEIGHTS_MD)
                 self._descs[key] = desc, at
             found.append((geometry, self._descs[key], (first, shape)))

@@ -80,6 +80,7 @@ def tiling(x, u, paddings):
         raise NotServedError("an empty tensor, or a filter that is a view")
     rows, columns = -(-high // RESULTS), -(-wide // RESULTS)
     row_bytes = 4 * TILE * TILE * n * columns * c
+    # The largest part that stays in the caches and divides the rows, so that all parts have one shape.
     part = next(r for r in range(rows, 0, -1) if rows % r == 0 and (r == 1 or r * row_bytes <= _PART))
     return Tiling(n, c, u.shape[2], top, left, h, w, high, wide, rows, columns, part)
 

@@ -95,6 +95,7 @@ class _Middle:
 
     def alpha(self, m):
         """The factor of the scores; None when it is no single number."""
+        # The factor of the second product would have to follow the softmax.
         if m.op_of(self.context).attr("alpha", 1.0) != 1:
             return None
         alpha = next(m.op_of(op) for op in self.products if m.has(op)).attr("alpha", 1.0)
@@ -118,6 +119,7 @@ class _Middle:
         if m.attr(self.mask, "axis") != -1 and len(mask.shape) != 4:
             return None
         dims = zip(mask.shape, scores[4 - len(mask.shape) :], strict=True)
+        # A mask that is larger than the scores would broadcast them.
         return {"Mask": mask} if all(d == 1 or d == s for d, s in dims) else None
 
     def attention(self, m, heads, inputs):
@@ -214,6 +216,7 @@ def attention_together(p):
     return middle.root, build
 
 
+# Weights are split before one variable is cut into thirds, since split weights need no copies.
 _ATTENTION = attention_apart + attention_split_weights + attention_together
 
 

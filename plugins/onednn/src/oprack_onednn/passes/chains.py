@@ -25,6 +25,7 @@ def chain_eltwise(graph):
     if LIBRARY.usable():
         seen = set()
         for op in graph.ops:
+            # In the order of the program, so that an op is met first at the head of its chain.
             if op not in seen and _text(graph, op):
                 chain = _chain(graph, op)
                 seen.update(chain)

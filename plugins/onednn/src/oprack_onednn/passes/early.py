@@ -29,6 +29,7 @@ def _may_move(graph: Graph, op: OpNode) -> bool:
     x, out = op.input(_LARGE[op.type]), next(op.writes(), None)
     if x is None or x.producer is None or out is None or op.opaque or op.hidden_reads or not _is_less(out, x):
         return False
+    # A name that is written twice would be written in another order.
     if graph.is_overwritten(x) or any(len(graph.versions(n.name)) > 1 for n in op.writes()):
         return False
     return all(n is x or graph.constant(n) is not None for n in op.reads())
@@ -49,6 +50,7 @@ def _move(graph: Graph, op: OpNode) -> bool:
     if after is op:
         return False
     moved = graph.add_op(op.type, op.inputs, op.outputs, op.desc.attrs, before=after)
+    # The same op as far as random numbers and the mark of a target go.
     moved.desc.origin, moved.desc.is_target = op.desc.origin, op.desc.is_target
     graph.remove_op(op)
     return True

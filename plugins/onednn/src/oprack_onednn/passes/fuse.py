@@ -98,11 +98,13 @@ def _bias_row(mains):
         def build(m):
             found = _found(m, main)
             op, b = m.op_of(found), m.value("b")
+            # A bias is added before the post-ops; behind one it would be another function.
             if op.input("Bias") is not None or op.attr("post_ops", []):
                 return None
             w = m.value("w")
             if not _is_row(b, m.attr(m.root, "axis"), _outputs(m, op, w), w.ndim, m):
                 return None
+            # Primitives take a bias of one dim.
             bias = m["b"] if b.ndim == 1 else m.new_param(b.reshape(-1), like="b")
             return _rebuilt(m, found, bias=bias)
 
@@ -175,6 +177,7 @@ def _rows(mains, kind):
     return fusion(f"onednn_{kind}_bias")(_bias_row(mains)) + fusion(f"onednn_{kind}_activation")(_activation_row(mains))
 
 
+# Rows are tried in turn until none fits, so that any order of bias, residual and activation is taken in.
 _CONV = _rows(_convolutions, "conv2d") + fusion("onednn_conv2d_residual")(_residual_row(_convolutions))
 _CONV += _rows(_transposed, "conv2d_transpose")
 _MATMUL = _rows(_products, "matmul") + fusion("onednn_matmul_residual")(_residual_row(_products))
