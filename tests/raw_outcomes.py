@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from oprack.desc import OpDesc
 from oprack.errors import OprackError
 from oprack.packs.manager import default_manager
 from oprack.program import Program
@@ -42,57 +43,66 @@ def sources() -> Iterator[tuple[FileCase, Any]]:
 
 def mutate(program: Program, feeds: dict[str, Any], draw: random.Random) -> str:
     """Make one thing wrong; returns what, "" when there was nothing to change."""
-    ops = [op for op in program.desc.blocks[0].ops if op.type not in ("feed", "fetch")]
-    op = draw.choice(ops)
+    op = draw.choice([op for op in program.desc.blocks[0].ops if op.type not in ("feed", "fetch")])
     match draw.randrange(5):
         case 0 if op.inputs:
             slot = draw.choice(list(op.inputs))
             op.inputs[slot] = draw.choice(([], [EMPTY_VAR] * len(op.inputs[slot]), op.inputs[slot][:-1]))
             return f"input {slot}"
         case 1:
-            names = [n for n, t in op.attr_types.items() if t in (*_INT, *_INT_LIST) and n != "op_role"]
-            if not names:
-                return ""
-            name = draw.choice(names)
-            if op.attr_types[name] in _INT:
-                op.attrs[name] = draw.choice(INTS)
-            else:
-                value = list(op.attrs[name]) or [0]
-                value[draw.randrange(len(value))] = draw.choice(INTS)
-                op.attrs[name] = draw.choice((value, value[:-1], [*value, draw.choice(INTS)]))
-            return f"attribute {name}"
+            return _mutate_attribute(op, draw)
         case 2 | 3 if feeds:
-            name, value = draw.choice(list(feeds.items()))
-            if not isinstance(value, LoDTensor):
-                return ""
-            dims = list(value.shape)
-            how = draw.randrange(4)
-            if how == 0 or not dims:
-                dims = [1, *dims]
-            elif how == 1:
-                dims = dims[1:]
-            else:
-                dims[draw.randrange(len(dims))] = draw.choice((0, 1, 3, 7))
-            size = int(np.prod(dims))
-            array = np.resize(value.array, size).reshape(dims)
-            lod = value.lod if how > 1 and value.shape else []
-            feeds[name] = LoDTensor(array.astype(value.array.dtype), lod, check=False)
-            var = program.desc.blocks[0].find_var_recursive(name)
-            if var is not None:
-                var.shape = dims
-            return f"shape of {name}"
+            return _mutate_shape(program, feeds, draw)
         case 4 if feeds:
-            name, value = draw.choice(list(feeds.items()))
-            if not isinstance(value, LoDTensor) or not value.array.size or value.array.dtype.kind not in "fiu":
-                return ""
-            array = value.array.copy()
-            kind = array.dtype.kind
-            integers = (-1, 10**6, 2**31 - 1) if array.itemsize > 2 else (1, 100)
-            wild = (np.nan, np.inf, -1e30) if kind == "f" else integers
-            array.reshape(-1)[draw.randrange(array.size)] = draw.choice(wild)
-            feeds[name] = LoDTensor(array, value.lod, check=False)
-            return f"values of {name}"
+            return _mutate_values(feeds, draw)
     return ""
+
+
+def _mutate_attribute(op: OpDesc, draw: random.Random) -> str:
+    names = [n for n, t in op.attr_types.items() if t in (*_INT, *_INT_LIST) and n != "op_role"]
+    if not names:
+        return ""
+    name = draw.choice(names)
+    if op.attr_types[name] in _INT:
+        op.attrs[name] = draw.choice(INTS)
+    else:
+        value = list(op.attrs[name]) or [0]
+        value[draw.randrange(len(value))] = draw.choice(INTS)
+        op.attrs[name] = draw.choice((value, value[:-1], [*value, draw.choice(INTS)]))
+    return f"attribute {name}"
+
+
+def _mutate_shape(program: Program, feeds: dict[str, Any], draw: random.Random) -> str:
+    name, value = draw.choice(list(feeds.items()))
+    if not isinstance(value, LoDTensor):
+        return ""
+    dims = list(value.shape)
+    how = draw.randrange(4)
+    if how == 0 or not dims:
+        dims = [1, *dims]
+    elif how == 1:
+        dims = dims[1:]
+    else:
+        dims[draw.randrange(len(dims))] = draw.choice((0, 1, 3, 7))
+    array = np.resize(value.array, int(np.prod(dims))).reshape(dims)
+    lod = value.lod if how > 1 and value.shape else []
+    feeds[name] = LoDTensor(array.astype(value.array.dtype), lod, check=False)
+    var = program.desc.blocks[0].find_var_recursive(name)
+    if var is not None:
+        var.shape = dims
+    return f"shape of {name}"
+
+
+def _mutate_values(feeds: dict[str, Any], draw: random.Random) -> str:
+    name, value = draw.choice(list(feeds.items()))
+    if not isinstance(value, LoDTensor) or not value.array.size or value.array.dtype.kind not in "fiu":
+        return ""
+    array = value.array.copy()
+    integers = (-1, 10**6, 2**31 - 1) if array.itemsize > 2 else (1, 100)
+    wild = (np.nan, np.inf, -1e30) if array.dtype.kind == "f" else integers
+    array.reshape(-1)[draw.randrange(array.size)] = draw.choice(wild)
+    feeds[name] = LoDTensor(array, value.lod, check=False)
+    return f"values of {name}"
 
 
 def outcome(case: FileCase, stage: Any, draw: random.Random) -> tuple[str, str]:

@@ -56,6 +56,24 @@ def _lod_tensor(array: np.ndarray, lengths: list[list[int]]) -> Any:
     return tensor
 
 
+def _create_output(block: Any, name: str, case: dict[str, Any]) -> None:
+    if name in case.get("arrays", ()):
+        kind = core.VarDesc.VarType.LOD_TENSOR_ARRAY
+        block.create_var(name=name, type=kind, dtype=case.get("array_dtype", "float32"))
+    elif not block.has_var(name):
+        block.create_var(name=name, dtype=case.get("dtypes", {}).get(name, "float32"))
+
+
+def _gradients(block: Any, case: dict[str, Any], cotangents: dict[str, np.ndarray]) -> dict[str, str]:
+    """Append the gradients of `wrt`; variable -> the variable of its gradient, where there is one."""
+    given = []
+    for name, array in cotangents.items():
+        given.append(block.create_var(name=f"{name}@COT", shape=block.var(name).shape, dtype=array.dtype.name))
+    targets, wrt = [block.var(n) for n in cotangents], [block.var(n) for n in case["wrt"]]
+    found = zip(case["wrt"], paddle.static.gradients(targets, wrt, given), strict=True)
+    return {name: var.name for name, var in found if var is not None}
+
+
 def _program(case: dict[str, Any], cotangents: dict[str, np.ndarray] | None = None) -> tuple[Any, dict[str, str]]:
     """The program of a case, with gradients of `wrt` when cotangents are given: (program, wrt -> variable)."""
     program = paddle.static.Program()
@@ -68,13 +86,8 @@ def _program(case: dict[str, Any], cotangents: dict[str, np.ndarray] | None = No
             var.stop_gradient = name not in case.get("wrt", ())
             var.desc.set_need_check_feed(False)
         for op_type, inputs, outputs, attrs in case["ops"]:
-            for names in outputs.values():
-                for name in names:
-                    if name in case.get("arrays", ()):
-                        kind = core.VarDesc.VarType.LOD_TENSOR_ARRAY
-                        block.create_var(name=name, type=kind, dtype=case.get("array_dtype", "float32"))
-                    elif not block.has_var(name):
-                        block.create_var(name=name, dtype=case.get("dtypes", {}).get(name, "float32"))
+            for name in (name for names in outputs.values() for name in names):
+                _create_output(block, name, case)
             block.append_op(
                 type=op_type,
                 inputs={s: [block.var(n) for n in names] for s, names in inputs.items()},
@@ -82,13 +95,7 @@ def _program(case: dict[str, Any], cotangents: dict[str, np.ndarray] | None = No
                 attrs=dict(attrs),
             )
         if cotangents is not None:
-            given = []
-            for name, array in cotangents.items():
-                given.append(block.create_var(name=f"{name}@COT", shape=block.var(name).shape, dtype=array.dtype.name))
-            targets, wrt = [block.var(n) for n in cotangents], [block.var(n) for n in case["wrt"]]
-            for name, var in zip(case["wrt"], paddle.static.gradients(targets, wrt, given), strict=True):
-                if var is not None:
-                    gradients[name] = var.name
+            gradients = _gradients(block, case, cotangents)
     for block in program.blocks:
         for op in block.ops:
             op._remove_attr("op_callstack")

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from oprack.autodiff.blocks import differentiate_block
+from oprack.autodiff.grad_names import GradNames
 from oprack.autodiff.partials import Partials
 from oprack.autodiff.path import influenced, inputs_of, outputs_of, path_to, route
 from oprack.autodiff.roles import OpRole
@@ -14,7 +15,7 @@ from oprack.desc import BlockDesc, OpDesc, VarDesc
 from oprack.errors import NotDifferentiableError
 from oprack.op import GradOp
 from oprack.op.desc_infer import infer_op
-from oprack.op.grad_desc import grad_name, grad_op_desc, make_grad_ops
+from oprack.op.grad_desc import grad_op_desc, make_grad_ops
 from oprack.op.info import OpInfo
 from oprack.packs.index import gradient_info
 from oprack.packs.manager import PackManager
@@ -45,9 +46,8 @@ class Backward:
         self.kinds: list[tuple[OpDesc, str, int, VarDesc]] = []
         """(gradient op, output slot, position, variable whose VarType that output has)"""
         self._partials = Partials(self.target.idx, manager)
-        self._names: dict[str, str] = {}
-        self._vars: dict[str, str] = {}
-        self._taken = set() if self.is_inner else set(self.target.vars)
+        # a gradient block is new, so that no name is taken there
+        self._names = GradNames(() if self.is_inner else self.target.vars)
         self._from_outside: set[str] = set()
         self._passed: dict[str, str] = {}
         self._copies: dict[str, str] = {}
@@ -55,19 +55,7 @@ class Backward:
     # Names ------------------------------------------------------------------------------------------------------------
     def name_of(self, var: str) -> str:
         """Name of the gradient of `var` in this pass; an earlier pass's is not overwritten."""
-        found = self._names.get(var)
-        if found is None:
-            found = self._names[var] = self._free(grad_name(var))
-            self._vars[found] = var
-        return found
-
-    def _free(self, name: str) -> str:
-        """`name`, or with a number when an earlier pass has it."""
-        found, n = name, 0
-        while found in self._taken:
-            n += 1
-            found = f"{name}_{n}"
-        return found
+        return self._names.of(var)
 
     def seed(self, var: str, name: str) -> None:
         """Start from `name`, a gradient of `var` that exists before the pass."""
@@ -212,7 +200,7 @@ class Backward:
             if not changes:
                 self._passed[var] = name
             elif var not in self._copies:
-                self._copies[var] = self._free(f"{name}@COPY")
+                self._copies[var] = self._names.free(f"{name}@COPY")
                 self.ops.append(self._copy(name, self._copies[var]))
         return name
 
@@ -222,7 +210,7 @@ class Backward:
         unneeded = {n for n in inputs_of(op) if n not in self.needed}
 
         def temporary(name: str) -> str:
-            return self._free(f"{outputs_of(op)[0]}@{name}@block{self.target.idx}@{index}")
+            return self._names.free(f"{outputs_of(op)[0]}@{name}@block{self.target.idx}@{index}")
 
         found = []
         read: set[str] = set()
@@ -261,7 +249,7 @@ class Backward:
         sources = set(inputs_of(op))
         for slot, names in desc.outputs.items():
             for i, name in enumerate(names):
-                var = self._vars.get(name)
+                var = self._names.variable(name)
                 if name != EMPTY_VAR and var in sources and var not in changed:
                     self._partials.add(var, desc, slot, i)
 
@@ -292,7 +280,7 @@ class Backward:
             return
         if var is None and name in self.versions.writers and self.target.find_var_recursive(name) is not None:
             return  # a forward variable that is brought back
-        var = var or self._vars.get(name) or self._vars.get(name.split("@RENAME@")[0].split("@COPY")[0])
+        var = var or self._names.variable(name) or self._names.variable(name.split("@RENAME@")[0].split("@COPY")[0])
         source = self.block.find_var_recursive(var) if var else None
         if source is None:
             self.target.create_var(name)

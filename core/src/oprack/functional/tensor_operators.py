@@ -73,9 +73,12 @@ def operator(role: str, name: str) -> tuple[Callable[..., Any], Callable[..., An
 
     role: of oprack.op.vocabulary. name: of Python's method, such as "__add__".
     """
-    general = getattr(Operators, name)
-    reversed_ = getattr(Operators, f"__r{name[2:]}", None)
     by_number, number_by = _BY_NUMBER.get(role, (None, None))
+    return _forward(role, getattr(Operators, name), by_number), _backward(role, name, number_by)
+
+
+def _forward(role: str, general: Callable[..., Any], by_number: Callable[..., Any] | None) -> Callable[..., Any]:
+    """`tensor op other`. The usual cases come first: each test is a part of what a small op costs."""
     any_dtype = role not in ("divide", "power")  # integers need a conversion, or a look at their values
 
     def forward(self: Any, other: Any) -> Any:
@@ -97,6 +100,13 @@ def operator(role: str, name: str) -> tuple[Callable[..., Any], Callable[..., An
             _require_whole_power(self, other)
         return general(self, other)
 
+    return forward
+
+
+def _backward(role: str, name: str, number_by: Callable[..., Any] | None) -> Callable[..., Any]:
+    """`other op tensor`, which Python asks for when `other` does not know tensors."""
+    reversed_ = getattr(Operators, f"__r{name[2:]}", None)
+
     def backward(self: Any, other: Any) -> Any:
         if type(other) in (float, int) and number_by is not None and self._meta.differentiable:
             return number_by(self, float(other))
@@ -109,7 +119,7 @@ def operator(role: str, name: str) -> tuple[Callable[..., Any], Callable[..., An
             _require_whole_power(other, self)
         return reversed_(self, other) if reversed_ is not None else NotImplemented
 
-    return forward, backward
+    return backward
 
 
 def _fits(dtype: Any, number: int) -> bool:

@@ -82,38 +82,7 @@ def search(
     examples, seconds: after which the search ends. check: in place of checker.check.
     """
     h = hypothesis()
-    run = check or checker.check
-    parts = {p.name: p.parts for p in checker.paths}
-    start = time.monotonic()
-    found: Failure | None = None
-    shrinking_until = 0.0
-    count = 0
-
-    def test(example: Example) -> None:
-        nonlocal found, shrinking_until, count
-        now = time.monotonic()
-        if found is None:
-            if now - start > seconds:
-                return
-            count += 1
-            differences = run(example, first=True)
-        else:
-            if now > shrinking_until:
-                return
-            differences = run(example, names=[found.difference.path], first=True)
-        for difference in differences:
-            own = parts.get(difference.path, frozenset())
-            if any(k.covers(difference, own, example.op_types) for k in known):
-                continue
-            if found is None:
-                found = Failure(difference, example, seed, own, count, now - start)
-                shrinking_until = now + shrink_seconds
-            elif difference.kind != found.difference.kind:
-                continue
-            elif _size(example) <= _size(found.example):
-                found.example, found.difference = example, difference
-            raise _FoundError
-
+    one = _Search(checker, check or checker.check, seed, seconds, shrink_seconds, known)
     settings = h.settings(
         max_examples=examples,
         database=None,
@@ -125,17 +94,73 @@ def search(
         suppress_health_check=list(h.HealthCheck),
         phases=[h.Phase.generate, h.Phase.shrink],
     )
+
+    # a plain function, since Hypothesis takes a method's self for an argument of the test
+    def test(example: Example) -> None:
+        one.test(example)
+
     try:
         h.seed(seed)(settings(h.given(strategy)(test)))()
     except _FoundError:
         pass
     except Exception as error:
         # one that does not fail each time (foreign memory was read, or the time is over) is found all the same
-        if found is None or not isinstance(error, (h.errors.HypothesisException, BaseExceptionGroup)):
+        if one.found is None or not isinstance(error, (h.errors.HypothesisException, BaseExceptionGroup)):
             raise
-    if found is not None:
-        _reduce(found, checker, run, shrink_seconds)
-    return found
+    if one.found is not None:
+        _reduce(one.found, checker, one.run, shrink_seconds)
+    return one.found
+
+
+class _Search:
+    """One search: examples until a difference is found, then smaller examples with the same difference.
+
+    Attributes:
+        found: The failure, with the smallest example so far; None before there is one.
+    """
+
+    def __init__(
+        self,
+        checker: Checker,
+        run: Callable[..., list[Difference]],
+        seed: int,
+        seconds: float,
+        shrink_seconds: float,
+        known: Sequence[Known],
+    ) -> None:
+        self.run = run
+        self.found: Failure | None = None
+        self._seed, self._seconds, self._shrink_seconds, self._known = seed, seconds, shrink_seconds, known
+        self._parts = {p.name: p.parts for p in checker.paths}
+        self._start = time.monotonic()
+        self._shrinking_until = 0.0
+        self._count = 0
+
+    def test(self, example: Example) -> None:
+        """What Hypothesis calls. Raises _FoundError when the example differs in the way that is looked for."""
+        now = time.monotonic()
+        for difference in self._differences(example, now):
+            own = self._parts.get(difference.path, frozenset())
+            if any(k.covers(difference, own, example.op_types) for k in self._known):
+                continue
+            if self.found is None:
+                self.found = Failure(difference, example, self._seed, own, self._count, now - self._start)
+                self._shrinking_until = now + self._shrink_seconds
+            elif difference.kind != self.found.difference.kind:
+                continue
+            elif _size(example) <= _size(self.found.example):
+                self.found.example, self.found.difference = example, difference
+            raise _FoundError
+
+    def _differences(self, example: Example, now: float) -> list[Difference]:
+        """What differs by any path, or once there is a failure, by its path alone; nothing when the time is over."""
+        if self.found is not None:
+            over = now > self._shrinking_until
+            return [] if over else self.run(example, names=[self.found.difference.path], first=True)
+        if now - self._start > self._seconds:
+            return []
+        self._count += 1
+        return self.run(example, first=True)
 
 
 def _reduce(found: Failure, checker: Checker, run: Callable[..., list[Difference]], seconds: float) -> None:

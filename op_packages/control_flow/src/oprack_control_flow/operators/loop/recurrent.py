@@ -53,8 +53,7 @@ class RecurrentOp(_Steps):
         self._keeps_scopes = is_read_by(self.block, self.outputs.get("step_scopes", ()), ("recurrent_grad",))
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
-        steps, outputs = self.length(scope), self.outputs.get("outputs", ())
-        ex_states, states = self.attrs["ex_states"], self.attrs["states"]
+        steps, outputs, states = self.length(scope), self.outputs.get("outputs", ()), self.attrs["states"]
         values = [self.get_input(scope, n) for n in self.inputs.get("initial_states", ())]
         parts: dict[str, dict[int, Any]] = {n: {} for n in outputs}
         kept: list[Scope] = []
@@ -62,12 +61,7 @@ class RecurrentOp(_Steps):
             step = scope.new_scope()
 
             def link(local: Scope, t: int = t, values: list[Any] = values) -> None:
-                for name in self.inputs.get("inputs", ()):
-                    own(local, name, _place(self.get_input(scope, name), t))
-                for name, value in zip(ex_states, values, strict=True):
-                    own(local, name, reference(value))
-                for name in (*states, *outputs):
-                    own(local, name, None)
+                self._link(scope, local, t, values)
 
             run_block(run, self.attrs["sub_block"], step, before=link)
             values = [self.get_input(step, n) for n in states]
@@ -83,6 +77,15 @@ class RecurrentOp(_Steps):
                 self.set_output(scope, name, LoDTensor(stacked, place=run.place))
         if "step_scopes" in self.outputs:
             self.set_output(scope, self.output("step_scopes"), kept)
+
+    def _link(self, scope: Scope, local: Scope, t: int, values: Sequence[Any]) -> None:
+        """Give step t its part of each input and the states of the step before, under the names of its block."""
+        for name in self.inputs.get("inputs", ()):
+            own(local, name, _place(self.get_input(scope, name), t))
+        for name, value in zip(self.attrs["ex_states"], values, strict=True):
+            own(local, name, reference(value))
+        for name in (*self.attrs["states"], *self.outputs.get("outputs", ())):
+            own(local, name, None)
 
 
 class RecurrentGradOp(_Steps):
@@ -105,10 +108,7 @@ class RecurrentGradOp(_Steps):
         for t, step in zip(reversed(self.order(steps)), reversed(kept), strict=True):
 
             def link(local: Scope, t: int = t) -> None:
-                for name in local_names:
-                    own(local, name, None)
-                for name, outer in self._output_grads(scope):
-                    own(local, name + GRAD_SUFFIX, _place(outer, t))
+                self._link(scope, local, t, local_names)
 
             grads = step.new_scope()
             self._run_block(run, grads, link, dict(zip(grad_names(states), flow, strict=True)))
@@ -126,8 +126,19 @@ class RecurrentGradOp(_Steps):
         for name, grad in inputs.items():
             stacked = run.device.xp.stack([parts[name][t].array for t in range(steps)])
             self.set_output(scope, grad, LoDTensor(stacked, place=run.place))
+        self._hand_out(scope, totals, flow, xp)
+
+    def _link(self, scope: Scope, local: Scope, t: int, names: Sequence[str]) -> None:
+        """Give the gradient block of step t gradients of its own, and what arrived for the step's outputs."""
+        for name in names:
+            own(local, name, None)
+        for name, outer in self._output_grads(scope):
+            own(local, name + GRAD_SUFFIX, _place(outer, t))
+
+    def _hand_out(self, scope: Scope, totals: dict[str, Any], flow: Sequence[Any], xp: Any) -> None:
+        """Set gradients of parameters, summed over the steps, and of initial states, to which the first step leads."""
         first = dict(zip(self.inputs.get("initial_states", ()), flow, strict=True))
-        for name, grad in (*parameters.items(), *self._wanted("initial_states")):
+        for name, grad in (*self._wanted("parameters"), *self._wanted("initial_states")):
             value = totals.get(name) if name in totals else first.get(name)
             if value is None:
                 value = zero_gradient(self.block, grad, self.get_input(scope, name), xp)
