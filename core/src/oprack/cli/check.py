@@ -52,7 +52,7 @@ def _report(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     written = args.update and (not breaking or args.allow_breaking)
     if written:
         compatibility.write(target, now)
-    failures = _fuzz(path, now, args.fuzz, quiet=args.json).failures if args.fuzz else []
+    failures = _failures(path, now, args)
     unreleased = then is None and not written
     if unreleased:
         lines = [f"{target}: there is no snapshot of the released ops; write it with `oprack check {path} --update`"]
@@ -65,6 +65,10 @@ def _report(path: Path, args: argparse.Namespace) -> dict[str, Any]:
         "ok": not (failures or unreleased or (breaking and not written)),
         "lines": lines,
     }
+
+
+def _failures(path: Path, now: Iterable[str], args: argparse.Namespace) -> list[Any]:
+    return list(_fuzz(path, now, args.fuzz, quiet=args.json).failures) if args.fuzz else []
 
 
 def _failure(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,9 +61,7 @@ class OpFunction:
         given = {n: v for n, v in attrs.items() if v is not None and n not in ("in_place", "num_outputs")}
         flat, arity = self._flattened(values)
         if mode.static or any(map(_is_symbolic, (*flat, *given.values()))):
-            for v in flat:
-                if v is not None and not isinstance(v, Tensor | Variable) and not _is_array(v):
-                    raise self._no_tensor(v, values, given)
+            self._require_tensors(flat, values, given)
             return self._append(flat, arity, given, asked, in_place, mode)
         args = [v if v is None or type(v) is Tensor else self._tensor(v, values, given) for v in flat]
         plain = {n: self._plain(n, v) for n, v in given.items()} if given else given
@@ -87,6 +85,11 @@ class OpFunction:
                     self.table.clear()
                 self.table[(mode, *fast_key[1:])] = call  # the first call of a thread comes without a mode
         return result
+
+    def _require_tensors(self, flat: Sequence[Any], values: Sequence[Any], given: Mapping[str, Any]) -> None:
+        for v in flat:
+            if v is not None and not isinstance(v, Tensor | Variable) and not _is_array(v):
+                raise self._no_tensor(v, values, given)
 
     def _in_place(self, asked: Any) -> dict[str, str]:
         """Input slots and the outputs that are written to them: those that the op declares, or these."""

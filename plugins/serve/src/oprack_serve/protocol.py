@@ -6,6 +6,7 @@ Nothing here knows of HTTP but the statuses of errors.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,19 +113,15 @@ class _Binary:
 
 
 def _input(row: dict[str, Any], specs: dict[str, TensorSpec], binary: _Binary) -> tuple[str, np.ndarray, Any]:
-    name, datatype, dims = row.get("name"), row.get("datatype"), row.get("shape")
+    """(name, array, LoD or None) of one entry of `inputs`, which is a tensor or offsets of one."""
+    name = row.get("name")
     if not isinstance(name, str):
         raise RequestError(400, "an input has no name; expected a string")
     spec = specs.get(name)
-    offsets = spec is None and lod_of(name, specs) is not None
-    if spec is None and not offsets:
+    if spec is None and lod_of(name, specs) is None:
         raise RequestError(400, f"the model has no input {name[:100]!r}; it has {', '.join(map(repr, specs))}")
-    if not isinstance(datatype, str) or datatype not in DTYPES:
-        raise RequestError(400, f"input {name!r}: datatype {str(datatype)[:40]!r}; expected one of {', '.join(DTYPES)}")
-    wanted = ("INT64", "INT32") if spec is None else (spec.datatype,) if spec.datatype else tuple(DTYPES)
-    if datatype not in wanted:
-        raise RequestError(400, f"input {name!r}: datatype {datatype}; the model expects {' or '.join(wanted)}")
-    shape = _shape(name, dims)
+    datatype = _datatype(name, row.get("datatype"), spec)
+    shape = _shape(name, row.get("shape"))
     if (len(shape) != 1) if spec is None else not spec.fits(shape):
         expected = "one dim" if spec is None else str(list(spec.shape or ()))
         raise RequestError(400, f"input {name!r}: shape {list(shape)}; expected {expected}")
@@ -132,24 +129,39 @@ def _input(row: dict[str, Any], specs: dict[str, TensorSpec], binary: _Binary) -
     strange = [key for key in parameters if key.startswith("shared_memory")]
     if strange:
         raise RequestError(400, f"input {name!r}: parameter {strange[0]}: shared memory is not served; send the data")
-    dtype, count = dtype_of(datatype), _count(shape)
     size = parameters.get("binary_data_size")
     if size is None:
-        return name, array_from_json(name, row.get("data"), dtype, shape, count), parameters.get("lod")
-    if "data" in row:
+        array = array_from_json(name, row.get("data"), dtype_of(datatype), shape, _count(shape))
+    elif "data" in row:
         raise RequestError(400, f"input {name!r} has both data and binary_data_size; expected one of them")
-    if type(size) is not int or size != count * dtype.itemsize:
+    else:
+        array = _array_from_binary(name, datatype, shape, size, binary)
+    return name, array, parameters.get("lod")
+
+
+def _datatype(name: str, given: Any, spec: TensorSpec | None) -> str:
+    if not isinstance(given, str) or given not in DTYPES:
+        raise RequestError(400, f"input {name!r}: datatype {str(given)[:40]!r}; expected one of {', '.join(DTYPES)}")
+    wanted = ("INT64", "INT32") if spec is None else (spec.datatype,) if spec.datatype else tuple(DTYPES)
+    if given not in wanted:
+        raise RequestError(400, f"input {name!r}: datatype {given}; the model expects {' or '.join(wanted)}")
+    return given
+
+
+def _array_from_binary(name: str, datatype: str, shape: tuple[int, ...], size: Any, binary: _Binary) -> np.ndarray:
+    """The next binary tensor, over the memory of the request; its size is compared before any of it is taken."""
+    dtype = dtype_of(datatype)
+    nbytes = _count(shape) * dtype.itemsize
+    if type(size) is not int or size != nbytes:
         raise RequestError(
-            400,
-            f"input {name!r}: binary_data_size {str(size)[:40]}; {datatype} {list(shape)} takes "
-            f"{count * dtype.itemsize} bytes",
+            400, f"input {name!r}: binary_data_size {str(size)[:40]}; {datatype} {list(shape)} takes {nbytes} bytes"
         )
     array = np.frombuffer(binary.take(size, name), np.uint8 if datatype == "BOOL" else dtype)
     if datatype == "BOOL":
         if array.size and int(array.max()) > 1:
             raise RequestError(400, f"input {name!r}: BOOL is one byte for each element, 0 or 1")
         array = array.view(np.bool_)
-    return name, array.reshape(shape), parameters.get("lod")
+    return array.reshape(shape)
 
 
 def _shape(name: str, dims: Any) -> tuple[int, ...]:
@@ -172,6 +184,29 @@ def _joined_with_lod(
     missing = [name for name in specs if name not in given]
     if missing:
         raise RequestError(400, f"{len(missing)} inputs are missing: {', '.join(map(repr, missing))}")
+    lods, entries = _offsets(specs, given, limits)
+    found = {}
+    for name, spec in specs.items():
+        array, of_input = given[name]
+        lod = lods.get(name)
+        tensors = None if lod is None else [lod.get(k) for k in range(len(lod))]
+        # clients such as tritonclient's can give the request a parameter, but not an input of it
+        levels = _only_way(name, (tensors, of_input, parameters.get(f"{name}.lod")))
+        if isinstance(levels, str):
+            levels = parse_json(memoryview(levels.encode("utf-8", "surrogatepass")))
+        if isinstance(levels, list) and lod is None:
+            entries += sum(len(level) for level in levels if isinstance(level, list))
+        # before the levels are checked one by one, which takes time with each offset
+        if entries > limits.lod_entries:
+            raise RequestError(413, f"the LoD of the inputs has more than {limits.lod_entries} offsets")
+        found[name] = Tensor(array, _checked_lod(spec, array, levels))
+    return found
+
+
+def _offsets(
+    specs: dict[str, TensorSpec], given: dict[str, tuple[np.ndarray, Any]], limits: Limits
+) -> tuple[dict[str, dict[int, list[int]]], int]:
+    """LoD that came as tensors, by input and level, and how many offsets these are, also those beyond the limit."""
     lods: dict[str, dict[int, list[int]]] = {}
     entries = 0
     for name, (array, _) in given.items():
@@ -180,26 +215,17 @@ def _joined_with_lod(
             entries += array.size
             if entries <= limits.lod_entries:
                 lods.setdefault(base, {})[level] = array.tolist()
-    found = {}
-    for name, spec in specs.items():
-        array, of_input = given[name]
-        lod = lods.get(name)
-        tensors = None if lod is None else [lod.get(k) for k in range(len(lod))]
-        # clients such as tritonclient's can give the request a parameter, but not an input of it
-        ways = [way for way in (tensors, of_input, parameters.get(f"{name}.lod")) if way is not None]
-        if len(ways) > 1:
-            raise RequestError(
-                400, f"input {name!r} has its LoD more than once, as a tensor or as parameters; expected one"
-            )
-        levels = ways[0] if ways else None
-        if isinstance(levels, str):
-            levels = parse_json(memoryview(levels.encode("utf-8", "surrogatepass")))
-        if isinstance(levels, list):
-            entries += sum(len(level) for level in levels if isinstance(level, list)) if lod is None else 0
-        if entries > limits.lod_entries:
-            raise RequestError(413, f"the LoD of the inputs has more than {limits.lod_entries} offsets")
-        found[name] = Tensor(array, _checked_lod(spec, array, levels))
-    return found
+    return lods, entries
+
+
+def _only_way(name: str, ways: Iterable[Any]) -> Any:
+    """The LoD of an input, whichever way it came; None when it has none."""
+    present = [way for way in ways if way is not None]
+    if len(present) > 1:
+        raise RequestError(
+            400, f"input {name!r} has its LoD more than once, as a tensor or as parameters; expected one"
+        )
+    return present[0] if present else None
 
 
 def _checked_lod(spec: TensorSpec, array: np.ndarray, levels: Any) -> list[list[int]]:

@@ -38,9 +38,9 @@ def reduced_dims(ctx, dims, axes, keep, everything, elements=False):
     Raises InvalidArgumentError for an axis out of range or given twice.
     """
     rank = len(dims)
-    if isinstance(axes, str) or any(isinstance(a, str) for a in axes):
-        gone = 1 if isinstance(axes, str) else len(axes)
-        return (-1,) * (rank if keep else max(rank - gone, 0))
+    names = [axes] if isinstance(axes, str) else axes
+    if any(isinstance(a, str) for a in names):
+        return (-1,) * (rank if keep else max(rank - len(names), 0))
     if everything or not axes or not rank:
         axes = range(rank)
     chosen = _places(ctx, dims, axes)
