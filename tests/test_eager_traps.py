@@ -58,8 +58,26 @@ def test_an_attribute_by_position_is_an_error_whose_proposal_runs(call: str) -> 
 
 
 def test_a_required_attribute_that_is_missing_shows_in_the_proposal() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"cast\(x, out_dtype='int32', in_dtype=\.\.\.\)"):
-        F.cast(to_tensor(A), "int32")
+    x = to_tensor(A)
+    with pytest.raises(InvalidArgumentError, match=r"cast\(x, out_dtype='int32', in_dtype='float32'\)"):
+        F.cast(x, "int32")
+    np.testing.assert_array_equal(F.cast(x, out_dtype="int32", in_dtype="float32").numpy(), A.astype(np.int32))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("F.split(x, 3, 1)", "attributes go by keyword: split(x, num=3, axis=1)"),
+        ("F.split(x, [1, 2], 1)", "attributes go by keyword: split(x, sections=[1, 2], axis=1)"),
+        ("F.split(x, 7, 9)", "attributes go by keyword: split(x, axis_tensor=None, sections_tensor_list=None, *, "),
+        ("F.slice(x, [0], [0], [1])", "attributes go by keyword: slice(input, axes=[0], starts=[0], ends=[1])"),
+        ("F.relu(x, 3)", "op relu takes 1 input, x; got 3 besides; the op has no attributes"),
+        ("F.p_norm(x, INF, 1)", "attributes go by keyword: p_norm(x, porder=float('inf'), axis=1)"),
+    ],
+)
+def test_a_proposal_is_a_call_that_the_op_takes_or_says_how_it_is_called(call: str, words: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=re.escape(words)):
+        eval(call, {"F": F, "x": to_tensor(A), "INF": float("inf")})
 
 
 @pytest.mark.parametrize(
@@ -303,6 +321,13 @@ def test_a_tensor_in_the_place_of_one_number_is_an_error() -> None:
     none = oprack.to_tensor(np.zeros(0, np.int32))
     with pytest.raises(InvalidArgumentError, match=r"K has shape \[0\]"):
         F.top_k_v2(x, none)
+    two = oprack.to_tensor(np.array([3, 4], np.int32))
+    with pytest.raises(InvalidArgumentError, match=r"ShapeTensor\[1\] has shape \[2\]; expected .* one element"):
+        F.reshape2(x, shape_tensor=[one, two])
+    image = oprack.to_tensor(np.ones((1, 1, 2, 2), np.float32))
+    with pytest.raises(InvalidArgumentError, match=r"SizeTensor\[0\] has shape \[2\]; expected .* one element"):
+        F.nearest_interp_v2(image, size_tensor=[two, one])
+    assert F.nearest_interp_v2(image, size_tensor=[one, one]).shape == (1, 1, 1, 1)
 
 
 def test_a_tensor_overrides_an_attribute_that_does_not_fit() -> None:

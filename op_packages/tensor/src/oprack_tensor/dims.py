@@ -22,10 +22,19 @@ def product(dims: Sequence[int]) -> int:
 def given_ints(ctx: Any, attr: str, tensor: str = "", tensors: str = "", likely: int = 1) -> list[int | None]:
     """Integers that an op takes as a tensor, as a list of one-element tensors, or else as an attribute.
 
-    likely: how many they are where the length of the tensor is not known.
+    Args:
+        ctx: The context of the shape rule that asks.
+        attr: The attribute.
+        tensor: The slot of the tensor, if there is one.
+        tensors: The slot of the list of tensors, if there is one.
+        likely: How many integers there are where the length of the tensor is not known.
 
-    Called by shape rules. At build time elements of a tensor are what the attribute says of them, where it is as long
-    and does not say -1; the others are None (not known).
+    Returns:
+        The integers. At build time elements of a tensor are what the attribute says of them, where it is as long and
+        does not say -1; the others are None (not known).
+
+    Raises:
+        InvalidArgumentError: A tensor of the list has another number of elements than one.
     """
     value = ctx.attr(attr)
     if tensor and ctx.has_input(tensor):
@@ -35,10 +44,10 @@ def given_ints(ctx: Any, attr: str, tensor: str = "", tensors: str = "", likely:
         count = product(ctx.dim(tensor))
         return _hinted(ctx, value, likely if count < 0 else max(count, 1))
     if tensors and ctx.has_input(tensors):
-        arrays = [ctx.value(tensors, i) for i in range(ctx.input_count(tensors))]
-        if any(a is None for a in arrays):
-            return _hinted(ctx, value, len(arrays))
-        return [int(a.reshape(-1)[0]) for a in arrays]
+        scalars = [ctx.scalar(tensors, i) for i in range(ctx.input_count(tensors))]
+        if any(s is None for s in scalars):
+            return _hinted(ctx, value, len(scalars))
+        return [int(s) for s in scalars]
     if isinstance(value, str):  # a variable's name, at build time
         return [None]
     return [None if isinstance(v, str) else v for v in value] if isinstance(value, list | tuple) else [value]

@@ -59,8 +59,7 @@ def _output_dims(ctx):
     dims = ctx.require_rank("X", *_RANKS[ctx.op_type.split("_")[0]])
     layout = channel_order(ctx.attr("data_layout"))
     n, c, spatial = split_dims(dims, layout)
-    sizes = [ctx.value("SizeTensor", i) for i in range(ctx.input_count("SizeTensor"))]
-    known = all(s is not None for s in sizes)
+    sizes = [ctx.scalar("SizeTensor", i) for i in range(ctx.input_count("SizeTensor"))]
     if sizes:
         ctx.require(
             len(sizes) == len(spatial),
@@ -69,7 +68,7 @@ def _output_dims(ctx):
     unknown = (-1,) * len(spatial)
     size_tensor = None
     if sizes:
-        size_tensor = tuple(int(s.reshape(-1)[0]) for s in sizes) if known else unknown
+        size_tensor = unknown if any(s is None for s in sizes) else tuple(int(s) for s in sizes)
     scale = _numbers(ctx.value("Scale")) if ctx.has_input("Scale") else None
     out_size = _numbers(ctx.value("OutSize")) if ctx.has_input("OutSize") else None
     if not ctx.is_runtime and out_size is None and (ctx.has_input("OutSize") or ctx.has_input("Scale")):
