@@ -101,6 +101,7 @@ def test_errors_name_the_line_and_come_also_from_generated_functions() -> None:
 
 def test_a_function_is_generated_once_for_a_kind() -> None:
     x = to_tensor(A)
+    op_function("tanh").table.clear()
     F.tanh(x)
     calls = len(op_function("tanh").table)
     F.tanh(to_tensor(A[:2]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pkgutil
+import re
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,12 @@ import oprack
 import pytest
 from oprack import functional as F
 from oprack import to_tensor
-from oprack.errors import NotFoundError
+from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.interpreter import log_calls, modes
+from oprack.op import param_name
 from oprack.packs.manager import default_manager
 
+F_TYPES = {param_name(t): t for t in default_manager().op_types()}
 A = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
 
 
@@ -72,6 +76,43 @@ def test_every_function_is_a_layer_with_the_same_inputs() -> None:
     assert parameters[:3] == ["x", "shape_input", "expand_shapes_tensor"]
     with pytest.raises(AttributeError, match="has no 'no_such_op'"):
         oprack.layers.no_such_op  # noqa: B018
+
+
+def test_layers_count_their_results_as_functions_do() -> None:
+    """Attributes, the number of inputs or a known dim say how many results there are; else the caller does."""
+    layers = oprack.layers
+    with oprack.program_guard(oprack.Program(), oprack.Program()):
+        x, rows = layers.data("x", [2, 5]), layers.data("rows", [None, 3])
+        assert [v.shape for v in layers.unbind(x)] == [(5,), (5,)] and len(layers.unbind(x, axis=1)) == 5
+        assert len(layers.unbind(rows, 4)) == len(layers.unbind(rows, num_outputs=4)) == 4
+        assert len(layers.meshgrid([layers.data("a", [2]), layers.data("b", [3])])) == 2
+        with pytest.warns(DeprecationWarning, match=r"unbind\(\.\.\., num=.* is deprecated .* num_outputs=") as caught:
+            assert len(layers.unbind(rows, num=4)) == 4
+        assert caught[0].filename == __file__
+        for call in (layers.unbind, F.unbind):
+            with pytest.raises(InvalidArgumentError, match="op unbind: pass num_outputs, the number of tensors"):
+                call(rows)
+        with pytest.raises(InvalidArgumentError, match=r"axis is 2; expected a dim of shape \[2, 5\], from -2 to 1"):
+            layers.unbind(x, axis=2)
+
+
+@pytest.mark.parametrize("name", sorted({*dir(F)}))
+def test_help_reads_as_written_by_hand(name: str) -> None:
+    """Each parameter has its line under Args, results are under Returns; the stub has the same parameters."""
+    for function in (getattr(F, name), oprack.layers.generate.layer_of_op(F_TYPES[name])):
+        doc, signature = inspect.getdoc(function), inspect.signature(function)
+        assert doc is not None
+        head, _, raises = doc.partition("\n\nRaises:\n")
+        head, _, returns = head.partition("\n\nReturns:\n")
+        head, _, arguments = head.partition("\n\nArgs:\n")
+        assert head and raises.startswith("    ") and returns.startswith("    ")
+        entries = [line for line in arguments.splitlines() if re.match(r"    \S", line)]
+        assert [e.strip().partition(":")[0] for e in entries] == list(signature.parameters)
+        assert returns.rstrip()[-1] in ".!?$"
+        (stub,) = ast.parse(function.op_signature.stub()).body
+        assert isinstance(stub, ast.FunctionDef)
+        assert [a.arg for a in (*stub.args.args, *stub.args.kwonlyargs)] == list(signature.parameters)
+        assert inspect.cleandoc(ast.get_docstring(stub) or "") == doc.strip().replace('"""', "'''")
 
 
 def test_no_module_of_functional_hides_an_op() -> None:

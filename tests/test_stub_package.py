@@ -36,7 +36,8 @@ FOUND = [
     '"oprack_nn.modules.common.Linear"',
     '"def (x: oprack.tensor.eager_tensor.Tensor) -> oprack.tensor.eager_tensor.Tensor"',
     '"def (input: Any, size: Any, num_flatten_dims: Any =',
-    '"def (x: Any, act: Any =, name: Any =) -> Any"',
+    '"def (x: oprack.layers.variable.Variable, act: str | typing.Mapping[str, Any] | None =, name: str | None =) -> '
+    'oprack.layers.variable.Variable"',
     '"oprack_optimizer.optimizers.adam.Adam"',
     '"def (learning_rate: float, step_size: int, gamma: float =, last_epoch: int =)',
     '"oprack_random.initializers.Xavier"',

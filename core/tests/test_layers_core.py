@@ -294,8 +294,11 @@ def test_layer_of_op(programs):
     layer = layers.layer_of_op("double", "twice", {"X": "input"})
     import inspect
 
-    assert str(inspect.signature(layer)) == "(input, factor=2.0, act=None, name=None)"
-    assert layer.__name__ == "twice" and "factor: Factor." in layer.__doc__ and "Op double." in layer.__doc__
+    parameters = inspect.signature(layer).parameters.values()
+    assert [(p.name, p.default) for p in parameters if p.name != "input"] == [
+        ("factor", 2.0), ("act", None), ("name", None)]  # fmt: skip
+    assert str(inspect.signature(layer)).startswith("(input: 'Variable', factor: 'float' = 2.0, ")
+    assert layer.__name__ == "twice" and "factor: Factor." in layer.__doc__ and "the op double" in layer.__doc__
     x = layers.data("x", [None])
     assert layer(x, 3.0, act="double", name="n").name == "n.tmp_1"
     assert [op.attr("factor") for op in programs[0].global_block().ops] == [3.0, 2.0]

@@ -48,7 +48,7 @@ def _is_str(value: Any) -> bool:
 
 
 def _is_truth(value: Any) -> bool:
-    return _is_bool(value) or (isinstance(value, numbers.Number) and value in (0, 1))
+    return _is_bool(value) or (isinstance(value, numbers.Complex) and value in (0, 1))
 
 
 def _is_block(value: Any) -> bool:
@@ -81,7 +81,7 @@ class Rule(NamedTuple):
     plain: type | None = None
 
 
-# (type of one, type of a list, one in words, several in words, test, conversion, the type of which all values are right)
+# (type of one, type of a list, one in words, several in words, test, conversion, type of which all values are right)
 _KINDS: tuple[tuple[AttrType, AttrType, str, str, Callable[[Any], bool], Callable[[Any], Any], type | None], ...] = (
     (AttrType.BOOLEAN, AttrType.BOOLEANS, "a bool", "bools", _is_truth, bool, bool),
     (AttrType.INT, AttrType.INTS, "an int of 32 bits", "ints of 32 bits", _is_int32, int, None),

@@ -8,11 +8,8 @@ from typing import Any
 
 from oprack.errors import UnknownOpError
 from oprack.functional.op_function import OpFunction, forget, op_function
-from oprack.functional.signature import signature
 from oprack.interpreter.current import current_or_none
 from oprack.interpreter.op_expr import attr_key
-from oprack.op import param_name
-from oprack.op.arguments import documentation
 from oprack.op.proto import SlotProto
 from oprack.packs.changes import on_change
 from oprack.packs.vocabulary import op_for
@@ -65,7 +62,7 @@ def _make(op: OpFunction) -> Callable[..., Any]:
     many = [s for s in needed if s.duplicable]
     # None of an input that has to be there is found by what comes after the look-up
     heads = [f"{names[s.name]}=None" for s in (*needed, *optional)]
-    function_name = param_name(op.type)
+    function_name = op.signature.name
     values = f"({''.join(f'{names[s.name]}, ' for s in op.slots)})"
     lines = [f"def {function_name}({', '.join([*heads, '*_rest', '**_attrs'])}):"]
     lines += [f"    if _rest: _op.refuse({values}, _rest, _attrs)", "    _key = _call = None"]
@@ -85,9 +82,7 @@ def _make(op: OpFunction) -> Callable[..., Any]:
     }
     exec(compile(source, filename, "exec"), known)
     found: Any = known[function_name]
-    found.__module__ = "oprack.functional"
-    found.__doc__ = documentation(op.proto)
-    found.__signature__ = signature(op.proto)
+    op.signature.describe(found, "oprack.functional")
     return found  # type: ignore[no-any-return]
 
 

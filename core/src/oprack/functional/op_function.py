@@ -10,15 +10,15 @@ import numpy as np
 
 from oprack.deprecation import deprecated
 from oprack.errors import InvalidArgumentError
-from oprack.functional.advice import no_tensor, too_many
 from oprack.functional.creation import to_tensor
 from oprack.interpreter.eager import metas_of
 from oprack.interpreter.modes import Mode, current_mode
 from oprack.interpreter.op_expr import Arity, OpExpr, attr_key, default_outputs, require_no_block
 from oprack.layers.variable import Variable
 from oprack.op import OpInfo, OpProto
-from oprack.op.arguments import input_names, snake_case
+from oprack.op.arguments import outputs_along_axis, snake_case, told_outputs
 from oprack.op.proto import AttrProto
+from oprack.op.signature import function_signature
 from oprack.packs.manager import default_manager
 from oprack.packs.vocabulary import op_for
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
@@ -39,8 +39,9 @@ class OpFunction:
     def __init__(self, info: OpInfo) -> None:
         self.info, self.type = info, info.type
         self.proto: OpProto = info.proto
+        self.signature = function_signature(self.proto)
         self.slots = list(self.proto.inputs.values())
-        self.names = input_names(self.proto)
+        self.names = {slot.name: name for name, slot in self.signature.slots.items()}
         self.attrs = {a.param: a for a in self.proto.attrs.values()}
         self._slot_names = {
             s.param: i for i, s in enumerate(self.slots) if s.param not in (self.names[s.name], *self.attrs)
@@ -152,11 +153,16 @@ class OpFunction:
             for s, v in zip(self.slots, values, strict=True)
             if v is value or (s.duplicable and isinstance(v, list | tuple) and any(item is value for item in v))
         )
-        return no_tensor(self.proto, slot, value, values, attrs)
+        from oprack.functional.advice import no_tensor  # imported on the way to an error alone
+
+        one_dtype = self.info.expected_kernel_type is None
+        return no_tensor(self.signature, slot, value, values, attrs, one_dtype=one_dtype)
 
     def refuse(self, values: Sequence[Any], rest: Sequence[Any], attrs: Mapping[str, Any]) -> NoReturn:
         """Raise InvalidArgumentError for positional values after the inputs."""
-        raise too_many(self.proto, values, rest, attrs)
+        from oprack.functional.advice import too_many
+
+        raise too_many(self.signature, values, rest, attrs)
 
     # Attributes -------------------------------------------------------------------------------------------------------
     def _proto(self, name: str) -> AttrProto:
@@ -209,38 +215,12 @@ class OpFunction:
         """How many tensors a duplicable output gets that nobody gave a number for."""
         if all(s in asked for s in self._many):
             return 1
-        told = self._told(arity, given)
-        if told is not None:
-            return told
-        axis = self._attr(given, "axis")
-        if isinstance(axis, int) and args:
-            shape = args[0].shape
-            if not -len(shape) <= axis < len(shape):
-                raise InvalidArgumentError(
-                    f"op {self.type}: axis is {axis}; expected a dim of shape {list(shape)}, from {-len(shape)} to "
-                    f"{len(shape) - 1}"
-                )
-            return int(shape[axis])
-        raise InvalidArgumentError(
-            f"op {self.type}: pass num_outputs, the number of tensors that {', '.join(self._many)} gets"
-        )
-
-    def _told(self, arity: Arity, given: Mapping[str, Any]) -> int | None:
-        """The number of outputs that attributes tell, or the number of inputs; None when a shape has to."""
-        sections, number = self._attr(given, "sections"), self._attr(given, "num")
-        if sections:
-            return len(sections)
-        if isinstance(number, int) and number > 0:
-            return number
-        return next((n for slot, n in arity if self.proto.inputs[slot].duplicable), None)
-
-    def _attr(self, given: Mapping[str, Any], name: str) -> Any:
-        known = self.proto.attrs.get(name)
-        return given.get(name, None if known is None else known.default)
+        told = told_outputs(self.proto, given, dict(arity))
+        return outputs_along_axis(self.proto, given, args[0].shape if args else None) if told is None else told
 
     def _by_shape(self, arity: Arity, given: Mapping[str, Any], asked: Mapping[str, int]) -> bool:
         """Whether the number of outputs follows from a shape, so that calls of these metas differ."""
-        return not all(s in asked for s in self._many) and self._told(arity, given) is None
+        return not all(s in asked for s in self._many) and told_outputs(self.proto, given, dict(arity)) is None
 
     # Programs ---------------------------------------------------------------------------------------------------------
     def _append(

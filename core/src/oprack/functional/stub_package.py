@@ -14,6 +14,7 @@ from typing import Any
 
 from oprack.errors import OprackError
 from oprack.functional.stubs import stubs
+from oprack.op.signature_text import stub_docstring
 from oprack.packs.manager import PackManager, default_manager
 from oprack.packs.register import NAMESPACES
 
@@ -63,7 +64,8 @@ def _namespace(module: ModuleType, namespace: str, manager: PackManager) -> str:
         else:
             made.append("\n".join(_definition(name, value)))
     head = _HEAD.format(f"What `oprack.{namespace}` has.")
-    return head + "\n".join(["from typing import Any", "", *imports, "", *made]).rstrip() + "\n"
+    first = ["from collections.abc import Mapping, Sequence", "from typing import Any", ""]
+    return head + "\n".join([*first, *imports, "", *made]).rstrip() + "\n"
 
 
 def _home(value: Any, name: str) -> str:
@@ -98,6 +100,10 @@ def _is_written(module: str, name: str) -> bool:
 
 def _definition(name: str, value: Any) -> Iterator[str]:
     """A function that Python made at run time, with its parameters; of anything else that it is there."""
+    described = getattr(value, "op_signature", None)
+    if described is not None and described.name == name:
+        yield described.stub()
+        return
     try:
         parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
@@ -110,9 +116,5 @@ def _definition(name: str, value: Any) -> Iterator[str]:
         starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
         mark = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
         texts.append(f"{mark}{p.name}: Any" + ("" if p.default is p.empty else " = ..."))
-    doc = (inspect.getdoc(value) or name).replace("\\", "\\\\").replace('"""', "'''").rstrip()
     yield f"def {name}({', '.join(texts)}) -> Any:"
-    first, *rest = doc.splitlines()
-    yield f'    """{first}'
-    yield from (f"    {line}".rstrip() for line in rest)
-    yield '    """'
+    yield stub_docstring(inspect.getdoc(value) or name)

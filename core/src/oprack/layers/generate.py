@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from keyword import iskeyword
 from typing import Any
 
+from oprack.deprecation import deprecated
+from oprack.layers.append import errors_at_user_line
 from oprack.layers.checks import check_type, check_variable
 from oprack.layers.helper import LayerHelper
 from oprack.layers.variable import Variable
-from oprack.op.arguments import documentation, input_names, shown_attrs
-from oprack.op.proto import AttrProto, OpProto, SlotProto
+from oprack.op.arguments import outputs_along_axis, told_outputs
+from oprack.op.proto import OpProto
+from oprack.op.signature import layer_signature
 from oprack.packs import op_info
 from oprack.packs.changes import on_change
 from oprack.packs.manager import default_manager
@@ -25,23 +27,33 @@ def layer_of_op(
 ) -> Callable[..., Any]:
     """A layer that appends one op: arguments are its inputs in slot order, then attributes, `act` and `name`.
 
-    It returns the outputs that are no intermediate ones: a Variable, a list for a duplicable output (whose number
-    `num` says), a tuple of several. Runtime details among attributes are left out. name: of the function.
-    arguments: slot or attribute -> how its argument is spelled. stop_gradient: of the outputs.
-    Raises as `oprack.op_info`.
+    It returns the outputs that are no intermediate ones: a Variable, a list for a duplicable output, a tuple of
+    several. Runtime details among attributes are left out.
+
+    Args:
+        op_type: The op.
+        name: The name of the function; default: the op's type.
+        arguments: Slot or attribute -> how its argument is spelled.
+        stop_gradient: Of the outputs.
+
+    Returns:
+        The function.
+
+    Raises:
+        UnknownOpError: There is no such op; otherwise as `oprack.op_info`.
     """
-    proto = op_info(op_type).proto
-    spelled = {**input_names(proto), **(arguments or {})}
-    inputs = {spelled[s.name]: s for s in proto.inputs.values() if not s.extra}
-    attrs = {spelled.get(a.name, name): a for name, a in shown_attrs(proto).items()}
-    parameters = list(_parameters(proto, inputs, attrs))
-    signature = inspect.Signature(parameters)
+    described = layer_signature(op_info(op_type).proto, name, arguments)
+    proto, inputs, attrs, signature = described.proto, described.slots, described.attrs, described.inspected()
+    parameters = signature.parameters
 
     def layer(*args: Any, **kwargs: Any) -> Any:
+        if "num" in kwargs and "num" not in parameters and "num_outputs" in parameters:
+            deprecated(f"{layer.__name__}(..., num=...)", "write num_outputs=")
+            kwargs["num_outputs"] = kwargs.pop("num")
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as e:
-            raise TypeError(f"{layer.__name__}{signature}: {e}") from None
+            raise TypeError(f"{described}: {e}") from None
         bound.apply_defaults()
         given = bound.arguments
         helper = LayerHelper(op_type, name=given.get("name"), act=given.get("act"))
@@ -50,42 +62,33 @@ def layer_of_op(
             for v in value if slot.duplicable and isinstance(value, list | tuple) else [value]:
                 if v is not None or not slot.dispensable:
                     check_variable(v, argument, layer.__name__)
-        if "num" in signature.parameters:
-            check_type(given["num"], "num", layer.__name__, int)
+        tensors = {slot.name: given[argument] for argument, slot in inputs.items()}
+        values = {a.name: given[argument] for argument, a in attrs.items()}
         found = helper.apply(
             op_type,
-            {slot.name: given[argument] for argument, slot in inputs.items()},
-            {a.name: given[argument] for argument, a in attrs.items()},
-            num=given.get("num", 1),
+            tensors,
+            values,
+            num=_number(proto, given["num_outputs"], tensors, values, layer.__name__) if "num_outputs" in given else 1,
             stop_gradient=stop_gradient,
         )
         return helper.append_activation(found) if isinstance(found, Variable) else found
 
-    layer.__name__ = layer.__qualname__ = name or op_type
-    layer.__doc__ = documentation(proto, arguments)
-    layer.__signature__ = signature  # type: ignore[attr-defined]
+    described.describe(layer, "oprack.layers")
     return layer
 
 
-def _parameters(
-    proto: OpProto, inputs: dict[str, SlotProto], attrs: dict[str, AttrProto]
-) -> Iterator[inspect.Parameter]:
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    needed = [n for n, s in inputs.items() if not s.dispensable]
-    required = [n for n, a in attrs.items() if a.required]
-    for name in (*needed, *required):
-        yield inspect.Parameter(name, kind)
-    if any(s.duplicable for s in proto.outputs.values()):
-        yield inspect.Parameter("num", kind)
-    for name in inputs:
-        if name not in needed:
-            yield inspect.Parameter(name, kind, default=None)
-    for name, attr in attrs.items():
-        if name not in required:
-            yield inspect.Parameter(name, kind, default=attr.default)
-    for name in ("act", "name"):
-        if name not in attrs and name not in inputs:
-            yield inspect.Parameter(name, kind, default=None)
+def _number(proto: OpProto, asked: Any, tensors: Mapping[str, Any], attrs: Mapping[str, Any], layer: str) -> int:
+    """How many Variables a duplicable output gets."""
+    if asked is not None:
+        check_type(asked, "num_outputs", layer, int)
+        return int(asked)
+    lists = {slot: v if isinstance(v, list | tuple) else [v] for slot, v in tensors.items() if v is not None}
+    told = told_outputs(proto, attrs, {slot: len(v) for slot, v in lists.items()})
+    if told is not None:
+        return told
+    first = next((v[0] for v in lists.values() if v), None)
+    with errors_at_user_line():
+        return outputs_along_axis(proto, attrs, None if first is None else first.shape)
 
 
 made: dict[str, Callable[..., Any]] = {}

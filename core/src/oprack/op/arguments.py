@@ -1,10 +1,12 @@
-"""How Python spells the arguments of an op: one rule for the functions, the layers and the stubs made from OpProtos."""
+"""How Python spells the arguments and results of an op, and how many results it has where a call does not say it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from oprack.errors import InvalidArgumentError
 from oprack.op.proto import AttrProto, OpProto, param_name
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -38,20 +40,52 @@ def shown_attrs(proto: OpProto) -> dict[str, AttrProto]:
     }
 
 
-def documentation(proto: OpProto, spelled: Mapping[str, str] | None = None) -> str:
-    """The op's documentation with its slots and attributes.
+def told_outputs(proto: OpProto, attrs: Mapping[str, Any], counts: Mapping[str, int]) -> int | None:
+    """How many tensors a duplicable output gets, where attributes or the number of inputs say it.
 
     Args:
-        spelled: Slot or attribute -> another spelling.
+        proto: The op's OpProto.
+        attrs: Values of attributes, by name; others have their defaults.
+        counts: How many tensors each input slot holds.
+
+    Returns:
+        The number; None when a shape has to say it.
     """
-    names = {**input_names(proto), **(spelled or {})}
-    lines = [proto.doc, ""]
-    lines += [
-        f"{names[s.name]}: {s.doc}{' May be absent.' if s.dispensable else ''}"
-        for s in proto.inputs.values()
-        if not s.extra
-    ]
-    lines += [f"{names.get(a.name, name)}: {a.doc}" for name, a in shown_attrs(proto).items()]
-    outs = [s for s in proto.outputs.values() if not (s.intermediate or s.dispensable)]
-    texts = [f"{snake_case(s.name)}: {s.doc}" for s in outs]
-    return "\n".join([*lines, f"Returns {'; '.join(texts) or 'nothing'}", f"Op {proto.type}."])
+    sections, number = (_value(proto, attrs, name) for name in ("sections", "num"))
+    if sections:
+        return len(sections)
+    if isinstance(number, int) and number > 0:
+        return number
+    return next((n for slot, n in counts.items() if proto.inputs[slot].duplicable), None)
+
+
+def outputs_along_axis(proto: OpProto, attrs: Mapping[str, Any], shape: Sequence[int] | None) -> int:
+    """How many tensors a duplicable output gets that holds one for each index along the attribute axis.
+
+    Args:
+        proto: The op's OpProto.
+        attrs: Values of attributes, by name; others have their defaults.
+        shape: Shape of the first input, -1 for dims that are not known; None when there is no input.
+
+    Returns:
+        The number.
+
+    Raises:
+        InvalidArgumentError: The shape has no such dim, or nothing says the number.
+    """
+    axis = _value(proto, attrs, "axis")
+    if isinstance(axis, int) and shape is not None:
+        rank = len(shape)
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(
+                f"op {proto.type}: axis is {axis}; expected a dim of shape {list(shape)}, from {-rank} to {rank - 1}"
+            )
+        if shape[axis] >= 0:
+            return int(shape[axis])
+    many = [s.name for s in proto.outputs.values() if s.duplicable]
+    raise InvalidArgumentError(f"op {proto.type}: pass num_outputs, the number of tensors that {', '.join(many)} gets")
+
+
+def _value(proto: OpProto, attrs: Mapping[str, Any], name: str) -> Any:
+    known = proto.attrs.get(name)
+    return attrs.get(name, None if known is None else known.default)
