@@ -45,6 +45,9 @@ class Program:
 
     Beside the desc, a Program keeps only what matters while it is built.
 
+    Args:
+        desc: The ProgramDesc to wrap; default: a new one with an empty block.
+
     Attributes:
         desc: The ProgramDesc, which may be changed freely.
         parameters: ParameterInfo by name, for parameters that layers made.

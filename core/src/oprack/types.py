@@ -115,7 +115,14 @@ _names: dict[object, str] = {}
 def dtype_name(dtype: object) -> str:
     """Name of a dtype given as a name, a `VarType` (or its number) or anything whose str() is a dtype's name.
 
-    Raises InvalidArgumentError for anything else.
+    Args:
+        dtype: The dtype.
+
+    Returns:
+        The name, such as "float32".
+
+    Raises:
+        InvalidArgumentError: It is no dtype.
     """
     if isinstance(dtype, str) and dtype in _BY_NAME:
         return dtype
@@ -140,5 +147,12 @@ def dtype_name(dtype: object) -> str:
 
 
 def dtype_enum(dtype: object) -> VarType:
-    """`VarType` number of a dtype given in any of the ways that `dtype_name` accepts."""
+    """`VarType` number of a dtype given in any of the ways that `dtype_name` accepts.
+
+    Args:
+        dtype: The dtype.
+
+    Returns:
+        The VarType.
+    """
     return _BY_NAME[dtype_name(dtype)]

@@ -13,7 +13,14 @@ from oprack.types import AttrType
 
 
 class OpAppender:
-    """Appends ops to `block` with one role and name scope; variables are passed and returned as names."""
+    """Appends ops to `block` with one role and name scope; variables are passed and returned as names.
+
+    Args:
+        block: The block.
+        role: The op_role of the ops.
+        scope: Their op_namescope.
+        manager: The packs; default: those of the process.
+    """
 
     def __init__(
         self,

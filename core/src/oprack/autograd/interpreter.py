@@ -14,7 +14,11 @@ from oprack.interpreter.op_expr import OpExpr
 
 
 class AutogradInterpreter:
-    """Around another interpreter: eager calls are recorded, appended ones pass on which variables stop gradients."""
+    """Around another interpreter: eager calls are recorded, appended ones pass on which variables stop gradients.
+
+    Args:
+        inner: The interpreter that applies calls.
+    """
 
     def __init__(self, inner: Interpreter) -> None:
         self.inner = inner

@@ -235,9 +235,16 @@ def backward(
 ) -> None:
     """Add the gradients of sum(outputs * gradients) to `grad` of all leaves that the outputs depend on.
 
-    gradients: as the outputs, None for one element = 1. retain_graph: what was saved is kept for another walk;
-    create_graph: gradients are recorded, so that they can be differentiated (and retain_graph is implied).
-    Raises InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError.
+    Args:
+        outputs: The tensors to begin at.
+        gradients: A gradient for each; None is 1 for an output of one element.
+        retain_graph: Whether what was saved is kept for another walk.
+        create_graph: Whether gradients are recorded, so that they can be differentiated; implies retain_graph.
+
+    Raises:
+        InvalidArgumentError: An output of several elements comes without its gradient, or a gradient has another shape.
+        NotDifferentiableError: An op on the way has no gradient.
+        PreconditionNotMetError: Nothing was recorded, or what was saved is gone or was changed in place.
     """
     starts = _starting_gradients(outputs, gradients, "backward")
     walk = Walk(None, create_graph, retain_graph or create_graph)
@@ -254,11 +261,24 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> list[Tensor | None]:
-    """Gradients of sum(outputs * grad_outputs) with respect to `inputs`; `grad` of tensors stays as it is.
+    """Gradients of sum(outputs * grad_outputs) with respect to inputs; what tensors have as `grad` stays as it is.
 
-    outputs, inputs, grad_outputs: a tensor or a list. create_graph: the results may be differentiated again.
-    allow_unused: None for an input that the outputs do not depend on, instead of an error.
-    Raises InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError.
+    Args:
+        outputs: A tensor or a list.
+        inputs: A tensor or a list.
+        grad_outputs: A tensor or a list, as outputs; None is 1 for an output of one element.
+        retain_graph: Whether what was saved is kept for another walk; default: as create_graph.
+        create_graph: Whether the results may be differentiated again.
+        allow_unused: Whether an input that the outputs do not depend on gets None instead of an error.
+
+    Returns:
+        A tensor for each input, of its shape and dtype.
+
+    Raises:
+        InvalidArgumentError: An argument is no tensor, an output of several elements comes without its gradient, or an
+            input is not used.
+        NotDifferentiableError: An op on the way has no gradient.
+        PreconditionNotMetError: Nothing was recorded, or what was saved is gone or was changed in place.
     """
     ys, xs = _listed(outputs), _listed(inputs)
     gs = None if grad_outputs is None else _listed(grad_outputs)

@@ -30,7 +30,11 @@ _PROGRAMS = 32
 class JitProgram:
     """An exported function at a place, and the program of its gradients, which starts from values that the first kept.
 
-    wrt: names of inputs and captured tensors whose gradients are wanted.
+    Args:
+        exported: The function as a program.
+        place: Where it runs.
+        wrt: Names of inputs and captured tensors whose gradients are wanted.
+        name: The name of the function, for messages.
     """
 
     def __init__(self, exported: ExportedProgram, place: Place, wrt: Sequence[str], name: str) -> None:
@@ -124,7 +128,12 @@ def _as_tensor(value: Any) -> Tensor:
 
 
 class JitFunction:
-    """What `jit` makes of a function. specs: inputs with dims that vary; default: a program for each new shape."""
+    """What `jit` makes of a function.
+
+    Args:
+        function: The function, or a Module.
+        specs: Inputs with dims that vary; default: a program for each new shape.
+    """
 
     def __init__(self, function: Callable[..., Any], specs: Sequence[Any] | None) -> None:
         self._function = function
@@ -206,9 +215,15 @@ def _backward_of(compiled: JitProgram) -> Callable[[Any, Sequence[Any]], Sequenc
 def jit(function: Callable[..., Any] | None = None, *, specs: Sequence[Any] | None = None) -> Any:
     """`fast = oprack.jit(f)`, or a decorator: f runs as a program, whose plan is one generated function.
 
-    function: of tensors, or a Module; its Python runs at the first call with tensors of new dtypes, places and shapes,
-    and then no more. specs: InputSpecs with dims that vary, for one program for all of them. Gradients flow through a
-    call to its arguments and to the tensors that the function refers to.
+    Gradients flow through a call to its arguments and to the tensors that the function refers to.
+
+    Args:
+        function: A function of tensors, or a Module; its Python runs at the first call with tensors of new dtypes,
+            places and shapes, and then no more.
+        specs: InputSpecs with dims that vary, for one program for all of them.
+
+    Returns:
+        A JitFunction, which is called as the function is; without a function, a decorator.
     """
     if function is None:
         return lambda f: JitFunction(f, specs)

@@ -40,7 +40,11 @@ class InputSpec:
 
 
 class TensorCapture:
-    """Takes tensors that a function refers to into its program, each once: their values go into a scope."""
+    """Takes tensors that a function refers to into its program, each once: their values go into a scope.
+
+    Args:
+        program: The program.
+    """
 
     def __init__(self, program: Program) -> None:
         self.program, self.scope = program, Scope()
@@ -98,11 +102,20 @@ class ExportedProgram:
 
 
 def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> ExportedProgram:
-    """Call `function` with one Variable per spec (InputSpec or tensor) and keep what it appends, as a program.
+    """Call a function with Variables and keep what it appends, as a program.
 
     The function, or Module, may use oprack.functional, operators and methods of tensors; its Python runs once, so
     branches and loops are those of this call. Tensors and parameters that it refers to become persistable variables.
-    Raises InvalidArgumentError when it returns something else than tensors, in lists, tuples and dicts.
+
+    Args:
+        function: A function of tensors, or a Module.
+        specs: An InputSpec, or a tensor like the input, for each argument.
+
+    Returns:
+        The program, the names of its inputs and outputs, and a scope with what the function refers to.
+
+    Raises:
+        InvalidArgumentError: The function returns something else than tensors, in lists, tuples and dicts.
     """
     program, startup = Program(), Program()
     captured = TensorCapture(program)
@@ -150,7 +163,15 @@ class Name(str):
 
 
 def filled(structure: Any, values: dict[str, Any]) -> Any:
-    """A structure with values in place of names."""
+    """A structure with values in place of names.
+
+    Args:
+        structure: Lists, tuples and dicts with names of variables.
+        values: Values by name.
+
+    Returns:
+        The same structure.
+    """
     if isinstance(structure, Name):
         return values[structure]
     if isinstance(structure, dict):

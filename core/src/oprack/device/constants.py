@@ -11,7 +11,12 @@ _STORES: dict[str, Callable[[np.ndarray], Any]] = {}
 
 
 def set_constant_store(xp: Any, store: Callable[[np.ndarray], Any]) -> None:
-    """`store(array)` gives a host array at the place whose array library is xp, the same one for equal arrays."""
+    """Say how host arrays get to the place of an array library.
+
+    Args:
+        xp: The array library.
+        store: Gives a host array at that place, the same one for equal arrays.
+    """
     _STORES[xp.__name__] = store
 
 
@@ -19,6 +24,13 @@ def constant(array: np.ndarray, xp: Any) -> Any:
     """A host array at the place of xp; equal arrays may share memory, so nothing may be written into it.
 
     For weights of an interpolation, sizes of windows and the like, which a kernel would else copy in every call.
+
+    Args:
+        array: The host array.
+        xp: The array library.
+
+    Returns:
+        The array there.
     """
     if xp is np:
         return array

@@ -18,6 +18,9 @@ _NOTHING_TO_ACTIVATE = contextlib.nullcontext()
 class DeviceContext:
     """Base of device contexts; a plugin derives a class for its places and registers a factory for it.
 
+    Args:
+        place: The place.
+
     Attributes:
         xp: The array library of the place (numpy, cupy).
         stream: What kernels enqueue on; None where work is synchronous.
@@ -66,7 +69,11 @@ class DeviceContext:
 
 
 class CPUDeviceContext(DeviceContext):
-    """Host memory and NumPy; every kernel is done when it returns."""
+    """Host memory and NumPy; every kernel is done when it returns.
+
+    Args:
+        place: The place; default: the CPU.
+    """
 
     xp = np
 

@@ -10,7 +10,15 @@ from oprack.tensor.selected_rows import SelectedRows
 
 
 def dense_rows(rows: SelectedRows, xp: Any) -> Any:
-    """The dense matrix [height, ...]."""
+    """The dense matrix [height, ...].
+
+    Args:
+        rows: The rows.
+        xp: The array library of their place.
+
+    Returns:
+        The matrix.
+    """
     if xp is np:
         return rows.to_dense()
     dense = xp.zeros(rows.shape, rows.value.dtype)
@@ -19,7 +27,15 @@ def dense_rows(rows: SelectedRows, xp: Any) -> Any:
 
 
 def merged_rows(rows: SelectedRows, xp: Any) -> SelectedRows:
-    """The same matrix with each row listed once, in ascending order. On a device it waits for the number of rows."""
+    """The same matrix with each row listed once, in ascending order. On a device it waits for the number of rows.
+
+    Args:
+        rows: The rows.
+        xp: The array library of their place.
+
+    Returns:
+        The rows, each once.
+    """
     if xp is np:
         return rows.merged()
     if not len(rows.rows):
@@ -36,6 +52,13 @@ def row_totals(rows: SelectedRows, xp: Any) -> SelectedRows:
 
     On the host each row is listed once. On a device, where the number of rows would have to be waited for, a row may be
     listed several times, always with the same sum.
+
+    Args:
+        rows: The rows.
+        xp: The array library of their place.
+
+    Returns:
+        The sums.
     """
     if xp is np:
         return rows.merged()

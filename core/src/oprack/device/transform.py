@@ -17,7 +17,18 @@ from oprack.tensor.selected_rows import SelectedRows
 def transform_tensor(
     tensor: LoDTensor, place: Place, pool: DeviceContextPool, *, dtype: str | None = None, layout: str | None = None
 ) -> LoDTensor:
-    """`tensor` at `place` and as `dtype` (None keeps its own); the same object when nothing differs."""
+    """`tensor` at `place` and as `dtype` (None keeps its own); the same object when nothing differs.
+
+    Args:
+        tensor: The tensor.
+        place: Where it is wanted.
+        pool: The contexts of the devices.
+        dtype: The dtype that is wanted; None keeps its own.
+        layout: Has no meaning any more; leave it out.
+
+    Returns:
+        The tensor there.
+    """
     if layout is not None:
         refuse_layout("transform_tensor", layout)
     array = tensor.array
@@ -38,7 +49,16 @@ def transform_tensor(
 
 
 def transform_rows(rows: SelectedRows, place: Place, pool: DeviceContextPool) -> SelectedRows:
-    """`rows` at `place`, row numbers and values; the same object when it is there."""
+    """`rows` at `place`, row numbers and values; the same object when it is there.
+
+    Args:
+        rows: The rows.
+        place: Where they are wanted.
+        pool: The contexts of the devices.
+
+    Returns:
+        The rows there.
+    """
     if rows.place == place:
         return rows
     source, target = pool.get(rows.place), pool.get(place)
@@ -47,7 +67,16 @@ def transform_rows(rows: SelectedRows, place: Place, pool: DeviceContextPool) ->
 
 
 def transform_value(value: Any, place: Place, pool: DeviceContextPool) -> Any:
-    """A variable's value at `place`: a tensor, rows or an array of tensors moves, anything else stays as it is."""
+    """A variable's value at `place`: a tensor, rows or an array of tensors moves, anything else stays as it is.
+
+    Args:
+        value: The value of a variable.
+        place: Where it is wanted.
+        pool: The contexts of the devices.
+
+    Returns:
+        The value there.
+    """
     if isinstance(value, LoDTensor):
         return value if value.place == place else transform_tensor(value, place, pool)
     if isinstance(value, SelectedRows):
@@ -59,5 +88,13 @@ def transform_value(value: Any, place: Place, pool: DeviceContextPool) -> Any:
 
 
 def host_array(tensor: LoDTensor, pool: DeviceContextPool) -> np.ndarray:
-    """The tensor's array in host memory; its own memory when it is there already."""
+    """The tensor's array in host memory; its own memory when it is there already.
+
+    Args:
+        tensor: The tensor.
+        pool: The contexts of the devices.
+
+    Returns:
+        The array.
+    """
     return pool.get(tensor.place).to_host(tensor.array)

@@ -22,8 +22,20 @@ def to_tensor(
 ) -> Tensor:
     """A tensor of an array, a number or nested lists, a LoDTensor, SelectedRows or a LoDTensorArray; arrays are copied.
 
-    dtype: default the data's; Python floats become float32. lod: offsets of its sequences. place: a Place or its name
-    ("cpu", "cuda:1"), default the data's, or the CPU. Raises InvalidArgumentError, InvalidLoDError.
+    Args:
+        data: The values.
+        dtype: Default: the data's; Python floats become float32.
+        lod: Offsets of its sequences, per level.
+        place: A Place or its name ("cpu", "cuda:1"); default: the data's, or the CPU.
+        requires_grad: Whether calls with it are recorded, so that it gets a gradient.
+        name: A name, for messages and states.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        InvalidArgumentError: The data is no array, or has a dtype that no tensor has.
+        InvalidLoDError: The offsets do not fit the rows.
     """
     if place is not None:
         place = required_place(place, "to_tensor")

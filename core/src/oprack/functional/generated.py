@@ -26,7 +26,17 @@ class UnknownFunctionError(UnknownOpError, AttributeError):
 
 
 def function(op_type: str) -> Callable[..., Any]:
-    """The function of an op, made once. Raises UnknownFunctionError, and as `oprack.op_info`."""
+    """The function of an op, made once.
+
+    Args:
+        op_type: The op.
+
+    Returns:
+        The function.
+
+    Raises:
+        UnknownFunctionError: No installed pack brings the op; otherwise as `oprack.op_info`.
+    """
     found = made.get(op_type)
     if found is None:
         try:

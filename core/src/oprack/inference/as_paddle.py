@@ -51,7 +51,9 @@ class as_paddle:
     """`oprack.inference.as_paddle()` puts stand-ins for `paddle` and `paddle.inference` into sys.modules.
 
     Call it before the client is imported; as a context manager it takes them out again.
-    Raises PreconditionNotMetError when Paddle itself is imported already.
+
+    Raises:
+        PreconditionNotMetError: Paddle itself is imported already.
     """
 
     def __init__(self) -> None:

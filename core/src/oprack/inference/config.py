@@ -23,6 +23,10 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
 
     Config(model_dir): a folder with `__model__`. Config(model_file, params_file): a pair of files. Config(config): a
     copy. Config(): set the model later. Settings of Paddle that mean nothing here are accepted and said once.
+
+    Args:
+        model: A folder with `__model__`, a program file, or a Config to copy; None: set it later.
+        params_file: The parameter file, beside a program file.
     """
 
     Precision = PrecisionType

@@ -51,7 +51,14 @@ _BYTES = {"FLOAT64": 8, "INT64": 8, "FLOAT32": 4, "INT32": 4, "FLOAT16": 2, "UIN
 
 
 def get_num_bytes_of_data_type(dtype: DataType) -> int:
-    """Bytes of one element."""
+    """Bytes of one element.
+
+    Args:
+        dtype: The dtype.
+
+    Returns:
+        The number.
+    """
     return _BYTES[dtype.name]
 
 

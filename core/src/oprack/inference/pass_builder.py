@@ -8,10 +8,16 @@ from oprack.inference.no_effect import say_once
 
 
 class PassBuilder:
-    """Names of passes in order. The client's changes are kept apart from the list that they are made to, which may
-    still change with the Config.
+    """Names of passes in order.
 
-    deleted: names that the client took out. debug: whether graphs are verified after every pass.
+    The client's changes are kept apart from the list that they are made to, which may still change with the Config.
+
+    Args:
+        passes: The names.
+
+    Attributes:
+        deleted: Names that the client took out.
+        debug: Whether graphs are verified after every pass.
     """
 
     def __init__(self, passes: Sequence[str] = ()) -> None:

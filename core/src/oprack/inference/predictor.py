@@ -49,7 +49,13 @@ class _OutputHook:
 class Predictor:
     """Runs one model. Clones share its parameters; each predictor serves one thread at a time.
 
-    Raises ModelError of several kinds when the model can't be used, MissingPackError when ops are missing.
+    Args:
+        config: What to load, and how to run it.
+        shared: The predictor whose parameters it shares; see `clone`.
+
+    Raises:
+        ModelError: The model can't be used; a class of its own says why.
+        MissingPackError: No installed pack brings some of its ops.
     """
 
     def __init__(self, config: Config, shared: Predictor | None = None) -> None:
@@ -242,12 +248,30 @@ def _print_profile(profiler: Profiler) -> None:
 
 
 def create_predictor(config: Config) -> Predictor:
-    """Load the model that `config` names. Raises as Predictor."""
+    """Load the model that a Config names.
+
+    Args:
+        config: What to load, and how to run it.
+
+    Returns:
+        The predictor.
+
+    Raises:
+        ModelError: As Predictor.
+    """
     return Predictor(config)
 
 
 class PredictorPool:
-    """A predictor and its clones: `PredictorPool(config, 4).retrive(2)`; Paddle's spelling."""
+    """A predictor and its clones: `PredictorPool(config, 4).retrive(2)`; Paddle's spelling.
+
+    Args:
+        config: What to load, and how to run it.
+        size: How many predictors.
+
+    Raises:
+        InvalidArgumentError: The size is below 1.
+    """
 
     def __init__(self, config: Config, size: int = 1) -> None:
         if size < 1:

@@ -51,6 +51,9 @@ class Tensor:
 
     An input is filled with `copy_from_cpu` (or `share_external_data`) and, for sequences, `set_lod`; an output is read
     with `copy_to_cpu` and `lod` after `run`. All handles of one name are one input.
+
+    Args:
+        slot: Where the predictor keeps the value.
     """
 
     def __init__(self, slot: Slot) -> None:

@@ -7,17 +7,29 @@ PADDLE_VERSION = "2.6.2"
 
 
 def get_version() -> str:
-    """Versions of oprack and of the Paddle interface that it follows."""
+    """Versions of oprack and of the Paddle interface that it follows.
+
+    Returns:
+        A text of two lines.
+    """
     from importlib_metadata import version
 
     return f"version: {PADDLE_VERSION}\noprack: {version('oprack')}\n"
 
 
 def get_trt_compile_version() -> tuple[int, int, int]:
-    """(0, 0, 0): there is no TensorRT."""
+    """(0, 0, 0): there is no TensorRT.
+
+    Returns:
+        Three zeros.
+    """
     return (0, 0, 0)
 
 
 def get_trt_runtime_version() -> tuple[int, int, int]:
-    """(0, 0, 0): there is no TensorRT."""
+    """(0, 0, 0): there is no TensorRT.
+
+    Returns:
+        Three zeros.
+    """
     return (0, 0, 0)

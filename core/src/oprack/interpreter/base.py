@@ -17,7 +17,11 @@ class Interpreter(Protocol):
 
 
 class Wrapped:
-    """Base of what is put around an interpreter's apply: derive from it and change `apply`."""
+    """Base of what is put around an interpreter's apply: derive from it and change `apply`.
+
+    Args:
+        inner: The interpreter.
+    """
 
     def __init__(self, inner: Interpreter) -> None:
         self.inner = inner

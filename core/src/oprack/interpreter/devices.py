@@ -19,7 +19,11 @@ RANDOM = RandomState()
 
 
 def seed(value: int) -> None:
-    """Let random ops that are called without a seed of their own start over from this one."""
+    """Let random ops that are called without a seed of their own start over from this one.
+
+    Args:
+        value: The seed.
+    """
     RANDOM.load_state({"seed": value, "draws": {}})
 
 

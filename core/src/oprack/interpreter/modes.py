@@ -19,8 +19,11 @@ _INTERPRETERS: dict[str, Callable[..., Interpreter]] = {}
 
 
 def register_interpreter(name: str, make: Callable[..., Interpreter]) -> None:
-    """Let modes use an interpreter: "eager", "deterministic" and "lazy" are made without arguments, "autograd" around
-    one of these. The last registration of a name counts.
+    """Let modes use an interpreter. The last registration of a name counts.
+
+    Args:
+        name: "eager", "deterministic", "lazy" or "autograd".
+        make: Makes it: without arguments, "autograd" around one of the others.
     """
     _INTERPRETERS[name] = make
 
@@ -140,6 +143,9 @@ class deterministic(ModeGuard):
 
     Gradients are computed by the mode in which `backward` is called. A call for which no such kernel is left is a
     KernelNotFoundError that lists them.
+
+    Args:
+        on: False allows every kernel again, inside a block that does not.
     """
 
     def __init__(self, on: bool = True) -> None:
@@ -147,7 +153,11 @@ class deterministic(ModeGuard):
 
 
 class wrapped(ModeGuard):
-    """Calls go through `wrapper(interpreter)` inside the with block."""
+    """Calls go through `wrapper(interpreter)` inside the with block.
+
+    Args:
+        wrapper: Makes an interpreter around another.
+    """
 
     def __init__(self, wrapper: Wrapper) -> None:
         super().__init__()
@@ -158,5 +168,9 @@ class wrapped(ModeGuard):
 
 
 def is_grad_enabled() -> bool:
-    """Whether calls are recorded now."""
+    """Whether calls are recorded now.
+
+    Returns:
+        False inside `no_grad`.
+    """
     return current_mode().grad

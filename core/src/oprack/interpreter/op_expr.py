@@ -22,12 +22,19 @@ Wanted = tuple[tuple[str, tuple[bool, ...]], ...]
 class OpExpr:
     """An op, ready to be called with a flat list of tensors.
 
-    inputs: (slot, number of tensors) of the slots that are present, in OpProto order. outputs: (slot, for each of its
-    tensors whether it is wanted). attrs: checked, defaults filled in. in_place: input slot -> output slot that is
-    written to it. flat: the result is a list of all outputs, None for those not computed; otherwise it is what a caller
-    of the op expects: one tensor, or a tuple with a field per slot, without intermediate outputs.
-    calls, grad_calls: TensorMetas of the arguments -> generated function, of calls that autograd does not record and of
-    those that it does. bound: TensorMetas of the arguments -> BoundExpr.
+    Args:
+        info: The OpInfo.
+        attrs: Attributes by name, checked, defaults filled in.
+        inputs: (slot, number of tensors) of the slots that are present, in OpProto order.
+        outputs: (slot, for each of its tensors whether it is wanted).
+        in_place: Input slot -> output slot that is written to it.
+        flat: Whether the result is a list of all outputs, None for those not computed; otherwise it is what a caller of
+            the op expects: one tensor, or a tuple with a field per slot, without intermediate outputs.
+
+    Attributes:
+        calls: TensorMetas of the arguments -> generated function, of calls that autograd does not record.
+        grad_calls: The same of calls that it does record.
+        bound: TensorMetas of the arguments -> BoundExpr.
     """
 
     __slots__ = (

@@ -51,8 +51,13 @@ class Autocast(Wrapped):
 class autocast(wrapped):
     """Mixed precision for the length of a with block; parameters stay float32 and so do their gradients.
 
-    half, single: ops whose floating arguments are cast to `dtype`, and to float32.
-    Raises InvalidArgumentError for a dtype that is not half.
+    Args:
+        dtype: float16 or bfloat16.
+        half: Ops whose floating arguments are cast to that dtype.
+        single: Ops whose floating arguments are cast to float32.
+
+    Raises:
+        InvalidArgumentError: The dtype is not half.
     """
 
     def __init__(self, dtype: object, half: Collection[str], single: Collection[str]) -> None:

@@ -65,13 +65,19 @@ def save_checkpoint(
     extra: Mapping[str, Any] | None = None,
     keep: int = 3,
 ) -> Path:
-    """Save every persistable variable of `program` as a new checkpoint in directory `path`; returns its own directory.
+    """Save every persistable variable of a program as a new checkpoint.
 
     Args:
+        path: The directory of checkpoints.
+        program: The program.
+        scope: Where its variables are.
         step: Number of the training step.
         executor: Executor whose random numbers go on after loading.
         extra: Anything that JSON can hold.
         keep: How many checkpoints stay.
+
+    Returns:
+        The directory of the new checkpoint.
 
     Raises:
         MissingParameterError: For variables without a value.
@@ -181,6 +187,12 @@ def _remove(directory: Path) -> None:
 def latest_checkpoint(path: str | os.PathLike[str]) -> Path | None:
     """The directory of the newest checkpoint in directory `path`; None when there is none.
 
+    Args:
+        path: The directory of checkpoints.
+
+    Returns:
+        The directory of the newest one.
+
     Raises:
         CorruptCheckpointError: When the file `latest` names none.
     """
@@ -204,10 +216,19 @@ def latest_checkpoint(path: str | os.PathLike[str]) -> Path | None:
 def load_checkpoint(
     path: str | os.PathLike[str], program: Program, scope: Scope, executor: NaiveExecutor | None = None
 ) -> Checkpoint:
-    """Set every persistable variable of `program` in `scope` from the newest checkpoint in directory `path`.
+    """Set every persistable variable of a program from the newest checkpoint in a directory.
 
-    path may also be the directory of one checkpoint. The states of the program's schedules and, when one was saved, the
-    random state of `executor` are set as well. Everything is read and checked before anything is set.
+    The states of the program's schedules and, when one was saved, the random state of the executor are set as well.
+    Everything is read and checked before anything is set.
+
+    Args:
+        path: The directory of checkpoints, or that of one checkpoint.
+        program: The program.
+        scope: Where its variables are set.
+        executor: The executor whose random state is set.
+
+    Returns:
+        The step, what was saved as `extra`, and the directory.
 
     Raises:
         NotFoundError: When there is no checkpoint.

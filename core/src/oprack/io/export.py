@@ -41,13 +41,19 @@ def save_inference_model(
 ) -> None:
     """Write `<path_prefix>.pdmodel` and, when the program has parameters, `<path_prefix>.pdiparams`; both or none.
 
-    `program` is not changed.
-
-    Raises FeedNameError and FetchNameError for names that block 0 does not have, MissingParameterError for parameters
-    without a value, InvalidArgumentError for those that do not fit their VarDesc.
-
     Args:
+        path_prefix: Where to write, without the ending.
+        program: The program; it is not changed.
+        feed_names: Variables that runs feed.
+        fetch_names: Variables that runs fetch.
+        scope: Where parameters are.
         clip_extra: Whether to leave out what runs do not need, see inference_program.
+
+    Raises:
+        FeedNameError: Block 0 has no such variable to feed.
+        FetchNameError: Block 0 has no such variable to fetch.
+        MissingParameterError: Parameters have no value.
+        InvalidArgumentError: A parameter does not fit its VarDesc.
     """
     exported = inference_program(program, feed_names, fetch_names, clip_extra=clip_extra)
     values = collect_values(scope, persistable_vars(exported))
@@ -72,8 +78,18 @@ def inference_program(
     was loaded keeps its own.
 
     Args:
+        program: The program; it is not changed.
+        feed_names: Variables that runs feed.
+        fetch_names: Variables that runs fetch.
         clip_extra: Whether to drop the Python lines that created the ops, and extra attributes that hold their
             defaults. One that was set stays: Paddle's gru needs its is_test.
+
+    Returns:
+        The copy.
+
+    Raises:
+        FeedNameError: Block 0 has no such variable to feed.
+        FetchNameError: Block 0 has no such variable to fetch.
     """
     desc = program.desc.clone()
     block = desc.blocks[0]

@@ -41,15 +41,24 @@ def load_inference_model(
     model_filename: str | None = None,
     params_filename: str | None = None,
 ) -> InferenceModel:
-    """Read a model that Paddle 1.6 to 2.6 or `save_inference_model` saved; its parameters are set in `scope`.
-
-    Raises NotFoundError when there is no such model; CorruptModelError and BlockCycleError for the program;
-    MissingParameterError, CorruptParameterError and UnsafeNameError as `load_vars`.
+    """Read a model that Paddle 1.6 to 2.6 or `save_inference_model` saved.
 
     Args:
         path: `<prefix>` of `<prefix>.pdmodel` and `<prefix>.pdiparams`; or a directory with `__model__` (or one
             `.pdmodel`) and with `__params__`, `.pdiparams` or one file per variable.
-        model_filename, params_filename: Names of the files in that directory, where they are others.
+        scope: Where its parameters are set.
+        model_filename: Name of the program file in that directory, where it is another.
+        params_filename: Name of the parameter file in that directory, where it is another.
+
+    Returns:
+        The program, and the names of its inputs and outputs.
+
+    Raises:
+        NotFoundError: There is no such model.
+        CorruptModelError: The program can't be read; BlockCycleError when its blocks contain each other.
+        MissingParameterError: A file of a parameter is missing.
+        CorruptParameterError: A parameter file is broken or of another program.
+        UnsafeNameError: A name leads out of the directory.
     """
     model, params = _locate(Path(path), model_filename, params_filename)
     program, feeds, fetches = _read_program(model)
@@ -94,7 +103,16 @@ def _read_program(model: Path) -> tuple[Program, list[str], list[str]]:
 
 
 def load_from_buffers(model: bytes, params: bytes, scope: Scope) -> InferenceModel:
-    """As load_inference_model, from the bytes of a program file and of a combined parameter file (b"" for none)."""
+    """As load_inference_model, from bytes.
+
+    Args:
+        model: The bytes of a program file.
+        params: The bytes of a combined parameter file; b"" for none.
+        scope: Where parameters are set.
+
+    Returns:
+        The program, and the names of its inputs and outputs.
+    """
     program = Program.parse(model)
     feeds, fetches = feed_and_fetch_names(program)
     descs = persistable_vars(program)

@@ -24,7 +24,14 @@ _NOT_SAVED = frozenset({VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.RAW,
 
 
 def persistable_vars(program: Program | ProgramDesc) -> list[VarDesc]:
-    """Variables that parameter files hold, of all blocks, in the order of a combined file: by bytes of the names."""
+    """Variables that parameter files hold, of all blocks, in the order of a combined file: by bytes of the names.
+
+    Args:
+        program: The program.
+
+    Returns:
+        The VarDescs.
+    """
     found: dict[str, VarDesc] = {}
     for block in program.blocks:
         for var in block.vars.values():
@@ -40,10 +47,15 @@ def load_vars(
 
     Nothing is set unless everything can be.
 
+    Args:
+        directory: Where the files lie.
+        program: The program.
+        scope: Where variables are set.
+        filename: Name of the combined file, if it is one.
+
     Raises:
         MissingParameterError: The message lists every missing file.
-        CorruptParameterError: A file is broken or of another program; OversizedTensorError is derived
-            from it.
+        CorruptParameterError: A file is broken or of another program; OversizedTensorError is derived from it.
         InvalidLoDError: The offsets in a file are broken.
         UnsafeNameError: For names that lead out of the directory.
     """
@@ -59,6 +71,12 @@ def save_vars(
     directory: str | os.PathLike[str], program: Program, scope: Scope, *, filename: str | None = None
 ) -> None:
     """Write the persistable variables of `program`, one file each or all to the combined file `filename`; all or none.
+
+    Args:
+        directory: Where to write; it is made when it is not there.
+        program: The program.
+        scope: Where its variables are.
+        filename: Name of the combined file, if there is to be one.
 
     Raises:
         MissingParameterError: The message lists every variable without a value.

@@ -26,6 +26,10 @@ def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
 
     Arrays are stored as NumPy's own .npz has them, bfloat16 ones as their bits.
 
+    Args:
+        path: The file.
+        state: Values by name.
+
     Raises:
         InvalidArgumentError: For a value that is neither.
     """
@@ -56,8 +60,16 @@ def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
 def load_state(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read what `save_state` wrote. Nothing is unpickled, and sizes are checked before memory is taken.
 
-    Raises NotFoundError when there is no such file, CorruptParameterError and OversizedTensorError for its contents,
-    OSError when it can't be opened.
+    Args:
+        path: The file.
+
+    Returns:
+        The state.
+
+    Raises:
+        NotFoundError: There is no such file.
+        CorruptParameterError: Its contents are broken; OversizedTensorError when they ask for more than there is.
+        OSError: It can't be opened.
     """
     if not os.path.exists(path):
         raise NotFoundError(f"load_state: there is no file {os.fspath(path)!r}")

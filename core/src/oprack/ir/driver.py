@@ -22,6 +22,10 @@ class Fusion:
     """One rewrite, callable on a graph: `fusion(graph)` applies it until nothing matches and returns how often it did.
 
     `a + b` applies both in turn until neither matches.
+
+    Args:
+        name: The name, for reports.
+        row: A function of a PatternBuilder that returns (pattern, build).
     """
 
     def __init__(self, name: str, row: Row) -> None:
@@ -93,7 +97,11 @@ class Fusion:
 
 
 class Fusions:
-    """Several rows as one pass."""
+    """Several rows as one pass.
+
+    Args:
+        rows: The rows.
+    """
 
     def __init__(self, rows: list[Fusion]) -> None:
         self.rows = rows
@@ -150,6 +158,12 @@ def fusion(name: str) -> Callable[[Row], Fusion]:
 
     build gets a Match and returns what takes the place of the pattern's last op: what `m.op(...)` returned, or a
     variable of the pattern; a dict of these by output slot when several are read; None to leave the match alone.
+
+    Args:
+        name: The name, for reports.
+
+    Returns:
+        A decorator that turns the function into a Fusion.
     """
     return lambda row: Fusion(name, row)
 

@@ -30,10 +30,13 @@ class Graph(GraphView):
     Names are overwritten in place in programs; here each write of a name makes a VarNode of its own.
 
     Args:
+        program: The program, which is copied.
+        block: The block to rewrite.
         scope: Scope with the values of parameters. New ones are added under fresh names, and none that it has is
             changed.
-        place: Where the program will run.
         keep: Names that are read after a run, besides those of fetch ops.
+        manager: The packs; default: those of the process.
+        place: Where the program will run.
         facts: Facts of the program, or of one that had the same ops in this block; None works them out here.
 
     Raises:

@@ -60,7 +60,9 @@ class Match:
     """The `m` of a fusion row.
 
     Args:
+        graph: The graph.
         root: The op that the whole pattern ends in.
+        found: What each part of the pattern matched.
     """
 
     def __init__(self, graph: Graph, root: OpNode, found: Found) -> None:

@@ -66,6 +66,7 @@ class OpNode:
     """An op with the nodes of its slots.
 
     Args:
+        desc: The OpDesc.
         runs_itself: It has no kernel, so it may have effects.
 
     Attributes:
@@ -137,6 +138,12 @@ def one_dtype(nodes: Iterable[VarNode]) -> bool:
     """Whether values have one dtype, and it is known.
 
     Ops give other results on mixed dtypes, or refuse them: an op that is to stand for several asks this first.
+
+    Args:
+        nodes: The values.
+
+    Returns:
+        Whether it is so.
     """
     dtypes = {n.dtype for n in nodes}
     return len(dtypes) == 1 and None not in dtypes

@@ -54,6 +54,12 @@ _KNOWN: WeakKeyDictionary[PackManager, tuple[int, tuple[Pass, ...]]] = WeakKeyDi
 def registered_passes(manager: PackManager | None = None) -> list[Pass]:
     """Every pass of the packs in use, in the order in which they run.
 
+    Args:
+        manager: The packs; default: those of the process.
+
+    Returns:
+        The passes.
+
     Raises:
         InvalidArgumentError: When stages, `after` and `before` lead in a circle or two packs bring one name.
     """
@@ -124,8 +130,14 @@ def select_passes(
     """The passes that serve a place and the kernel libraries that may run there, in order.
 
     Args:
+        place: The place; default: the CPU.
+        manager: The packs; default: those of the process.
+        excluded_libraries: Kernel libraries whose passes are left out.
         strict: Whether to leave out those that change the order of sums.
         inference: Whether to include those that take parameters for constants.
+
+    Returns:
+        The passes.
     """
     manager = manager or default_manager()
     kind = (place or CPUPlace()).kind
@@ -142,6 +154,13 @@ def _serves(one: Pass, strict: bool, inference: bool) -> bool:
 
 def find_pass(name: str, manager: PackManager | None = None) -> Pass:
     """A pass by its name.
+
+    Args:
+        name: The name.
+        manager: The packs; default: those of the process.
+
+    Returns:
+        The pass.
 
     Raises:
         NotFoundError: The message lists the passes.

@@ -75,10 +75,16 @@ def optimize(
     A pass that fails is reported and leaves no trace in the program.
 
     Args:
+        program: The program; it is not changed.
         scope: Scope with the values of parameters; folded ones are added under fresh names.
         keep: Variables that are read after a run, besides those of fetch ops.
         passes: Default: all for inference at `place`.
+        place: Where it will run; default: the CPU.
+        manager: The packs; default: those of the process.
         debug: Verify after every pass; default as the environment variable OPRACK_IR_DEBUG says.
+
+    Returns:
+        The rewritten program, and a report for each pass.
 
     Raises:
         GraphError: Verification failed after a pass.

@@ -30,7 +30,11 @@ def verify(graph: Graph, before: Facts | None = None) -> Facts:
     """Check edges, names, signatures, attributes and shapes of a graph.
 
     Args:
+        graph: The graph.
         before: What an earlier call returned, to be compared.
+
+    Returns:
+        What is known of its variables, for a later call.
 
     Raises:
         GraphError: The message names the op.

@@ -164,7 +164,14 @@ def _renamed(op_type: str, old: str, new: str) -> None:
 
 
 def kernel_specs(module: ModuleType) -> Iterator[KernelSpec]:
-    """The kernels declared in a module, in order, without those that another module declared on what it imported."""
+    """The kernels declared in a module, in order, without those that another module declared on what it imported.
+
+    Args:
+        module: The module.
+
+    Yields:
+        Each KernelSpec.
+    """
     functions = {id(f): f for f in list(vars(module).values()) if _MARK in getattr(f, "__dict__", {})}
     for function in functions.values():
         yield from (spec for spec in function.__dict__[_MARK] if spec.module == module.__name__)

@@ -39,7 +39,13 @@ class KernelQuery:
 
 
 class Predicate:
-    """A condition and its text: "attribute groups == 1"; `p & q`, `p | q`, `~p`, `p == q`, `p == True`."""
+    """A condition and its text: "attribute groups == 1"; `p & q`, `p | q`, `~p`, `p == q`, `p == True`.
+
+    Args:
+        test: What is asked of a KernelQuery.
+        text: The condition in words.
+        names: Slots and attributes that it reads.
+    """
 
     __slots__ = ("names", "test", "text")
     __hash__ = object.__hash__
@@ -173,27 +179,59 @@ class _Value:
 
 
 def attr(name: str) -> Any:
-    """An attribute of the op: `attr("groups") == 1`."""
+    """An attribute of the op: `attr("groups") == 1`.
+
+    Args:
+        name: The attribute.
+
+    Returns:
+        Something to compare, which makes a Predicate.
+    """
     return _Value(lambda q: q.attrs.get(name), f"attribute {name}", frozenset([("attribute", name)]))
 
 
 def dtype(slot: str) -> Any:
-    """dtype of an input slot: `dtype("Ids") == "int64"`, `dtype("X") == dtype("Y")`; None when it is absent."""
+    """dtype of an input slot: `dtype("Ids") == "int64"`, `dtype("X") == dtype("Y")`; None when it is absent.
+
+    Args:
+        slot: The input slot.
+
+    Returns:
+        Something to compare, which makes a Predicate.
+    """
     return _Value(lambda q: q.dtypes.get(slot), f"dtype of {slot}", frozenset([("input", slot)]))
 
 
 def kind(slot: str) -> Any:
-    """Container of an input slot: `kind("Grad") == "SelectedRows"`; None when it is absent."""
+    """Container of an input slot: `kind("Grad") == "SelectedRows"`; None when it is absent.
+
+    Args:
+        slot: The input slot.
+
+    Returns:
+        Something to compare, which makes a Predicate.
+    """
     return _Value(lambda q: q.kinds.get(slot), f"kind of {slot}", frozenset([("input", slot)]))
 
 
 def place() -> Any:
-    """Sort of place of the run: `place() == "cuda"`, for a kernel that serves several places."""
+    """Sort of place of the run: `place() == "cuda"`, for a kernel that serves several places.
+
+    Returns:
+        Something to compare, which makes a Predicate.
+    """
     return _Value(lambda q: q.place, "place")
 
 
 def has_input(slot: str) -> Predicate:
-    """Whether an input slot is present."""
+    """Whether an input slot is present.
+
+    Args:
+        slot: The input slot.
+
+    Returns:
+        The predicate.
+    """
     return Predicate(lambda q: slot in q.kinds, f"{slot} is given", frozenset([("input", slot)]))
 
 
@@ -202,6 +240,9 @@ def predicate(text: str) -> Callable[[Callable[[KernelQuery], bool]], Predicate]
 
     Args:
         text: What it tests, for errors.
+
+    Returns:
+        A decorator that turns a function of a KernelQuery into a Predicate.
 
     Raises:
         DefinitionError: The text is missing, so that errors could not say what a kernel needs.

@@ -57,6 +57,9 @@ def bind_signature(function: Callable[..., Any], proto: OpProto) -> KernelSignat
         function: The kernel.
         proto: The op.
 
+    Returns:
+        What each parameter gets.
+
     Raises:
         DefinitionError: A parameter matches nothing. The message names it and lists what the op has.
     """

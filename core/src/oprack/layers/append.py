@@ -30,13 +30,27 @@ def append_op(
     program: Program | None = None,
     block: BlockDesc | None = None,
 ) -> OpDesc:
-    """Append an op to a block (default: the current block of the default main program) and infer its outputs.
+    """Append an op to a block and infer its outputs.
 
-    inputs, outputs: slot -> Variable, name, a list of these, or None for an absent slot. attrs: Python values, or
-    Variables where the op allows it; None = the default. The op gets the declared defaults of all other attributes, the
-    current op_role and name scope, and the line of the user's program.
-    Raises UnknownOpError, AttributeValueError, InvalidArgumentError, NotFoundError, whatever the op's rules raise; each
-    names the op and the line. Then the block is as before.
+    The op gets the declared defaults of all other attributes, the current op_role and name scope, and the line of the
+    user's program. An error names the op and the line, and leaves the block as it was.
+
+    Args:
+        type: The op type.
+        inputs: Input slot -> Variable, name, a list of these, or None for an absent slot.
+        outputs: Output slot -> the same.
+        attrs: Python values, or Variables where the op allows it; None means the default.
+        program: The program; default: the default main program.
+        block: The block; default: the program's current one.
+
+    Returns:
+        The OpDesc.
+
+    Raises:
+        UnknownOpError: No pack brings the op.
+        AttributeValueError: An attribute is missing or out of range.
+        InvalidArgumentError: A slot or attribute is none of the op's, an input is missing, or shapes do not fit.
+        NotFoundError: A variable does not exist.
     """
     program = program or default_main_program()
     block = block or program.current_block()

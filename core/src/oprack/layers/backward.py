@@ -13,9 +13,17 @@ from oprack.layers.variable import Parameter, Variable, variable_of
 def append_backward(
     loss: Variable, parameter_list: Any = None, no_grad_set: Any = None
 ) -> list[tuple[Parameter, Variable]]:
-    """Append the gradient ops of `loss` to its block; returns (parameter, gradient), in order of the parameters.
+    """Append the gradient ops of a loss to its block.
 
-    Optimizers do this themselves. See `oprack.autodiff.append_backward` for the arguments and what it raises.
+    Optimizers do this themselves. See `oprack.autodiff.append_backward` for details and for what it raises.
+
+    Args:
+        loss: A Variable with one element.
+        parameter_list: Parameters, or their names, whose gradients are wanted; default: all that are trainable.
+        no_grad_set: Variables, or their names, into which no gradient flows.
+
+    Returns:
+        (parameter, gradient), in order of the parameters.
     """
     check_variable(loss, "loss", "append_backward")
     program, block = loss.program, loss.block
@@ -31,10 +39,19 @@ def gradients(
     target_gradients: Any = None,
     no_grad_set: Any = None,
 ) -> list[Variable | None]:
-    """Append the gradients of sum(targets * target_gradients) with respect to `inputs`; None where there is none.
+    """Append the gradients of sum(targets * target_gradients) with respect to inputs.
 
-    The results may be targets of another call, for higher orders. See `oprack.autodiff.gradients` for the arguments
-    and what it raises.
+    The results may be targets of another call, for higher orders. See `oprack.autodiff.gradients` for details and for
+    what it raises.
+
+    Args:
+        targets: A Variable or a list.
+        inputs: A Variable or a list.
+        target_gradients: A Variable or a list, as targets; None is 1 everywhere.
+        no_grad_set: Variables, or their names, into which no gradient flows.
+
+    Returns:
+        A Variable for each input; None where there is no gradient.
     """
     first = targets[0] if isinstance(targets, list | tuple) and targets else targets
     check_variable(first, "targets", "gradients")

@@ -12,7 +12,17 @@ from oprack.types import dtype_name
 
 
 def check_type(value: Any, argument: str, layer: str, expected: type | tuple[type, ...]) -> None:
-    """Raise InvalidArgumentError unless `value` is an instance of `expected`."""
+    """Refuse an argument of another type.
+
+    Args:
+        value: The argument.
+        argument: What the layer calls it.
+        layer: The layer, for the error.
+        expected: A type or several.
+
+    Raises:
+        InvalidArgumentError: The value is no instance of them.
+    """
     if not isinstance(value, expected):
         kinds = expected if isinstance(expected, tuple) else (expected,)
         names = " or ".join("None" if k is type(None) else k.__name__ for k in kinds)
@@ -33,7 +43,20 @@ def _advice(value: Any) -> str:
 
 
 def check_dtype(dtype: object, argument: str, layer: str, expected: Collection[str]) -> str:
-    """The name of the dtype. Raises InvalidArgumentError unless it is one of `expected`."""
+    """The name of a dtype, checked.
+
+    Args:
+        dtype: The dtype, in any way that `oprack.types.dtype_name` takes.
+        argument: What the layer calls it.
+        layer: The layer, for the error.
+        expected: Names of dtypes.
+
+    Returns:
+        The name.
+
+    Raises:
+        InvalidArgumentError: It is none of them.
+    """
     name = "of no dtype" if dtype is None else dtype_name(dtype)
     if name not in expected:
         with errors_at_user_line():
@@ -45,7 +68,20 @@ def check_dtype(dtype: object, argument: str, layer: str, expected: Collection[s
 
 
 def check_variable(value: Any, argument: str, layer: str, dtypes: Collection[str] = ()) -> Variable:
-    """The Variable. Raises InvalidArgumentError unless it is one, of one of `dtypes` (when given)."""
+    """The Variable that an argument is, checked.
+
+    Args:
+        value: The argument.
+        argument: What the layer calls it.
+        layer: The layer, for the error.
+        dtypes: Names of dtypes; () for any.
+
+    Returns:
+        The Variable.
+
+    Raises:
+        InvalidArgumentError: It is no Variable, or of another dtype.
+    """
     check_type(value, argument, layer, Variable)
     if dtypes and value.dtype not in dtypes:
         with errors_at_user_line():

@@ -24,12 +24,20 @@ _scope: ContextVar[str] = ContextVar("oprack_name_scope", default="/")
 
 
 def default_main_program() -> Program:
-    """The program that layers append to."""
+    """The program that layers append to.
+
+    Returns:
+        The program of the innermost `program_guard`, or that of the process.
+    """
     return _main.get()
 
 
 def default_startup_program() -> Program:
-    """The program that fills parameters; run it once before the main program."""
+    """The program that fills parameters; run it once before the main program.
+
+    Returns:
+        The startup program of the innermost `program_guard`, or that of the process.
+    """
     return _startup.get()
 
 
@@ -37,7 +45,15 @@ def default_startup_program() -> Program:
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
     """Layers append to these programs inside the with block.
 
-    Raises InvalidArgumentError for anything that is no Program.
+    Args:
+        main_program: Where ops are appended.
+        startup_program: Where parameters are filled; default: the current one.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        InvalidArgumentError: One of them is no Program.
     """
     for what, program in (("main_program", main_program), ("startup_program", startup_program)):
         if not isinstance(program, Program) and not (program is None and what == "startup_program"):
@@ -56,7 +72,17 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
 
 @contextmanager
 def name_scope(prefix: str) -> Iterator[None]:
-    """Ops appended inside have op_namescope "/prefix/", nested ones "/outer/inner/", for people and tools."""
+    """Ops appended inside have op_namescope "/prefix/", nested ones "/outer/inner/", for people and tools.
+
+    Args:
+        prefix: The name of the part of the network.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        InvalidArgumentError: The prefix is empty or no str.
+    """
     if not isinstance(prefix, str) or not prefix.strip("/"):
         raise InvalidArgumentError(f"name_scope: prefix is {prefix!r}; expected a str that is not empty")
     # The second scope of one name gets a number, so that tools can tell them apart.
@@ -70,7 +96,15 @@ def name_scope(prefix: str) -> Iterator[None]:
 
 @contextmanager
 def op_role_guard(role: OpRole | int, variables: Sequence[Any] = ()) -> Iterator[None]:
-    """Ops appended inside have this op_role; variables (or names): their op_role_var, [parameter, gradient, ...]."""
+    """Ops appended inside have this op_role.
+
+    Args:
+        role: The role.
+        variables: Variables, or names, of op_role_var: [parameter, gradient, ...].
+
+    Yields:
+        Nothing.
+    """
     names = tuple(v if isinstance(v, str) else v.name for v in variables)
     token = _role.set((OpRole(role), names))
     try:
@@ -80,7 +114,11 @@ def op_role_guard(role: OpRole | int, variables: Sequence[Any] = ()) -> Iterator
 
 
 def current_op_role() -> tuple[OpRole, tuple[str, ...]]:
-    """op_role and op_role_var of the ops that are appended now."""
+    """op_role and op_role_var of the ops that are appended now.
+
+    Returns:
+        (role, names of variables).
+    """
     return _role.get()
 
 

@@ -109,7 +109,13 @@ def generated_layers(
 ) -> Callable[[str], Any]:
     """A module's `__getattr__` that makes layers of ops on first use: `__getattr__ = generated_layers("relu")`.
 
-    renamed: name of the layer = op type, or (op type, {slot or attribute: argument}). stop_gradient: of the outputs.
+    Args:
+        op_types: Ops whose layers have their names.
+        stop_gradient: Of the outputs.
+        renamed: Name of the layer = op type, or (op type, {slot or attribute: argument}).
+
+    Returns:
+        The function.
     """
     ops: dict[str, Any] = {t: t for t in op_types} | renamed
     found: dict[str, Any] = {}

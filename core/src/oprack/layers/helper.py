@@ -27,8 +27,10 @@ _FLOATING = ("float16", "bfloat16", "float32", "float64")
 class LayerHelper:
     """Made at the start of a layer: `helper = LayerHelper("fc", name=name, input=input, bias_attr=bias_attr, act=act)`.
 
-    layer_type: begins the names of what it makes. kwargs: the layer's arguments, of which it knows `name`, `input`,
-    `param_attr`, `bias_attr` and `act`; `main_program` and `startup_program` replace the default programs.
+    Args:
+        layer_type: Begins the names of what the layer makes.
+        kwargs: The layer's arguments, of which it knows `name`, `input`, `param_attr`, `bias_attr` and `act`;
+            `main_program` and `startup_program` replace the default programs.
     """
 
     def __init__(self, layer_type: str, **kwargs: Any) -> None:

@@ -20,9 +20,20 @@ from oprack.types import dtype_name
 def data(name: str, shape: Sequence[int | None], dtype: object = "float32", lod_level: int = 0) -> Variable:
     """A variable of the main program that every run feeds.
 
-    shape: all dims, the batch included; None or -1 where each feed decides. lod_level: nesting of its sequences, whose
-    rows are dim 0. No gradient flows into it unless its stop_gradient is set to False.
-    Raises InvalidArgumentError for a malformed shape or dtype, AlreadyExistsError when the name is taken.
+    No gradient flows into it unless its stop_gradient is set to False.
+
+    Args:
+        name: The name by which runs feed it.
+        shape: All dims, the batch included; None or -1 where each feed decides.
+        dtype: The dtype: a name, a VarType or a NumPy dtype.
+        lod_level: How deep its sequences, whose rows are dim 0, are nested.
+
+    Returns:
+        The variable.
+
+    Raises:
+        InvalidArgumentError: The name, the shape or the dtype is malformed.
+        AlreadyExistsError: The program has a variable of that name.
     """
     program = default_main_program()
     block = program.global_block()
@@ -62,7 +73,16 @@ def create_parameter(
 ) -> Parameter:
     """A parameter for a layer written by hand; see LayerHelper.create_parameter.
 
-    name: instead of one in `attr`.
+    Args:
+        shape: Its sizes.
+        dtype: Its dtype.
+        name: Its name, instead of one in `attr`.
+        attr: What ParamAttr.of takes.
+        is_bias: Whether the default initializer is that of biases, 0.
+        default_initializer: The initializer, when `attr` has none.
+
+    Returns:
+        The parameter.
     """
     helper = LayerHelper("create_parameter", name=name)
     made = ParamAttr.of(attr)
@@ -74,6 +94,17 @@ def create_parameter(
 def create_global_var(
     shape: Sequence[int], value: float, dtype: object, persistable: bool = False, name: str | None = None
 ) -> Variable:
-    """A variable of block 0 that the startup program fills with `value`; no gradient flows through it."""
+    """A variable of block 0 that the startup program fills with `value`; no gradient flows through it.
+
+    Args:
+        shape: Its sizes.
+        value: What it is filled with.
+        dtype: Its dtype.
+        persistable: Whether parameter files and checkpoints have it.
+        name: Default: a new one.
+
+    Returns:
+        The variable.
+    """
     helper = LayerHelper("global_var", name=name)
     return helper.create_global_variable(shape, dtype, name=name, persistable=persistable, initializer=constant(value))

@@ -29,8 +29,18 @@ class IntList(NamedTuple):
 def int_list(helper: LayerHelper, values: Any, argument: str) -> IntList:
     """An argument of a layer as IntList: a list of ints, of which some, or all at once, may be Variables.
 
-    Among Variables each known int becomes a Variable as well. Raises InvalidArgumentError for anything
-    else.
+    Among Variables each known int becomes a Variable as well.
+
+    Args:
+        helper: The layer's LayerHelper.
+        values: The argument.
+        argument: What the layer calls it.
+
+    Returns:
+        Values, and Variables where there are any.
+
+    Raises:
+        InvalidArgumentError: The argument is something else.
     """
     if isinstance(values, Variable):
         return IntList([], values, [])

@@ -71,9 +71,18 @@ class Parameter(Variable):
 
 
 def variable_of(program: Program, name: str, block: BlockDesc | None = None) -> Variable:
-    """Handle on a variable of `block` (default: the program's current one) or a parent of it.
+    """A handle on a variable of a block or of a parent of it.
 
-    Raises NotFoundError that lists names alike.
+    Args:
+        program: The program.
+        name: The variable's name.
+        block: Where to begin; default: the program's current block.
+
+    Returns:
+        A Variable, or a Parameter where it is one.
+
+    Raises:
+        NotFoundError: There is none; the message lists names alike.
     """
     start = block or program.current_block()
     for owner in start.ancestors():

@@ -9,7 +9,11 @@ from oprack.nn.module import Module
 
 
 class Sequential(Module):
-    """Parts that are called one after the other."""
+    """Parts that are called one after the other.
+
+    Args:
+        modules: The parts, in order.
+    """
 
     def __init__(self, *modules: Module) -> None:
         super().__init__()
@@ -29,7 +33,11 @@ class Sequential(Module):
 
 
 class ModuleList(Module):
-    """Parts in a list, each a part of this module."""
+    """Parts in a list, each a part of this module.
+
+    Args:
+        modules: The parts.
+    """
 
     def __init__(self, modules: Sequence[Module] = ()) -> None:
         super().__init__()

@@ -22,7 +22,10 @@ class Module:
     """Base of parts of a network: derive from it, make parameters and parts in __init__, compute in forward.
 
     Parameters, buffers and modules that are assigned as attributes belong to it; their names in `state_dict` are paths
-    of attributes. name: begins the names of its parameters; default from the class.
+    of attributes.
+
+    Args:
+        name: Begins the names of its parameters; default: from the class.
     """
 
     training: bool

@@ -23,8 +23,13 @@ from oprack.types import dtype_name
 class Parameter(Tensor):
     """A tensor that training changes, of an array's values: `net.scale = oprack.Parameter(array)`.
 
-    data: what `oprack.to_tensor` takes, of a floating dtype. name: default a new one. attr: how the parameter was asked
-    for. Raises InvalidArgumentError for data that has no gradient.
+    Args:
+        data: What `oprack.to_tensor` takes, of a floating dtype.
+        name: The name in programs and states of optimizers; default: a new one.
+        trainable: Whether optimizers change it.
+
+    Raises:
+        InvalidArgumentError: The data has no gradient, as integers.
     """
 
     __slots__ = ()
@@ -79,9 +84,22 @@ def create_parameter(
     name: str = "parameter",
     place: Place = CPU,
 ) -> Parameter:
-    """A parameter. attr: see ParamAttr.of; its default initializer is Xavier for weights and 0 for biases.
+    """A parameter, filled by its initializer: Xavier for weights and 0 for biases where nothing else is said.
 
-    name: begins the name when attr has none. Raises InvalidArgumentError.
+    Args:
+        shape: Its sizes.
+        dtype: Its dtype.
+        attr: What ParamAttr.of takes.
+        is_bias: Whether it is a bias.
+        default_initializer: The initializer, when `attr` has none.
+        name: Begins the name when `attr` has none.
+        place: Where it lies.
+
+    Returns:
+        The parameter.
+
+    Raises:
+        InvalidArgumentError: `attr` is False, or a size is below 1.
     """
     made = ParamAttr.of(attr)
     if made is None or not all(isinstance(d, numbers.Integral) and d > 0 for d in shape):

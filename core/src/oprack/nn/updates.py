@@ -26,10 +26,16 @@ from oprack.types import GRAD_SUFFIX, VarType
 class Updates:
     """The state of an optimizer for eager parameters, and its steps.
 
-    optimizer: has `apply_gradients(pairs, startup_program)`, `get_lr()` and `accumulators()`. Each step runs the
-    program that it appends for the parameters that have a gradient, so that clipping, decay and update rules are the
-    same as in programs. paths: names of the parameters in the state; default: their positions.
-    Raises InvalidArgumentError for parameters without names, or with the same name.
+    Each step runs the program that the optimizer appends for the parameters that have a gradient, so that clipping,
+    decay and update rules are the same as in programs.
+
+    Args:
+        optimizer: Has `apply_gradients(pairs, startup_program)`, `get_lr()` and `accumulators()`.
+        parameters: The parameters, each with a name of its own.
+        paths: Names of the parameters in the state; default: their positions.
+
+    Raises:
+        InvalidArgumentError: Parameters have no name, or the same one.
     """
 
     def __init__(self, optimizer: Any, parameters: Sequence[Tensor], paths: Sequence[str] | None = None) -> None:

@@ -45,7 +45,9 @@ class Attr:
         doc: What the attribute means.
         type: Its type on the wire.
         extra: Whether it is a runtime detail that an export may drop.
+        generated: Whether the core adds it to every op.
         support_tensor: Whether a program may name variables instead of a value.
+        name: The attribute, when Python can't spell it.
     """
 
     def __init__(
@@ -132,7 +134,12 @@ Checks = list[tuple[str, Callable[[Any], bool]]]
 
 
 class OpAttrChecker:
-    """Fills defaults and checks types and ranges of an op's attributes."""
+    """Fills defaults and checks types and ranges of an op's attributes.
+
+    Args:
+        op_type: The op, for errors.
+        attrs: Each attribute with its checks: (text, test).
+    """
 
     def __init__(self, op_type: str, attrs: Iterable[tuple[AttrProto, Checks]]) -> None:
         self.op_type = op_type

@@ -25,7 +25,11 @@ _RULES = {
 
 
 class OpBuilder:
-    """Collects slots, attributes and rules; `definition()` is the class that a definition written by hand would be."""
+    """Collects slots, attributes and rules; `definition()` is the class that a definition written by hand would be.
+
+    Args:
+        op_type: The op.
+    """
 
     def __init__(self, op_type: str) -> None:
         self.op_type = op_type
@@ -137,5 +141,12 @@ def _module_of(rule: Any) -> str:
 
 
 def op(op_type: str) -> OpBuilder:
-    """Start the definition of an op: `op("relu").input("x").output("y").infer_shape(rule).definition()`."""
+    """Start the definition of an op: `op("relu").input("x").output("y").infer_shape(rule).definition()`.
+
+    Args:
+        op_type: The op.
+
+    Returns:
+        The builder.
+    """
     return OpBuilder(op_type)

@@ -173,6 +173,10 @@ class GradOp:
             less that part, which flows on to earlier ops.
         same: For an input slot the output slot that has the same gradient, so that no op has to compute it.
         block: For an op with a block, how gradients enter and leave it.
+        spelled: The keywords.
+
+    Raises:
+        DefinitionError: A slot is bound to something that no method of `fwd` gave.
     """
 
     def __init__(

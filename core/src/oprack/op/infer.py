@@ -17,6 +17,15 @@ Dims = tuple[int, ...]
 def normal_axis(op_type: str, axis: int, rank: int, name: str = "axis") -> int:
     """Count an axis from the front.
 
+    Args:
+        op_type: The op, for the error.
+        axis: The axis; a negative one counts from the end.
+        rank: How many dims there are.
+        name: What the op calls it.
+
+    Returns:
+        The axis, 0 or more.
+
     Raises:
         InvalidArgumentError: It lies outside [-rank, rank).
     """
@@ -260,6 +269,12 @@ def dtype_of(*slots: str) -> Callable[[Any], Any]:
     """`expected_kernel_type = dtype_of("W")`: the kernel's dtype is that of the first of these slots that is present.
 
     For ops whose inputs differ in dtype on purpose (ids and a table), or whose first input may be absent.
+
+    Args:
+        slots: Input slots.
+
+    Returns:
+        The rule.
     """
 
     def expected_kernel_type(ctx: Any) -> Any:
@@ -279,6 +294,13 @@ def dtype_of_attr(name: str, *slots: str) -> Callable[[Any], Any]:
     """`expected_kernel_type = dtype_of_attr("dtype")`: the dtype is an attribute (a wire number).
 
     A negative number means "as the input": then the first present slot of `slots` decides.
+
+    Args:
+        name: The attribute.
+        slots: Input slots.
+
+    Returns:
+        The rule.
     """
     by_slot = dtype_of(*slots) if slots else None
 

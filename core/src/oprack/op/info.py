@@ -91,6 +91,13 @@ def _proto_facets(
 def build_op_info(definition: type[OpDef], owner: str) -> OpInfo:
     """OpInfo of a definition class.
 
+    Args:
+        definition: The class.
+        owner: The distribution that brings it.
+
+    Returns:
+        The OpInfo.
+
     Raises:
         DefinitionError: When an inplace pair or a no_need_buffer_vars entry names no slot.
     """

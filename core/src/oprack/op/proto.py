@@ -9,7 +9,14 @@ from oprack.types import AttrType
 
 
 def param_name(slot: str) -> str:
-    """How Python spells a slot or attribute: `Out@GRAD` -> `Out_grad`, `lambda` -> `lambda_`."""
+    """How Python spells a slot or attribute: `Out@GRAD` -> `Out_grad`, `lambda` -> `lambda_`.
+
+    Args:
+        slot: The slot or attribute.
+
+    Returns:
+        An identifier that is no keyword.
+    """
     import keyword
 
     name = slot.replace("@GRAD", "_grad")
@@ -17,7 +24,15 @@ def param_name(slot: str) -> str:
 
 
 def slot_name(param: str, *, grads: bool) -> str:
-    """Back from `param_name`; `_grad` is turned into `@GRAD` only in gradient ops, where `grads` is True."""
+    """Back from `param_name`; `_grad` is turned into `@GRAD` only in gradient ops, where `grads` is True.
+
+    Args:
+        param: An identifier.
+        grads: Whether the op is a gradient op.
+
+    Returns:
+        The slot.
+    """
     name = param.removesuffix("_")
     suffix = ""
     while grads and name.endswith("_grad") and name != "_grad":

@@ -50,7 +50,16 @@ Op = TypeVar("Op", bound="str | type[OpDef]")
 def op_info(op_type: str) -> OpInfo:
     """Everything known about an op type but its kernels; its definition is imported on first use.
 
-    Raises UnknownOpError, DuplicateOpError, or PackImportError when its pack can't bring it.
+    Args:
+        op_type: The op type, such as "relu".
+
+    Returns:
+        The OpInfo.
+
+    Raises:
+        UnknownOpError: No installed pack brings it; the message names the pack that does, if one is known.
+        DuplicateOpError: Two packs bring it.
+        PackImportError: Its pack can't be imported.
     """
     from oprack.packs.manager import default_manager
 
@@ -80,7 +89,13 @@ def register_operator(op: Op, *facets: Any) -> Op:
 
 
 def register_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Bring the kernels that @kernel declared on a function, in this process; returns the function.
+    """Bring the kernels that @kernel declared on a function, in this process.
+
+    Args:
+        function: The function.
+
+    Returns:
+        The function.
 
     Raises:
         DefinitionError: When it is no kernel or does not match its op.

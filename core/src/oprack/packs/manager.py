@@ -113,7 +113,11 @@ _default_lock = threading.Lock()
 
 
 def default_manager() -> PackManager:
-    """The manager of this process, or the one that `use_manager` put in its place."""
+    """The manager of this process, or the one that `use_manager` put in its place.
+
+    Returns:
+        The manager.
+    """
     global _default
     if _used:
         return _used[-1]
@@ -126,7 +130,14 @@ def default_manager() -> PackManager:
 
 @contextmanager
 def use_manager(manager: PackManager) -> Iterator[PackManager]:
-    """Make `manager` the default one, in all threads, for the length of a with block; meant for tests."""
+    """Make a manager the default one, in all threads, for the length of a with block; meant for tests.
+
+    Args:
+        manager: The manager.
+
+    Yields:
+        The manager.
+    """
     _used.append(manager)
     changed()
     try:

@@ -27,7 +27,12 @@ STAGES = ("fold", "canonicalize", "fuse", "lower")
 
 
 class Register:
-    """Bound to one pack; `owner` is its distribution. All methods raise on bad input, with the pack's line above."""
+    """What a hook gets, bound to one pack. All methods raise on bad input, with the pack's line above.
+
+    Args:
+        pack: The pack.
+        owner: Its distribution.
+    """
 
     def __init__(self, pack: str, owner: str) -> None:
         self.pack, self.owner = pack, owner

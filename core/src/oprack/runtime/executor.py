@@ -32,7 +32,11 @@ Result = TypeVar("Result")
 
 
 def global_scope() -> Scope:
-    """The scope that `Executor.run` uses when it is called without one."""
+    """The scope that `Executor.run` uses when it is called without one.
+
+    Returns:
+        The scope.
+    """
     return _GLOBAL_SCOPE
 
 

@@ -43,6 +43,13 @@ class OperatorWithKernel(OperatorBase):
     that name, `expected_kernel_type(self, ctx)` and `kernel_type_for_var(self, slot, actual, expected)` likewise. The
     class goes to `register_operator` with the other facets. Shape rules also run when a program is built, without an
     operator: `self` then has `type` and `info` alone.
+
+    Args:
+        desc: The OpDesc.
+        info: The OpInfo.
+        block: The block that has it.
+        index: Its position there.
+        kernels: The kernels of the op.
     """
 
     runs_itself: ClassVar[bool] = False

@@ -22,6 +22,12 @@ class OperatorBase(CreatorFacet):
 
     Derive from it for ops that run themselves (while, conditional_block, feed) and define `run_impl(scope, run)`.
 
+    Args:
+        desc: The OpDesc.
+        info: The OpInfo.
+        block: The block that has it.
+        index: Its position there.
+
     Attributes:
         inputs: Names of variables by input slot. Slots without variables are left out, and "@EMPTY@" stays in its
             position.

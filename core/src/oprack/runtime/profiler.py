@@ -148,6 +148,10 @@ def watch(make: Callable[[], AbstractContextManager[Any]]) -> None:
 
 
 def current_profiler() -> Profiler | None:
-    """The innermost active profiler of this thread."""
+    """The innermost active profiler of this thread.
+
+    Returns:
+        The profiler; None when there is none.
+    """
     stack = _stack()
     return stack[-1] if stack else None

@@ -12,6 +12,9 @@ class RandomState:
 
     The generator of draw k of an op is Philox keyed by (seed, op) with counter k: independent of other ops and of the
     order in which they run.
+
+    Args:
+        seed: The seed.
     """
 
     def __init__(self, seed: int = 0) -> None:

@@ -24,7 +24,12 @@ Names = Mapping[str, str | Sequence[str]]
 
 
 class SingleOp:
-    """An op that `create_op` made. It remembers its choices from run to run; one thread at a time may use it."""
+    """An op that `create_op` made. It remembers its choices from run to run; one thread at a time may use it.
+
+    Args:
+        program: A program with this op alone.
+        manager: The packs.
+    """
 
     def __init__(self, program: ProgramDesc, manager: PackManager) -> None:
         self._program, self._manager = program, manager
@@ -86,6 +91,9 @@ def create_op(
         outputs: Names of variables by output slot, or one name.
         attrs: Attributes, which are checked now; defaults are filled in.
         manager: The packs; None means all that are installed.
+
+    Returns:
+        The op, which can be run as often as wanted.
 
     Raises:
         UnknownOpError: No pack brings the op.

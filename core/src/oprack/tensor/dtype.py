@@ -22,6 +22,12 @@ def _by_name(name: str) -> np.dtype:
 def numpy_dtype(dtype: object) -> np.dtype:
     """The NumPy dtype for a name, a `VarType`, a wire number or a NumPy dtype; bfloat16 is ml_dtypes'.
 
+    Args:
+        dtype: The dtype in any of these ways.
+
+    Returns:
+        The NumPy dtype.
+
     Raises:
         InvalidArgumentError: When it is none of Paddle's dtypes.
     """

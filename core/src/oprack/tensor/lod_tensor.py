@@ -20,7 +20,14 @@ _NUMPY = (np.ndarray, np.generic)
 
 
 def lod_from_lengths(lengths: Iterable[Iterable[int]]) -> LoD:
-    """Offsets of each level from Paddle's `recursive_sequence_lengths`: [[2, 1]] -> [[0, 2, 3]]."""
+    """Offsets of each level from Paddle's `recursive_sequence_lengths`: [[2, 1]] -> [[0, 2, 3]].
+
+    Args:
+        lengths: Lengths of the sequences of each level, outermost first.
+
+    Returns:
+        Offsets per level.
+    """
     lod: LoD = []
     for level in lengths:
         offsets = [0]
@@ -31,15 +38,33 @@ def lod_from_lengths(lengths: Iterable[Iterable[int]]) -> LoD:
 
 
 def lod_to_lengths(lod: Iterable[Sequence[int]]) -> LoD:
-    """Lengths of the sequences of each level: [[0, 2, 3]] -> [[2, 1]]."""
+    """Lengths of the sequences of each level: [[0, 2, 3]] -> [[2, 1]].
+
+    Args:
+        lod: Offsets per level, outermost first.
+
+    Returns:
+        Lengths per level.
+    """
     return [[b - a for a, b in itertools.pairwise(level)] for level in lod]
 
 
 def check_lod(lod: object, rows: int | None, name: str = "lod") -> LoD:
-    """Return `lod` as lists of ints, or raise InvalidLoDError that names the level and the offset.
+    """A LoD as lists of ints, checked.
 
     Every level starts at 0 and never decreases; the last offset of a level is the number of sequences of the next one,
-    and that of the innermost level is `rows` (the first dim of the tensor; None when there is no tensor to compare).
+    and that of the innermost level is `rows`.
+
+    Args:
+        lod: Offsets per level, outermost first.
+        rows: The first dim of the tensor; None when there is no tensor to compare with.
+        name: What to call it in an error.
+
+    Returns:
+        The offsets as lists of ints.
+
+    Raises:
+        InvalidLoDError: The message names the level and the offset.
     """
     try:
         levels = [[index(x) for x in level] for level in lod]  # type: ignore[attr-defined]
@@ -76,8 +101,11 @@ class LoDTensor:
     Args:
         array: NumPy array, or one of the place's own library (CuPy); of a LoDTensor its array, without its LoD.
         lod: Offsets per level, outermost first; [] for none. [[0, 2, 2, 5]] means sequences of 2, 0 and 3 rows.
+        place: Where the array lies; default: the CPU.
+        check: Whether to check the LoD against the array.
         shared: Whether another variable or the caller may see this memory, so that nothing may be written into it in
             place.
+        layout: Has no meaning any more; leave it out.
     """
 
     __slots__ = ("array", "lod", "place", "shared")

@@ -15,6 +15,12 @@ def plain_array(array: Any) -> Any:
     One that is so already is returned itself, with its dims in any order (channels last, say), as are arrays of other
     libraries.
 
+    Args:
+        array: An array or a NumPy scalar.
+
+    Returns:
+        The array, or a copy.
+
     Raises:
         InvalidArgumentError: For an array with masked elements, which have no values.
     """

@@ -8,7 +8,12 @@ from oprack.errors import NotFoundError, PreconditionNotMetError
 
 
 class Variable:
-    """A named holder of one value: LoDTensor, SelectedRows, LoDTensorArray, or what an op keeps (a list, scopes)."""
+    """A named holder of one value: LoDTensor, SelectedRows, LoDTensorArray, or what an op keeps (a list, scopes).
+
+    Args:
+        name: The name.
+        value: What it holds at first; None: nothing.
+    """
 
     __slots__ = ("name", "value")
 
@@ -61,7 +66,11 @@ class Variable:
 
 
 class Scope:
-    """Variables by name, with a parent to look in next and children (`new_scope`) for local ones."""
+    """Variables by name, with a parent to look in next and children (`new_scope`) for local ones.
+
+    Args:
+        parent: Where to look for variables that this scope does not have.
+    """
 
     # Without a lock: each run has a scope of its own, and what threads share changes by single operations of dicts.
     __slots__ = ("_kids", "_vars", "parent")

@@ -23,13 +23,16 @@ _ROUNDS = 8
 
 
 def merge_rows(rows: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(distinct rows in ascending order, the sum of each one's values).
+    """Each distinct row once, with the sum of its values.
 
     Much faster than np.add.at, which takes the elements one at a time.
 
     Args:
         rows: Integers [n].
         value: [n, ...].
+
+    Returns:
+        (distinct rows in ascending order, the sum of each one's values).
     """
     ordered, order = _sort(rows)
     is_first = np.ones(len(ordered), bool)
@@ -72,6 +75,10 @@ class SelectedRows:
         rows: Int64 [n], any order.
         value: [n, ...].
         height: Rows of the dense matrix.
+        place: Where rows and values lie; default: the CPU.
+        check: Whether to check the rows against values and height.
+        shared: Whether another variable or the caller may see this memory, so that nothing may be written into it in
+            place.
 
     Raises:
         InvalidArgumentError: When the number of rows and of values differ or a row lies outside the height.

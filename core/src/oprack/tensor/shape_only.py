@@ -21,6 +21,7 @@ class ShapeOnly:
     """Shape and dtype of an array whose memory may be gone; whoever reads more gets a NoBufferError.
 
     Args:
+        like: An array, or something else with shape and dtype.
         where: Names of op, slot and kernel, for the error.
     """
 

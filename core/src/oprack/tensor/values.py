@@ -10,7 +10,14 @@ from oprack.tensor.selected_rows import SelectedRows
 
 
 def plain_value(value: Any) -> Any:
-    """A value with its arrays converted by plain_array, which may raise; the value itself when that changes nothing."""
+    """A value with its arrays converted by plain_array, which may raise; the value itself when that changes nothing.
+
+    Args:
+        value: A value of a variable.
+
+    Returns:
+        The value with such arrays.
+    """
     if isinstance(value, LoDTensor):
         array = plain_array(value.array)
         if array is value.array:

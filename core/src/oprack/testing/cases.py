@@ -107,7 +107,14 @@ def _typed(array: np.ndarray, info: Mapping[str, Any]) -> np.ndarray:
 
 
 def load_cases(path: Path | str) -> Iterator[FileCase]:
-    """The cases of one .npz file."""
+    """The cases of one .npz file.
+
+    Args:
+        path: The file.
+
+    Yields:
+        Each case.
+    """
     with np.load(path, allow_pickle=False) as archive:
         headers = json.loads(archive["cases"].tobytes().decode())
         buffers = {name.removeprefix("data_"): archive[name] for name in archive.files if name.startswith("data_")}
@@ -120,9 +127,15 @@ def load_cases(path: Path | str) -> Iterator[FileCase]:
 
 
 def compare(expected: Expected, got: Any, scale: float = 1.0) -> str:
-    """ "" when `got` agrees within the case's tolerances times `scale`, else the reason.
+    """Compare a value with what a case expects; SelectedRows agree when their dense matrices do.
 
-    SelectedRows agree when their dense matrices do.
+    Args:
+        expected: What the case expects.
+        got: The value.
+        scale: Factor on the case's tolerances.
+
+    Returns:
+        "" when they agree, else the reason.
     """
     want = expected.value
     if type(got) is not type(want):

@@ -24,9 +24,21 @@ def gradcheck(
 ) -> list[str]:
     """What differs between the gradients of `function(*inputs)` and central differences, in a random direction each.
 
-    inputs: tensors or arrays; the floating ones are taken as float64. The function's floating results, times random
-    cotangents, are summed up. order: 2 checks the gradients of the gradients as well. Returns texts, [] when all agree.
-    Raises InvalidArgumentError when no input or no result is floating.
+    The function's floating results, times random cotangents, are summed up.
+
+    Args:
+        function: A function of tensors that returns tensors, in lists, tuples and dicts.
+        inputs: Tensors or arrays; the floating ones are taken as float64.
+        step: Half the distance of the two points of a difference.
+        tolerance: What gradient and difference may differ by, as a part of the difference where it is larger than 1.
+        order: 2 checks the gradients of the gradients as well.
+        seed: Of directions and cotangents.
+
+    Returns:
+        A text for each difference; [] when all agree.
+
+    Raises:
+        InvalidArgumentError: No input or no result is floating.
     """
     generator = np.random.default_rng(seed)
     given = [_wide(x) for x in inputs]

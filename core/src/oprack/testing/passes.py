@@ -66,10 +66,21 @@ class PassCase:
 def check_passes(
     case: PassCase, *names: str, rtol: float = 0.0, atol: float = 0.0, manager: PackManager | None = None
 ) -> Optimized:
-    """Run these passes (default: all for inference) over a case, verified after each; both programs give the same.
+    """Run passes over a case, verified after each; both programs give the same.
 
-    rtol, atol: as of numpy.testing.assert_allclose; 0 means equal bits. Returns what the passes left, whose reports say
-    how often each matched. Raises AssertionError when the outputs differ, GraphError when a pass breaks the program.
+    Args:
+        case: The case.
+        names: The passes; default: all for inference.
+        rtol: As of numpy.testing.assert_allclose; 0 for both means equal bits.
+        atol: As of numpy.testing.assert_allclose.
+        manager: The packs; default: those of the process.
+
+    Returns:
+        What the passes left, whose reports say how often each matched.
+
+    Raises:
+        AssertionError: The outputs differ.
+        GraphError: A pass breaks the program.
     """
     program, scope = case.build(manager)
     before = {name: np.array(value, copy=True) for name, value in case.params.items()}

@@ -22,12 +22,30 @@ CHECKS = Checks(overwritten_input=True)
 
 
 def missing_ops(case: FileCase, stage: Stage, manager: Any) -> list[str]:
-    """Op types of the case's program that no pack in use brings."""
+    """Op types of the case's program that no pack in use brings.
+
+    Args:
+        case: The case.
+        stage: Which of its programs.
+        manager: The packs.
+
+    Returns:
+        The op types.
+    """
     return sorted(t for t in case.op_types(stage) if not manager.has_op(t))
 
 
 def run_case(case: FileCase, stage: Stage, executor: Executor) -> dict[str, Any]:
-    """Values by variable, of everything the case expects. Raises what the executor raises."""
+    """Run a program of a case. Raises what the executor raises.
+
+    Args:
+        case: The case.
+        stage: Which of its programs.
+        executor: What runs it.
+
+    Returns:
+        Values by variable, of everything the case expects.
+    """
     program, held, feed = _split(case, stage)
     names = [e.name for e in _fetched(case, stage)]
     values = executor.run(program, feed, names, _hold(Scope(), held), return_numpy=False)
@@ -116,8 +134,15 @@ def _matches_numeric(value: Any, numeric: np.ndarray) -> bool:
 
 
 def check_case(case: FileCase, stage: Stage, manager: Any = None) -> list[str]:
-    """Run a case on the reference path, twice prepared, and as the passes leave it; what differs from Paddle, or
-    between the paths.
+    """Run a case on the reference path, twice prepared, and as the passes leave it.
+
+    Args:
+        case: The case.
+        stage: Its forward program, its gradient or the gradient of that.
+        manager: The packs; default: those of the process.
+
+    Returns:
+        What differs from Paddle, or between the paths; [] when nothing does.
     """
     reference = Executor(prepared=False, checks=CHECKS, manager=manager)
     try:
