@@ -29,6 +29,7 @@ DTYPE_ATTRS = ("dtype", "in_dtype", "out_dtype")
 # Op of which Paddle has cases -> why none can be differentiated numerically here, and where it is checked instead.
 ELSEWHERE = {
     "array_to_lod_tensor": "arrays: op_packages/control_flow/tests",
+    **dict.fromkeys(("cholesky", "eig", "eigh", "eigvalsh"), "matrices of a kind: op_packages/linalg/tests"),
     "deformable_conv_v1": "sampling points on grid lines are kinks; its case files compare with Paddle",
     "increment": "a counter: its gradient op counts back; op_packages/control_flow/tests",
     "lod_tensor_to_array": "arrays: op_packages/control_flow/tests",

@@ -22,12 +22,14 @@ MANIFEST = tomllib.loads((Path(oprack_cuda.__file__).parent / "ops.toml").read_t
 # ops whose kernel here is a source in CUDA C++; gradients run with their ops
 OWN = [op.removesuffix("_grad") for op, modules in MANIFEST.items() if not all(".host_" in m for m in modules["cuda"])]
 OWN = sorted(set(OWN))
-# decisions one after the other over few numbers, draws in the order of NumPy's generators, and results whose size
-# follows from the values: the core copies their inputs to the host and the outputs back
+# decisions one after the other over few numbers, draws in the order of NumPy's generators, results whose size follows
+# from the values, and factorizations that CuPy's namespace lacks: the core copies their inputs to the host and the
+# outputs back
 ON_HOST = {
     *("beam_search", "beam_search_decode", "ctc_align", "edit_distance", "segment_pool", "segment_pool_grad"),
     *("box_clip", "collect_fpn_proposals", "distribute_fpn_proposals", "generate_proposals", "generate_proposals_v2"),
     *("matrix_nms", "multiclass_nms", "multiclass_nms2", "multiclass_nms3", "yolov3_loss", "yolov3_loss_grad"),
+    *("lu", "lu_grad", "lu_unpack", "lu_unpack_grad"),
     *("chunk_eval", "mean_iou", "precision_recall", "multinomial", "unique"),
 }
 # of each file so many cases run through plans as well

@@ -45,7 +45,9 @@ def wrap(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return StrictArray(np.asarray(value))
     if isinstance(value, tuple | list):
-        return type(value)(wrap(v) for v in value)
+        parts = [wrap(v) for v in value]
+        # named tuples, such as those of numpy.linalg, take their fields one by one
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
 
 

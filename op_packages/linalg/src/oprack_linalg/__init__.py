@@ -1,0 +1,1 @@
+"""Op pack of linear algebra: factorizations, eigenvalues, systems of equations, determinants."""

@@ -1,0 +1,1 @@
+"""Kernels of eigenvalues and eigenvectors."""

@@ -1,0 +1,1 @@
+"""Kernels of products and powers of matrices."""

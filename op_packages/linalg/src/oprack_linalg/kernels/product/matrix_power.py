@@ -1,0 +1,34 @@
+"""Kernels of matrix_power and of its gradient."""
+
+from __future__ import annotations
+
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.types import FLOATS
+
+from oprack_linalg.kernels._matrices import BOTH, singular
+
+
+@kernel("matrix_power", place=BOTH, dtypes=FLOATS)
+def matrix_power(X: Array, *, n: int, xp: ArrayModule) -> Array:
+    """By repeated squaring."""
+    with singular("matrix_power", "X"):
+        out = xp.linalg.matrix_power(X, n)
+    # the first power is X itself
+    return out.copy() if n == 1 else out
+
+
+@kernel("matrix_power_grad", place=BOTH, dtypes=FLOATS)
+def matrix_power_grad(X: Array, Out_grad: Array, *, n: int, xp: ArrayModule) -> Array:
+    """The sum over all positions of the factor, by Horner's rule from both sides."""
+    if n == 0:
+        return xp.zeros_like(X)
+    base = X
+    if n < 0:
+        with singular("matrix_power_grad", "X"):
+            base = xp.linalg.inv(X)
+    turned, last = base.swapaxes(-1, -2), Out_grad
+    total = Out_grad
+    for _ in range(abs(n) - 1):
+        last = last @ turned
+        total = turned @ total + last
+    return -(turned @ total @ turned) if n < 0 else total.copy() if total is Out_grad else total

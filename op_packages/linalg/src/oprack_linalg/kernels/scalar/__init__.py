@@ -1,0 +1,1 @@
+"""Kernels of numbers that say something of a matrix."""

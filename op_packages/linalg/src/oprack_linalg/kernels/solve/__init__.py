@@ -1,0 +1,1 @@
+"""Kernels of systems of equations."""

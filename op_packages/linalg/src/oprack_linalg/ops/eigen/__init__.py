@@ -1,0 +1,1 @@
+"""Definitions of eigenvalues and eigenvectors."""

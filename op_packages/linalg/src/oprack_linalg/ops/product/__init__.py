@@ -1,0 +1,1 @@
+"""Definitions of products and powers of matrices."""

@@ -1,0 +1,1 @@
+"""Definitions of numbers that say something of a matrix."""

@@ -1,0 +1,1 @@
+"""Definitions of systems of equations."""
