@@ -123,7 +123,8 @@ def _required_attrs(info: OpInfo) -> dict[str, Any]:
     required = [a for a in info.proto.attrs.values() if a.required]
     choices = []
     for a in required:
-        values: list[Any] = ["x"] if "STRING" in a.type.name else [1, 2]
+        texts = ["x", *re.findall(r"\w+", " ".join(a.checks))]
+        values: list[Any] = texts if "STRING" in a.type.name else [True] if "BOOL" in a.type.name else [1, 2]
         choices.append([[v] * n for n in (1, 2, 3, 4) for v in values] if a.type.name.endswith("S") else values)
     for values in itertools.product(*choices):
         attrs = {a.name: v for a, v in zip(required, values, strict=True)}

@@ -156,3 +156,17 @@ def dtype_enum(dtype: object) -> VarType:
         The VarType.
     """
     return _BY_NAME[dtype_name(dtype)]
+
+
+_COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
+_REAL_OF = {complex_: real for real, complex_ in _COMPLEX_OF.items()}
+
+
+def complex_dtype(dtype: str) -> str:
+    """Name of the dtype of complex numbers whose parts have this dtype; a complex dtype stays."""
+    return _COMPLEX_OF.get(dtype, dtype)
+
+
+def real_dtype(dtype: str) -> str:
+    """Name of the dtype of the parts of complex numbers; a real dtype stays."""
+    return _REAL_OF.get(dtype, dtype)

@@ -71,9 +71,7 @@ def test_gradient_of_eig_of_a_real_matrix_is_real_and_the_slope(output: str) -> 
 def test_a_singular_matrix_is_refused_by_op_and_input() -> None:
     with pytest.raises(oprack.errors.OprackError, match="op inverse: a matrix of Input is singular; expected"):
         F.inverse(oprack.to_tensor(np.ones((2, 3, 3))))
-    with pytest.raises(
-        oprack.errors.OprackError, match="op cholesky: a matrix of X is not positive definite"
-    ):
+    with pytest.raises(oprack.errors.OprackError, match="op cholesky: a matrix of X is not positive definite"):
         F.cholesky(oprack.to_tensor(-np.eye(2)))
     large = np.triu(np.ones((70, 70)))
     large[3, 3] = 0

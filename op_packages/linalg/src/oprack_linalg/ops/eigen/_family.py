@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, InferVarTypeContext
+from oprack.types import complex_dtype, real_dtype
 
-from oprack_linalg.ops._dtypes import complex_dtype, real_dtype
 from oprack_linalg.ops._shapes import square_dims
 
 UPLO = Attr("L", "Which triangle of X is read: L or U.").in_set({"L", "U"})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
+from oprack.types import complex_dtype
 
-from oprack_linalg.ops._dtypes import complex_dtype
 from oprack_linalg.ops._shapes import square_dims
 
 

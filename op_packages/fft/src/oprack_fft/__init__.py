@@ -1,0 +1,1 @@
+"""Op pack of Fourier transforms, and of the frames of a signal."""
