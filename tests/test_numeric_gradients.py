@@ -31,6 +31,14 @@ ELSEWHERE = {
     "array_to_lod_tensor": "arrays: op_packages/control_flow/tests",
     **dict.fromkeys(("cholesky", "eig", "eigh", "eigvalsh"), "matrices of a kind: op_packages/linalg/tests"),
     "deformable_conv_v1": "sampling points on grid lines are kinks; its case files compare with Paddle",
+    **dict.fromkeys(
+        (
+            "fake_channel_wise_quantize_dequantize_abs_max",
+            "fake_quantize_dequantize_abs_max",
+            "fake_quantize_dequantize_moving_average_abs_max",
+        ),
+        "steps, whose gradient goes straight through: op_packages/quantization/tests",
+    ),
     "increment": "a counter: its gradient op counts back; op_packages/control_flow/tests",
     "lod_tensor_to_array": "arrays: op_packages/control_flow/tests",
     "merge_lod_tensor": "masks and LoD: op_packages/control_flow/tests",

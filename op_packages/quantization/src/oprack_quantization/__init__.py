@@ -1,0 +1,1 @@
+"""Op pack of quantization: fake quantization, scales, and tables of quantized numbers."""

@@ -1,0 +1,1 @@
+"""Kernels of fake quantization: floats that hold what integers would."""

@@ -1,0 +1,12 @@
+"""Kernel of fake_channel_wise_quantize_abs_max."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_quantization.kernels._quantize import quantize
+from oprack_quantization.kernels.fake._family import by_channel
+
+_kernel = by_channel(quantize)
+kernel("fake_channel_wise_quantize_abs_max", place=("cpu", "cuda"), dtypes=FLOATS)(_kernel)

@@ -1,0 +1,12 @@
+"""Kernel of fake_quantize_abs_max."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_quantization.kernels._quantize import quantize
+from oprack_quantization.kernels.fake._family import by_abs_max
+
+_kernel = by_abs_max(quantize)
+kernel("fake_quantize_abs_max", place=("cpu", "cuda"), dtypes=FLOATS)(_kernel)

@@ -1,0 +1,12 @@
+"""Kernel of fake_quantize_moving_average_abs_max."""
+
+from __future__ import annotations
+
+from oprack.kernel import kernel
+from oprack.types import FLOATS
+
+from oprack_quantization.kernels._quantize import quantize
+from oprack_quantization.kernels.fake._family import by_moving_average
+
+_kernel = by_moving_average(quantize)
+kernel("fake_quantize_moving_average_abs_max", place=("cpu", "cuda"), dtypes=FLOATS)(_kernel)

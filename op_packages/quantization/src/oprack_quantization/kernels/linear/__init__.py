@@ -1,0 +1,1 @@
+"""Kernels of quantization by given scales, and of the way back."""

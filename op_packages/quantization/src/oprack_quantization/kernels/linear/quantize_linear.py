@@ -1,0 +1,34 @@
+"""Kernel of quantize_linear."""
+
+from __future__ import annotations
+
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.types import FLOATS
+
+from oprack_quantization.kernels._quantize import abs_max, along, averaged, copied, quantize
+
+
+@kernel("quantize_linear", place=("cpu", "cuda"), dtypes=FLOATS)
+def quantize_linear(
+    X: Array,
+    Scale: Array,
+    InAccum: Array | None = None,
+    InState: Array | None = None,
+    *,
+    quant_axis: int,
+    bit_length: int,
+    round_type: int,
+    is_test: bool,
+    only_observer: bool,
+    moving_rate: float,
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
+    """By Scale, or in training by what X shows."""
+    scale, state, accum = Scale.copy(), copied(InState), copied(InAccum)
+    if not is_test and quant_axis >= 0:
+        scale = abs_max(X, xp, quant_axis)
+    elif not is_test:
+        scale, state, accum = averaged(X, InAccum, InState, moving_rate, xp)
+    if only_observer:
+        return X.copy(), state, accum, scale
+    return quantize(X, along(scale, X.ndim, quant_axis), bit_length, round_type, xp), state, accum, scale

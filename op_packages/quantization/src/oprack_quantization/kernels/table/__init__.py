@@ -1,0 +1,1 @@
+"""Kernels of tables of quantized numbers."""

@@ -1,0 +1,1 @@
+"""Definitions of fake quantization: floats that hold what integers would."""

@@ -1,0 +1,1 @@
+"""Definitions of quantization by given scales, and of the way back."""

@@ -1,0 +1,45 @@
+"""Slots of quantization by given scales."""
+
+from __future__ import annotations
+
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
+from oprack.op.families import like
+
+from oprack_quantization.ops._attrs import BIT_LENGTH
+from oprack_quantization.ops._rules import channels
+
+
+class Linear(OpDef):
+    """Quantization by a scale for the whole tensor, or one for each channel."""
+
+    X = Input("Tensor of any shape.")
+    Scale = Input("[C], or [1] with `quant_axis` -1.")
+    ZeroPoint = Input("Not read: integers are symmetric.")
+    InAccum = Input("[1]: the sum of scales so far, for training.", dispensable=True, extra=True)
+    InState = Input("[1]: the weight of that sum.", dispensable=True, extra=True)
+    Y = Output("Shape and LoD of X.")
+    OutState = Output("[1]: moving_rate InState + 1.", dispensable=True, extra=True)
+    OutAccum = Output("[1]: moving_rate InAccum + max |X|.", dispensable=True, extra=True)
+    OutScale = Output("Shape of Scale: the scales that were used.", dispensable=True, extra=True)
+    quant_axis = Attr(0, "The axis of the channels; -1: one scale for all.").check(lambda v: v >= -1, "an axis, or -1")
+    bit_length = BIT_LENGTH
+    round_type = Attr(
+        0, "0: ties to even, then cut to [-B - 1, B]; 1: cut to [-B, B], then ties away from zero."
+    ).in_set({0, 1})
+    is_test = Attr(True, "Use Scale, and do not measure it.")
+    only_observer = Attr(False, "Give back X; in training the scale is measured all the same.")
+    moving_rate = Attr(0.9, "How much of the average each step keeps.", extra=True)
+    make_grad = empty_grad
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        size = 1 if ctx.attr("quant_axis") < 0 else channels(ctx)
+        ctx.require_dims("Scale", (size,), why=f"with quant_axis {ctx.attr('quant_axis')} and X {list(ctx.dim('X'))}")
+        like(ctx, [("Y", "X")])
+        for slot in ("OutState", "OutAccum"):
+            ctx.set_dim(slot, (1,))
+        ctx.set_dim("OutScale", (size,))
+
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
+        for slot in ("Y", "OutState", "OutAccum", "OutScale"):
+            if ctx.has_output(slot):
+                ctx.set_dtype(slot, ctx.dtype("Scale"))
