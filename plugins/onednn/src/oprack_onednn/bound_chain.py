@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oprack_onednn import _c
 from oprack_onednn.native import Memory, Primitive
 from oprack_onednn.operands import Operand, addresses
+from oprack_onednn.runner import RUNNER, NativeChain, NativeStretch
 from oprack_onednn.thread import THREAD
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class BoundChain:
 
     def __init__(self, chain: PrimitiveChain, fixed: Sequence[Operand | None] = ()) -> None:
         self._set_handle, self._execute, self._stream = THREAD.set_handle, THREAD.execute, THREAD.stream.pointer
+        self._state = THREAD.state
         self._threads = chain.threads
         every = [*chain.external, *(m for *_, m in chain.twins), *(m for m, _ in chain.scratch)]
         own = {memory: Memory(memory.desc) for memory in every} if fixed else {}
@@ -63,6 +65,19 @@ class BoundChain:
         self._calls = [call for call, _ in calls]
         # oneDNN holds plain pointers to all of these
         self._referenced = (chain, own, calls, given)
+        self.native = self._native() if RUNNER.run is not None else None
+        count = len(self._free)
+        self._alone = None if self.native is None else NativeStretch(self._state, [self.native], range(count), count)
+
+    @property
+    def size(self) -> int:
+        """Bytes of scratch memory."""
+        return self._size
+
+    def _native(self) -> NativeChain:
+        places = [(pointer, i, 0) for i, pointer in enumerate(self._pointers)]
+        places += [(pointer, i, offset) for i, offset, pointer in self._twins]
+        return NativeChain(len(self._free), self._threads, places, self._scratch, self._calls)
 
     def run(self, *operands: Operand) -> None:
         """Run with operands for the external memory that is not fixed.
@@ -85,6 +100,19 @@ class BoundChain:
 
     def _run(self, *addresses: int) -> None:
         """Run with the addresses of the external memory that is not fixed."""
+        alone, run = self._alone, RUNNER.run
+        if alone is None or run is None:
+            self._run_step_by_step(addresses)
+            return
+        alone.values[:] = addresses
+        if self._size > self._state.capacity:
+            THREAD.arena(self._size)
+        status = run(alone.pointer)
+        if status:
+            raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")
+
+    def _run_step_by_step(self, addresses: Sequence[int]) -> None:
+        """What the compiled runner does, where there is none."""
         set_handle = self._set_handle
         for pointer, address in zip(self._pointers, addresses, strict=True):
             set_handle(pointer, address)
@@ -96,7 +124,7 @@ class BoundChain:
                 for pointer, offset in self._scratch:
                     set_handle(pointer, arena + offset)
                 self._arena = arena
-        if THREAD.current != self._threads:
+        if self._state.threads != self._threads:
             THREAD.use(self._threads)
         execute, stream = self._execute, self._stream
         for primitive, count, arguments in self._calls:

@@ -19,6 +19,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import Predicate
 
 from oprack_onednn import _c
+from oprack_onednn.runner import RUNNER, ThreadState
 
 DISTRIBUTION = "onednn-cpu-gomp"
 _FILE = "libdnnl.so.3"
@@ -81,6 +82,7 @@ class Library:
             raise _UnavailableError(f"{path} has no engine for this CPU")
         self.engine = engine.value
         self.lib = lib
+        RUNNER.load()
         os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
@@ -112,6 +114,15 @@ class Library:
             self._gomp.omp_set_num_threads(count)
         return count
 
+    def fill(self, state: ThreadState, stream: int) -> None:
+        """Write the functions that the runner calls, and a thread's stream, into the state of that thread."""
+        assert self.lib is not None
+        assert self._gomp is not None
+        functions = (self.lib.dnnl_memory_set_data_handle, self.lib.dnnl_primitive_execute)
+        state.set_handle, state.execute = (cast(f, c_void_p).value for f in functions)
+        state.set_threads = cast(self._gomp.omp_set_num_threads, c_void_p).value
+        state.stream = stream
+
     def limit_threads(self, count: int) -> AbstractContextManager[None]:
         """Let primitives that the calling Python thread runs use `count` threads, for the length of a with block."""
         from oprack_onednn.thread import THREAD
@@ -127,7 +138,10 @@ class Library:
     # What doctor says -------------------------------------------------------------------------------------------------
     def status(self) -> str:
         """One line: the version and what it runs on, or why it does not serve."""
-        return f"{self.identity()}, threads: {self.num_threads()}" if self.usable() else self.identity()
+        if not self.usable():
+            return self.identity()
+        runner = f"runner not used: {RUNNER.problem}" if RUNNER.problem else "runner: compiled"
+        return f"{self.identity()}, threads: {self.num_threads()}, {runner}"
 
     def identity(self) -> str:
         """The version and the instructions that it uses, by which optimised models are kept on disk."""

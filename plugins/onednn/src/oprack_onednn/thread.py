@@ -15,6 +15,7 @@ import numpy as np
 
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import NotServedError, Stream
+from oprack_onednn.runner import ThreadState
 
 _PRIMITIVES = 1024
 # How many seconds a chain must take on one core to be shared among threads: to wake another one, or to wait for it
@@ -37,7 +38,7 @@ class Thread(threading.local):
             chooses implementations by it.
         setting: A number that no other thread, and no other number of threads, has.
         limit: How many threads primitives may use; 0 means as the library says.
-        current: How many threads they use now.
+        state: What the compiled runner knows of the thread, the arena among it.
         work: Seconds that the primitives added so far take on one core.
         alive: An object that goes when the Python thread ends.
         revision: The library's revision when the number of threads was taken from it; -1 before the first use.
@@ -45,16 +46,20 @@ class Thread(threading.local):
 
     def __init__(self) -> None:
         self.primitives: OrderedDict[Hashable, Any] = OrderedDict()
-        self.limit = self.current = self._threads = 0
+        self.limit = self._threads = 0
+        self.state = ThreadState()
         self.work = 0.0
         self.setting = 0
         self.alive = _Alive()
         self._by_threads: dict[int, tuple[int, OrderedDict[Hashable, Any]]] = {}
         self._memory = np.empty(0, np.uint8)
-        self._arena = 0
-        self._capacity = 0
         self.revision = -1
         self.stream: Stream | None = None
+
+    @property
+    def current(self) -> int:
+        """How many threads primitives use now."""
+        return int(self.state.threads)
 
     def open(self) -> None:
         """Use the number of threads that is set now."""
@@ -63,8 +68,10 @@ class Thread(threading.local):
             assert lib is not None
             self.stream = Stream()
             self.set_handle, self.execute = lib.dnnl_memory_set_data_handle, lib.dnnl_primitive_execute
+            # filled in place: chains hold the address of the state
+            LIBRARY.fill(self.state, self.stream.pointer)
         # implementations are chosen for the number of threads
-        self._threads = self.current = LIBRARY.apply_threads(self.limit)
+        self._threads = self.state.threads = LIBRARY.apply_threads(self.limit)
         if self._threads not in self._by_threads:
             self._by_threads[self._threads] = next(_SETTINGS), OrderedDict()
         # Chains for other numbers of threads are kept, since programs switch between them and back.
@@ -82,8 +89,8 @@ class Thread(threading.local):
 
     def use(self, count: int) -> None:
         """Let the next primitives use `count` threads."""
-        if count != self.current:
-            self.current = LIBRARY.apply_threads(count)
+        if count != self.state.threads:
+            self.state.threads = LIBRARY.apply_threads(count)
 
     @contextmanager
     def limited(self, count: int) -> Iterator[None]:
@@ -131,12 +138,12 @@ class Thread(threading.local):
 
     def arena(self, size: int) -> int:
         """Address of at least `size` bytes of scratch memory."""
-        if size > self._capacity:
+        if size > self.state.capacity:
             self._memory = np.empty(size + 4096, np.uint8)
             start = self._memory.ctypes.data
-            self._arena = -(-start // 4096) * 4096
-            self._capacity = size
-        return self._arena
+            self.state.arena = -(-start // 4096) * 4096
+            self.state.capacity = size
+        return self.state.arena or 0
 
 
 THREAD = Thread()

@@ -1,0 +1,154 @@
+/* Runs chains of oneDNN's primitives, one after the other, without going back to Python in between.
+
+   Plain C99 without any header of Python or oneDNN: what it calls comes as pointers, so one build serves every version
+   of both. Python (runner.py) fills the structs, and each belongs to one Python thread. Fields are pointers and 64-bit
+   numbers alone, so that no compiler puts gaps between them. */
+
+#include <stdint.h>
+
+#define ABI 1
+#define NOT_ORDINARY (-1)
+
+#if defined(_WIN32)
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+
+typedef int (*set_handle_function)(void *memory, void *handle);
+typedef int (*execute_function)(const void *primitive, void *stream, int count, const void *arguments);
+typedef void (*set_threads_function)(int count);
+
+/* What chains of one Python thread share. arena: scratch memory. threads: how many primitives use now. */
+struct thread {
+    set_handle_function set_handle;
+    execute_function execute;
+    set_threads_function set_threads;
+    void *stream;
+    char *arena;
+    int64_t capacity;
+    int64_t threads;
+};
+
+/* A memory object that lies `offset` bytes behind an operand, or in scratch memory. */
+struct place {
+    void *memory;
+    int64_t operand;
+    int64_t offset;
+};
+
+/* A primitive with its arguments; or, without a primitive, a look at `count` floats of operand `operand`, which end the
+   run when one of them is NaN or infinite. */
+struct step {
+    const void *primitive;
+    const void *arguments;
+    int64_t count;
+    int64_t operand;
+};
+
+struct chain {
+    const struct place *places;
+    const struct place *scratch;
+    const struct step *steps;
+    int64_t place_count;
+    int64_t scratch_count;
+    int64_t step_count;
+    int64_t operands;
+    int64_t threads;
+    char *arena; /* where its scratch memory lies now */
+};
+
+/* A value between two chains of a stretch, which lies in scratch memory. */
+struct inner {
+    int64_t value;
+    int64_t offset;
+};
+
+/* Chains in a row. values: addresses. slots: for each operand of each chain the number of its value. */
+struct stretch {
+    struct thread *thread;
+    struct chain *const *chains;
+    char **values;
+    const int64_t *slots;
+    const struct inner *inners;
+    int64_t chain_count;
+    int64_t inner_count;
+    char *arena;
+    int64_t failed; /* number of the chain in which the last run ended */
+};
+
+/* Whether all floats are finite. Without an early end the loop becomes a few vector instructions. */
+static int ordinary(const uint32_t *bits, int64_t count)
+{
+    while (count > 0) {
+        int64_t some = count < 4096 ? count : 4096;
+        uint32_t found = 0;
+        for (int64_t i = 0; i < some; i++)
+            found |= (bits[i] & 0x7f800000u) == 0x7f800000u;
+        if (found)
+            return 0;
+        bits += some;
+        count -= some;
+    }
+    return 1;
+}
+
+static int run_chain(struct thread *thread, struct chain *chain, char *const *values, const int64_t *slots)
+{
+    int status;
+    for (int64_t i = 0; i < chain->place_count; i++) {
+        const struct place *place = chain->places + i;
+        if ((status = thread->set_handle(place->memory, values[slots[place->operand]] + place->offset)))
+            return status;
+    }
+    if (chain->scratch_count && chain->arena != thread->arena) {
+        for (int64_t i = 0; i < chain->scratch_count; i++) {
+            const struct place *place = chain->scratch + i;
+            if ((status = thread->set_handle(place->memory, thread->arena + place->offset)))
+                return status;
+        }
+        chain->arena = thread->arena;
+    }
+    if (chain->threads != thread->threads) {
+        thread->set_threads((int)chain->threads);
+        thread->threads = chain->threads;
+    }
+    for (int64_t i = 0; i < chain->step_count; i++) {
+        const struct step *step = chain->steps + i;
+        if (step->primitive) {
+            status = thread->execute(step->primitive, thread->stream, (int)step->count, step->arguments);
+            if (status)
+                return status;
+        } else if (!ordinary((const uint32_t *)values[slots[step->operand]], step->count)) {
+            return NOT_ORDINARY;
+        }
+    }
+    return 0;
+}
+
+EXPORTED int64_t oprack_runner_abi(void)
+{
+    return ABI;
+}
+
+/* Returns 0, NOT_ORDINARY, or oneDNN's status of the primitive that failed. */
+EXPORTED int64_t oprack_runner_run(struct stretch *stretch)
+{
+    struct thread *thread = stretch->thread;
+    const int64_t *slots = stretch->slots;
+    if (stretch->inner_count && stretch->arena != thread->arena) {
+        for (int64_t i = 0; i < stretch->inner_count; i++)
+            stretch->values[stretch->inners[i].value] = thread->arena + stretch->inners[i].offset;
+        stretch->arena = thread->arena;
+    }
+    for (int64_t i = 0; i < stretch->chain_count; i++) {
+        struct chain *chain = stretch->chains[i];
+        int status = run_chain(thread, chain, stretch->values, slots);
+        if (status) {
+            stretch->failed = i;
+            return status;
+        }
+        slots += chain->operands;
+    }
+    return 0;
+}

@@ -1,0 +1,175 @@
+"""The compiled runner: chains of primitives run by one native call, for which the interpreter's lock is given away once.
+
+Every call of a function of oneDNN gives the lock away and takes it back, and a Python thread that waits for it sleeps:
+with hundreds of calls in a run, two threads would be no faster than one. Where the runner can't be loaded, a loop in
+Python does the same (BoundChain).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from ctypes import CDLL, Structure, addressof, c_int64, c_size_t, c_void_p
+
+from oprack_onednn.build_runner import TARGET
+
+_ABI = 1
+NOT_ORDINARY = -1
+"""What a run returns when an array that it looked at holds NaN or infinities."""
+SWITCH = "OPRACK_ONEDNN_RUNNER"
+"""Environment variable: with "0" the runner is not loaded."""
+
+
+# The structs of _runner.c, field by field -----------------------------------------------------------------------------
+class ThreadState(Structure):
+    """What the chains of one Python thread share. capacity: bytes of the arena. threads: what primitives use now."""
+
+    _fields_ = (
+        *((name, c_void_p) for name in ("set_handle", "execute", "set_threads", "stream", "arena")),
+        *((name, c_int64) for name in ("capacity", "threads")),
+    )
+
+
+class _Place(Structure):
+    _fields_ = (("memory", c_void_p), ("operand", c_int64), ("offset", c_int64))
+
+
+class _Step(Structure):
+    _fields_ = (("primitive", c_void_p), ("arguments", c_void_p), ("count", c_int64), ("operand", c_int64))
+
+
+class _Chain(Structure):
+    _fields_ = (
+        *((name, c_void_p) for name in ("places", "scratch", "steps")),
+        *((name, c_int64) for name in ("place_count", "scratch_count", "step_count", "operands", "threads")),
+        ("arena", c_void_p),
+    )
+
+
+class _Inner(Structure):
+    _fields_ = (("value", c_int64), ("offset", c_int64))
+
+
+class _Stretch(Structure):
+    _fields_ = (
+        *((name, c_void_p) for name in ("thread", "chains", "values", "slots", "inners")),
+        *((name, c_int64) for name in ("chain_count", "inner_count")),
+        ("arena", c_void_p),
+        ("failed", c_int64),
+    )
+
+
+class NativeChain:
+    """A chain as the runner takes it.
+
+    It holds plain pointers: who makes it keeps the memory objects, the primitives and their arguments.
+
+    Args:
+        operands: How many addresses a run takes.
+        threads: Threads that its primitives use; 0 leaves the number as it is.
+        places: (memory object, number of the operand, offset in bytes) of memory outside.
+        scratch: (memory object, offset in the arena).
+        steps: (primitive, number of arguments, their address), as primitive_execute takes them.
+        looks: (number of the operand, floats) of arrays that are looked at for NaN and infinities after the steps.
+    """
+
+    __slots__ = ("_arrays", "_chain", "operands", "pointer")
+
+    def __init__(
+        self,
+        operands: int,
+        threads: int = 0,
+        places: Sequence[tuple[int, int, int]] = (),
+        scratch: Sequence[tuple[int, int]] = (),
+        steps: Sequence[tuple[int, int, int]] = (),
+        looks: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        self.operands = operands
+        outside, inside = (_Place * len(places))(*places), (_Place * len(scratch))(*((m, 0, o) for m, o in scratch))
+        calls = [(primitive, arguments, count, 0) for primitive, count, arguments in steps]
+        every = (_Step * (len(steps) + len(looks)))(*calls, *((None, None, count, i) for i, count in looks))
+        counts = len(outside), len(inside), len(every)
+        self._arrays = outside, inside, every
+        self._chain = _Chain(*map(addressof, self._arrays), *counts, operands, threads, None)
+        self.pointer = addressof(self._chain)
+
+
+class NativeStretch:
+    """Chains that one call runs one after the other, in the thread that made them.
+
+    Args:
+        state: Of the thread.
+        chains: The chains.
+        slots: For each operand of each chain the number of its value.
+        values: How many values there are.
+        inners: (number of the value, offset in the arena) of those that lie in scratch memory.
+
+    Attributes:
+        values: Addresses, to be set before each run but for those in scratch memory.
+        pointer: What the runner's function takes.
+    """
+
+    __slots__ = ("_arrays", "_stretch", "pointer", "values")
+
+    def __init__(
+        self,
+        state: ThreadState,
+        chains: Sequence[NativeChain],
+        slots: Sequence[int],
+        values: int,
+        inners: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        expected = sum(chain.operands for chain in chains)
+        if len(slots) != expected or not all(0 <= slot < values for slot in slots):
+            raise ValueError(f"slots {slots} of {values} values for chains of {expected} operands")
+        self.values = (c_size_t * values)()
+        pointers = (c_void_p * len(chains))(*(chain.pointer for chain in chains))
+        numbers, inside = (c_int64 * len(slots))(*slots), (_Inner * len(inners))(*inners)
+        self._arrays = state, tuple(chains), pointers, numbers, inside
+        places = map(addressof, (state, pointers, self.values, numbers, inside))
+        self._stretch = _Stretch(*places, len(chains), len(inners), None, 0)
+        self.pointer = addressof(self._stretch)
+
+    @property
+    def failed(self) -> int:
+        """The number of the chain in which the last run ended."""
+        return int(self._stretch.failed)
+
+
+class Runner:
+    """The compiled runner in this process.
+
+    Attributes:
+        run: Runs the NativeStretch whose pointer it gets; returns 0, NOT_ORDINARY, or the status of the primitive that
+            failed. None where the runner does not serve.
+        problem: Why it does not serve; "" when it does.
+    """
+
+    def __init__(self) -> None:
+        self.run: Callable[[int], int] | None = None
+        self.problem = "oneDNN was not opened yet"
+
+    def load(self, path: str = str(TARGET)) -> None:
+        """Find it beside this module; `problem` says why when it can't be used."""
+        self.run, self.problem = None, ""
+        again = "`python -m oprack_onednn.build_runner` builds it where there is a C compiler"
+        if os.environ.get(SWITCH) == "0":
+            self.problem = f"{SWITCH}=0"
+        elif not os.path.isfile(path):
+            self.problem = f"there was no C compiler when the plugin was installed; {again}"
+        else:
+            try:
+                lib = CDLL(path)
+                lib.oprack_runner_abi.restype = c_int64
+                if lib.oprack_runner_abi() != _ABI:
+                    self.problem = f"{path} is of another version of the plugin; {again}"
+                    return
+                lib.oprack_runner_run.argtypes = (c_void_p,)
+                lib.oprack_runner_run.restype = c_int64
+                self.run = lib.oprack_runner_run
+            except (OSError, AttributeError) as error:
+                self.problem = f"{path} can't be loaded: {error}; {again}"
+
+
+RUNNER = Runner()
+
