@@ -1,4 +1,4 @@
-"""The compiled runner: chains of primitives run by one native call, for which the interpreter's lock is given away once.
+"""The compiled runner: chains of primitives in one native call, for which the interpreter's lock is given away once.
 
 Every call of a function of oneDNN gives the lock away and takes it back, and a Python thread that waits for it sleeps:
 with hundreds of calls in a run, two threads would be no faster than one. Where the runner can't be loaded, a loop in
