@@ -87,10 +87,12 @@ class Walk:
                 continue
             target = edge.node if type(edge) is Edge else edge
             if gradient is not None:
-                if target is edge and target not in waiting:
-                    waiting[target] = _first_arrival(target, gradient)
-                else:
+                if target is not edge:
                     self._arrive(edge, gradient)
+                elif target in waiting:
+                    waiting[target][0].append(gradient)
+                else:
+                    waiting[target] = _first_arrival(target, gradient)
             left = uses[target] - 1
             uses[target] = left
             if not left:
