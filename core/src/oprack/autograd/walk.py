@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from oprack.autograd.starting_gradients import starting_gradients
 from oprack.autograd.summation import sum_expr
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
-from oprack.interpreter.devices import filled_array
 from oprack.interpreter.eager import EAGER
 from oprack.interpreter.modes import current_mode, enable_grad, no_grad
 from oprack.tensor import LoDTensor
@@ -201,34 +201,6 @@ def _leading_to(ends: Iterable[Any], nodes: Iterable[Node]) -> set[Any]:
     return leading
 
 
-def _starting_gradients(outputs: Sequence[Tensor], given: Sequence[Any] | None, call: str) -> list[Tensor]:
-    """The gradient of each output: the one that was passed, or 1 for an output of one element."""
-    return [_starting_gradient(k, y, None if given is None else given[k], call) for k, y in enumerate(outputs)]
-
-
-def _starting_gradient(k: int, y: Tensor, gradient: Any, call: str) -> Tensor:
-    if not isinstance(y, Tensor) or y._node is None:
-        what = y.describe() if isinstance(y, Tensor) else type(y).__name__
-        raise InvalidArgumentError(
-            f"{call}: output {k} is {what}, which does not depend on a tensor that wants a gradient; set "
-            "requires_grad=True on the inputs, and call ops outside of no_grad"
-        )
-    if gradient is None:
-        if y.size != 1:
-            raise InvalidArgumentError(
-                f"{call}: output {k} has shape {list(y.shape)}; expected one element, or its gradient given"
-            )
-        like = y._meta.without_grad
-        return new_tensor(filled_array(y.shape, like.dtype, y.place, 1), like, y._lod)
-    start: Tensor = gradient if isinstance(gradient, Tensor) else Tensor.like(gradient, y)
-    if start.shape != y.shape or start.dtype != y.dtype:
-        raise InvalidArgumentError(
-            f"{call}: the gradient of output {k} is {start.describe()}, the output {y.describe()}; expected the same "
-            "shape and dtype"
-        )
-    return start
-
-
 def backward(
     outputs: Sequence[Tensor],
     gradients: Sequence[Any] | None = None,
@@ -248,7 +220,7 @@ def backward(
         NotDifferentiableError: An op on the way has no gradient.
         PreconditionNotMetError: Nothing was recorded, or what was saved is gone or was changed in place.
     """
-    starts = _starting_gradients(outputs, gradients, "backward")
+    starts = starting_gradients(outputs, gradients, "backward")
     walk = Walk(None, create_graph, retain_graph or create_graph)
     with enable_grad() if create_graph else no_grad():
         walk.run([y._node for y in outputs], starts)
@@ -288,7 +260,7 @@ def grad(
         if not isinstance(x, Tensor) or x._node is None:
             what = x.describe() if isinstance(x, Tensor) else type(x).__name__
             raise InvalidArgumentError(f"grad: input {k} is {what}; expected a tensor with requires_grad=True")
-    starts = _starting_gradients(ys, gs, "grad")
+    starts = starting_gradients(ys, gs, "grad")
     walk = Walk([x._node for x in xs], create_graph, create_graph if retain_graph is None else retain_graph)
     with enable_grad() if create_graph else no_grad():
         walk.run([y._node for y in ys], starts)

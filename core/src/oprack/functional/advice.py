@@ -140,15 +140,27 @@ def _assignments(
     places = {name: i for i, (name, _) in enumerate(free)}
     ranked = []
     for names in islice(product(*([n for n, a in free if _suits(a, v)] for _, v in values)), _COMBINATIONS):
-        if len(set(names)) < len(names):
-            continue
-        pairs = list(zip(names, values, strict=True))
-        lists = [signature.attrs[n].type in _LISTS and not isinstance(v, list | tuple) for n, (_, v) in pairs]
-        others = [n for n, (slot, _) in pairs if slot is not None and _plain_name(slot.name) != _plain_name(n)]
-        swaps = sum(places[a] > places[b] for a, b in pairwise(names))
-        rank = sum(lists), bool(others), swaps, len(others), [places[n] for n in names]
-        ranked.append((rank, {n: [v] if one else v for one, (n, (_, v)) in zip(lists, pairs, strict=True)}))
+        if len(set(names)) == len(names):
+            pairs = list(zip(names, values, strict=True))
+            lists = [_wants_list(signature.attrs[n], v) for n, (_, v) in pairs]
+            assigned = {n: [v] if one else v for one, (n, (_, v)) in zip(lists, pairs, strict=True)}
+            ranked.append(((sum(lists), *_strangeness(pairs, places)), assigned))
     yield from (found for _, found in sorted(ranked, key=lambda item: item[0]))
+
+
+def _wants_list(attr: AttrProto, value: Any) -> bool:
+    """Whether an attribute is a list and a value is one element of it."""
+    return attr.type in _LISTS and not isinstance(value, list | tuple)
+
+
+def _strangeness(
+    pairs: Sequence[tuple[str, tuple[SlotProto | None, Any]]], places: Mapping[str, int]
+) -> tuple[bool, int, int, list[int]]:
+    """How unlikely it is that these attributes were meant: by other names than the slots', and in another order."""
+    names = [name for name, _ in pairs]
+    others = [n for n, (slot, _) in pairs if slot is not None and _plain_name(slot.name) != _plain_name(n)]
+    swaps = sum(places[a] > places[b] for a, b in pairwise(names))
+    return bool(others), swaps, len(others), [places[n] for n in names]
 
 
 def _written(signature: OpSignature, tensors: Mapping[str, Any], attrs: Mapping[str, Any]) -> str:

@@ -101,22 +101,14 @@ def _lookup(op: OpFunction, optional: Sequence[SlotProto]) -> list[str]:
 
     A duplicable input that may be absent, when it is given, goes the long way.
     """
-    absent = " and ".join(f"{op.names[s.name]} is None" for s in optional)
-    metas, given, filled, present = [], [], [], []
-    for s in op.slots:
-        name = op.names[s.name]
-        if s.duplicable:
-            metas.append(f"*[a._meta for a in {name}]") if s not in optional else None
-            given.append(f"*{name}") if s not in optional else None
-        elif s not in optional:
-            metas.append(f"{name}._meta")
-            given.append(name)
-        if not (s.duplicable and s in optional):
-            maybe = f"None if {name} is None else {name}._meta"
-            filled.append(metas[-1] if s not in optional else maybe)
-            present.append(given[-1] if s not in optional else name)
+    absent = _all_absent(op, optional)
+    needed = [s for s in op.slots if s not in optional]
+    one_by_one = [s for s in op.slots if s in needed or not s.duplicable]
+    metas, given = [_metas(op, s) for s in needed], [_passed(op, s) for s in needed]
+    filled = [_metas(op, s, maybe=s in optional) for s in one_by_one]
+    present = [_passed(op, s) for s in one_by_one]
     key, full = f"_mode(), {', '.join(metas)}", f"_mode(), {', '.join(filled)}"
-    lists = " and ".join(f"{op.names[s.name]} is None" for s in optional if s.duplicable)
+    lists = _all_absent(op, [s for s in optional if s.duplicable])
     lines = ["    try:"]
     if absent:
         lines += [f"        if {absent}:", f"            _key = ({key}, *_attr_key(_attrs)) if _attrs else ({key})"]
@@ -134,6 +126,22 @@ def _lookup(op: OpFunction, optional: Sequence[SlotProto]) -> list[str]:
     if absent:
         lines += [f"        if {absent}:", f"            return _call({', '.join(given)})"]
         lines += [f"        return _call(*[a for a in ({', '.join(present)},) if a is not None])"]
-    else:
-        lines += [f"        return _call({', '.join(given)})"]
-    return lines
+        return lines
+    return [*lines, f"        return _call({', '.join(given)})"]
+
+
+def _all_absent(op: OpFunction, slots: Sequence[SlotProto]) -> str:
+    """Text of the test that none of these is passed; "" when there are none."""
+    return " and ".join(f"{op.names[s.name]} is None" for s in slots)
+
+
+def _metas(op: OpFunction, slot: SlotProto, maybe: bool = False) -> str:
+    """Text of the metas of a slot's arguments. maybe: it may be None."""
+    name = op.names[slot.name]
+    if slot.duplicable:
+        return f"*[a._meta for a in {name}]"
+    return f"None if {name} is None else {name}._meta" if maybe else f"{name}._meta"
+
+
+def _passed(op: OpFunction, slot: SlotProto) -> str:
+    return f"*{op.names[slot.name]}" if slot.duplicable else op.names[slot.name]

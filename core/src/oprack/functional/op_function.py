@@ -64,7 +64,7 @@ class OpFunction:
         if mode.static or any(map(_is_symbolic, (*flat, *given.values()))):
             self._require_tensors(flat, values, given)
             return self._append(flat, arity, given, asked, in_place, mode)
-        args = [v if v is None or type(v) is Tensor else self._tensor(v, values, given) for v in flat]
+        args = self._tensors(flat, values, given)
         plain = {n: self._plain(n, v) for n, v in given.items()} if given else given
         numbers = self._asked(asked)
         count = self._count(arity, plain, args, numbers)
@@ -72,20 +72,31 @@ class OpFunction:
         expr = self._exprs.get(key)
         if expr is None:
             outputs = default_outputs(self.proto, numbers, count)
-            expr = OpExpr(self.info, self._checked(plain), arity, outputs, in_place)
-            if len(self._exprs) >= _EXPRS:
-                self._exprs.clear()
-            self._exprs[key] = expr
+            expr = self._keep(key, OpExpr(self.info, self._checked(plain), arity, outputs, in_place))
         if mode.deterministic:
             expr = expr.deterministic_twin
         result = mode.interpreter.apply(expr, args)
         if fast_key is not None and not mode.wrappers and not (self._many and self._by_shape(arity, plain, numbers)):
-            call = (expr.grad_calls if mode.grad else expr.calls).get(metas_of(args))
-            if call is not None and all(a is not None for a in args):
-                if len(self.table) >= _EXPRS:
-                    self.table.clear()
-                self.table[(mode, *fast_key[1:])] = call  # the first call of a thread comes without a mode
+            self._put(fast_key, mode, expr, args)
         return result
+
+    def _tensors(self, flat: Sequence[Any], values: Sequence[Any], given: Mapping[str, Any]) -> list[Any]:
+        return [v if v is None or type(v) is Tensor else self._tensor(v, values, given) for v in flat]
+
+    def _keep(self, key: Any, expr: OpExpr) -> OpExpr:
+        """Keep an expression for calls with these attributes, which may be any number where they come with data."""
+        if len(self._exprs) >= _EXPRS:
+            self._exprs.clear()
+        self._exprs[key] = expr
+        return expr
+
+    def _put(self, fast_key: Any, mode: Mode, expr: OpExpr, args: Sequence[Any]) -> None:
+        """Put the call that was generated for these metas where the function finds it without this class."""
+        call = (expr.grad_calls if mode.grad else expr.calls).get(metas_of(args))
+        if call is not None and all(a is not None for a in args):
+            if len(self.table) >= _EXPRS:
+                self.table.clear()
+            self.table[(mode, *fast_key[1:])] = call  # the first call of a thread comes without a mode
 
     def _require_tensors(self, flat: Sequence[Any], values: Sequence[Any], given: Mapping[str, Any]) -> None:
         for v in flat:

@@ -10,7 +10,7 @@ from oprack.op.attrs import Attr
 from oprack.op.definition import OpDef
 from oprack.op.grad import SlotRef
 from oprack.op.grad_rules import Condition, DerivedGradOpMaker, Dims, shapes_like, types_like
-from oprack.op.infer import dtype_of
+from oprack.op.kernel_type_rules import dtype_of
 from oprack.op.proto import Input, Output
 from oprack.types import GRAD_SUFFIX
 

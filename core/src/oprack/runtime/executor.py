@@ -12,7 +12,7 @@ from oprack.device import transform_value
 from oprack.errors import FeedError, FeedNameError, UnimplementedError
 from oprack.kernel import KernelRules
 from oprack.packs.manager import PackManager, default_manager
-from oprack.runtime.feed_fetch import FeedOps, as_fed_value, set_feeds
+from oprack.runtime.feed_fetch import FeedOps, as_fed_value, set_feeds, wrong_names
 from oprack.runtime.fetching import fetch_names, fetched
 from oprack.runtime.limits import Limits
 from oprack.runtime.prepared import PreparedCache, PreparedProgram
@@ -284,18 +284,8 @@ class Executor(NaiveExecutor):
         missing = [n for n in inputs if n not in feed]
         unknown = [n for n in feed if block.find_var_recursive(n) is None]
         if missing or unknown:
-            raise FeedNameError(_wrong_names(block, inputs, missing, unknown))
+            raise FeedNameError(wrong_names(block, inputs, missing, unknown))
         return {n: as_fed_value(n, v, block.find_var_recursive(n)) for n, v in feed.items()}
 
     def _fetched(self, scope: Scope, name: str, return_numpy: bool, block: BlockDesc) -> Any:
         return fetched(scope, name, block, self.pool, return_numpy)
-
-
-def _wrong_names(block: BlockDesc, inputs: Sequence[str], missing: Sequence[str], unknown: Sequence[str]) -> str:
-    """The message about names that were fed and are no variables, and inputs that were not fed."""
-    known = inputs or [v.name for v in block.vars.values() if v.need_check_feed]
-    return (
-        (f"feed: {', '.join(map(repr, unknown))} is no variable of the program. " if unknown else "")
-        + (f"feed: input {', '.join(map(repr, missing))} was not fed. " if missing else "")
-        + (f"The program's inputs are {', '.join(map(repr, known))}." if known else "It has no feed ops.")
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -240,3 +241,13 @@ def set_feeds(feeds: FeedOps, values: dict[str, Any], scope: Scope) -> None:
         declared = block.find_var_recursive(name)
         known = scope.find_var(name) if declared is not None and declared.persistable else None
         (known or scope.var(name)).value = values[name]
+
+
+def wrong_names(block: BlockDesc, inputs: Sequence[str], missing: Sequence[str], unknown: Sequence[str]) -> str:
+    """The message about names that were fed and are no variables, and inputs that were not fed."""
+    known = inputs or [v.name for v in block.vars.values() if v.need_check_feed]
+    return (
+        (f"feed: {', '.join(map(repr, unknown))} is no variable of the program. " if unknown else "")
+        + (f"feed: input {', '.join(map(repr, missing))} was not fed. " if missing else "")
+        + (f"The program's inputs are {', '.join(map(repr, known))}." if known else "It has no feed ops.")
+    )

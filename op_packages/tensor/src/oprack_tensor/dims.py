@@ -48,9 +48,8 @@ def given_ints(ctx: Any, attr: str, tensor: str = "", tensors: str = "", likely:
         if any(s is None for s in scalars):
             return _hinted(ctx, value, len(scalars))
         return [int(s) for s in scalars]
-    if isinstance(value, str):  # a variable's name, at build time
-        return [None]
-    return [None if isinstance(v, str) else v for v in value] if isinstance(value, list | tuple) else [value]
+    values = value if isinstance(value, list | tuple) else [value]
+    return [None if isinstance(v, str) else v for v in values]  # a variable's name, at build time
 
 
 def _hinted(ctx: Any, attr: Any, count: int) -> list[int | None]:

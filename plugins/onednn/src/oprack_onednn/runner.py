@@ -172,4 +172,3 @@ class Runner:
 
 
 RUNNER = Runner()
-

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oprack import op
-from oprack.op import Attr, GradOpDef, OpDef, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, dtype_of
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import join_dims, layout_attr, split_dims
@@ -54,25 +54,28 @@ def _numbers(value: Any) -> list[Any] | None:
     return None if value is None else [v.item() for v in value.reshape(-1)]
 
 
+def _listed_sizes(ctx: InferShapeContext, dims: Sequence[int], count: int) -> tuple[int, ...] | None:
+    """Spatial dims from a list of one-element tensors, -1 where they are not known; None when there is no such list."""
+    sizes = [ctx.scalar("SizeTensor", i) for i in range(ctx.input_count("SizeTensor"))]
+    if not sizes:
+        return None
+    ctx.require(
+        len(sizes) == count,
+        f"SizeTensor holds {len(sizes)} tensors; expected {count}, one per spatial dim of X {list(dims)}",
+    )
+    return (-1,) * count if any(s is None for s in sizes) else tuple(int(s) for s in sizes)
+
+
 def _output_dims(ctx):
     """Dims of Out, -1 where they are not known yet."""
     dims = ctx.require_rank("X", *_RANKS[ctx.op_type.split("_")[0]])
     layout = channel_order(ctx.attr("data_layout"))
     n, c, spatial = split_dims(dims, layout)
-    sizes = [ctx.scalar("SizeTensor", i) for i in range(ctx.input_count("SizeTensor"))]
-    if sizes:
-        ctx.require(
-            len(sizes) == len(spatial),
-            f"SizeTensor holds {len(sizes)} tensors; expected {len(spatial)}, one per spatial dim of X {list(dims)}",
-        )
-    unknown = (-1,) * len(spatial)
-    size_tensor = None
-    if sizes:
-        size_tensor = unknown if any(s is None for s in sizes) else tuple(int(s) for s in sizes)
+    size_tensor = _listed_sizes(ctx, dims, len(spatial))
     scale = _numbers(ctx.value("Scale")) if ctx.has_input("Scale") else None
     out_size = _numbers(ctx.value("OutSize")) if ctx.has_input("OutSize") else None
     if not ctx.is_runtime and out_size is None and (ctx.has_input("OutSize") or ctx.has_input("Scale")):
-        out_size = unknown
+        out_size = (-1,) * len(spatial)
     out, _ = output_size(spatial, ctx.attrs, size_tensor, scale, out_size)
     ctx.require(
         len(out) == len(spatial) and (not ctx.is_runtime or all(o > 0 for o in out)),
