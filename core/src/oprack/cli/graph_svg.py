@@ -35,6 +35,7 @@ def draw_program(program: Program) -> str:
     Boxes are ops; their titles list slots and attributes. Round boxes are variables that enter or leave the block.
     """
     types = sorted({op.type for block in program.blocks for op in block.ops if op.type not in _SKIPPED})
+    # By sorted type, so that a program looks the same each time it is drawn.
     colors = {t: _PALETTE[k % len(_PALETTE)] for k, t in enumerate(types)}
     drawings = [_draw_block(block, colors, titled=len(program.blocks) > 1) for block in program.blocks]
     width = max(w for w, _, _ in drawings)

@@ -48,6 +48,7 @@ class BlockDesc:
 
         The gradient op runs its block inside the scopes that the forward op left.
         """
+        # A block may be reached as a parent and as a forward block.
         seen: set[int] = set()
         pending: list[BlockDesc] = [self]
         while pending:
@@ -113,6 +114,7 @@ class BlockDesc:
         if old not in self.vars:
             raise NotFoundError(f"block {self.idx} has no variable {old!r} to rename to {new!r}")
         self.vars[old].name = new
+        # Made anew, so that the order of the variables, which files keep, stays.
         self.vars = {var.name: var for var in self.vars.values()}
         for op in self.ops:
             op.rename_input(old, new)

@@ -147,6 +147,7 @@ class OpDesc:
         op = OpDesc.__new__(OpDesc)
         op.type, op.is_target, op.edits, op._explicit = self.type, self.is_target, 0, self._explicit
         op.origin, op.inputs, op.outputs = self.origin, inputs, outputs
+        # Not copied: facts are worked out for every op of a program, and change no attribute.
         op.attrs, op.attr_types, op._extra, op._attr_order = self.attrs, self.attr_types, self._extra, self._attr_order
         return op
 

@@ -24,6 +24,7 @@ def prune(program: ProgramDesc, feeds: Collection[str], targets: Collection[str]
     for op in reversed(block.ops):
         if op.type in ("feed", "fetch") or _is_training(op):
             continue
+        # is_target marks ops that are wanted for what they do and not for what they write
         if op.is_target or not needed.isdisjoint(writes(op, program)):
             kept.append(op)
             # A name that is written stays needed: another op may write it before, in place
@@ -45,6 +46,7 @@ def _is_training(op: OpDesc) -> bool:
 def _drop_blocks(program: ProgramDesc) -> None:
     """Remove the blocks that no op reaches, and number the others anew."""
     reached = {0} | {block.idx for op in program.blocks[0].ops for block in inner_blocks(op, program)}
+    # Names are looked up in parents and forward blocks, so these stay although nothing runs them.
     for index in list(reached):
         reached.update(block.idx for block in program.blocks[index].ancestors())
     program.blocks = [program.blocks[i] for i in sorted(reached)]

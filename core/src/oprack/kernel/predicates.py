@@ -48,6 +48,7 @@ class Predicate:
     """
 
     __slots__ = ("names", "test", "text")
+    # Comparing makes a predicate, so equality says nothing; identity does, by which kernels that share one tie.
     __hash__ = object.__hash__
 
     def __init__(self, test: Callable[[KernelQuery], bool], text: str, names: Names = frozenset()) -> None:

@@ -44,6 +44,8 @@ def _container(annotation: Any) -> str:
 def _group(function: Callable[..., Any], annotation: Any) -> type | None:
     """The NamedTuple class that an annotation names; None for anything else."""
     if isinstance(annotation, str):
+        # Annotations are text under `from __future__ import annotations`; they are names of the kernel's own module,
+        # whatever wraps it.
         code = inspect.unwrap(function)
         annotation = getattr(code, "__globals__", {}).get(annotation) if annotation.isidentifier() else None
     is_named_tuple = isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields")
@@ -80,6 +82,7 @@ class _Binder:
     def __init__(self, function: Callable[..., Any], proto: OpProto) -> None:
         self._function, self._proto = function, proto
         self._slots = {s.param: s for s in proto.inputs.values()}
+        # An attribute whose name Python can't spell goes by another one.
         self._attrs = {a.param: a.name for a in proto.attrs.values()} | {a: a for a in COMMON_ATTRS}
         self.where = f"kernel {function.__module__}.{function.__qualname__} of op {proto.type}"
         self._inputs: list[tuple[str, bool, str]] = []

@@ -29,6 +29,7 @@ def may_tie(one: KernelSpec, other: KernelSpec) -> bool:
         other.priority,
         other.min_numel,
     )
+    # Two predicates may hold at once, but nobody can say so without a call; the same object always does.
     return same and one.when is other.when and bool(one.dtypes & other.dtypes)
 
 

@@ -64,6 +64,7 @@ class Derivation:
         """Set on the gradient op's class what it does not say itself, and make_grad on the forward op's."""
         grad = self.grad
         grad.declared = self._members() | _members(grad, Attr)
+        # A base's does not count, since its slots may have other names.
         if self.shape_only and "no_need_buffer_vars" not in vars(grad):
             grad.no_need_buffer_vars = tuple(self.shape_only)
         if self._lacks("infer_shape"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+# Modules register when they are imported and stay for the life of the process, so nothing is ever taken out.
 _listeners: list[Callable[[], None]] = []
 
 

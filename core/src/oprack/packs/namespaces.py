@@ -17,6 +17,7 @@ class NamespaceIndex:
 
     def __init__(self, packs: Iterable[Pack]) -> None:
         self._bringers: dict[str, list[tuple[Pack, str]]] = defaultdict(list)
+        # Functions that were imported; the index is replaced as a whole when packs change.
         self._objects: dict[str, Any] = {}
         for pack in packs:
             pack.layer_conflicts = ()

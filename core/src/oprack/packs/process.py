@@ -22,6 +22,7 @@ class ProcessRegistrations(OpCatalog):
         with self._adding():
             self._register.op(definition)
             self._use_here()
+            # Built now, so that a wrong definition fails here and is taken back.
             self.op_info(definition.op_type)
 
     def register_operator(self, op: str | type[OpDef], *facets: Any) -> None:
@@ -70,6 +71,7 @@ class ProcessRegistrations(OpCatalog):
         with self._lock:
             self._loaded()
             brought = self._here.contributions
+            # Copies, as the register adds to these very containers.
             before = (dict(brought.definitions), list(brought.facets), list(brought.kernels))
             try:
                 yield

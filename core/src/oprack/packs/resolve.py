@@ -50,10 +50,12 @@ def import_object(target: str, asked_by: str, advice: str = CORRECT) -> Any:
 
 def package_directory(package: str) -> Path | None:
     """Directory of a package without importing it or a parent of it; None when it is not found on disk."""
+    # A package that is imported may have extended its __path__.
     if (module := sys.modules.get(package)) is not None:
         return next((Path(p) for p in getattr(module, "__path__", ())), None)
     top, *rest = package.split(".")
     try:
+        # Of the top package alone: to find one below it would import its parent.
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):
         return None

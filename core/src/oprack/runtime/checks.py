@@ -97,6 +97,7 @@ def _host(array: Any) -> np.ndarray:
 
 
 def _bytes(array: Any, whole: bool) -> bytes:
+    # A kernel can't have written there without an error.
     if not whole and isinstance(array, np.ndarray) and not array.flags.writeable:
         return b""
     if whole or (isinstance(array, np.ndarray) and array.nbytes <= _WHOLE):
@@ -104,6 +105,7 @@ def _bytes(array: Any, whole: bool) -> bytes:
     if not isinstance(array, np.ndarray):
         return b""
     flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
+    # What writes to an input by mistake writes all of it, or its first or last part.
     ends = flat[:_SAMPLES], flat[-_SAMPLES:], flat[:: array.size // _SAMPLES]
     return b"".join(part.tobytes() for part in ends)
 

@@ -51,6 +51,7 @@ def compute(
     """
 
     def one(candidate: Candidate) -> Any:
+        # A kernel that writes and then declines would leave the next one a changed input.
         watch = watched and candidate.spec.may_decline
         before = checks.fingerprint(op, values, whole=whole, written=True) if watch else None
         result = call(candidate, _Given(op, candidate, values, attrs, run))
@@ -127,6 +128,7 @@ def inplace_buffer(op: OperatorWithKernel, values: Values) -> Any:
     value = values[x][0] if x is not None else None
     if isinstance(value, LoDTensor) and not value.shared and value.array.flags.c_contiguous:
         flags = value.array.flags
+        # A view's memory may be seen through its base.
         owned = flags.owndata and flags.writeable if isinstance(value.array, np.ndarray) else True
         return value.array if owned else None
     return None

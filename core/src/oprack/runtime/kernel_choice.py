@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from oprack.runtime.run_context import RunContext
 
 _LOG = logging.getLogger(__name__)
+# Ops of which was said that they run elsewhere: a warning for each step of a training would bury all others.
 _MOVED: set[tuple[str, str, str]] = set()
 
 
@@ -61,6 +62,7 @@ def choose(
             on_host = manager.kernel_map(op.type, "cpu")
             chosen = on_host.choose(expected, query, excluded, run.rules.deterministic)
         except KernelNotFoundError:
+            # The error that lists the kernels of the place that was asked for says more than that of the CPU.
             raise missing from None
     if expected.place != here and (op.type, here, expected.place) not in _MOVED:
         _MOVED.add((op.type, here, expected.place))

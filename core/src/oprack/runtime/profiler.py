@@ -80,6 +80,7 @@ class Profiler:
         total = 0
         until: dict[int, int] = {}
         ops = (e for e in self.events if e[1] == "op")
+        # By start, the longer first: an op that runs others comes before them.
         for _, _, start, end, thread in sorted(ops, key=lambda e: (e[2], -e[3])):
             if end > until.get(thread, -1):
                 total += end - start
@@ -127,6 +128,7 @@ class Profiler:
         return trace
 
 
+# A profiler sees the thread that entered it; runs in others are not its user's.
 _LOCAL = threading.local()
 
 

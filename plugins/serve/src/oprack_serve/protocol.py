@@ -156,6 +156,7 @@ def _array_from_binary(name: str, datatype: str, shape: tuple[int, ...], size: A
         raise RequestError(
             400, f"input {name!r}: binary_data_size {str(size)[:40]}; {datatype} {list(shape)} takes {nbytes} bytes"
         )
+    # Bytes first: one that is neither 0 nor 1 is no bool to NumPy.
     array = np.frombuffer(binary.take(size, name), np.uint8 if datatype == "BOOL" else dtype)
     if datatype == "BOOL":
         if array.size and int(array.max()) > 1:

@@ -66,6 +66,7 @@ def _calls(program: Program, manager: PackManager) -> Callable[[Mapping[str, Any
     def run(values: Mapping[str, Any]) -> dict[str, Any]:
         found = dict(values)
         for index, op in enumerate(program.global_block().ops):
+            # Made at the first run, and the same for all: what is cached with them is part of what is tested.
             if index == len(exprs):
                 exprs.append((op, _expr(op, index, manager)))
             expr = exprs[index][1]

@@ -194,6 +194,7 @@ def _compare_floats(
     tiny = float(np.finfo(want.dtype).tiny) if tolerance.factor else 0.0
     with np.errstate(all="ignore"):
         finite = np.isfinite(want)
+        # Judged apart from the others: differences with NaN or infinities are no numbers.
         odd = _differently_special(want, got)
         size = np.abs(want[finite]).max(initial=0.0)
         allowed = rtol * size + tiny + np.zeros(want.shape, np.abs(want).dtype)

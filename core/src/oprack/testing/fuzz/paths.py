@@ -112,6 +112,7 @@ class Paths:
         self.manager = manager
         self.libraries = usable_libraries(manager)
         self._everything = tuple(self.libraries)
+        # Asked for every example and path; packs do not change while a search runs.
         self._served_ops: dict[tuple[str, tuple[str, ...]], bool] = {}
 
     def reference(self, example: Example) -> list[Outcome]:
@@ -282,6 +283,7 @@ def _model(example: Example) -> tuple[bytes, bytes] | None:
         block.append_op("fetch", {"X": name}, {"Out": "@fetch"}, {"col": col})
     file = io.BytesIO()
     descs = persistable_vars(program)
+    # A model file has all persistable variables and nothing else.
     if {v.name for v in descs} != set(example.params):
         return None
     for var in descs:

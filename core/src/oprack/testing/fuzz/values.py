@@ -24,6 +24,7 @@ def fresh(rng: np.random.Generator, shape: Sequence[int], dtype: Any, fill: str 
         return rng.random(shape) < 0.5
     if dt.kind in "iu":
         first, end = {"large": (-100, 100), "zeros": (0, 1), "ones": (1, 2)}.get(fill, (0, 4))
+        # Small ones, since most integers are indices or sizes.
         return rng.integers(max(first, 0) if dt.kind == "u" else first, end, shape).astype(dt)
     if fill in ("zeros", "ones"):
         return np.full(shape, float(fill == "ones")).astype(dt)
@@ -49,6 +50,7 @@ def with_odd(rng: np.random.Generator, array: np.ndarray, odd: str, share: float
     if not found.size:
         return found
     at = rng.random(found.shape) < share
+    # At least one, also where the share rounds to none.
     at.reshape(-1)[int(rng.integers(found.size))] = True
     with np.errstate(all="ignore"):
         if found.dtype.kind in "fc" or found.dtype.name == "bfloat16":

@@ -44,6 +44,7 @@ class Current:
     def __init__(self, path: Path) -> None:
         self._path = path
         fd = os.open(path.with_suffix(".path"), os.O_RDWR | os.O_CREAT)
+        # Mapped memory needs bytes behind it; a crash leaves it to the file.
         os.ftruncate(fd, _NAME)
         self._memory = mmap.mmap(fd, _NAME)
 
@@ -104,6 +105,7 @@ class Worker:
         if self._isolated is not None:
             return self._isolated(example, **options)
         self.current.example(example)
+        # From a thread of C's, since a hang in native code never gives Python's lock back.
         faulthandler.dump_traceback_later(self.job["hang"], exit=True)
         try:
             return self.checker.check(example, **options)

@@ -55,5 +55,6 @@ def concat(X, AxisTensor=None, *, axis, ctx):
         return NotImplemented
     y = empty_image(found.shape)
     whole = Region(y)
+    # Pairs of (where in the result, input), in the order in which the chain was built.
     found.chain.run(*[a for x, offset in zip(X, found.offsets, strict=True) for a in ((whole, offset), x)])
     return y

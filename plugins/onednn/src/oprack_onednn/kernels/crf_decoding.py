@@ -55,6 +55,7 @@ class Block:
         self.emission = np.zeros((_STEPS, *shape), np.float32)
         self.best = np.zeros((_STEPS + 1, *shape), np.float32)
         self.back = np.zeros((_STEPS, n * tags), np.uint8)
+        # Several short chains for a block, so that a short sequence does not run all of its steps.
         self._chains = []
         for start in range(0, _STEPS, _BOUND):
             chain = PrimitiveChain()

@@ -108,6 +108,7 @@ def apply(X, Y, axis, out, algorithm):
     found = THREAD.primitive(key, BinaryPrimitive, *key[1:])
     if found is None:
         return NotImplemented
+    # `out` is X's own buffer where the op works in place, whose order is the primitive's only if the strides are.
     result = empty_like(X) if out is None or out.strides != X.strides else out
     run, (dx, dy) = found.chain.run, found.steps
     if found.rounds == 1:

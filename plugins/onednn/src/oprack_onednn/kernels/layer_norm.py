@@ -139,6 +139,7 @@ def layer_norm_grad(X, Scale=None, Mean=None, Variance=None, Y_grad=None, *, eps
     if not X.size or not _are_alike(arrays, X.dtype):
         return NotImplemented
     rows, columns = math.prod(X.shape[:begin_norm_axis]), math.prod(X.shape[begin_norm_axis:])
+    # Without a scale the primitive computes no gradient of a shift either.
     if Y_grad.shape != X.shape or columns < 2 or (Scale is None and ctx.wants("Bias@GRAD")):
         return NotImplemented
     key = (rows, columns, epsilon, Scale is not None)

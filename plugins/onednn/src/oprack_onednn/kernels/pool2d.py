@@ -109,6 +109,7 @@ def build_grad(x, dy, *attrs):
     memory[_c.DIFF_DST] = gradient if gradient.desc == geo.target else chain.reorder(gradient, geo.target)
     if geo.algorithm == _c.POOLING_MAX:
         inner = given if given.desc == geo.source else chain.reorder(given, geo.source)
+        # Where each maximum was, which the forward op does not keep.
         memory[_c.WORKSPACE] = chain.temporary(hint.desc(_c.QUERY_WORKSPACE_MD))
         chain.add(hint, {_c.SRC: inner, _c.DST: chain.temporary(geo.target), _c.WORKSPACE: memory[_c.WORKSPACE]})
     chain.add(desc, memory)

@@ -49,6 +49,7 @@ def rnn(Input, PreState, WeightList, SequenceLength=None, *, is_bidirec, hidden_
     if lengths is None:
         return NotImplemented
     order = None if (lengths == steps).all() else Order(lengths, np.arange(batch), batch)
+    # Copies: chains write the last states there, and the op's inputs stay as they are.
     after = [np.array(s, order="C") for s in PreState]
     before = [s.copy() for s in after]
     x = np.ascontiguousarray(Input)
