@@ -43,6 +43,12 @@ def _misplaced(pack: str) -> Iterator[str]:
             # one function for a whole family stays with what the family shares
             if folder != family or (name != forward and not name.startswith("_")):
                 yield f"{op_type} runs in {module}; expected {forward}.py in the folder {family or 'of the others'!r}"
+    yield from _misplaced_layers(manifest)
+    yield from _misplaced_cases(pack, ops)
+
+
+def _misplaced_layers(manifest: dict) -> Iterator[str]:
+    ops = manifest["ops"]
     for module, names in manifest.get("layers", {}).get("layers", {}).items():
         file = _place(module)[1]
         if file == "generated":  # it names layers that nobody wrote by hand
@@ -50,6 +56,9 @@ def _misplaced(pack: str) -> Iterator[str]:
         # a layer of several ops, or of none, has a file of its own: StaticRNN in static_rnn.py
         if file not in ops and file.replace("_", "") not in {n.lower().replace("_", "") for n in names}:
             yield f"{module} holds {', '.join(names)}; expected a file named like the op that they append"
+
+
+def _misplaced_cases(pack: str, ops: dict) -> Iterator[str]:
     definitions = {_place(entry["define"]) for entry in ops.values()}
     cases = PACKS / pack / "tests" / "cases"
     for case in cases.rglob("[!_]*.py"):
