@@ -188,11 +188,11 @@ BUFFERS = Buffers(most=1 << 28 if getattr(sys, "_is_gil_enabled", lambda: True)(
 class Outlet:
     """Makes results of one shape and strides (in bytes)."""
 
-    __slots__ = ("_model", "_size", "shape", "strides")
+    __slots__ = ("_model", "_size", "nbytes", "shape", "strides")
 
     def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
-        self.shape, self.strides = shape, strides
-        self._size = BUFFERS.size_of(FLOAT.itemsize * math.prod(shape))
+        self.shape, self.strides, self.nbytes = shape, strides, FLOAT.itemsize * math.prod(shape)
+        self._size = BUFFERS.size_of(self.nbytes)
         self._model = None
         if not self._size:
             model = np.ndarray(shape, FLOAT, None, 0, strides)

@@ -15,11 +15,12 @@ from oprack.runtime.plan.binding import Binder
 from oprack.runtime.plan.buffer_reuse import reusable_buffer
 from oprack.runtime.plan.generated import BoundOp, Generated, Local, Port, Source, present
 from oprack.runtime.plan.kernel_code import KernelCode
+from oprack.runtime.plan.stretches import Joinable, Stretch, find_stretches, joinable
 from oprack.runtime.record import OpRecord
 from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.types import EMPTY_VAR
 
-_LOCALS = ("run", "result", "segment", "met", "key")
+_LOCALS = ("run", "result", "segment", "met", "key", "joined")
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,9 @@ class _Statements:
         call: Calls the kernel.
         compare: Holds the shapes that the kernel returned against what the rule said.
         meet: Looks shapes up that only the kernel knew.
-        drop: Frees what no later op reads.
+        dead: Names of what no later op reads.
+        shape_only: Names of arrays of which later ops read the shape alone.
+        joinable: The op as part of a stretch, or None.
     """
 
     ask: list[str]
@@ -40,7 +43,14 @@ class _Statements:
     call: list[str]
     compare: list[str]
     meet: list[str]
-    drop: list[str]
+    dead: list[str]
+    shape_only: list[str]
+    joinable: Joinable | None
+
+    def lines(self, asked: bool) -> list[str]:
+        """All statements. asked: whether the shape rule is."""
+        asking, comparing = (self.ask, self.compare) if asked else ([], [])
+        return [*asking, *self.call, *comparing, *self.meet, *_dropped(self.dead, self.shape_only)]
 
 
 class SegmentGenerator:
@@ -62,6 +72,7 @@ class SegmentGenerator:
         self._names |= {"ShapeOnly": ShapeOnly, "xp": xp}
         # By id, since functions of kernels need not hash; the namespace keeps them alive, so no id is used twice.
         self._functions: dict[int, str] = {}
+        self._stretches: dict[int, Stretch] = {}
 
     def generate(self) -> Generated:
         """Write both functions."""
@@ -75,6 +86,8 @@ class SegmentGenerator:
             # What is returned outlives every op, so that none of them takes its memory.
             local.used = len(steps)
         statements = [self._statements(i, step) for i, step in enumerate(steps)]
+        # only now is it known which array has which LoD, and where each is read last
+        self._stretches = find_stretches(steps, [s.joinable for s in statements])
         values = [v for _, local in returned for v in (local.name, local.lod) if v]
         seen = Counter(local.buffer for _, local in (*inputs, *returned))
         # Views that leave together: later writers in place have to know.
@@ -90,11 +103,16 @@ class SegmentGenerator:
         )
 
     def _statements(self, i: int, step: BoundOp) -> _Statements:
-        assigned, after = self._code(step).assigned(reusable_buffer(i, step, self._binder.buffers, self._xp))
+        code = self._code(step)
+        assigned, after = code.assigned(reusable_buffer(i, step, self._binder.buffers, self._xp))
         first, *others = [*assigned, *after]
         call = [f"{first}  # {_comment(step.record)}", *others]
         asked, compared = self._ask(i, step), self._compare(i, step)
-        return _Statements(asked, step.check.by_shapes, call, compared, self._meet(i, step), _drop(i, step))
+        dead, shape_only = _read_last(i, step)
+        part = joinable(step, *code.specialized[0])
+        return _Statements(
+            *(asked, step.check.by_shapes, call, compared, self._meet(i, step), dead, shape_only, part),
+        )
 
     def _function(self, statements: Sequence[_Statements], values: Sequence[str], asking: bool) -> Source:
         """The function for shapes that are new (asking), or for those that were met.
@@ -107,16 +125,45 @@ class SegmentGenerator:
         if asking or any(s.meet for s in statements):
             body.append("    met = run.shapes_met")
         lines: dict[int, int] = {}
+        every_rule, end, indent = asking, 0, "    "
         for i, s in enumerate(statements):
-            asked = asking or not s.by_shapes
-            for text in (*(s.ask if asked else ()), *s.call, *(s.compare if asked else ()), *s.meet, *s.drop):
-                body.append("    " + text)
+            stretch = None if every_rule else self._stretches.get(i)
+            if i >= end:
+                indent = "    "
+            if stretch is not None:
+                for text in self._joined(stretch, statements, asking):
+                    body.append("    " + text)
+                    lines[len(body) + 1] = i
+                end, indent = stretch.end, "        "
+            for text in s.lines(asking or not s.by_shapes):
+                body.append(indent + text)
                 lines[len(body) + 1] = i
             # From here on shapes may be new although those of the inputs are not, so all rules below are asked.
             asking = asking or bool(s.meet)
         body.append(f"    return [{', '.join(values)}]")
         parameters = [p for _, local in self._binder.inputs for p in (local.name, local.lod, local.flag) if p]
         return Source("\n".join([f"def segment({', '.join(['run', *parameters])}):", *body, ""]), lines)
+
+    def _joined(self, stretch: Stretch, statements: Sequence[_Statements], behind_unknown: bool) -> list[str]:
+        """The statements of a stretch, but for those of its ops one by one, which follow indented.
+
+        behind_unknown: whether shapes that only a kernel knew come in, which may be new.
+        """
+        ops = statements[stretch.begin : stretch.end]
+        made = {x.name for s in ops if s.joinable for x in s.joinable.results if x is not None}
+        kept = {x.name for x in (*stretch.entering, *stretch.leaving)}
+        inner = made - kept
+        dead = [name for s in ops for name in s.dead if name not in inner]
+        shape_only = [name for s in ops for name in s.shape_only if name not in (*inner, *dead)]
+        call = stretch.call(self._named(f"stretch{stretch.begin}", stretch.function))
+        known = "met is not None and " if behind_unknown else ""
+        results = "".join(f"{x.name}, " for x in stretch.leaving).rstrip()
+        return [
+            f"if {known}(joined := {call}) is not None:  # {len(ops)} ops in one call, or else one by one",
+            f"    {results} = joined",
+            *(f"    {text}" for text in _dropped([*dead, "joined"], shape_only)),
+            "else:",
+        ]
 
     # Statements -------------------------------------------------------------------------------------------------------
     def _ask(self, i: int, step: BoundOp) -> list[str]:
@@ -187,14 +234,17 @@ class _SegmentCode(KernelCode):
         return iter(())
 
 
-def _drop(i: int, step: BoundOp) -> list[str]:
-    """Statements that free what op number `i` reads last: whole values, and arrays of which only shapes are read later.
+def _read_last(i: int, step: BoundOp) -> tuple[list[str], list[str]]:
+    """Names of what op number `i` reads last: whole values, and arrays of which only shapes are read later."""
+    own = {x.name: x for x in (*present(step.ins), *present(step.outs)) if not x.retained}.values()
+    return [x.name for x in own if max(x.used, x.shaped) == i], [x.name for x in own if x.used == i < x.shaped]
+
+
+def _dropped(dead: Sequence[str], shape_only: Sequence[str]) -> list[str]:
+    """Statements that free values, and the memory of arrays of which only shapes are read later.
 
     They matter because memory that is free here can be taken by the next result.
     """
-    own = {x.name: x for x in (*present(step.ins), *present(step.outs)) if not x.retained}.values()
-    dead = [x.name for x in own if max(x.used, x.shaped) == i]
-    shape_only = [x.name for x in own if x.used == i < x.shaped]
     texts = [f"{name} = ShapeOnly({name})" for name in shape_only]
     return [*texts, f"del {', '.join(dead)}"] if dead else texts
 

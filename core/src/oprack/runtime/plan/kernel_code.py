@@ -55,6 +55,8 @@ class KernelCode:
         named: Callable[[str, Any], str],
     ) -> None:
         self.record, self.ins, self.outs, self.xp, self.named = record, ins, outs, xp, named
+        # of each kernel of the chain, once its call is written: what `specialize` returned, and what it takes by name
+        self.specialized: list[tuple[Callable[..., Any] | None, list[str]]] = []
 
     def lod_tensor(self, value: Any) -> str:
         """The value as the LoDTensor that a kernel asks for."""
@@ -110,12 +112,14 @@ class KernelCode:
         arguments = _Texts(self, buffer)
         args = bind_inputs(kernel.signature, arguments)
         specialized = self._specialized(kernel)
+        wanted = [] if specialized is None else _wanted(specialized, self.xp)
+        self.specialized.append((specialized, wanted))
         if specialized is None:
             function = kernel.spec.function
             name = self.named(function.__name__, function)
             args += [f"{param}={text}" for param, text in bind_named(kernel.signature, arguments).items()]
         else:
-            name, wanted = self.named(self.record.op.type, specialized), _wanted(specialized, self.xp)
+            name = self.named(self.record.op.type, specialized)
             # A specialized kernel has defaults for absent inputs at the end, and fewer arguments make a faster call.
             while args and args[-1] == "None":
                 args.pop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_con
 from oprack_onednn.native import Memory, MemoryDesc, NotServedError
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.stretch import joins
 
 # Bytes of the largest result in between that each thread computes at a time.
 _CACHE = 5 << 19
@@ -212,9 +214,17 @@ def _specialize(call):
 
     free = (0, 1 + count + biases) if call.given("Residual") else (0,)
     site = call_site(find, free)
-    if len(free) == 1:
-        return lambda x, filters, biases=(), residual=None: site(x, *filters, *biases)
-    return lambda x, filters, biases=(), residual=None: site(x, *filters, *biases, residual)
+
+    def alone(x, filters, biases=(), residual=None):
+        return site(x, *filters, *biases)
+
+    def added(x, filters, biases=(), residual=None):
+        return site(x, *filters, *biases, residual)
+
+    def in_a_row(x, filters, biases=(), residual=None):
+        return (x, *filters, *biases, *((residual,) if len(free) > 1 else ()))
+
+    return joins(alone if len(free) == 1 else added, replace(site.part, arrange=in_a_row))
 
 
 @onednn_kernel("onednn_conv2d_chain", specialize=_specialize)

@@ -16,6 +16,7 @@ from oprack_onednn.memory import Outlet, memory_order
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.ops.post_ops import CLIPPING, algorithm
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.stretch import Part, joins
 
 _ONE = np.ones(1, np.float32)
 _ONE.flags.writeable = False
@@ -61,7 +62,8 @@ def _specialize(call):
     def onednn_eltwise(X):
         return decline(NOT_ORDINARY) if lossy and not is_ordinary(X) else site(X, _ONE)
 
-    return onednn_eltwise
+    part = Part((0,), lambda x: site.part.bound(x, _ONE), looks_at="input" if lossy else "")
+    return joins(onednn_eltwise, part)
 
 
 @onednn_kernel("onednn_eltwise", specialize=_specialize)

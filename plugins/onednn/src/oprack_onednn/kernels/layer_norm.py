@@ -51,8 +51,11 @@ class LayerNormPrimitive(RowMajorPrimitive):
         self.chain, self.shape, self.lead, self.weights = build(*key), shape, lead, {}
 
     def outlet(self):
+        return _Outlets(*self.outlets()[:2])
+
+    def outlets(self):
         column = Outlet(self.lead, tuple(FLOAT.itemsize * s for s in contiguous_strides(self.lead)))
-        return _Outlets(super().outlet(), column)
+        return super().outlet(), column, column
 
     def results(self, made):
         return made

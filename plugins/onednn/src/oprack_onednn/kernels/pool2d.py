@@ -6,6 +6,7 @@ oneDNN's maximum passes over NaN, and begins with the least finite number: image
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from oprack.kernel import decline
 from oprack.op.windows import resolve_pads
@@ -18,6 +19,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.stretch import joins
 
 
 def _counts(
@@ -141,7 +143,11 @@ def _specialize(call):
     site = call_site(lambda x: find_primitive(x, attrs))
     if call.attrs["pooling_type"] != "max":
         return site
-    return lambda x: site(x) if x.size < Limits.eltwise or is_ordinary(x) else decline(NOT_ORDINARY)
+
+    def run(x):
+        return site(x) if x.size < Limits.eltwise or is_ordinary(x) else decline(NOT_ORDINARY)
+
+    return joins(run, replace(site.part, looks_at="input"))
 
 
 @onednn_kernel("pool2d", specialize=_specialize)

@@ -6,6 +6,7 @@ Of a row with NaN or plus infinity oneDNN makes NaN there alone, so such a resul
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from oprack.kernel import decline
 
@@ -18,6 +19,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.stretch import joins
 
 _ALGORITHMS = {"softmax": _c.SOFTMAX_ACCURATE, "log_softmax": _c.SOFTMAX_LOG}
 
@@ -69,7 +71,7 @@ def _specialize(call):
         y = site(x)
         return y if y is NotImplemented or is_ordinary(y) else decline(NOT_ORDINARY)
 
-    return run
+    return joins(run, replace(site.part, looks_at="result"))
 
 
 def _run(x, axis, out, algorithm):

@@ -1,0 +1,59 @@
+"""Stretches: neighbouring ops of a plan that a kernel library runs by one call of its own.
+
+A function that a kernel's `specialize` returned may have an attribute `stretches`, one object for all such functions of
+a library, which follows the protocol StretchMaker. A plan then offers it ops in a row that all have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+Argument: TypeAlias = "int | list[int | None] | None"
+"""The number of an array, None for an absent one, or a list of these for a duplicable slot."""
+
+
+@dataclass(frozen=True)
+class StretchStep:
+    """One op of a stretch.
+
+    Arrays have numbers: first those that enter the stretch, then the results of one step after the other.
+
+    Attributes:
+        op_type: The op.
+        variable: What it writes, for messages.
+        function: What `specialize` of its kernel returned.
+        arguments: Its positional arguments.
+        results: How many arrays it returns.
+        smallest: Elements of its first argument below which another kernel computes the op.
+    """
+
+    op_type: str
+    variable: str
+    function: Callable[..., Any]
+    arguments: Sequence[Argument]
+    results: int
+    smallest: int
+
+
+JoinedSteps: TypeAlias = Callable[..., "Sequence[Any] | None"]
+"""Takes the arrays that enter and returns those that leave, in the order of their numbers; None when the steps have to
+run one by one. It has written to nothing that entered, then or otherwise."""
+
+
+class StretchMaker(Protocol):
+    """What makes stretches of a library's kernels."""
+
+    def join(self, steps: Sequence[StretchStep], entering: int, leaving: Sequence[int]) -> JoinedSteps | None:
+        """Make one function of several steps.
+
+        Args:
+            steps: At least two.
+            entering: How many arrays enter.
+            leaving: Numbers of the results that are read after the stretch.
+
+        Returns:
+            The function, or None where it would gain nothing. A plan calls it for shapes that it has met before, and
+            the kernels one by one otherwise.
+        """

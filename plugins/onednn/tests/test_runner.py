@@ -1,0 +1,226 @@
+"""The compiled runner: it does what the loop in Python does, and its absence costs nothing but time."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oprack_onednn import build_runner
+from oprack_onednn.bound_chain import BoundChain, OneDNNError
+from oprack_onednn.build_runner import BuildError
+from oprack_onednn.kernels.conv2d_chain import find_primitive, layers_of
+from oprack_onednn.kernels.pool2d import PoolPrimitive
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.native import MemoryDesc
+from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.runner import NOT_ORDINARY, RUNNER, SWITCH, NativeChain, NativeStretch, Runner
+
+PROJECT = Path(__file__).parents[1]
+
+
+def has_compiler() -> bool:
+    try:
+        build_runner.compiler()
+    except BuildError:
+        return False
+    return True
+
+
+LIBRARY.usable()
+compiled = pytest.mark.skipif(RUNNER.run is None, reason=f"the runner is not there: {RUNNER.problem}")
+compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
+
+
+def constant(*shape, seed=0):
+    array = normal(*shape, seed=seed)
+    array.flags.writeable = False
+    return array
+
+
+def chain_of_convolutions(x):
+    """A chain with inputs, packed weights, scratch memory and a result that is seen in parts; and its parameters."""
+    attrs = dict(strides=[1] * 4, paddings=[1] * 8, groups=[1, 1], biased=[True, True])
+    layers = layers_of(attrs | dict(post_op_counts=[1, 0], post_ops=["relu"]))
+    parameters = constant(8, x.shape[1], 3, 3), constant(4, 8, 3, 3), constant(8, seed=1), constant(4, seed=1)
+    return find_primitive(layers, x, parameters[:2], parameters[2:], None), parameters
+
+
+def both_ways(monkeypatch, shaped, *arrays):
+    """Results with the runner and without."""
+    found = []
+    for run in (RUNNER.run, None):
+        with monkeypatch.context() as patch:
+            patch.setattr(RUNNER, "run", run)
+            y, _ = shaped.outlet().take()
+            operands = [shaped.operand(i, a) for i, a in enumerate(arrays)]
+            chain = BoundChain(shaped.chain, [None, *operands[1:], None])
+            assert (chain.native is None) == (run is None)
+            chain.run(arrays[0], y)
+            found.append(y)
+    return found
+
+
+@compiled
+@pytest.mark.parametrize("shape", [(1, 5, 40, 30), (3, 5, 9, 9)], ids=str)
+def test_the_runner_does_what_the_loop_does(monkeypatch, shape):
+    x = normal(*shape)
+    shaped, parameters = chain_of_convolutions(x)
+    got, want = both_ways(monkeypatch, shaped, x, *parameters)
+    np.testing.assert_array_equal(got, want)
+    assert np.abs(want).max() > 0
+
+
+@compiled
+def test_scratch_memory_that_has_grown_is_noticed(monkeypatch):
+    x = normal(1, 5, 40, 30)
+    shaped, parameters = chain_of_convolutions(x)
+    chain = BoundChain(shaped.chain, [None, *[shaped.operand(i + 1, p) for i, p in enumerate(parameters)], None])
+    results = []
+    for more in (0, 1 << 20, 0):
+        THREAD.arena(THREAD.state.capacity + more)
+        y, _ = shaped.outlet().take()
+        chain.run(x, y)
+        results.append(y)
+    np.testing.assert_array_equal(results[1], results[0])
+    np.testing.assert_array_equal(results[2], results[0])
+
+
+@compiled
+def test_a_primitive_that_fails_raises(monkeypatch):
+    x = normal(1, 8, 6, 6)
+    shaped = PoolPrimitive(x, "avg", (2, 2), (2, 2), (0, 0), "EXPLICIT", False, False, True, False)
+    chain = BoundChain(shaped.chain)
+    primitive, _, arguments = chain._calls[-1]
+    failing = NativeChain(2, steps=[(primitive, 0, arguments)])  # without its arguments
+    chain._alone = NativeStretch(THREAD.state, [failing], range(2), 2)
+    with pytest.raises(OneDNNError, match="invalid arguments"):
+        chain.run(x, shaped.outlet().take()[0])
+
+
+@compiled
+def test_a_wrong_number_of_addresses_is_refused():
+    chain = PrimitiveChain()
+    chain.reorder(chain.input(MemoryDesc.strided((4,))), chain.output(MemoryDesc.strided((4,))))
+    x, y = normal(4), np.zeros(4, np.float32)
+    run = BoundChain(chain).like(x, y)
+    with pytest.raises(ValueError):
+        run(x.ctypes.data)
+    run(x.ctypes.data, y.ctypes.data)
+    np.testing.assert_array_equal(x, y)
+    with pytest.raises(ValueError, match="slots"):
+        NativeStretch(THREAD.state, [NativeChain(2)], [0, 2], 2)
+
+
+@compiled
+@pytest.mark.parametrize("count", [1, 4095, 4096, 4097, 10000])
+def test_nan_and_infinities_are_found_wherever_they_are(count):
+    values = normal(count)
+    look = NativeStretch(THREAD.state, [NativeChain(1, looks=[(0, count)])], [0], 1)
+    look.values[0] = values.ctypes.data
+    assert RUNNER.run(look.pointer) == 0
+    values[count // 2] = np.finfo(np.float32).max
+    values[0] = np.float32(1e-45)
+    assert RUNNER.run(look.pointer) == 0
+    for at in {0, count // 2, count - 1}:
+        for value in (np.nan, -np.nan, np.inf, -np.inf):
+            before, values[at] = values[at], value
+            assert RUNNER.run(look.pointer) == NOT_ORDINARY and look.failed == 0
+            values[at] = before
+
+
+# Where it is not there ------------------------------------------------------------------------------------------------
+def test_without_the_file_doctor_says_what_to_do(monkeypatch, tmp_path):
+    runner = Runner()
+    runner.load(str(tmp_path / "librunner.so.1"))
+    assert runner.run is None and "python -m oprack_onednn.build_runner" in runner.problem
+    monkeypatch.setattr(RUNNER, "problem", runner.problem)
+    assert LIBRARY.status().endswith(f"runner not used: {runner.problem}")
+
+
+def test_a_file_that_is_no_library(tmp_path):
+    path = tmp_path / "librunner.so.1"
+    path.write_bytes(b"no library")
+    runner = Runner()
+    runner.load(str(path))
+    assert runner.run is None and "can't be loaded" in runner.problem
+
+
+def test_the_switch(monkeypatch):
+    monkeypatch.setenv(SWITCH, "0")
+    runner = Runner()
+    runner.load()
+    assert runner.run is None and runner.problem == f"{SWITCH}=0"
+
+
+@compiler
+def test_another_version_is_not_used(monkeypatch, tmp_path):
+    source, target = tmp_path / "_runner.c", tmp_path / "librunner.so.1"
+    text = build_runner.SOURCE.read_text().replace("#define ABI ", "#define ABI 9")
+    source.write_text(text)
+    monkeypatch.setattr(build_runner, "SOURCE", source)
+    build_runner.build(target)
+    runner = Runner()
+    runner.load(str(target))
+    assert runner.run is None and "of another version" in runner.problem
+
+
+# Building -------------------------------------------------------------------------------------------------------------
+@compiler
+def test_it_builds_without_a_warning(tmp_path):
+    command = [*build_runner.compiler(), *build_runner._OPTIONS, "-Wall", "-Wextra", "-Werror"]
+    done = subprocess.run(
+        [*command, str(build_runner.SOURCE), "-o", str(tmp_path / "x")], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_without_a_compiler_it_says_so(monkeypatch, tmp_path, capsys):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert build_runner.main() == 1
+    assert "there is no C compiler" in capsys.readouterr().err
+
+
+def test_a_compiler_that_fails_leaves_nothing_behind(monkeypatch, tmp_path):
+    monkeypatch.setenv("CC", f"{sys.executable} -c 'import sys; sys.exit(\"no such option\")'")
+    with pytest.raises(BuildError, match=r"ended with 1: no such option"):
+        build_runner.build(tmp_path / "librunner.so.1")
+    monkeypatch.setenv("CC", str(tmp_path / "nothing"))
+    with pytest.raises(BuildError, match="No such file"):
+        build_runner.build(tmp_path / "librunner.so.1")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("cc", ["", "nothing-there"], ids=["compiled", "plain"])
+def test_the_wheel_has_what_could_be_built(monkeypatch, tmp_path, cc):
+    """The wheel is built in this process, by the tools that `make setup` installed."""
+    pytest.importorskip("hatchling")
+    if cc:
+        monkeypatch.setenv("CC", cc)
+    elif not has_compiler():
+        pytest.skip("there is no C compiler")
+    from hatchling.builders.wheel import WheelBuilder
+
+    (path,) = WheelBuilder(str(PROJECT)).build(directory=str(tmp_path), versions=["standard"])
+    names = zipfile.ZipFile(path).namelist()
+    assert ("oprack_onednn/librunner.so.1" in names) == (not cc)
+    assert Path(path).name.endswith("-py3-none-any.whl") == bool(cc)
+    assert {"oprack_onednn/_runner.c", "oprack_onednn/build_runner.py"} <= set(names)
+
+
+def test_the_builder_needs_nothing_of_the_plugin():
+    spec = importlib.util.spec_from_file_location("alone", build_runner.__file__)
+    code = "import sys, runpy; runpy.run_path(sys.argv[1]); print([m for m in sys.modules if 'oprack' in m])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, spec.origin], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"

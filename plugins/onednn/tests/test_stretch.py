@@ -1,0 +1,298 @@
+"""Stretches: several ops of a predictor's plan run by one native call, with the numbers of the reference path."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import weakref
+
+import numpy as np
+import oprack
+import pytest
+from oprack import inference
+from oprack.io import save_inference_model
+from oprack_onednn import stretch
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.runner import RUNNER, _Stretch
+from oprack_onednn.thread import THREAD
+
+LIBRARY.usable()
+pytestmark = pytest.mark.skipif(RUNNER.run is None, reason=f"the runner is not there: {RUNNER.problem}")
+CLOSE = dict(rtol=2e-5, atol=2e-5)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
+
+
+def images(x):
+    """A net with a branch, residuals, squeeze and excitation, and maximum pooling."""
+    layers = oprack.layers
+    x = layers.conv2d(x, 16, 3, padding=1, act="relu")
+    y = layers.conv2d(x, 16, 3, padding=1, groups=16, act="hard_swish")
+    s = layers.conv2d(layers.pool2d(y, pool_type="avg", global_pooling=True), 4, 1, act="relu")
+    y = layers.elementwise_mul(y, layers.conv2d(s, 16, 1, act="sigmoid"))
+    x = layers.elementwise_add(layers.conv2d(y, 16, 1), x)
+    x = layers.pool2d(x, 2, "max", 2)
+    return layers.conv2d(x, 8, 3, padding=1, act="relu")
+
+
+def rows(x):
+    """Products with what follows them, layer_norm and softmax, for rows of any number."""
+    layers = oprack.layers
+    y = layers.fc(x, 256, act="gelu")
+    y = layers.layer_norm(layers.elementwise_add(layers.fc(y, 128), x), begin_norm_axis=1)
+    return layers.softmax(layers.fc(layers.fc(y, 256, act="relu"), 64))
+
+
+class Served:
+    """A net as a predictor and on the reference path, and what its stretches did."""
+
+    def __init__(self, net, shape, folder, lod_level=0):
+        main, startup = oprack.Program(), oprack.Program()
+        with oprack.program_guard(main, startup):
+            y = net(oprack.layers.data("x", [None, *shape], lod_level=lod_level))
+        scope, executor = oprack.Scope(), oprack.Executor(seed=3)
+        executor.run(startup, scope=scope)
+        save_inference_model(str(folder / "net"), main, ["x"], [y.name], scope)
+        self.program, self.scope, self.fetched = main, scope, y.name
+        config = inference.Config(str(folder / "net.pdmodel"), str(folder / "net.pdiparams"))
+        self.predictor = inference.create_predictor(config)
+        self.plain = oprack.Executor(prepared=False, excluded_libraries=["onednn"])
+
+    def __call__(self, x, predictor=None):
+        return (predictor or self.predictor).run([x])[0]
+
+    def reference(self, x):
+        return self.plain.run(self.program, {"x": x}, [self.fetched], self.scope)[0]
+
+    def check(self, x, predictor=None):
+        y = self(x, predictor)
+        np.testing.assert_allclose(y, self.reference(x), **CLOSE)
+        return y
+
+    def source(self):
+        return self.predictor._prepared.block(0).plan(tuple(self.predictor.get_output_names())).source()
+
+
+@pytest.fixture
+def served(tmp_path, any_size):
+    def make(net, *shape, **options):
+        return Served(net, shape, tmp_path, **options)
+
+    return make
+
+
+@pytest.fixture
+def native(monkeypatch):
+    """The number of chains of each run of the runner."""
+    counts, run = [], RUNNER.run
+
+    def counted(pointer):
+        counts.append(_Stretch.from_address(pointer).chain_count)
+        return run(pointer)
+
+    monkeypatch.setattr(RUNNER, "run", counted)
+    return counts
+
+
+NETS = [(images, (3, 20, 24)), (rows, (128,))]
+
+
+@pytest.mark.parametrize("net, shape", NETS, ids=["images", "rows"])
+def test_a_net_is_a_few_calls_with_the_same_numbers(served, native, net, shape):
+    model = served(net, *shape)
+    for seed in range(5):
+        native.clear()
+        model.check(normal(2, *shape, seed=seed))
+    assert len(native) <= 2 and max(native) >= 4, native
+    assert "ops in one call" in model.source()
+
+
+@pytest.mark.parametrize("net, shape", NETS, ids=["images", "rows"])
+def test_every_run_has_its_own_shape_and_comes_back(served, net, shape):
+    model = served(net, *shape)
+    batches = [1, 3, 2, 3, 3, 1, 2, 2, 3, 1, 1]
+    for seed, n in enumerate(batches):
+        model.check(normal(n, *shape, seed=seed))
+
+
+def test_images_of_any_size_and_layout(served):
+    model = served(images, 3, 20, 24)
+    main = model.program.global_block()
+    assert main.vars["x"].shape[1:] == (3, 20, 24)
+    for seed in range(8):
+        x = normal(2, 20, 24, 3, seed=seed).transpose(0, 3, 1, 2) if seed % 2 else normal(2, 3, 20, 24, seed=seed)
+        model.check(x)
+
+
+def test_results_are_arrays_of_their_own(served):
+    model = served(images, 3, 20, 24)
+    handle = model.predictor.get_output_handle(model.predictor.get_output_names()[0])
+    found = []
+    for seed in range(4):
+        x = normal(1, 3, 20, 24, seed=seed)
+        model.predictor.get_input_handle("x").copy_from_cpu(x)
+        model.predictor.run()
+        found.append((x, handle.copy_to_cpu()))
+    for x, y in found:
+        np.testing.assert_allclose(y, model.reference(x), **CLOSE)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("net, shape", NETS, ids=["images", "rows"])
+def test_nan_and_infinities_come_out_where_numpy_has_them(served, net, shape, value):
+    model = served(net, *shape)
+    plain = normal(2, *shape)
+    odd = plain.copy()
+    odd[1].flat[7] = value
+    for x in (plain, plain, odd, odd, plain, odd):
+        with np.errstate(all="ignore"):
+            y, want = model(x), model.reference(x)
+        np.testing.assert_allclose(y, want, **CLOSE)
+
+
+def test_clones_in_threads_of_their_own(served):
+    model = served(images, 3, 20, 24)
+    predictors = [model.predictor, model.predictor.clone(), model.predictor.clone()]
+    inputs = [normal(1 + k % 2, 3, 20, 24, seed=k) for k in range(6)]
+    wanted, problems = [model.reference(x) for x in inputs], []
+
+    def work(predictor, first):
+        try:
+            for i in range(60):
+                k = (i // 3 + first) % len(inputs)
+                np.testing.assert_allclose(model(inputs[k], predictor), wanted[k], **CLOSE)
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(p, i)) for i, p in enumerate(predictors)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+
+
+def test_another_number_of_threads(served):
+    model = served(images, 3, 20, 24)
+    x = normal(2, 3, 20, 24)
+    for count in (1, 2, 2, 1, 1, 2):
+        with LIBRARY.limit_threads(count):
+            model.check(x)
+
+
+# Prepared by hand -----------------------------------------------------------------------------------------------------
+def two_products():
+    """A program of two products, its scope with read-only parameters, what it gives, and their names."""
+    main, names = oprack.Program(), ["w", "v"]
+    with oprack.program_guard(main, oprack.Program()):
+        x = oprack.layers.data("x", [None, 32, 1, 1])
+        for name, count in zip(names, (64, 16), strict=True):
+            x = oprack.layers.conv2d(x, count, 1, bias_attr=False, param_attr=oprack.ParamAttr(name=name))
+    scope = oprack.Scope()
+    for name, shape in zip(names, ((64, 32, 1, 1), (16, 64, 1, 1)), strict=True):
+        array = 0.1 * normal(*shape)
+        array.flags.writeable = False
+        scope.var(name).set(oprack.LoDTensor(array))
+    return main, scope, x.name, names
+
+
+def test_parameters_replaced_between_runs_are_noticed(any_size, native):
+    main, scope, fetched, names = two_products()
+    executor, x = oprack.Executor(), normal(5, 32, 1, 1)
+    arrays = [scope.find_var(n).get().array for n in names]
+    for turn in range(6):
+        if turn in (3, 4):
+            arrays[turn - 3] = normal(*arrays[turn - 3].shape, seed=turn)
+            arrays[turn - 3].flags.writeable = False
+            scope.find_var(names[turn - 3]).set(oprack.LoDTensor(arrays[turn - 3]))
+        first, second = (a.reshape(a.shape[:2]) for a in arrays)
+        native.clear()
+        (y,) = executor.run(main, {"x": x}, [fetched], scope)
+        np.testing.assert_allclose(y.reshape(5, 16), x[..., 0, 0] @ first.T @ second.T, **CLOSE)
+    assert native == [2]
+
+
+def test_parameters_that_may_be_written_to_are_read_anew(any_size, native):
+    main, scope, fetched, names = two_products()
+    arrays = [scope.find_var(n).get().array.copy() for n in names]
+    for name, array in zip(names, arrays, strict=True):
+        scope.find_var(name).set(oprack.LoDTensor(array))
+    executor, x = oprack.Executor(), normal(5, 32, 1, 1)
+    for _ in range(4):
+        for array in arrays:
+            array += 0.5
+        first, second = (a.reshape(a.shape[:2]) for a in arrays)
+        (y,) = executor.run(main, {"x": x}, [fetched], scope)
+        np.testing.assert_allclose(y.reshape(5, 16), x[..., 0, 0] @ first.T @ second.T, rtol=1e-4, atol=1e-3)
+    assert 2 not in native
+
+
+def test_what_a_stretch_was_bound_to_goes_with_its_plan(any_size, native):
+    main, scope, fetched, names = two_products()
+    executor, x = oprack.Executor(), normal(5, 32, 1, 1)
+    for _ in range(3):
+        executor.run(main, {"x": x}, [fetched], scope)
+    assert native[-1] == 2
+    kept = [weakref.ref(scope.find_var(n).get().array) for n in names]
+    del executor, scope, main
+    THREAD.primitives.clear()
+    gc.collect()
+    assert not any(r() is not None for r in kept)
+
+
+def test_a_primitive_that_fails_is_logged_with_its_op_which_runs_on_its_own(any_size, monkeypatch, caplog):
+    failing, native_run = [], RUNNER.run
+
+    def run(pointer):
+        found = _Stretch.from_address(pointer)
+        if failing and found.chain_count > 1:
+            found.failed = 1
+            return 2
+        return native_run(pointer)
+
+    monkeypatch.setattr(RUNNER, "run", run)
+    main, scope, fetched, names = two_products()
+    executor, x = oprack.Executor(), normal(5, 32, 1, 1)
+    first, second = (scope.find_var(n).get().array.reshape(-1, c) for n, c in zip(names, (32, 64), strict=True))
+    with caplog.at_level(logging.WARNING):
+        for turn in range(5):
+            failing[:] = [True] * (turn > 2)
+            (y,) = executor.run(main, {"x": x}, [fetched], scope)
+            np.testing.assert_allclose(y.reshape(5, 16), x[..., 0, 0] @ first.T @ second.T, **CLOSE)
+    assert [r.message for r in caplog.records] == [
+        f"op conv2d, which writes {fetched}: oneDNN: a primitive failed: invalid arguments; its ops run one by one "
+        "from now on"
+    ]
+
+
+def test_only_so_many_shapes_are_kept(any_size, native, monkeypatch):
+    monkeypatch.setattr(stretch, "_SHAPES", 2)
+    main, scope, fetched, names = two_products()
+    executor = oprack.Executor()
+    first, second = (scope.find_var(n).get().array.reshape(-1, c) for n, c in zip(names, (32, 64), strict=True))
+    for n in (1, 1, 2, 2, 3, 3, 3, 1, 1, 1):
+        x = normal(n, 32, 1, 1)
+        (y,) = executor.run(main, {"x": x}, [fetched], scope)
+        np.testing.assert_allclose(y.reshape(n, 16), x[..., 0, 0] @ first.T @ second.T, **CLOSE)
+    assert native.count(2) == 3, "of three rows once, and of one row the first was bound before"
+
+
+def test_large_arrays_between_ops_are_left_to_buffers(any_size, native, monkeypatch):
+    monkeypatch.setattr(stretch, "_MOST", 4 * 5 * 64 - 1)
+    main, scope, fetched, _ = two_products()
+    executor = oprack.Executor()
+    for _ in range(4):
+        executor.run(main, {"x": normal(5, 32, 1, 1)}, [fetched], scope)
+    assert 2 not in native
+
+
+def test_without_the_runner_a_plan_has_no_stretches(any_size, monkeypatch):
+    monkeypatch.setattr(RUNNER, "run", None)
+    main, scope, fetched, _ = two_products()
+    executor = oprack.Executor()
+    for _ in range(3):
+        executor.run(main, {"x": normal(5, 32, 1, 1)}, [fetched], scope)
+    assert "joined" not in executor.prepare(main.desc).block(0).plan((fetched,)).source()
