@@ -20,6 +20,7 @@ from oprack.packs.manager import PackManager
 from oprack.program import Program
 from oprack.runtime import Executor, NaiveExecutor
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
+from oprack.testing.fuzz.clones import run_clones, run_predictor
 from oprack.testing.fuzz.eager import run_eager, run_jit
 from oprack.testing.fuzz.example import Example
 from oprack.testing.fuzz.outcome import REORDERED, ROUNDED, SAME, Outcome, Tolerance, attempt
@@ -156,6 +157,9 @@ class Paths:
         for threads in (1, 2) if self.libraries else ():
             name = f"predictor with passes and libraries, {threads} thread" + "s" * (threads > 1)
             add(name, REORDERED, self._with_all(passes, threads), "plan", "predictor", *names)
+        if self.libraries:
+            clones = self._unlimited(lambda e: self._predictor(e, passes, self._everything, 1, run_clones))
+            add("two clones with passes and libraries", REORDERED, clones, "plan", "predictor", *names)
         return found
 
     def _executor(self, prepared: bool, libraries: Sequence[str] = ()) -> Executor:
@@ -222,7 +226,12 @@ class Paths:
         return self._unlimited(lambda e: self._predictor(e, passes, self._everything, threads))
 
     def _predictor(
-        self, example: Example, passes: Sequence[Pass], libraries: Sequence[str], threads: int = 0
+        self,
+        example: Example,
+        passes: Sequence[Pass],
+        libraries: Sequence[str],
+        threads: int = 0,
+        run_all: Callable[[Predictor, Example], list[Outcome]] = run_predictor,
     ) -> list[Outcome] | None:
         model = _model(example)
         if model is None:
@@ -244,18 +253,7 @@ class Paths:
             except OprackError as error:
                 refused = Outcome(refused=type(error).__name__, text=str(error).partition("\n")[0][:300])
                 return [refused for _ in example.runs]
-        names = predictor.get_input_names()
-
-        def once(run: int) -> Callable[[], dict[str, Any]]:
-            def go() -> dict[str, Any]:
-                feed = example.feed(run)
-                predictor.run([feed[n] for n in names])
-                outputs = {n: predictor.get_output_handle(n) for n in predictor.get_output_names()}
-                return {n: LoDTensor(h.copy_to_cpu(), h.lod(), check=False) for n, h in outputs.items()}
-
-            return go
-
-        return [attempt(once(run)) for run in range(len(example.runs))]
+        return run_all(predictor, example)
 
 
 def _raise_failed(reports: Sequence[Any]) -> None:
