@@ -18,7 +18,7 @@ from oprack.runtime.compose import StepContext
 from oprack.tensor import LoDTensor, Scope
 from oprack.testing.cases import load_cases
 from oprack.testing.runner import missing_ops
-from oprack_onednn import kernels
+from oprack_onednn import bound_chain, kernels
 from oprack_onednn.memory import last_strides
 from oprack_onednn.primitive_chain import BoundChain
 
@@ -225,17 +225,21 @@ def recorded(op_type):
 @contextmanager
 def native_runs():
     """A list that gets an element for each chain that runs."""
-    runs, run = [], BoundChain._run
+    runs, run, together = [], BoundChain._run, bound_chain._run_together
 
     def counted(self, *addresses):
         runs.append(len(addresses))
         return run(self, *addresses)
 
-    BoundChain._run = counted
+    def all_counted(chains, values, size):
+        runs.extend(chain.operands for chain in chains)
+        return together(chains, values, size)
+
+    BoundChain._run, bound_chain._run_together = counted, all_counted
     try:
         yield runs
     finally:
-        BoundChain._run = run
+        BoundChain._run, bound_chain._run_together = run, together
 
 
 def calls_of(op_type, most=2):

@@ -17,6 +17,7 @@ from oprack.runtime import Executor
 from oprack.tensor import LoDTensor, Scope
 from oprack.testing.cases import load_cases
 from oprack.testing.runner import check_case, differences, missing_ops, run_case
+from oprack_onednn import bound_chain
 from oprack_onednn.primitive_chain import BoundChain
 
 CASES = Path(__file__).parents[3] / "tests" / "data" / "cases"
@@ -39,13 +40,16 @@ TAKES_IN = {"conv2d", "conv2d_transpose", "depthwise_conv2d", "matmul_v2", "mul"
 def runs(monkeypatch):
     """Counts the chains that ran."""
     count = []
-    run = BoundChain._run
 
-    def counted(self, *args):
-        count.append(1)
-        return run(self, *args)
+    def counting(run):
+        def counted(*args):
+            count.append(1)
+            return run(*args)
 
-    monkeypatch.setattr(BoundChain, "_run", counted)
+        return counted
+
+    monkeypatch.setattr(BoundChain, "_run", counting(BoundChain._run))
+    monkeypatch.setattr(bound_chain, "_run_together", counting(bound_chain._run_together))
     return count
 
 

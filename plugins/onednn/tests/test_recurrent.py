@@ -166,9 +166,9 @@ def test_a_layer_that_onednn_refuses_runs_step_by_step(monkeypatch):
 def test_directions_in_a_thread_each(monkeypatch, op_type, lengths):
     monkeypatch.setattr(_recurrent, "_APART", 0)
     walked = []
-    walk = _recurrent._walk
+    run = _recurrent.run_all
     monkeypatch.setattr(
-        _recurrent, "_walk", lambda *a: (walked.append((threading.get_ident(), THREAD.limit)), walk(*a))
+        _recurrent, "run_all", lambda *a: (walked.append((threading.get_ident(), THREAD.limit)), run(*a))
     )
     with THREAD.limited(2):
         check_passes(both_directions(op_type, lengths), *PASSES, **CLOSE)
@@ -178,14 +178,15 @@ def test_directions_in_a_thread_each(monkeypatch, op_type, lengths):
 def test_an_error_in_the_other_thread_is_seen(monkeypatch):
     monkeypatch.setattr(_recurrent, "_APART", 0)
 
-    def walk(d):
+    def calls(d):
         if d:
             raise ArithmeticError("of direction 1")
+        return []
 
     shapes = (2, 3, 3, 4), (2, 4, 3, 4), (2, 3, 4)
     layers = _recurrent.Layer("gru", *(np.zeros(shape, np.float32) for shape in shapes))
     with THREAD.limited(2), pytest.raises(ArithmeticError, match="of direction 1"):
-        _recurrent.side_by_side(walk, layers, 10, 5)
+        _recurrent.side_by_side(calls, layers, 10, 5)
 
 
 def test_small_steps_are_left_to_one_thread():

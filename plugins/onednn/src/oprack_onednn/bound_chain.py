@@ -88,6 +88,10 @@ class BoundChain:
         """
         self._run(*addresses(self._free, operands))
 
+    def addresses(self, operands: Sequence[Operand]) -> list[int]:
+        """Addresses of operands for memory that is not fixed. Raises OperandError when one does not fit."""
+        return addresses(self._free, operands)
+
     def like(self, *operands: Operand) -> Callable[..., None]:
         """Check operands once, for calls with others of their dtypes, shapes and strides.
 
@@ -131,3 +135,32 @@ class BoundChain:
             status = execute(primitive, stream, count, arguments)
             if status:
                 raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")
+
+
+def run_all(calls: Sequence[tuple[BoundChain, Sequence[Operand]]]) -> None:
+    """Run chains one after the other, each with its operands, in the thread that built them.
+
+    Raises:
+        OneDNNError: A primitive failed.
+        OperandError: An operand does not fit; nothing was read or written.
+    """
+    found = [chain.addresses(operands) for chain, operands in calls]
+    native = [chain.native for chain, _ in calls if chain.native is not None]
+    if RUNNER.run is None or len(native) < len(calls):
+        for (chain, _), values in zip(calls, found, strict=True):
+            chain._run(*values)
+        return
+    size = max((chain.size for chain, _ in calls), default=0)
+    _run_together(native, [address for values in found for address in values], size)
+
+
+def _run_together(chains: Sequence[NativeChain], values: Sequence[int], size: int) -> None:
+    """Run chains by one native call. values: the addresses of all. size: bytes of scratch memory."""
+    assert RUNNER.run is not None
+    together = NativeStretch(THREAD.state, chains, range(len(values)), len(values))
+    together.values[:] = values
+    if size > THREAD.state.capacity:
+        THREAD.arena(size)
+    status = RUNNER.run(together.pointer)
+    if status:
+        raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")

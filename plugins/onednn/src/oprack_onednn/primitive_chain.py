@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from oprack_onednn import _c
-from oprack_onednn.bound_chain import BoundChain, OneDNNError
+from oprack_onednn.bound_chain import BoundChain, OneDNNError, run_all
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, Primitive, PrimitiveDesc
 from oprack_onednn.operands import External, Operand, OperandError, Region, addresses
 from oprack_onednn.thread import THREAD, PerThread
 
-__all__ = ["THREAD", "BoundChain", "OneDNNError", "PerThread", "PrimitiveChain", "pack", "reorder_desc"]
+__all__ = ["THREAD", "BoundChain", "OneDNNError", "PerThread", "PrimitiveChain", "pack", "reorder_desc", "run_all"]
 
 _ALIGN = 64
 # Seconds per product and sum, and per byte read or written, that one core takes about.

@@ -20,7 +20,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
 from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
 from oprack_onednn.operands import OperandError, Region
-from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, PrimitiveChain
+from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, PrimitiveChain, run_all
 
 # cell -> gates of the weights, gates of the bias
 GATES = {
@@ -185,27 +185,26 @@ def directions_apart(layer, rows):
     return layer.directions == 2 and _operations(layer, rows) > _APART and _threads() > 1
 
 
-def side_by_side(walk, layer, rows, steps):
-    """walk(d) for each direction, with one thread each where that pays.
+def side_by_side(calls, layer, rows, steps):
+    """Run the chains of calls(d), as run_all takes them, for each direction, with one thread each where that pays.
 
     Threads that share the steps of one direction wait for each other several times per step.
     """
     if not directions_apart(layer, rows):
         with threads_for(_operations(layer, rows) / steps):
-            for d in range(layer.directions):
-                walk(d)
+            run_all([call for d in range(layer.directions) for call in calls(d)])
         return
     count = _threads()
 
     def other():
         with THREAD.limited(count // 2):
-            walk(1)
+            run_all(calls(1))
 
     # The second direction runs over there while this thread does the first one; numbers are the same either way.
     done = _OTHERS.submit(other)
     try:
         with THREAD.limited(count - count // 2):
-            walk(0)
+            run_all(calls(0))
     finally:
         # Also after an error here, since the other thread writes to arrays of this call.
         done.result()
@@ -234,15 +233,15 @@ def packed_steps(layer, x, order, reversals, before=()):
     rows = order.total + order.behind
     states = [BUFFERS.take((len(reversals), rows, layer.size)) for _ in range(1 + layer.has_cells)]
 
-    def walk(d):
-        _walk(layer, x, order, d, reversals[d], [a[d] for a in before], [a[d] for a in states])
+    def calls(d):
+        return _steps(layer, x, order, d, reversals[d], [a[d] for a in before], [a[d] for a in states])
 
-    side_by_side(walk, layer, order.total, len(order.steps))
+    side_by_side(calls, layer, order.total, len(order.steps))
     return states
 
 
-def _walk(layer, x, order, d, reverse, before, states):
-    """Direction d of packed_steps: fills its packed rows of h, and of c."""
+def _steps(layer, x, order, d, reverse, before, states):
+    """Direction d of packed_steps: chains with their operands, which fill its packed rows of h, and of c."""
     size, rows, chains = layer.size, order.total + order.behind, layer.chains.own()
     packed = BUFFERS.take((rows, layer.inputs))
     np.take(x, order.rows(reverse), axis=0, out=packed[: order.total], mode="clip")
@@ -254,12 +253,14 @@ def _walk(layer, x, order, d, reverse, before, states):
     row, wide = 4 * size, 4 * layer.inputs
     source, hidden = Region(packed), [Region(a) for a in states]
     previous = [(Region(a), 0) for a in first]
+    calls = []
     for start, steps, n, last in order.pieces:
         found = _bound(chains, layer, steps, n, 1, d, True, layer.has_cells)
         then = [(region, last * row) for region in hidden]
         after = then if layer.has_cells else ()
-        found.run((source, start * wide), *previous, (hidden[0], start * row), *after)
+        calls.append((found, ((source, start * wide), *previous, (hidden[0], start * row), *after)))
         previous = then
+    return calls
 
 
 def sequences(layer, x, offsets, reversals):

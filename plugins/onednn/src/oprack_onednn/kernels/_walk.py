@@ -14,7 +14,7 @@ from oprack_onednn.kernels._order import Order, order_of
 from oprack_onednn.kernels._recurrent import PrimitivesByThread, threads_for
 from oprack_onednn.memory import BUFFERS, Weights
 from oprack_onednn.operands import Region
-from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain
+from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain, run_all
 
 
 class StepPrimitive:
@@ -60,6 +60,7 @@ def walk(
     previous = [(Region(a), 0) for a in _first_states(before, order, size)]
     with threads_for(2 * order.total / len(order.steps) * size * x.shape[1]):
         bound = _PRIMITIVES((weight,), make, *key).own()
+        calls = []
         for start, n in order.steps:
             chain = bound.get(n)
             if chain is None:
@@ -67,8 +68,9 @@ def walk(
             # In bytes: rows of the walk are float32 of this size.
             offset = 4 * size * start
             after = [(region, offset) for region in results]
-            chain.run(*previous, *[(region, offset) for region in inputs], *after)
+            calls.append((chain, (*previous, *[(region, offset) for region in inputs], *after)))
             previous = after
+        run_all(calls)
     inverse = order.inverse(is_reverse)
     return [np.take(s, inverse, axis=0, out=BUFFERS.take((order.total, size)), mode="clip") for s in states]
 

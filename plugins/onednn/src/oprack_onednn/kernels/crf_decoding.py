@@ -19,7 +19,7 @@ from oprack_onednn.kernels._special import is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
 from oprack_onednn.operands import FLOAT
-from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain
+from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain, run_all
 
 _STEPS = 32  # of a block
 _BOUND = 4  # steps of a chain
@@ -71,8 +71,7 @@ class Block:
 
     def run(self, steps, pairs):
         """The first steps; pairs: what `_pairs` made of the transitions."""
-        for chain in self._chains[: -(-steps // _BOUND)]:
-            chain.run(pairs)
+        run_all([(chain, (pairs,)) for chain in self._chains[: -(-steps // _BOUND)]])
 
 
 def _pairs(arrays, n):
