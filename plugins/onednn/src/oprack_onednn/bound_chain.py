@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import addressof
 from typing import TYPE_CHECKING, Any
 
 from oprack_onednn import _c
-from oprack_onednn.native import Memory, Primitive
+from oprack_onednn.native import Memory, MemoryDesc, MemoryObject, Primitive, PrimitiveDesc
 from oprack_onednn.operands import Operand, addresses
 from oprack_onednn.runner import RUNNER, NativeChain, NativeStretch
 from oprack_onednn.thread import THREAD
@@ -20,10 +20,48 @@ class OneDNNError(RuntimeError):
     """A primitive failed while it ran."""
 
 
-def _call(primitive: Primitive, arguments: dict[int, Memory]) -> tuple[tuple[int, int, int], Any]:
+def _call(primitive: Primitive, arguments: dict[int, MemoryObject]) -> tuple[tuple[int, int, int], Any]:
     """What primitive_execute takes besides a stream, and the array behind it, which has to live as long."""
     array = (_c.ExecArg * len(arguments))(*((k, m.pointer) for k, m in arguments.items()))
     return (primitive.pointer, len(arguments), addressof(array)), array
+
+
+class _Objects:
+    """The memory objects of a chain: one for all memory that lies at one place in one layout."""
+
+    def __init__(self, chain: PrimitiveChain) -> None:
+        self._chain = chain
+        self._by_place: dict[tuple[int | None, int, int], MemoryObject] = {}
+        self._constant: dict[Memory, MemoryObject] = {}
+
+    def arguments(self, desc: PrimitiveDesc, arguments: dict[int, Memory]) -> dict[int, MemoryObject]:
+        """Those of a primitive's arguments, its scratchpad among them."""
+        found = {k: self._of(memory) for k, memory in arguments.items()}
+        scratchpad = desc.desc(_c.QUERY_SCRATCHPAD_MD)
+        if scratchpad.nbytes:
+            found[_c.SCRATCHPAD] = self._at(None, self._chain.size, scratchpad)
+        return found
+
+    def _of(self, memory: Memory) -> MemoryObject:
+        place = self._chain.places.get(memory)
+        if place is not None:
+            return self._at(*place, memory.desc)
+        if memory not in self._constant:
+            self._constant[memory] = MemoryObject(memory.desc, memory.array)
+        return self._constant[memory]
+
+    def _at(self, operand: int | None, offset: int, desc: MemoryDesc) -> MemoryObject:
+        # the objects keep the descriptors, so no other descriptor can have the id of one
+        key = operand, offset, id(desc)
+        found = self._by_place.get(key)
+        if found is None:
+            found = self._by_place[key] = MemoryObject(desc)
+        return found
+
+    def placed(self) -> Iterator[tuple[tuple[int | None, int], int]]:
+        """((operand or None for scratch memory, offset in bytes), pointer) of each object that needs an address."""
+        for (operand, offset, _), found in self._by_place.items():
+            yield (operand, offset), found.pointer
 
 
 class BoundChain:
@@ -44,27 +82,28 @@ class BoundChain:
         self._set_handle, self._execute, self._stream = THREAD.set_handle, THREAD.execute, THREAD.stream.pointer
         self._state = THREAD.state
         self._threads = chain.threads
-        every = [*chain.external, *(m for *_, m in chain.twins), *(m for m, _ in chain.scratch)]
-        own = {memory: Memory(memory.desc) for memory in every} if fixed else {}
         given = list(fixed) or [None] * len(chain.external)
         stays = [None if g is None else m.address(g) for m, g in zip(chain.external, given, strict=True)]
         free = [i for i, address in enumerate(stays) if address is None]
         self._free = [chain.external[i] for i in free]
-        self._pointers = [own.get(m, m).pointer for m in self._free]
-        self._twins = []
-        for i, offset, memory in (*((i, 0, m) for i, m in enumerate(chain.external)), *chain.twins):
-            pointer, start = own.get(memory, memory).pointer, stays[i]
-            if start is not None:
-                self._set_handle(pointer, start + offset)
-            elif memory is not chain.external[i]:
-                self._twins.append((free.index(i), offset, pointer))
-        self._scratch = [(own.get(memory, memory).pointer, offset) for memory, offset in chain.scratch]
-        self._size, self._arena = chain.size, 0
-        arguments = [{k: own.get(m, m) for k, m in memory.items()} for _, memory in chain.steps]
-        calls = [_call(primitive, given) for primitive, given in zip(chain.primitives(), arguments, strict=True)]
+        self._places: list[tuple[int, int, int]] = []  # (free operand, offset in bytes, memory object)
+        self._scratch: list[tuple[int, int]] = []  # (memory object, offset in the arena)
+        objects = _Objects(chain)
+        calls = [
+            _call(primitive, objects.arguments(desc, arguments))
+            for primitive, (desc, arguments) in zip(chain.primitives(), chain.steps, strict=True)
+        ]
         self._calls = [call for call, _ in calls]
+        for (operand, offset), pointer in objects.placed():
+            if operand is None:
+                self._scratch.append((pointer, offset))
+            elif (start := stays[operand]) is None:
+                self._places.append((free.index(operand), offset, pointer))
+            else:
+                self._set_handle(pointer, start + offset)
+        self._size, self._arena = chain.size + chain.scratchpad, 0
         # oneDNN holds plain pointers to all of these
-        self._referenced = (chain, own, calls, given)
+        self._referenced = (chain, objects, calls, given)
         self.native = self._native() if RUNNER.run is not None else None
         count = len(self._free)
         self._alone = None if self.native is None else NativeStretch(self._state, [self.native], range(count), count)
@@ -75,8 +114,7 @@ class BoundChain:
         return self._size
 
     def _native(self) -> NativeChain:
-        places = [(pointer, i, 0) for i, pointer in enumerate(self._pointers)]
-        places += [(pointer, i, offset) for i, offset, pointer in self._twins]
+        places = [(pointer, i, offset) for i, offset, pointer in self._places]
         return NativeChain(len(self._free), self._threads, places, self._scratch, self._calls)
 
     def run(self, *operands: Operand) -> None:
@@ -118,9 +156,7 @@ class BoundChain:
     def _run_step_by_step(self, addresses: Sequence[int]) -> None:
         """What the compiled runner does, where there is none."""
         set_handle = self._set_handle
-        for pointer, address in zip(self._pointers, addresses, strict=True):
-            set_handle(pointer, address)
-        for i, offset, pointer in self._twins:
+        for i, offset, pointer in self._places:
             set_handle(pointer, addresses[i] + offset)
         if self._size:
             arena = THREAD.arena(self._size)

@@ -2,83 +2,39 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_void_p
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from oprack_onednn import _c
+from oprack_onednn.attributes import Attributes
+from oprack_onednn.handle import Native, call, create, dims
+from oprack_onednn.layout import Footprint, NotServedError, contiguous_strides, element_strides, footprint, reach
 from oprack_onednn.library import LIBRARY
 
+__all__ = [
+    "Attributes",
+    "Footprint",
+    "Memory",
+    "MemoryDesc",
+    "MemoryObject",
+    "Native",
+    "NotServedError",
+    "Primitive",
+    "PrimitiveDesc",
+    "Stream",
+    "contiguous_strides",
+    "dims",
+    "element_strides",
+    "footprint",
+    "pointers",
+    "reach",
+]
+
 _SIZE = 4  # bytes of a float32
-
-
-class NotServedError(Exception):
-    """oneDNN has no fast implementation for these shapes; the caller runs the NumPy kernel."""
-
-
-def dims(values: Sequence[int]) -> Any:
-    """A dnnl_dims_t; the unused rest is 0."""
-    return _c.Dims(*map(int, values))
-
-
-def call(name: str, *args: Any) -> None:
-    """Call dnnl_<name>. Raises NotServedError when it refuses, and says which function and status it was."""
-    status = getattr(LIBRARY.lib, f"dnnl_{name}")(*args)
-    if status:
-        what = _c.STATUS[status] if status < len(_c.STATUS) else f"status {status}"
-        raise NotServedError(f"dnnl_{name}: {what}")
-
-
-class Native:
-    """Owns a pointer; passed to a function it is that pointer. destroy: the name of the function that frees it."""
-
-    __slots__ = ("_as_parameter_", "pointer")
-    destroy = ""
-
-    def __init__(self, pointer: int) -> None:
-        self.pointer = pointer
-        self._as_parameter_ = c_void_p(pointer)
-
-    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        # at exit the library may be gone before its objects, and the process ends anyway
-        if hasattr(self, "pointer") and not finalizing():
-            getattr(LIBRARY.lib, f"dnnl_{self.destroy}")(self.pointer)
-
-
-def _create(name: str, *args: Any) -> int:
-    out = c_void_p()
-    call(name, byref(out), *args)
-    assert out.value is not None
-    return out.value
-
-
-Footprint: TypeAlias = "tuple[tuple[int, int], ...]"
-"""Which elements there are from an address on: (count, distance in bytes) of dims, innermost first, joined where they
-follow on each other. Two layouts with one footprint have the same elements, whatever the order of their dims."""
-
-
-def footprint(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Footprint:
-    """The footprint of an array. strides: in bytes."""
-    if 0 in shape:
-        return ((0, itemsize),)
-    found: list[tuple[int, int]] = []
-    for stride, n in sorted((s, n) for n, s in zip(shape, strides, strict=True) if n != 1 and s):
-        if found and stride == found[-1][0] * found[-1][1]:
-            found[-1] = (found[-1][0] * n, found[-1][1])
-        else:
-            found.append((n, stride))
-    return tuple(found)
-
-
-def reach(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
-    """Bytes from the first element to the end of the last one behind it. strides: in bytes."""
-    if 0 in shape:
-        return 0
-    return itemsize + sum((n - 1) * max(s, 0) for n, s in zip(shape, strides, strict=True))
 
 
 def _expect_elements(shape: Sequence[int]) -> None:
@@ -106,8 +62,7 @@ class MemoryDesc(Native):
     @classmethod
     def any(cls, shape: Sequence[int]) -> MemoryDesc:
         """The primitive chooses the layout."""
-        _expect_elements(shape)
-        return cls(_create("memory_desc_create_with_tag", len(shape), dims(shape), _c.F32, _c.ANY_TAG), shape)
+        return _any(tuple(shape))
 
     @classmethod
     def strided(cls, shape: Sequence[int], strides: Sequence[int] | None = None) -> MemoryDesc:
@@ -121,10 +76,12 @@ class MemoryDesc(Native):
 
     @classmethod
     def clone(cls, pointer: int) -> MemoryDesc:
-        return cls(_create("memory_desc_clone", pointer))
+        return cls(create("memory_desc_clone", pointer))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MemoryDesc) and bool(LIBRARY.lib.dnnl_memory_desc_equal(self, other))
+        return other is self or (
+            isinstance(other, MemoryDesc) and bool(LIBRARY.lib.dnnl_memory_desc_equal(self, other))
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -156,52 +113,43 @@ class MemoryDesc(Native):
 
 
 @lru_cache(maxsize=4096)
+def _any(shape: tuple[int, ...]) -> MemoryDesc:
+    _expect_elements(shape)
+    return MemoryDesc(create("memory_desc_create_with_tag", len(shape), dims(shape), _c.F32, _c.ANY_TAG), shape)
+
+
+@lru_cache(maxsize=4096)
 def _strided(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> MemoryDesc:
     """A descriptor, which never changes, so that all chains share it: a net has few shapes, and asks for each often."""
     _expect_elements(shape)
     if strides is None:
         strides = contiguous_strides(shape)
-    pointer = _create("memory_desc_create_with_strides", len(shape), dims(shape), _c.F32, dims(strides))
+    pointer = create("memory_desc_create_with_strides", len(shape), dims(shape), _c.F32, dims(strides))
     return MemoryDesc(pointer, shape, strides)
 
 
-def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
-
-
-def element_strides(array: np.ndarray) -> tuple[int, ...]:
-    """Strides in elements; those of dims of size 1 as in a row-major array, since they mean nothing."""
-    size = array.itemsize
-    found = []
-    step = 1
-    for n, s in zip(reversed(array.shape), reversed(array.strides), strict=True):
-        if n == 1:
-            s = step * size
-        if s <= 0 or s % size:
-            raise NotServedError(f"strides {array.strides}")
-        found.append(s // size)
-        step = found[-1] * n
-    return tuple(reversed(found))
-
-
-class Memory(Native):
-    """A memory object; its address is set before every run, unless it is that of a row-major float32 array."""
+class Memory:
+    """Memory that primitives read or write. array: the row-major float32 array that always lies there, if any."""
 
     __slots__ = ("array", "desc")
+
+    def __init__(self, desc: MemoryDesc, array: np.ndarray | None = None) -> None:
+        if array is not None and not (
+            array.dtype == np.float32 and array.flags.c_contiguous and array.nbytes >= desc.reach
+        ):
+            raise ValueError(f"an array of {array.nbytes} bytes of {array.dtype} for {desc.reach} bytes of float32")
+        self.desc, self.array = desc, array
+
+
+class MemoryObject(Native):
+    """What a primitive takes for memory; its address is set before every run, unless an array lies there."""
+
+    __slots__ = ("_referenced",)
     destroy = "memory_destroy"
 
     def __init__(self, desc: MemoryDesc, array: np.ndarray | None = None) -> None:
-        address = None
-        if array is not None:
-            if array.dtype != np.float32 or not array.flags.c_contiguous or array.nbytes < desc.reach:
-                raise ValueError(f"an array of {array.nbytes} bytes of {array.dtype} for {desc.reach} bytes of float32")
-            address = array.ctypes.data
-        super().__init__(_create("memory_create", desc, LIBRARY.engine, address))
-        self.desc, self.array = desc, array
+        super().__init__(create("memory_create", desc, LIBRARY.engine, None if array is None else array.ctypes.data))
+        self._referenced = desc, array
 
 
 class PrimitiveDesc(Native):
@@ -210,11 +158,14 @@ class PrimitiveDesc(Native):
     Raises NotServedError for an implementation that is no fast one ("ref", "simple"), unless `any_speed`.
     """
 
-    __slots__ = ("impl",)
+    __slots__ = ("_bytes", "_descs", "_primitive", "impl")
     destroy = "primitive_desc_destroy"
 
     def __init__(self, kind: str, *args: Any, any_speed: bool = False) -> None:
-        super().__init__(_create(f"{kind}_primitive_desc_create", *args))
+        super().__init__(create(f"{kind}_primitive_desc_create", *args))
+        self._bytes: dict[int, int] = {}
+        self._descs: dict[int, MemoryDesc] = {}
+        self._primitive: Primitive | None = None
         self._read_impl()
         if not any_speed and self.slow:
             raise NotServedError(f"{kind}: the implementation is {self.impl}")
@@ -232,17 +183,31 @@ class PrimitiveDesc(Native):
         """Go on to the next implementation; False when this was the last."""
         if LIBRARY.lib.dnnl_primitive_desc_next_impl(self):
             return False
+        self._bytes, self._descs = {}, {}
         self._read_impl()
         return True
 
     def argument_bytes(self, argument: int) -> int:
         """How many bytes of memory, gaps counted, the primitive expects for an argument; 0 when it does not say."""
-        pointer = LIBRARY.lib.dnnl_primitive_desc_query_md(self, _c.QUERY_EXEC_ARG_MD, argument)
-        return int(LIBRARY.lib.dnnl_memory_desc_get_size(pointer)) if pointer else 0
+        found = self._bytes.get(argument)
+        if found is None:
+            pointer = LIBRARY.lib.dnnl_primitive_desc_query_md(self, _c.QUERY_EXEC_ARG_MD, argument)
+            found = self._bytes[argument] = int(LIBRARY.lib.dnnl_memory_desc_get_size(pointer)) if pointer else 0
+        return found
 
     def desc(self, query: int) -> MemoryDesc:
         """The layout that was chosen for an argument: _c.QUERY_SRC_MD and the like."""
-        return MemoryDesc.clone(LIBRARY.lib.dnnl_primitive_desc_query_md(self, query, 0))
+        found = self._descs.get(query)
+        if found is None:
+            pointer = LIBRARY.lib.dnnl_primitive_desc_query_md(self, query, 0)
+            found = self._descs[query] = MemoryDesc.clone(pointer)
+        return found
+
+    def primitive(self) -> Primitive:
+        """The primitive, compiled on first use."""
+        if self._primitive is None:
+            self._primitive = Primitive(self)
+        return self._primitive
 
 
 class Primitive(Native):
@@ -252,7 +217,7 @@ class Primitive(Native):
     destroy = "primitive_destroy"
 
     def __init__(self, desc: PrimitiveDesc) -> None:
-        super().__init__(_create("primitive_create", desc))
+        super().__init__(create("primitive_create", desc))
 
 
 class Stream(Native):
@@ -262,35 +227,7 @@ class Stream(Native):
     destroy = "stream_destroy"
 
     def __init__(self) -> None:
-        super().__init__(_create("stream_create", LIBRARY.engine, _c.DEFAULT_STREAM))
-
-
-class Attributes(Native):
-    """Attributes of a primitive: scratch memory from the caller, and operations after the main one."""
-
-    __slots__ = ()
-    destroy = "primitive_attr_destroy"
-
-    def __init__(self, post_ops: Sequence[tuple] = ()) -> None:
-        """post_ops: ("eltwise", algorithm, alpha, beta), ("sum", scale) or ("binary", algorithm, MemoryDesc)."""
-        super().__init__(_create("primitive_attr_create"))
-        call("primitive_attr_set_scratchpad_mode", self, _c.SCRATCHPAD_USER)
-        if not post_ops:
-            return
-        chain = _PostOps(_create("post_ops_create"))
-        for kind, *rest in post_ops:
-            if kind == "eltwise":
-                call("post_ops_append_eltwise", chain, *rest)
-            elif kind == "sum":
-                call("post_ops_append_sum", chain, rest[0], 0, 0)
-            else:
-                call("post_ops_append_binary", chain, rest[0], rest[1])
-        call("primitive_attr_set_post_ops", self, chain)
-
-
-class _PostOps(Native):
-    __slots__ = ()
-    destroy = "post_ops_destroy"
+        super().__init__(create("stream_create", LIBRARY.engine, _c.DEFAULT_STREAM))
 
 
 def pointers(descs: Sequence[MemoryDesc]) -> Any:

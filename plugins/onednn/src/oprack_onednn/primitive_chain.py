@@ -12,6 +12,7 @@ import numpy as np
 
 from oprack_onednn import _c
 from oprack_onednn.bound_chain import BoundChain, OneDNNError, run_all
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, Primitive, PrimitiveDesc
 from oprack_onednn.operands import External, Operand, OperandError, Region, addresses
@@ -33,55 +34,51 @@ class PrimitiveChain:
         threads: Number of threads that share the work of its primitives.
         external: Memory of the operands of `run`, in their order.
         steps: Each primitive with its arguments.
-        twins: External memory seen as another shape: (position in `external`, offset in bytes, memory).
-        scratch: Scratch memory with its offset in the arena.
-        size: Bytes of scratch memory.
+        places: Where memory lies: (position in `external`, offset in bytes), or (None, offset in scratch memory).
+        size: Bytes of scratch memory, without what primitives want for themselves.
+        scratchpad: Bytes that the primitive wants for itself that wants most of all; they take turns there.
     """
 
     def __init__(self) -> None:
         self.threads = THREAD.current
         self.external: list[External] = []
         self.steps: list[tuple[PrimitiveDesc, dict[int, Memory]]] = []
-        self.twins: list[tuple[int, int, Memory]] = []
-        self.scratch: list[tuple[Memory, int]] = []
-        self.size = 0
+        self.places: dict[Memory, tuple[int | None, int]] = {}
+        self.size = self.scratchpad = 0
         self._ends: dict[Memory, int] = {}
         self._bound: BoundChain | None = None
         self._primitives: list[Primitive] = []
 
     def input(self, desc: MemoryDesc) -> External:
         """Add memory to be read, which is that of the next operand of `run`."""
-        self.external.append(External(desc))
-        return self.external[-1]
+        return self._operand(External(desc))
 
     def output(self, desc: MemoryDesc, dtype: Any = np.float32) -> External:
         """Add memory to be written, which is that of the next operand of `run`."""
-        self.external.append(External(desc, True, np.dtype(dtype)))
-        return self.external[-1]
+        return self._operand(External(desc, True, np.dtype(dtype)))
+
+    def _operand(self, memory: External) -> External:
+        self.places[memory] = len(self.external), 0
+        self._ends[memory] = memory.reach
+        self.external.append(memory)
+        return memory
 
     def temporary(self, desc: MemoryDesc) -> Memory:
         """Add scratch memory."""
         memory = Memory(desc)
-        self.scratch.append((memory, self.size))
+        self.places[memory] = None, self.size
         self._ends[memory] = self.size + desc.nbytes
         # Primitives read and write whole cache lines fastest, and two memories never share one.
         self.size += -(-desc.nbytes // _ALIGN) * _ALIGN
         return memory
 
-    def same(self, memory: Memory, desc: MemoryDesc, offset: int = 0) -> Memory:
-        """External memory seen as another shape, from byte `offset` on."""
-        i = self.external.index(memory)  # type: ignore[arg-type]
-        _expect_within(offset, desc, self.external[i].reach)
-        twin = Memory(desc)
-        self.twins.append((i, offset, twin))
-        return twin
-
     def alias(self, memory: Memory, desc: MemoryDesc, offset: int = 0) -> Memory:
-        """Scratch memory seen as another shape, from byte `offset` on."""
-        start, end = next(o for m, o in self.scratch if m is memory), self._ends[memory]
+        """External or scratch memory seen as another shape, from byte `offset` on."""
+        operand, start = self.places[memory]
+        end = self._ends[memory]
         _expect_within(offset, desc, end - start)
         twin = Memory(desc)
-        self.scratch.append((twin, start + offset))
+        self.places[twin] = operand, start + offset
         self._ends[twin] = end
         return twin
 
@@ -103,18 +100,14 @@ class PrimitiveChain:
                 )
         # Summed up while a chain is built: what has little to do is built again for one thread.
         THREAD.work += _seconds(arguments)
-        scratch = desc.desc(_c.QUERY_SCRATCHPAD_MD)
-        if scratch.nbytes:
-            arguments = {**arguments, _c.SCRATCHPAD: self.temporary(scratch)}
+        self.scratchpad = max(self.scratchpad, desc.desc(_c.QUERY_SCRATCHPAD_MD).nbytes)
         self.steps.append((desc, arguments))
 
     def primitives(self) -> list[Primitive]:
         """The compiled primitives, one for each step; compiled on first use, since only one of two chains may run."""
         if not self._primitives:
             THREAD.use(self.threads)
-            descs = {id(desc): desc for desc, _ in self.steps}
-            made = {key: Primitive(desc) for key, desc in descs.items()}
-            self._primitives = [made[id(desc)] for desc, _ in self.steps]
+            self._primitives = [desc.primitive() for desc, _ in self.steps]
         return self._primitives
 
     def reorder(self, source: Memory, target: MemoryDesc | Memory, *, accumulate: bool = False) -> Memory:
@@ -169,7 +162,7 @@ def _seconds(arguments: dict[int, Memory]) -> float:
 def reorder_desc(source: MemoryDesc, target: MemoryDesc, accumulate: bool = False) -> PrimitiveDesc:
     """A copy between layouts; slow implementations are taken, too: packing weights has no other way."""
     engine, attributes = LIBRARY.engine, Attributes([("sum", 1.0)] if accumulate else ())
-    return PrimitiveDesc("reorder", source, engine, target, engine, attributes, any_speed=True)
+    return primitive_desc("reorder", source, engine, target, engine, attributes, any_speed=True)
 
 
 def pack(source: MemoryDesc, target: MemoryDesc, array: np.ndarray, offset: int | None = None) -> np.ndarray:

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from oprack_onednn.descs import once
 from oprack_onednn.native import PrimitiveDesc
 
 
@@ -16,12 +17,16 @@ def convolution(*arguments: Any, outputs: int, depthwise: bool = False) -> Primi
     vectors in halves, a last vector of channels that is at most half full costs as much as a full one, which short
     vectors do without.
     """
+    return once(_choose, outputs, depthwise, halves_vectors(), *arguments)
+
+
+def _choose(outputs: int, depthwise: bool, halves: bool, *arguments: Any) -> PrimitiveDesc:
     desc = PrimitiveDesc("convolution_forward", *arguments)
     wanted = ""
     if depthwise:
         if desc.impl.startswith("brdgmm_dw:"):
             wanted = desc.impl.replace("brdgmm_dw:", "jit_dw:")
-    elif desc.impl.startswith(("brgconv", "jit:")) and 0 < outputs % 16 <= 8 and halves_vectors():
+    elif desc.impl.startswith(("brgconv", "jit:")) and 0 < outputs % 16 <= 8 and halves:
         wanted = desc.impl.split(":")[0] + ":avx2"
     if not wanted:
         return desc

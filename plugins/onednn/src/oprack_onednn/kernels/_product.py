@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from oprack_onednn import _c
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights
-from oprack_onednn.native import Attributes, Memory, MemoryDesc, PrimitiveDesc
+from oprack_onednn.native import Attributes, Memory, MemoryDesc
 
 
 def add_product(shaped, memory, rows, w, bias, post_ops, *, constant=True, last=False):
@@ -28,11 +29,11 @@ def add_product(shaped, memory, rows, w, bias, post_ops, *, constant=True, last=
     attributes, _ = as_post_ops(post_ops)
     after, empty = (row, split, attributes), (None, split, Attributes())
     wanted = MemoryDesc.any((parts, width, k)) if constant else view
-    first = PrimitiveDesc("matmul", engine, source, wanted, *(after if parts == 1 else empty))
+    first = primitive_desc("matmul", engine, source, wanted, *(after if parts == 1 else empty))
     chosen = first.desc(_c.QUERY_WEIGHTS_MD)
     if constant:
         shaped.weights[len(chain.external)] = Weights(view, chosen)
-    given = chain.same(memory, source) if memory in chain.external else chain.alias(memory, source)
+    given = chain.alias(memory, source)
     arguments = {_c.SRC: given, _c.WEIGHTS: chain.input(chosen)}
     extra = {_c.BIAS: chain.input(row)} if bias else {}
     output = chain.output if last else chain.temporary
@@ -45,6 +46,6 @@ def add_product(shaped, memory, rows, w, bias, post_ops, *, constant=True, last=
     # adding up is a product with ones, which takes bias and post-ops
     total = strided((rows, parts, k), (k, rows * k, 1))
     ones = Memory(strided((rows, 1, parts)), np.ones((rows, 1, parts), np.float32))
-    second = PrimitiveDesc("matmul", engine, ones.desc, total, row, target.desc, attributes)
+    second = primitive_desc("matmul", engine, ones.desc, total, row, target.desc, attributes)
     chain.add(second, {_c.SRC: ones, _c.WEIGHTS: chain.alias(partial, total), **extra, _c.DST: target})
     return target

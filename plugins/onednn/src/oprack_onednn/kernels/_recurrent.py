@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from oprack_onednn import _c
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._order import order_of
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
-from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.operands import OperandError, Region
 from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, PrimitiveChain, run_all
 
@@ -131,7 +132,7 @@ class StepsPrimitive:
             kind, options = "vanilla_rnn", (_c.FORWARD_INFERENCE, _c.ELTWISE[cell], direction)
             numbers = (0, 0.0, 0.0)
         # judged by its name the implementation is a slow one, yet it is products and gates in machine code
-        desc = PrimitiveDesc(
+        desc = primitive_desc(
             f"{kind}_forward", LIBRARY.engine, *options, *descs, *numbers, Attributes(), any_speed=True
         )
         chain = self.chain = PrimitiveChain()

@@ -11,11 +11,12 @@ from itertools import product
 import numpy as np
 
 from oprack_onednn import _c
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._implementation import convolution
 from oprack_onednn.kernels._phases import pieces
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, dims
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.primitive_chain import BoundChain, PrimitiveChain
 
@@ -119,11 +120,11 @@ class UpsampledConvPrimitive:
         engine = LIBRARY.engine
         if source.kind == "scale":
             other = MemoryDesc.strided((1, c))
-            desc = PrimitiveDesc("binary", engine, _c.BINARY_MUL, given, other, result, Attributes())
+            desc = primitive_desc("binary", engine, _c.BINARY_MUL, given, other, result, Attributes())
             slot = _c.SRC_1
         else:
             other = MemoryDesc.strided((c, source.columns))
-            desc = PrimitiveDesc("matmul", engine, given, other, None, result, Attributes())
+            desc = primitive_desc("matmul", engine, given, other, None, result, Attributes())
             slot = _c.WEIGHTS
         stage.add(desc, {_c.SRC: stage.input(given), slot: stage.input(other), _c.DST: stage.output(result)})
         return stage
@@ -156,7 +157,7 @@ class UpsampledConvPrimitive:
             weights = stage.external(key, chosen)
         else:
             rows = stage.external(("rows", i), MemoryDesc.strided((self._rows(source), columns)))
-            weights = stage.chain.reorder(stage.chain.same(rows, view, 4 * piece.row * columns), chosen)
+            weights = stage.chain.reorder(stage.chain.alias(rows, view, 4 * piece.row * columns), chosen)
         arguments = {_c.SRC: image, _c.WEIGHTS: weights, _c.DST: target(result)}
         if bias:
             self.tiled.add(piece.results)
@@ -208,7 +209,7 @@ class UpsampledConvPrimitive:
                 rows += [(size, a * position + b * result, c * into) for size, a, b, c in part.dims]
             sizes, given, wanted = zip(*rows, (k, 1, 1), strict=True)
             part = chain.alias(between, MemoryDesc.strided(sizes, given), 4 * start)
-            target = chain.same(whole, MemoryDesc.strided(sizes, wanted), 4 * end)
+            target = chain.alias(whole, MemoryDesc.strided(sizes, wanted), 4 * end)
             chain.reorder(part, target, accumulate=accumulate)
 
     def _convolve_full(self, i, bias, written, acts):

@@ -9,10 +9,11 @@ from oprack.kernel import decline
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import empty_like, memory_order
-from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.primitive_chain import THREAD, OneDNNError, PrimitiveChain
 
 
@@ -20,7 +21,7 @@ def build(size, algorithm, alpha, beta):
     """Chain of one activation over `size` elements."""
     row = MemoryDesc.strided((size,))
     kind, attributes = _c.ELTWISE[algorithm], Attributes()
-    desc = PrimitiveDesc(
+    desc = primitive_desc(
         "eltwise_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, kind, row, row, alpha, beta, attributes
     )
     chain = PrimitiveChain()

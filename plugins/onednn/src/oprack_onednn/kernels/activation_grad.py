@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import empty_like, memory_order
-from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
@@ -14,10 +15,10 @@ def build(size, algorithm, alpha, beta):
     """Chain over `size` elements: what the forward op read (or wrote, as the algorithm wants it), dy, dx."""
     row, kind, engine = MemoryDesc.strided((size,)), _c.ELTWISE[algorithm], LIBRARY.engine
     numbers = (alpha, beta)
-    forward = PrimitiveDesc(
+    forward = primitive_desc(
         "eltwise_forward", engine, _c.FORWARD_TRAINING, kind, row, row, *numbers, Attributes(), any_speed=True
     )
-    desc = PrimitiveDesc("eltwise_backward", engine, kind, row, row, row, *numbers, forward, Attributes())
+    desc = primitive_desc("eltwise_backward", engine, kind, row, row, row, *numbers, forward, Attributes())
     chain = PrimitiveChain()
     known = _c.DST if algorithm.endswith("_use_dst") else _c.SRC
     memory = {known: chain.input(row), _c.DIFF_DST: chain.input(row), _c.DIFF_SRC: chain.output(row)}

@@ -12,9 +12,10 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, element_strides
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
@@ -71,10 +72,10 @@ class AttentionPrimitive(RowMajorPrimitive):
             jumps.insert(3, math.prod(mask[1:]) if mask[0] > 1 else 0)
         first, separate = self._scores(query, keys, scores, masks, alpha)
         engine, plain = LIBRARY.engine, Attributes()
-        softmax = PrimitiveDesc(
+        softmax = primitive_desc(
             "softmax_forward", engine, _c.FORWARD_INFERENCE, _c.SOFTMAX_ACCURATE, flat, flat, 1, plain
         )
-        second = PrimitiveDesc("matmul", engine, scores, values, None, context, plain)
+        second = primitive_desc("matmul", engine, scores, values, None, context, plain)
         memory = [chain.input(desc) for desc in wholes]
         between = chain.temporary(scores)
         seen_flat = chain.alias(between, flat)
@@ -82,7 +83,7 @@ class AttentionPrimitive(RowMajorPrimitive):
         slot = _c.POST_OP * (2 if alpha != 1 else 1) | _c.SRC_1
         for i in range(0, batch, part):
             places = zip(memory, descs, jumps, strict=True)
-            q_, k_, v_, *m_, out = (chain.same(m, d, FLOAT.itemsize * i * jump) for m, d, jump in places)
+            q_, k_, v_, *m_, out = (chain.alias(m, d, FLOAT.itemsize * i * jump) for m, d, jump in places)
             added = {slot: m_[0]} if m_ and separate is None else {}
             chain.add(first, {_c.SRC: q_, _c.WEIGHTS: k_, _c.DST: between, **added})
             if separate is not None:
@@ -98,14 +99,14 @@ class AttentionPrimitive(RowMajorPrimitive):
         if added is not None:
             try:
                 whole = Attributes([*scaled, ("binary", _c.BINARY_ADD, added)])
-                return PrimitiveDesc("matmul", engine, query, keys, None, scores, whole), None
+                return primitive_desc("matmul", engine, query, keys, None, scores, whole), None
             # Some shapes have the addition in no fast implementation; it is then a primitive of its own.
             except NotServedError:
                 pass
-        product = PrimitiveDesc("matmul", engine, query, keys, None, scores, Attributes(scaled))
+        product = primitive_desc("matmul", engine, query, keys, None, scores, Attributes(scaled))
         if added is None:
             return product, None
-        return product, PrimitiveDesc("binary", engine, _c.BINARY_ADD, scores, added, scores, Attributes())
+        return product, primitive_desc("binary", engine, _c.BINARY_ADD, scores, added, scores, Attributes())
 
 
 def _find(q, k, v, mask, heads, alpha):

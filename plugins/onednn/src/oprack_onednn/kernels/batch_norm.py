@@ -6,9 +6,10 @@ import numpy as np
 
 from oprack_onednn import _c
 from oprack_onednn.declare import Limits, onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
@@ -18,7 +19,7 @@ def forward(image, epsilon, fixed):
     kind = _c.FORWARD_INFERENCE if fixed else _c.FORWARD_TRAINING
     flags = _c.USE_SCALE | _c.USE_SHIFT | (_c.USE_GLOBAL_STATS if fixed else 0)
     arguments = (LIBRARY.engine, kind, image, image, epsilon, flags, Attributes())
-    return PrimitiveDesc("batch_normalization_forward", *arguments)
+    return primitive_desc("batch_normalization_forward", *arguments)
 
 
 def build(x, epsilon, fixed):
@@ -43,7 +44,7 @@ def build_grad(x, dy, epsilon):
     image, row = channels_last_desc(x.shape), MemoryDesc.strided((x.shape[1],))
     flags, hint = _c.USE_SCALE | _c.USE_SHIFT, forward(image, epsilon, False)
     arguments = (LIBRARY.engine, _c.BACKWARD, image, image, image, epsilon, flags, hint, Attributes())
-    desc = PrimitiveDesc("batch_normalization_backward", *arguments)
+    desc = primitive_desc("batch_normalization_backward", *arguments)
     chain = PrimitiveChain()
     given = [chain.input(image_desc(a)) for a in (x, dy)]
     memory = {a: chain.input(row) for a in (_c.MEAN, _c.VARIANCE, _c.SCALE)}

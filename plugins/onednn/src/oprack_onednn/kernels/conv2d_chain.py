@@ -174,7 +174,7 @@ class ChainPrimitive(ShapedPrimitive):
             """Whole images of memory, or one from row `first` on."""
             _, c, height, width = whole
             desc, offset = channels_last_desc(shape), 4 * (part.first * height + first) * width * c
-            return (chain.same if memory in chain.external else chain.alias)(memory, desc, offset)
+            return chain.alias(memory, desc, offset)
 
         given = piece(source, self.shapes[0], *steps[0][2])
         for i, (geometry, (desc, at), _) in enumerate(steps):

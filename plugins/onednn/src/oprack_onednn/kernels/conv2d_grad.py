@@ -6,10 +6,11 @@ import numpy as np
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels.conv2d import ConvShape
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
@@ -30,7 +31,7 @@ class GradPrimitive:
         tail = (*geo.window, forward, Attributes())
         kind = (LIBRARY.engine, _c.CONVOLUTION_DIRECT)
         weights = MemoryDesc.any(geo.filter_shape)
-        desc = PrimitiveDesc("convolution_backward_data", *kind, self.source, weights, self.target, *tail)
+        desc = primitive_desc("convolution_backward_data", *kind, self.source, weights, self.target, *tail)
         chain = PrimitiveChain()
         raw, given = chain.input(geo.filter_desc), chain.input(image_desc(dy))
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
@@ -46,7 +47,7 @@ class GradPrimitive:
         tail = (*geo.window, forward, Attributes())
         kind = (LIBRARY.engine, _c.CONVOLUTION_DIRECT)
         weights = MemoryDesc.any(geo.filter_shape)
-        desc = PrimitiveDesc("convolution_backward_weights", *kind, self.source, weights, None, self.target, *tail)
+        desc = primitive_desc("convolution_backward_weights", *kind, self.source, weights, None, self.target, *tail)
         chain = PrimitiveChain()
         image, given = chain.input(image_desc(x)), chain.input(image_desc(dy))
         result = chain.output(geo.filter_desc)

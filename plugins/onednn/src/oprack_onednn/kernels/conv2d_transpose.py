@@ -11,10 +11,11 @@ from oprack.types import FLOATS
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, empty_image, image_desc, is_constant
-from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, dims, element_strides
+from oprack_onednn.native import MemoryDesc, NotServedError, dims, element_strides
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
@@ -77,7 +78,7 @@ def convolution(
     shape = (x.shape[0], w.shape[1] * groups, *extent.out)
     source, view = channels_last_desc(x.shape), filter_view(w, groups)
     filters, row = MemoryDesc.strided(view.shape, element_strides(view)), MemoryDesc.strided((shape[1],))
-    desc = PrimitiveDesc(
+    desc = primitive_desc(
         "deconvolution_forward",
         LIBRARY.engine,
         _c.FORWARD_INFERENCE,
@@ -119,13 +120,13 @@ def tile_product(x, w, bias, constant, post_ops):
     source, rows = channels_last_desc(x.shape), MemoryDesc.strided((n * height * width, tile))
     row = MemoryDesc.strided((1, tile)) if bias else None
     pixels = MemoryDesc.strided((n * height * width, c))
-    desc = PrimitiveDesc("matmul", LIBRARY.engine, pixels, matrix, row, rows, as_post_ops(post_ops)[0])
+    desc = primitive_desc("matmul", LIBRARY.engine, pixels, matrix, row, rows, as_post_ops(post_ops)[0])
     chain = PrimitiveChain()
     images = chain.input(image_desc(x))
     weights = chain.input(matrix if constant else view)
     target = chain.output(MemoryDesc.strided((n, height, kh, width, kw, k)))
     arguments = {_c.BIAS: chain.input(row)} if bias else {}
-    inner = chain.same(images, pixels) if images.desc == source else chain.alias(chain.reorder(images, source), pixels)
+    inner = chain.alias(images if images.desc == source else chain.reorder(images, source), pixels)
     if not constant:
         weights = chain.alias(chain.reorder(weights, dense), matrix)
     product = chain.temporary(rows)

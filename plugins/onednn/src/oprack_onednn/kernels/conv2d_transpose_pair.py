@@ -11,11 +11,12 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._derived import DerivedWeights, FromConstants
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
-from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
+from oprack_onednn.native import MemoryDesc, NotServedError, contiguous_strides
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 # Bytes of tiles between the products: what stays in a core's cache.
@@ -47,7 +48,7 @@ class _Product:
 
     def desc(self, rows):
         source, result = MemoryDesc.strided((rows, self.inputs)), MemoryDesc.strided((rows, self.outputs))
-        return PrimitiveDesc("matmul", LIBRARY.engine, source, self.layout, self.row, result, self.attributes)
+        return primitive_desc("matmul", LIBRARY.engine, source, self.layout, self.row, result, self.attributes)
 
     def add(self, chain, rows, source, result):
         """Append it for some rows. source, result: give memory of a layout."""
@@ -85,11 +86,11 @@ class PairPrimitive(ShapedPrimitive):
         self._parameters(first, bias, 1, (taps, k))
         second = _Product(rows * taps // copies, copies * k, copies * tile, next_bias is not None, next_post_ops)
         self._parameters(second, next_bias, copies, (copies * lh * lw, outputs))
-        look, memory = (chain.same, given) if given.desc == source else (chain.alias, chain.reorder(given, source))
+        memory = given if given.desc == source else chain.reorder(given, source)
         between, result = chain.temporary(strided((rows, taps * k))), chain.temporary(strided((pixels, taps * tile)))
         for start in range(0, pixels, rows):
             count = min(rows, pixels - start)
-            first.add(chain, count, partial(look, memory, offset=4 * start * c), partial(chain.alias, between))
+            first.add(chain, count, partial(chain.alias, memory, offset=4 * start * c), partial(chain.alias, between))
             target = partial(chain.alias, result, offset=4 * start * taps * tile)
             second.add(chain, count * taps // copies, partial(chain.alias, between), target)
         sizes = {"n": n, "h": height, "w": width, "kh": kh, "kw": kw, "lh": lh, "lw": lw, "k": outputs}

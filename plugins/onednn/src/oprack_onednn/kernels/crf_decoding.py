@@ -13,11 +13,12 @@ import numpy as np
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._recurrent import threads_for
 from oprack_onednn.kernels._special import is_ordinary
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, dims
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain, run_all
 
@@ -43,11 +44,11 @@ class Block:
         image = MemoryDesc.strided((rows, width, tags, 1), (tags * width, 1, width, width))
         result = MemoryDesc.strided((rows, width, 1, 1), (width, 1, width, width))
         pairs, state = MemoryDesc.strided(pairs), MemoryDesc.strided(state)
-        add = PrimitiveDesc("binary", LIBRARY.engine, _c.BINARY_ADD, pairs, state, pairs, Attributes())
+        add = primitive_desc("binary", LIBRARY.engine, _c.BINARY_ADD, pairs, state, pairs, Attributes())
         window = (dims(v) for v in ((1, 1), (tags, 1), (0, 0), (0, 0), (0, 0)))
         kind = (_c.FORWARD_TRAINING, _c.POOLING_MAX)  # training: it tells where the maximum was
         plus = Attributes([("binary", _c.BINARY_ADD, result)])
-        best = PrimitiveDesc("pooling_forward", LIBRARY.engine, *kind, image, result, *window, plus)
+        best = primitive_desc("pooling_forward", LIBRARY.engine, *kind, image, result, *window, plus)
         where = best.desc(_c.QUERY_WORKSPACE_MD)
         if where.nbytes != n * tags:
             raise NotServedError(f"{tags} labels do not fit in a byte")

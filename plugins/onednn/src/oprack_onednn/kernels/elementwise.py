@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import empty_like, memory_order
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, contiguous_strides
 from oprack_onednn.operands import Region
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
@@ -79,7 +80,7 @@ class BinaryPrimitive:
         y = given or chain.input(MemoryDesc.strided(y_dims))
         result = chain.output(MemoryDesc.strided(x_dims))
         y_desc = MemoryDesc.strided(y_dims)
-        desc = PrimitiveDesc("binary", LIBRARY.engine, algorithm, x.desc, y_desc, result.desc, Attributes())
+        desc = primitive_desc("binary", LIBRARY.engine, algorithm, x.desc, y_desc, result.desc, Attributes())
         if given is not None:
             if self.rounds > 1:
                 raise NotServedError("Y is in another order")

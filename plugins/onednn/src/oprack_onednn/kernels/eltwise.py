@@ -9,11 +9,12 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels._steps import after
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Outlet, memory_order
-from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.ops.post_ops import CLIPPING, algorithm
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.stretch import Part, joins
@@ -34,7 +35,7 @@ class ChainPrimitive(ShapedPrimitive):
         self.shape, self.strides, self.weights = x.shape, x.strides, {}
         row, one = MemoryDesc.strided((1, x.size)), MemoryDesc.strided((1, 1))
         attributes = Attributes([("eltwise", _c.ELTWISE[name], a, b) for name, a, b in map(algorithm, post_ops)])
-        desc = PrimitiveDesc("binary", LIBRARY.engine, _c.BINARY_MUL, row, one, row, attributes)
+        desc = primitive_desc("binary", LIBRARY.engine, _c.BINARY_MUL, row, one, row, attributes)
         chain = self.chain = PrimitiveChain()
         chain.add(desc, {_c.SRC: chain.input(row), _c.SRC_1: chain.input(one), _c.DST: chain.output(row)})
 

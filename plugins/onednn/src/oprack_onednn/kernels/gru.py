@@ -8,11 +8,12 @@ import numpy as np
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._steps import run_reference
 from oprack_onednn.kernels._walk import StepPrimitive, walk
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant
-from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import PrimitiveChain
 
@@ -32,7 +33,7 @@ class GruStep(StepPrimitive):
         kept = [("eltwise", _c.ELTWISE["linear"], -1.0, 1.0)] if origin_mode else []
         candidate = ("eltwise", _c.ELTWISE[GATES[activation]], 0.0, 0.0)
         chains = ([add, given, *kept], [add, given, mul], [add, candidate, sub, mul, add])
-        descs = [PrimitiveDesc("matmul", LIBRARY.engine, matrix, square, None, matrix, Attributes(c)) for c in chains]
+        descs = [primitive_desc("matmul", LIBRARY.engine, matrix, square, None, matrix, Attributes(c)) for c in chains]
         # Weight is a buffer: [size, 2 size] for u and r, then [size, size] for c
         shape, wide = (size, size), (2 * size, 1)
         views = ((wide, 0), (wide, size), ((size, 1), 2 * size * size))

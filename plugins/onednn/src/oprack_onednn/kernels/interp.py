@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from oprack_onednn import _c
 from oprack_onednn.declare import Limits, onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
-from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc
+from oprack_onednn.native import Attributes, NotServedError
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
@@ -19,7 +20,7 @@ class InterpPrimitive:
             raise NotServedError("an empty tensor")
         algorithm = _c.RESAMPLING_NEAREST if method == "nearest" else _c.RESAMPLING_LINEAR
         source, target = channels_last_desc(x.shape), channels_last_desc(self.shape)
-        desc = PrimitiveDesc(
+        desc = primitive_desc(
             "resampling_forward",
             LIBRARY.engine,
             _c.FORWARD_INFERENCE,

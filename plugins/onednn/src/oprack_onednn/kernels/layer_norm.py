@@ -10,10 +10,11 @@ import numpy as np
 from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS, Outlet
-from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc, contiguous_strides
+from oprack_onednn.native import Attributes, MemoryDesc, contiguous_strides
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
@@ -22,7 +23,7 @@ def build(rows, columns, epsilon, scaled, shifted):
     """Chain for [rows, columns]: X, then scale and bias if there are any, result, mean, variance."""
     matrix, column, row = (MemoryDesc.strided(s) for s in ((rows, columns), (rows,), (columns,)))
     flags = _c.USE_SCALE * scaled | _c.USE_SHIFT * shifted
-    desc = PrimitiveDesc(
+    desc = primitive_desc(
         "layer_normalization_forward",
         LIBRARY.engine,
         _c.FORWARD_TRAINING,
@@ -110,12 +111,12 @@ def build_grad(rows, columns, epsilon, scaled):
     """Chain of the gradient: x, dy, mean, variance, then scale if there is one; dx, and with a scale dscale, dbias."""
     matrix, column, row = (MemoryDesc.strided(s) for s in ((rows, columns), (rows,), (columns,)))
     flags, engine = (_c.USE_SCALE | _c.USE_SHIFT) * scaled, LIBRARY.engine
-    forward = PrimitiveDesc(
+    forward = primitive_desc(
         *("layer_normalization_forward", engine, _c.FORWARD_TRAINING, matrix, matrix, column, epsilon, flags),
         Attributes(),
     )
     kind = _c.BACKWARD if scaled else _c.BACKWARD_DATA
-    desc = PrimitiveDesc(
+    desc = primitive_desc(
         *("layer_normalization_backward", engine, kind, matrix, matrix, matrix, column, epsilon, flags, forward),
         Attributes(),
     )

@@ -8,12 +8,13 @@ import numpy as np
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._steps import run_reference
 from oprack_onednn.kernels._walk import StepPrimitive, walk
 from oprack_onednn.kernels.gru import GATES
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant
-from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import PrimitiveChain
 
@@ -30,7 +31,7 @@ class LstmStep(StepPrimitive):
         # f c, then i, then c after = c' i + f c, then h after = o activation(c after)
         chains = {2: [add, gated, mul], 1: [add, gated], 0: [add, new, mul, add], 3: [add, gated, mul]}
         descs = [
-            PrimitiveDesc("matmul", LIBRARY.engine, matrix, square, None, matrix, Attributes(chains[k]))
+            primitive_desc("matmul", LIBRARY.engine, matrix, square, None, matrix, Attributes(chains[k]))
             for k in range(4)
         ]
         targets = [d.desc(_c.QUERY_WEIGHTS_MD) for d in descs]
@@ -49,7 +50,7 @@ class LstmStep(StepPrimitive):
         product(1, i)
         product(0, c_after, (2, i), (3, kept))
         kind = (_c.FORWARD_INFERENCE, _c.ELTWISE[GATES[activation]])
-        show = PrimitiveDesc("eltwise_forward", LIBRARY.engine, *kind, matrix, matrix, 0.0, 0.0, Attributes())
+        show = primitive_desc("eltwise_forward", LIBRARY.engine, *kind, matrix, matrix, 0.0, 0.0, Attributes())
         chain.add(show, {_c.SRC: c_after, _c.DST: seen})
         product(3, h_after, (2, seen))
 

@@ -11,11 +11,12 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import attempt, call_site
 from oprack_onednn.declare import Limits, onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._rows import RowMajorPrimitive, rows_of
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_constant, is_read_only
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, element_strides
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, element_strides
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
@@ -36,12 +37,12 @@ class ProductPrimitive(RowMajorPrimitive):
         chain = self.chain = PrimitiveChain()
         given = chain.input(source)
         try:
-            desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, None, result, attributes)
+            desc = primitive_desc("matmul", LIBRARY.engine, source, wanted, None, result, attributes)
         except NotServedError:
             # batch dims in an odd order: a row-major copy is cheaper than a slow product
             source = MemoryDesc.strided(x.shape)
             wanted = wanted if constant else MemoryDesc.strided(y.shape)
-            desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, None, result, attributes)
+            desc = primitive_desc("matmul", LIBRARY.engine, source, wanted, None, result, attributes)
         self.weights = {}
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         if constant:
@@ -180,7 +181,7 @@ class FusedPrimitive(RowMajorPrimitive):
         row = MemoryDesc.strided((1, n)) if bias else None
         attributes, at = as_post_ops(post_ops, result)
         wanted = MemoryDesc.any(y_shape) if constant else weights
-        desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
+        desc = primitive_desc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
         chosen = desc.desc(_c.QUERY_WEIGHTS_MD)
         self.weights = {1: Weights(weights, chosen)} if constant else {}
         chain = self.chain = PrimitiveChain()

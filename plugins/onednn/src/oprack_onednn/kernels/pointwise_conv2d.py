@@ -15,10 +15,11 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, is_channels_last, is_constant
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 # Weights for every image are kept ready for scaling up to this many numbers, for each number of images that is met.
@@ -43,7 +44,7 @@ class PointwisePrimitive(ShapedPrimitive):
         row = None if bias is None else strided((1, 1, k))
         factor = [] if output_scale is None else [("binary", _c.BINARY_MUL, strided((n, 1, k)))]
         attributes, at = as_post_ops(post_ops, result, factor)
-        desc = PrimitiveDesc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
+        desc = primitive_desc("matmul", LIBRARY.engine, source, wanted, row, result, attributes)
         # scaled in one go, they need one copy per image; else one that is packed as the product wants it
         chosen = strided((n, k, c)) if scaled else desc.desc(_c.QUERY_WEIGHTS_MD)
         view = strided((n, k, c), (0, c, 1)) if scaled else strided((1, c, k), (k * c, 1, c))
@@ -68,7 +69,7 @@ class PointwisePrimitive(ShapedPrimitive):
         arguments = (_c.BINARY_MUL, memory.desc, scale.desc, memory.desc, Attributes())
         result = self.chain.temporary(memory.desc)
         self.chain.add(
-            PrimitiveDesc("binary", LIBRARY.engine, *arguments), {_c.SRC: memory, _c.SRC_1: scale, _c.DST: result}
+            primitive_desc("binary", LIBRARY.engine, *arguments), {_c.SRC: memory, _c.SRC_1: scale, _c.DST: result}
         )
         return result
 

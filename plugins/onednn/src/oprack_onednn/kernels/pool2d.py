@@ -14,10 +14,11 @@ from oprack.op.windows import resolve_pads
 from oprack_onednn import _c
 from oprack_onednn.callsite import ShapedPrimitive, call_site
 from oprack_onednn.declare import Limits, onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
-from oprack_onednn.native import Attributes, NotServedError, PrimitiveDesc, dims
+from oprack_onednn.native import Attributes, NotServedError, dims
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.stretch import joins
 
@@ -81,7 +82,7 @@ class PoolShape:
     def forward(self, kind):
         """The primitive descriptor for inference or training."""
         arguments = (LIBRARY.engine, kind, self.algorithm, self.source, self.target, *self.window, Attributes())
-        return PrimitiveDesc("pooling_forward", *arguments)
+        return primitive_desc("pooling_forward", *arguments)
 
 
 class PoolPrimitive(ShapedPrimitive):
@@ -104,7 +105,7 @@ def build_grad(x, dy, *attrs):
         raise NotServedError("a gradient of another shape")
     hint = geo.forward(_c.FORWARD_TRAINING)
     arguments = (LIBRARY.engine, geo.algorithm, geo.source, geo.target, *geo.window, hint, Attributes())
-    desc = PrimitiveDesc("pooling_backward", *arguments)
+    desc = primitive_desc("pooling_backward", *arguments)
     chain = PrimitiveChain()
     given, gradient, result = chain.input(image_desc(x)), chain.input(image_desc(dy)), chain.output(geo.source)
     memory = {_c.DIFF_SRC: result}

@@ -9,9 +9,10 @@ import math
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
-from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 # Elements that are summed to one: beyond, NumPy's sum in pairs is the more exact one.
@@ -21,7 +22,7 @@ _LONGEST = 1 << 14
 def build(rows, columns, algorithm):
     """Chain for [rows, columns] to [rows]."""
     matrix, column = MemoryDesc.strided((rows, columns)), MemoryDesc.strided((rows, 1))
-    desc = PrimitiveDesc("reduction", LIBRARY.engine, algorithm, matrix, column, 0.0, 0.0, Attributes())
+    desc = primitive_desc("reduction", LIBRARY.engine, algorithm, matrix, column, 0.0, 0.0, Attributes())
     chain = PrimitiveChain()
     chain.add(desc, {_c.SRC: chain.input(matrix), _c.DST: chain.output(column)})
     return chain

@@ -13,11 +13,12 @@ from oprack.kernel import decline
 from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._rows import RowMajorPrimitive
 from oprack_onednn.kernels._special import NOT_ORDINARY, is_ordinary
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
-from oprack_onednn.native import Attributes, MemoryDesc, PrimitiveDesc
+from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.stretch import joins
 
@@ -30,7 +31,7 @@ class SoftmaxPrimitive(RowMajorPrimitive):
     def __init__(self, around, algorithm, shape):
         self.shape, self.weights = shape, {}
         desc = MemoryDesc.strided(around)
-        primitive = PrimitiveDesc(
+        primitive = primitive_desc(
             "softmax_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, algorithm, desc, desc, 1, Attributes()
         )
         chain = self.chain = PrimitiveChain()
@@ -40,10 +41,10 @@ class SoftmaxPrimitive(RowMajorPrimitive):
 def build_grad(shape, algorithm):
     """Chain of the gradient over the middle dim of [outer, n, inner]: y, dy, dx."""
     desc, engine = MemoryDesc.strided(shape), LIBRARY.engine
-    forward = PrimitiveDesc(
+    forward = primitive_desc(
         "softmax_forward", engine, _c.FORWARD_TRAINING, algorithm, desc, desc, 1, Attributes(), any_speed=True
     )
-    primitive = PrimitiveDesc("softmax_backward", engine, algorithm, desc, desc, desc, 1, forward, Attributes())
+    primitive = primitive_desc("softmax_backward", engine, algorithm, desc, desc, desc, 1, forward, Attributes())
     chain = PrimitiveChain()
     chain.add(primitive, {_c.DST: chain.input(desc), _c.DIFF_DST: chain.input(desc), _c.DIFF_SRC: chain.output(desc)})
     return chain

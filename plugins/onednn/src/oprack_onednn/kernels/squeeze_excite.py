@@ -10,11 +10,12 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._product import add_product
 from oprack_onednn.kernels._steps import after
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import channels_last_desc, image_desc, is_constant
-from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, PrimitiveDesc, dims
+from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, dims
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 # Sums over more than this many pixels go row by row first: in parallel, and with rounding errors that do not pile up.
@@ -32,7 +33,7 @@ def add_mean(chain, given, shape):
         window = (step, step, dims((0, 0)), dims((0, 0)), dims((0, 0)))
         arguments = (_c.FORWARD_INFERENCE, _c.POOLING_AVG_EXCLUDE_PADDING, memory.desc, target, *window, Attributes())
         result = chain.temporary(target)
-        chain.add(PrimitiveDesc("pooling_forward", LIBRARY.engine, *arguments), {_c.SRC: memory, _c.DST: result})
+        chain.add(primitive_desc("pooling_forward", LIBRARY.engine, *arguments), {_c.SRC: memory, _c.DST: result})
         memory = result
     return chain.alias(memory, MemoryDesc.strided((n, c)))
 

@@ -16,10 +16,11 @@ from oprack.types import FLOATS
 from oprack_onednn import _c
 from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
+from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._steps import after, as_post_ops
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
-from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, PrimitiveDesc, contiguous_strides
+from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, contiguous_strides
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE, matrices
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain, reorder_desc
@@ -123,7 +124,7 @@ class WinogradPrimitive(ShapedPrimitive):
         """The products of tiles and filter, and the filter's memory, which is packed when it is constant."""
         filters = MemoryDesc.strided((TILE * TILE, self.tiling.c, self.tiling.k))
         chosen = MemoryDesc.any((TILE * TILE, self.tiling.c, self.tiling.k)) if constant else filters
-        multiply = PrimitiveDesc("matmul", LIBRARY.engine, pixels, chosen, None, results, Attributes())
+        multiply = primitive_desc("matmul", LIBRARY.engine, pixels, chosen, None, results, Attributes())
         chosen = multiply.desc(_c.QUERY_WEIGHTS_MD)
         if constant:
             self.weights[1] = Weights(filters, chosen)
@@ -147,10 +148,10 @@ class WinogradPrimitive(ShapedPrimitive):
         """Append the sum of results and residual, and what follows it."""
         chain, flat = self.chain, MemoryDesc.strided((1, math.prod(self.shape)))
         attributes, _ = as_post_ops(post_ops)
-        desc = PrimitiveDesc("binary", LIBRARY.engine, _c.BINARY_ADD, flat, flat, flat, attributes)
-        sums = chain.same(target, flat)
+        desc = primitive_desc("binary", LIBRARY.engine, _c.BINARY_ADD, flat, flat, flat, attributes)
+        sums = chain.alias(target, flat)
         if added.desc == target.desc:
-            added = chain.same(added, flat)
+            added = chain.alias(added, flat)
         else:
             added = chain.alias(chain.reorder(added, target.desc), flat)
         chain.add(desc, {_c.SRC: sums, _c.SRC_1: added, _c.DST: sums})
@@ -191,7 +192,7 @@ class WinogradPrimitive(ShapedPrimitive):
         m, strided = len(matrix), MemoryDesc.strided
         left, right, product = strided(matrix.shape), strided((TILE * TILE, width)), strided((m, width))
         row = None if bias is None else bias.desc
-        desc = PrimitiveDesc("matmul", LIBRARY.engine, left, right, row, product, attributes or Attributes())
+        desc = primitive_desc("matmul", LIBRARY.engine, left, right, row, product, attributes or Attributes())
         alias = self.chain.alias
         arguments = {
             _c.SRC: Memory(left, matrix),
@@ -220,7 +221,7 @@ class WinogradPrimitive(ShapedPrimitive):
                 source = self.chain.alias(finished, MemoryDesc.strided(shape, steps), 4 * offset)
                 steps = (wide * k, k, high * wide * k, RESULTS * wide * k, RESULTS * k, 1)
                 offset = ((first + row) * RESULTS * wide + column * RESULTS) * k
-                place = self.chain.same(target, MemoryDesc.strided(shape, steps), 4 * offset)
+                place = self.chain.alias(target, MemoryDesc.strided(shape, steps), 4 * offset)
                 self.chain.add(reorder_desc(source.desc, place.desc), {_c.SRC: source, _c.DST: place})
 
 
