@@ -137,14 +137,26 @@ def test_what_a_thread_bound_goes_when_it_ends():
     assert [b() is not None for b in bound] == [True, False] and len(entries) == 1
 
 
-def test_only_so_many_shapes_are_kept(monkeypatch, bindings):
+@pytest.mark.parametrize(
+    "sizes, bound",
+    [
+        ((5, 6, 5, 6), 2),  # the last few that came once
+        ((5, 6, 7, 5), 4),  # 5 was dropped for 7
+        ((5, 6, 7, 5, 8, 9, 5), 6),  # 5 came again, so it stays
+        ((5, 6, 7, 5, 6, 7, 5, 6), 4),  # so do 6 and 7, which nothing has dropped
+        ((5, 6, 7, 8, 9, 5, 6, 7, 6, 7, 5), 9),  # three that came again, but two are kept: 5 goes when 7 comes
+    ],
+    ids=str,
+)
+def test_only_so_many_shapes_are_kept(monkeypatch, bindings, sizes, bound):
     monkeypatch.setattr(callsite, "SHAPES", 2)
+    monkeypatch.setattr(callsite, "NEW_SHAPES", 2)
     site, plain = convolution()
     w = constant(8, 5, 3, 3)
-    for size in (5, 6, 7, 5):
+    for size in sizes:
         x = normal(1, 5, size, size)
         np.testing.assert_allclose(site(x, w), plain(x, w), **CLOSE)
-    assert len(bindings) == 4
+    assert len(bindings) == bound
 
 
 def test_shapes_that_onednn_does_not_serve():

@@ -21,8 +21,9 @@ from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, Primiti
 from oprack_onednn.stretch import Bound, Part, joins
 
 _MISALIGNED = FLOAT.itemsize - 1
-SHAPES = 64
-"""Shapes whose bound primitives one op keeps, those of all threads counted."""
+SHAPES, NEW_SHAPES = 64, 4
+"""Shapes whose bound primitives one op keeps, those of all threads counted: of all that came again, and of those that
+came once."""
 
 
 class ShapedPrimitive:
@@ -154,14 +155,13 @@ def call_site(
     def enter(key: tuple[Any, ...], arrays: tuple[Any, ...]) -> _Bound | None:
         # only of constant parameters may addresses be remembered: any other may be replaced, or written to
         constant = all(a is None or i in free or is_constant(a) for i, a in enumerate(arrays))
-        if len(entries) >= SHAPES:  # no order of use is noted: that would cost more in each call than to bind again
-            entries.clear()
         try:
             shaped = find(*arrays)
             bound = _Bound(shaped, arrays, free) if shaped is not None and constant else None
         except NotServedError:
             bound = None
-        entries.keep(key, bound)
+        # no order of use is noted: that would cost more in each call than to bind again
+        entries.keep_some(key, bound, SHAPES, NEW_SHAPES)
         return bound
 
     def part_for(x: Any, *others: Any) -> Bound | None:

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from oprack_onednn.kept import Kept
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import NotServedError, Stream
 from oprack_onednn.runner import ThreadState
 
-_PRIMITIVES = 1024
+# Chains of a Python thread: of all that were asked for again, and of those that were asked for once.
+_PRIMITIVES, _NEW_PRIMITIVES = 1024, 128
 # How many seconds a chain must take on one core to be shared among threads: to wake another one, or to wait for it
 # when others want its core, takes as long.
 _SHARED = 1e-4
@@ -51,7 +53,8 @@ class Thread(threading.local):
         self.work = 0.0
         self.setting = 0
         self.alive = _Alive()
-        self._by_threads: dict[int, tuple[int, OrderedDict[Hashable, Any]]] = {}
+        self._kept = Kept()
+        self._by_threads: dict[int, tuple[int, OrderedDict[Hashable, Any], Kept]] = {}
         self._memory = np.empty(0, np.uint8)
         self.revision = -1
         self.stream: Stream | None = None
@@ -73,9 +76,9 @@ class Thread(threading.local):
         # implementations are chosen for the number of threads
         self._threads = self.state.threads = LIBRARY.apply_threads(self.limit)
         if self._threads not in self._by_threads:
-            self._by_threads[self._threads] = next(_SETTINGS), OrderedDict()
+            self._by_threads[self._threads] = next(_SETTINGS), OrderedDict(), Kept()
         # Chains for other numbers of threads are kept, since programs switch between them and back.
-        self.setting, self.primitives = self._by_threads[self._threads]
+        self.setting, self.primitives, self._kept = self._by_threads[self._threads]
         self.revision = LIBRARY.threads_revision
         LIBRARY.ran = True
 
@@ -114,9 +117,7 @@ class Thread(threading.local):
             except NotServedError:
                 primitive = None
             # None as well: that oneDNN has no primitive is found out once.
-            primitives[key] = primitive
-            if len(primitives) > _PRIMITIVES:
-                primitives.popitem(last=False)
+            self._kept.add(primitives, key, primitive, _PRIMITIVES, _NEW_PRIMITIVES)
             return primitive
         primitives.move_to_end(key)
         return primitive
@@ -154,15 +155,23 @@ class PerThread(dict[Any, Any]):
 
     def __init__(self) -> None:
         self._threads: dict[int, weakref.ref[_Alive]] = {}
+        self._kept = Kept()
+
+    def keep_some(self, key: tuple[Any, ...], value: Any, most: int, few: int) -> None:
+        """Set an entry of the calling thread, and drop others as `Kept` does."""
+        self._register(key[0])
+        self._kept.add(self, key, value, most, few)
 
     def keep(self, key: tuple[Any, ...], value: Any) -> None:
         """Set an entry of the calling thread."""
-        setting = key[0]
+        self._register(key[0])
+        self[key] = value
+
+    def _register(self, setting: int) -> None:
         if setting not in self._threads:
             # a partial and no lambda: when the interpreter exits, this module's globals may be None before the thread
             # is gone, and a lambda would look `_forget` up there
             self._threads[setting] = weakref.ref(THREAD.alive, partial(_forget, weakref.ref(self), setting))
-        self[key] = value
 
 
 def _forget(entries_of: weakref.ref[PerThread], setting: int, _: Any) -> None:
@@ -173,3 +182,4 @@ def _forget(entries_of: weakref.ref[PerThread], setting: int, _: Any) -> None:
         for key in list(entries):
             if key[0] == setting:
                 entries.pop(key, None)
+                entries._kept.forget(key)

@@ -12,7 +12,7 @@ import numpy as np
 from oprack.kernel import kernel
 from oprack.types import FLOATS
 
-from oprack_onednn.callsite import SHAPES
+from oprack_onednn.callsite import NEW_SHAPES, SHAPES
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels import activation
 from oprack_onednn.kernels._phases import EXPANDED
@@ -195,14 +195,11 @@ def _specialize(call):
     attrs, entries, weighers = call.attrs, PerThread(), PerThread()
 
     def enter(key, maps):
-        if len(entries) >= SHAPES:
-            entries.clear()
-            weighers.clear()
         chain, bound = maps.primitive(attrs["post_ops"]), None
         if chain is not None and all(is_constant(p) for p in maps.parameters):
             with suppress(OperandError):
                 bound = Bound(chain, maps, True, weighers)
-        entries.keep(key, bound)
+        entries.keep_some(key, bound, SHAPES, NEW_SHAPES)
         return bound
 
     def run(*arrays):
