@@ -12,6 +12,7 @@ import oprack
 import pytest
 from oprack.errors import FeedDtypeError, InvalidArgumentError
 from oprack.inference import Config, Predictor, create_predictor
+from oprack.inference.tensor_handle import Slot
 from oprack.io import save_inference_model
 from oprack.kernel import kernel
 from oprack.packs.manager import PackManager
@@ -194,3 +195,57 @@ def test_a_scalar_keeps_its_rank() -> None:
 def test_a_handle_says_what_it_takes_as_a_shape(predictor: Predictor, shape: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=r"input 'x': reshape\(.*\): expected a list of sizes, such as"):
         predictor.get_input_handle("x").reshape(shape)
+
+
+def test_copies_use_their_memory_again() -> None:
+    """For data of any size and dtype, as long as nothing refers to the copy before."""
+    slot, rng = Slot("x", None, True), np.random.default_rng(0)
+    places = []
+    for shape, dtype in (
+        ((700, 700), "float32"),
+        ((300, 500), "float64"),
+        ((900, 300), "int64"),
+        ((600, 700), "uint8"),
+    ):
+        data = rng.integers(0, 100, shape).astype(dtype)
+        slot.copy(data)
+        places.append(slot.array.__array_interface__["data"][0])
+        assert slot.array.dtype == dtype and slot.dims == shape and not np.shares_memory(slot.array, data)
+        np.testing.assert_array_equal(slot.array, data)
+    assert places[1] == places[0] and places[3] == places[2]
+
+
+@pytest.mark.parametrize("part", [lambda a: a, lambda a: a[5:7], lambda a: a.reshape(-1).view("uint8")])
+def test_a_copy_that_somebody_still_has_keeps_its_values(part: Callable[[np.ndarray], np.ndarray]) -> None:
+    slot = Slot("x", None, True)
+    slot.copy(np.full((700, 700), 3.0, np.float32))
+    held = part(slot.array)
+    before = held.copy()
+    for value in (4.0, 5.0):
+        slot.copy(np.full((700, 700), value, np.float32))
+        assert (slot.array == value).all()
+    np.testing.assert_array_equal(held, before)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(np.ones((800, 900), np.float32).T, id="other strides"),
+        pytest.param(np.ones((2, 3), np.float32), id="small"),
+        pytest.param(np.ones((0, 900), np.float32), id="empty"),
+        pytest.param(np.float32(2.0).reshape(()), id="no dims"),
+    ],
+)
+def test_copies_of_other_arrays(data: np.ndarray) -> None:
+    slot = Slot("x", None, True)
+    slot.copy(data)
+    assert slot.array.shape == data.shape and not np.shares_memory(slot.array, data)
+    np.testing.assert_array_equal(slot.array, data)
+
+
+def test_a_small_input_does_not_hold_the_memory_of_a_large_one() -> None:
+    slot = Slot("x", None, True)
+    slot.copy(np.ones((4000, 1000), np.float32))
+    slot.copy(np.ones((400, 300), np.float32))
+    slot.copy(np.ones((600, 300), np.float32))
+    assert slot.array.base is None or slot.array.base.nbytes < 8 * 600 * 300 * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +18,53 @@ if TYPE_CHECKING:
     from oprack.desc import VarDesc
 
 
+# Bytes from which on memory for copies is kept, and how many times as much as is needed may be used.
+_SMALLEST, _LARGEST = 1 << 18, 8
+# without the GIL a reference count says nothing for sure, so no memory is used again
+_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+class _Room:
+    """Memory for copies of what is fed, used again for data of any size as soon as nothing refers to the last copy.
+
+    Pictures come in ever other sizes, and fresh pages for each would take as long as some layers do.
+    """
+
+    __slots__ = ("_memory",)
+
+    def __init__(self) -> None:
+        self._memory: np.ndarray | None = None
+
+    def copy(self, data: np.ndarray) -> np.ndarray:
+        """A copy of `data`. The caller has dropped the one before, unless somebody still needs it."""
+        if data.nbytes < _SMALLEST or data.dtype.hasobject or not data.flags.c_contiguous:
+            return np.array(data, copy=True)
+        memory = self._memory
+        # an idle one is known to this object, to this variable and to the call that counts
+        idle = memory is not None and _COUNTS and sys.getrefcount(memory) == 3
+        if memory is None or not idle or not data.nbytes <= memory.size <= _LARGEST * data.nbytes:
+            memory = self._memory = np.empty(data.nbytes, np.uint8)
+        copy = memory[: data.nbytes].view(data.dtype).reshape(data.shape)
+        copy[...] = data
+        return copy
+
+
 class Slot:
     """What a predictor keeps of one input or output between calls: data, LoD, and the shape announced by reshape."""
 
-    __slots__ = ("array", "dims", "is_input", "lod", "name", "var")
+    __slots__ = ("_room", "array", "dims", "is_input", "lod", "name", "var")
 
     def __init__(self, name: str, var: VarDesc | None, is_input: bool) -> None:
         self.name, self.var, self.is_input = name, var, is_input
         self.array: Any = None
         self.lod: list[list[int]] = []
         self.dims: tuple[int, ...] = (0,)
+        self._room = _Room()
+
+    def copy(self, array: np.ndarray) -> None:
+        """Hold a copy of `array`."""
+        self.array = None
+        self.fill(self._room.copy(array))
 
     def fill(self, array: Any) -> None:
         """Hold `array`; its shape takes the place of an announced one."""
@@ -112,7 +150,10 @@ class Tensor:
             )
         # memory that is shared is converted when it is read, by each run, so that a run sees what it holds by then
         plain = fed_array(slot.name, data)
-        slot.fill(np.array(plain, copy=True) if copy else data)
+        if copy:
+            slot.copy(plain)
+        else:
+            slot.fill(data)
         slot.lod = lod
 
     def set_lod(self, lod: Sequence[Sequence[int]]) -> None:
