@@ -8,7 +8,7 @@ from oprack_onednn.kernels import _implementation
 from oprack_onednn.kernels._implementation import halves_vectors
 from oprack_onednn.kernels.conv2d import ConvShape
 from oprack_onednn.memory import channels_last_desc
-from oprack_onednn.native import Attributes
+from oprack_onednn.native import Attributes, PrimitiveDesc
 
 ZEN4 = "processor: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nflags\t\t: fpu avx2 avx512f\n\nprocessor: 1\n"
 
@@ -22,6 +22,27 @@ def chosen(shape, w, strides=(1, 1), groups=1):
 @pytest.mark.parametrize("strides", [(1, 1), (2, 1), (2, 2)], ids=str)
 def test_depthwise(strides):
     assert chosen((1, 48, 20, 20), (48, 1, 3, 3), strides, groups=48).startswith("jit_dw")
+
+
+def test_a_depthwise_filter_of_another_size_goes_straight_to_its_implementation(monkeypatch):
+    w = (56, 1, 3, 3)
+    first = chosen((1, 56, 20, 20), w, groups=56)
+    monkeypatch.setattr(PrimitiveDesc, "next_impl", lambda self: pytest.fail("others were tried"))
+    assert chosen((1, 56, 31, 17), w, groups=56) == first
+    assert chosen((3, 56, 8, 9), w, (2, 2), groups=56) == first
+
+
+@pytest.mark.parametrize(
+    "w, direct", [((32, 32, 3, 3), True), ((96, 24, 2, 2), True), ((256, 256, 3, 3), False)], ids=str
+)
+def test_a_small_filter(monkeypatch, w, direct):
+    monkeypatch.setattr(_implementation, "halves_vectors", lambda: False)
+    first = chosen((1, w[1], 20, 20), w)
+    monkeypatch.setattr(_implementation, "halves_vectors", lambda: True)
+    if first != "brgconv:avx512_core":
+        pytest.skip("brgemm's implementation for vectors of 512 bits is not the first one here")
+    assert chosen((1, w[1], 20, 20), w) == ("jit:avx512_core" if direct else first)
+    assert chosen((1, 32, 20, 20), (32, 32, 1, 1)).startswith("brgconv_1x1")
 
 
 @pytest.mark.parametrize("w", [(24, 32, 3, 3), (40, 32, 1, 1), (8, 32, 3, 3)], ids=str)
