@@ -39,13 +39,14 @@ if TYPE_CHECKING:  # what _HOMES says, for editors and type checkers; a test com
         data as data,
     )
     from oprack.layers.ints import int_list as int_list
-    from oprack.layers.param_attr import ParamAttr as ParamAttr
+    from oprack.layers.param_attr import ParamAttr as ParamAttr, ParamAttrLike as ParamAttrLike
     from oprack.layers.variable import Parameter as Parameter, Variable as Variable, variable_of as variable_of
     # isort: on
 
 _HOMES = {
     "LayerHelper": "oprack.layers.helper",
     "ParamAttr": "oprack.layers.param_attr",
+    "ParamAttrLike": "oprack.layers.param_attr",
     "Parameter": "oprack.layers.variable",
     "Variable": "oprack.layers.variable",
     "append_backward": "oprack.layers.backward",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oprack.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from oprack.layers.initializer import Initializer
 
 
 @dataclass
@@ -49,3 +53,7 @@ class ParamAttr:
             f"param_attr: got {value!r} ({type(value).__name__}); expected ParamAttr, a name, an initializer, a "
             "regularizer, None for the defaults, or False for no parameter"
         )
+
+
+ParamAttrLike: TypeAlias = "ParamAttr | Initializer | Callable[..., Any] | str | bool | None"
+"""What `param_attr` and `bias_attr` of layers may be, as ParamAttr.of takes it; a Callable is a regularizer."""

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from oprack import functional, no_grad, to_tensor
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
+
+if TYPE_CHECKING:
+    from oprack import Parameter, Tensor
+
+
+class Steps(Protocol):
+    """What a GradScaler needs of an optimizer."""
+
+    parameter_list: Sequence[Parameter] | None
+
+    def step(self) -> None:
+        """Update the parameters by their gradients."""
+
 
 _STATE = ("scale", "good_steps", "bad_steps")
 
@@ -70,7 +84,7 @@ class GradScaler:
         """The scale; waits for a device."""
         return float(self._scale.item())
 
-    def scale(self, loss: Any) -> Any:
+    def scale(self, loss: Tensor) -> Tensor:
         """The loss times the scale, for backward."""
         if not self._enabled:
             return loss
@@ -80,7 +94,7 @@ class GradScaler:
         factor = self._scale.astype(loss.dtype)
         return loss * (factor.reshape([1] * len(loss.shape)) if loss.shape else factor[0])
 
-    def unscale_(self, optimizer: Any) -> None:
+    def unscale_(self, optimizer: Steps) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, once per step; clip them afterwards, say.
 
         Raises PreconditionNotMetError when they were divided already, or when there is none.
@@ -109,7 +123,7 @@ class GradScaler:
                 p.grad = _with_values(p.grad, value)
         self._found[id(optimizer)] = bad
 
-    def step(self, optimizer: Any) -> None:
+    def step(self, optimizer: Steps) -> None:
         """Unscale unless that was done, and let the optimizer step when every gradient is finite."""
         if not self._enabled:
             optimizer.step()
@@ -134,7 +148,7 @@ class GradScaler:
             _, *new = functional.update_loss_scaling(nothing, bad, *state, **self._rule)
         self._scale, self._good_steps, self._bad_steps = new
 
-    def minimize(self, optimizer: Any, scaled_loss: Any) -> None:
+    def minimize(self, optimizer: Steps, scaled_loss: Any) -> None:
         """step and update; backward of the scaled loss was called before."""
         self.step(optimizer)
         self.update()
@@ -155,12 +169,12 @@ class GradScaler:
             setattr(self, f"_{name}", to_tensor(np.asarray(state[name]).reshape(1), mine.dtype, place=mine.place))
 
 
-def _values(gradient: Any) -> Any:
+def _values(gradient: Tensor) -> Tensor:
     """What a gradient holds, as a dense tensor: the listed rows of a sparse one."""
     return to_tensor(gradient.value.value, place=gradient.place) if gradient.is_sparse else gradient
 
 
-def _with_values(gradient: Any, values: Any) -> Any:
+def _with_values(gradient: Tensor, values: Tensor) -> Tensor:
     """A gradient of the same kind that holds these values."""
     if not gradient.is_sparse:
         return values

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from oprack import hookimpl
 
+if TYPE_CHECKING:
+    from oprack.packs import Register
+
 
 @hookimpl
-def oprack_ops(register: Any) -> None:
+def oprack_ops(register: Register) -> None:
     """Register the ops and kernels that ops.toml beside this file lists."""
     register.manifest(__package__)
 
 
 @hookimpl
-def oprack_layers(register: Any) -> None:
+def oprack_layers(register: Register) -> None:
     """Blocks of generated nets; ops.toml names what users call."""
     register.layer("array_loop", f"{__package__}.fuzz:array_loop", namespace="fuzz")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import InvalidLoDError
+from oprack.kernel import Array, ArrayModule
 from oprack.tensor import LoDTensor
 
 
@@ -58,7 +59,9 @@ def spans(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
-def take_units(array: Any, lod: Sequence[Sequence[int]], units: np.ndarray, xp: Any) -> tuple[Any, list[list[int]]]:
+def take_units(
+    array: Array, lod: Sequence[Sequence[int]], units: np.ndarray, xp: ArrayModule
+) -> tuple[Any, list[list[int]]]:
     """Pick sequences of the top level of a LoD (rows when it has none), in the order given: their rows and LoD."""
     taken = []
     for level in lod:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 from oprack.desc import BlockDesc
 from oprack.desc.reach import writes
 from oprack.device import dense_rows
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import ArrayModule
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
 from oprack.types import GRAD_SUFFIX, VarType
 
@@ -19,7 +19,7 @@ def host_array(tensor: LoDTensor) -> np.ndarray:
     return np.asarray(tensor)
 
 
-def scalar(op_type: str, slot: str, tensor: Any) -> Any:
+def scalar(op_type: str, slot: str, tensor: LoDTensor) -> int:
     """The only element of a tensor. Raises InvalidArgumentError when it has more, or none."""
     if not isinstance(tensor, LoDTensor) or tensor.array.size != 1:
         what = f"a tensor of shape {list(tensor.shape)}" if isinstance(tensor, LoDTensor) else type(tensor).__name__
@@ -41,7 +41,7 @@ def written_names(block: BlockDesc) -> set[str]:
     return {n for op in block.ops for n in writes(op, block.program)}
 
 
-def shared(value: Any) -> Any:
+def shared(value: LoDTensor | LoDTensorArray | SelectedRows | None) -> LoDTensor | LoDTensorArray | SelectedRows:
     """The value, marked so that no kernel writes into its memory."""
     if isinstance(value, LoDTensor | SelectedRows):
         value.shared = True
@@ -66,7 +66,9 @@ def reads_last(block: BlockDesc, index: int, scopes: Collection[str]) -> bool:
     return max(readers) == (block.idx, index)
 
 
-def zero_gradient(block: BlockDesc, gradient: str, value: Any, xp: Any) -> Any:
+def zero_gradient(
+    block: BlockDesc, gradient: str, value: LoDTensor | None, xp: ArrayModule
+) -> LoDTensor | SelectedRows | None:
     """Zeros like the value of a variable, without rows where the program declares its gradient as SelectedRows."""
     var = block.find_var_recursive(gradient)
     if var is not None and var.type is VarType.SELECTED_ROWS and isinstance(value, LoDTensor):
@@ -75,12 +77,12 @@ def zero_gradient(block: BlockDesc, gradient: str, value: Any, xp: Any) -> Any:
     return zeros_like(value, xp)
 
 
-def changeable(gradient: Any) -> Any:
+def changeable(gradient: LoDTensor | LoDTensorArray | None) -> LoDTensor | LoDTensorArray:
     """A gradient for a block: tensors are marked as shared, arrays are copied, since blocks change them in place."""
     return LoDTensorArray(gradient) if isinstance(gradient, LoDTensorArray) else shared(gradient)
 
 
-def zeros_like(value: Any, xp: Any) -> Any:
+def zeros_like(value: LoDTensor | None, xp: ArrayModule) -> LoDTensor | None:
     """Zeros of the shape, dtype, LoD and kind of a value; None for what has no gradient."""
     if isinstance(value, LoDTensor):
         return LoDTensor(xp.zeros_like(value.array), value.lod, place=value.place, check=False)
@@ -89,7 +91,11 @@ def zeros_like(value: Any, xp: Any) -> Any:
     return None
 
 
-def added(total: Any, part: Any, xp: Any) -> Any:
+def added(
+    total: LoDTensor | LoDTensorArray | SelectedRows | None,
+    part: LoDTensor | LoDTensorArray | SelectedRows | None,
+    xp: ArrayModule,
+) -> LoDTensor | LoDTensorArray | SelectedRows:
     """Sum of two gradients of one variable; None is zero. Arrays add up element by element."""
     if total is None or part is None:
         return part if total is None else total
@@ -119,12 +125,12 @@ def release(scopes: Sequence[Scope]) -> None:
             scope.parent.delete_scope(scope)
 
 
-def scope_value(scope: Scope, name: str) -> Any:
+def scope_value(scope: Scope, name: str) -> LoDTensor | LoDTensorArray | None:
     """Value of a variable as seen from a scope; None when it holds none or nobody has it."""
     var = scope.find_var(name)
     return None if var is None else var.value
 
 
-def own(scope: Scope, name: str, value: Any) -> None:
+def own(scope: Scope, name: str, value: LoDTensor | LoDTensorArray | None) -> None:
     """Set a variable of this very scope, whatever its ancestors have."""
     scope.var(name).value = value

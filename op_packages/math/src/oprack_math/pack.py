@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from oprack import hookimpl
+
+if TYPE_CHECKING:
+    from oprack.packs import Register
 
 # Role of oprack.op.vocabulary -> the op of this pack that plays it.
 ROLES = {
@@ -46,26 +51,26 @@ BLOCKS = ("means", "pointwise_image", "pointwise_rows", "pointwise_sequence", "p
 
 
 @hookimpl
-def oprack_ops(register):
+def oprack_ops(register: Register) -> None:
     """Every op of this pack, by the strings in ops.toml."""
     register.manifest(__package__)
 
 
 @hookimpl
-def oprack_vocabulary(register):
+def oprack_vocabulary(register: Register) -> None:
     """Which ops `x + y`, x[0], x.sum() and the backward pass call."""
     for role, op_type in ROLES.items():
         register.role(role, op_type)
 
 
 @hookimpl
-def oprack_layers(register):
+def oprack_layers(register: Register) -> None:
     """Blocks of generated nets; ops.toml names what users call."""
     register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")
 
 
 @hookimpl
-def oprack_passes(register):
+def oprack_passes(register: Register) -> None:
     """Rewrites of graphs."""
     package = f"{__package__}.passes"
     register.pass_("fold_scale_into_alpha", f"{package}.matmul:fold_scale_into_alpha", stage="fold", reorders_sums=True)

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from oprack import layers
 from oprack.errors import InvalidArgumentError
 from oprack.layers import check_variable
 
+if TYPE_CHECKING:
+    from oprack.layers import ParamAttrLike, Variable
+
 
 def simple_img_conv_pool(
-    input,
-    num_filters,
-    filter_size,
-    pool_size,
-    pool_stride,
-    pool_padding=0,
-    pool_type="max",
-    global_pooling=False,
-    conv_stride=1,
-    conv_padding=0,
-    conv_dilation=1,
-    conv_groups=1,
-    param_attr=None,
-    bias_attr=None,
-    act=None,
-):
+    input: Variable,
+    num_filters: int,
+    filter_size: int,
+    pool_size: int,
+    pool_stride: int,
+    pool_padding: int = 0,
+    pool_type: str = "max",
+    global_pooling: bool = False,
+    conv_stride: int = 1,
+    conv_padding: int = 0,
+    conv_dilation: int = 1,
+    conv_groups: int = 1,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    act: str | None = None,
+) -> Variable:
     """layers.conv2d, then layers.pool2d; arguments and errors are theirs."""
     out = layers.conv2d(
         input,
@@ -41,18 +47,18 @@ def simple_img_conv_pool(
 
 
 def img_conv_group(
-    input,
-    conv_num_filter,
-    pool_size,
-    conv_padding=1,
-    conv_filter_size=3,
-    conv_act=None,
-    param_attr=None,
-    conv_with_batchnorm=False,
-    conv_batchnorm_drop_rate=0.0,
-    pool_stride=1,
-    pool_type="max",
-):
+    input: Variable,
+    conv_num_filter: Sequence[int],
+    pool_size: int,
+    conv_padding: Sequence[int] | int = 1,
+    conv_filter_size: int = 3,
+    conv_act: str | None = None,
+    param_attr: ParamAttrLike = None,
+    conv_with_batchnorm: Sequence[bool] | bool = False,
+    conv_batchnorm_drop_rate: float = 0.0,
+    pool_stride: int = 1,
+    pool_type: str = "max",
+) -> Variable:
     """A convolution for each entry of conv_num_filter, each with batch_norm and dropout on demand, then one pooling.
 
     Arguments from conv_padding to conv_batchnorm_drop_rate: for all convolutions, or a list with one for each.
@@ -60,7 +66,7 @@ def img_conv_group(
     """
     count = len(conv_num_filter)
 
-    def each(value, argument):
+    def each(value: Sequence[int] | float | None, argument: str) -> list[bool | float | None]:
         values = list(value) if isinstance(value, list | tuple) else [value] * count
         if len(values) != count:
             raise InvalidArgumentError(
@@ -88,13 +94,15 @@ def img_conv_group(
     return layers.pool2d(out, pool_size, pool_type, pool_stride)
 
 
-def glu(input, dim=-1):
+def glu(input: Variable, dim: int = -1) -> Variable:
     """The first half of input along `dim`, times the sigmoid of the second (gated linear unit)."""
     a, b = layers.split(input, 2, dim=dim)
     return a * layers.sigmoid(b)
 
 
-def scaled_dot_product_attention(queries, keys, values, num_heads=1, dropout_rate=0.0):
+def scaled_dot_product_attention(
+    queries: Variable, keys: Variable, values: Variable, num_heads: int = 1, dropout_rate: float = 0.0
+) -> Variable:
     r"""$$softmax(Q K^T / \sqrt{d}) V$$ by heads; [N, T_q, D] and [N, T_k, D] give [N, T_q, D_v].
 
     With several heads Q, K and V are projected first. dropout_rate: of the weights. Raises InvalidArgumentError.
@@ -112,7 +120,7 @@ def scaled_dot_product_attention(queries, keys, values, num_heads=1, dropout_rat
             f"{out_width}; expected the first two equal, and multiples of num_heads {num_heads}"
         )
 
-    def by_heads(x):
+    def by_heads(x: Variable) -> Variable:
         if num_heads == 1:
             return x
         size = x.shape[-1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 from oprack.autodiff import OpAppender
 from oprack.desc import BlockDesc
@@ -26,7 +25,7 @@ class GradientClip(ABC):
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
 
 
-def _number(owner: object, name: str, value: Any, least: float) -> float:
+def _number(owner: object, name: str, value: float, least: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < least:
         floor = "" if least == -math.inf else f" of at least {least:g}"
         raise InvalidArgumentError(f"{type(owner).__name__}: {name} is {value!r}; expected a finite number{floor}")

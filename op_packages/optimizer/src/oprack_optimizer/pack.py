@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from oprack import hookimpl
+
+if TYPE_CHECKING:
+    from oprack.packs import Register
 
 
 @hookimpl
-def oprack_ops(register):
+def oprack_ops(register: Register) -> None:
     """Every op of this pack, by the strings in ops.toml."""
     register.manifest(__package__)
 
 
 @hookimpl
-def oprack_layers(register):
+def oprack_layers(register: Register) -> None:
     """`oprack.optimizer.Adam` and the others, also under Fluid's names such as AdamOptimizer, and the schedulers."""
     here = f"{__package__}.optimizers"
     for module, *names in (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from oprack import hookimpl
 
+if TYPE_CHECKING:
+    from oprack.packs import Register
+
 
 @hookimpl
-def oprack_ops(register: Any) -> None:
+def oprack_ops(register: Register) -> None:
     """Register the ops and kernels that ops.toml beside this file lists."""
     register.manifest(__package__)

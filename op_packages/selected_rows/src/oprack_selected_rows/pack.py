@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from oprack import hookimpl
+
+if TYPE_CHECKING:
+    from oprack.packs import Register
 
 
 @hookimpl
-def oprack_ops(register):
+def oprack_ops(register: Register) -> None:
     """Every op of this pack, by the strings in ops.toml."""
     register.manifest(__package__)

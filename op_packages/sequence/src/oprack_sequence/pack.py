@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from oprack import hookimpl
+
+if TYPE_CHECKING:
+    from oprack.packs import Register
 
 # Blocks of nets in fuzz.py, which oprack.testing.fuzz puts together.
 BLOCKS = ("convolved", "gru", "labels", "lstm", "pooled", "reversed_rows")
 
 
 @hookimpl
-def oprack_ops(register):
+def oprack_ops(register: Register) -> None:
     """Register every op of ops.toml."""
     register.manifest(__package__)
 
 
 @hookimpl
-def oprack_layers(register):
+def oprack_layers(register: Register) -> None:
     """Blocks of generated nets; ops.toml names what users call."""
     register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import Array
 from oprack.op import normal_axis
+
+if TYPE_CHECKING:
+    from oprack.op import InferShapeContext
 
 
 def product(dims: Sequence[int]) -> int:
@@ -19,7 +23,9 @@ def product(dims: Sequence[int]) -> int:
     return n
 
 
-def given_ints(ctx: Any, attr: str, tensor: str = "", tensors: str = "", likely: int = 1) -> list[int | None]:
+def given_ints(
+    ctx: InferShapeContext, attr: str, tensor: str = "", tensors: str = "", likely: int = 1
+) -> list[int | None]:
     """Integers that an op takes as a tensor, as a list of one-element tensors, or else as an attribute.
 
     Args:
@@ -52,13 +58,13 @@ def given_ints(ctx: Any, attr: str, tensor: str = "", tensors: str = "", likely:
     return [None if isinstance(v, str) else v for v in values]  # a variable's name, at build time
 
 
-def _hinted(ctx: Any, attr: Any, count: int) -> list[int | None]:
+def _hinted(ctx: InferShapeContext, attr: Sequence[int], count: int) -> list[int | None]:
     if ctx.guesses and isinstance(attr, list | tuple) and len(attr) == count:
         return [None if v == -1 else v for v in attr]
     return [None] * count
 
 
-def to_ints(tensor: Any, tensors: Sequence[Any] | None, attr: Sequence[int]) -> list[int]:
+def to_ints(tensor: Array | None, tensors: Sequence[Any] | None, attr: Sequence[int]) -> list[int]:
     """The same for kernels, from arrays."""
     if tensor is not None:
         return [int(v) for v in tensor.reshape(-1).tolist()]

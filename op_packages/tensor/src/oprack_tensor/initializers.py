@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.initializer import Initializer
+from oprack.kernel import Array
 from oprack.layers import Variable
 
 
@@ -32,7 +32,7 @@ class NumpyArrayInitializer(Initializer):
         "int64": "int64_values",
     }
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Array) -> None:
         self.value = np.asarray(value)
 
     def __call__(self, var: Variable) -> None:

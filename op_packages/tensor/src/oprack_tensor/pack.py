@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from oprack import hookimpl
+
+if TYPE_CHECKING:
+    from oprack.packs import Register
 
 # Role of oprack.op.vocabulary -> the op of this pack that plays it.
 ROLES = {
@@ -35,26 +38,26 @@ BLOCKS = ("copied", "flattened", "joined", "parted", "shuffled")
 
 
 @hookimpl
-def oprack_ops(register: Any) -> None:
+def oprack_ops(register: Register) -> None:
     """Register the ops and kernels that ops.toml beside this file lists."""
     register.manifest(__package__)
 
 
 @hookimpl
-def oprack_vocabulary(register: Any) -> None:
+def oprack_vocabulary(register: Register) -> None:
     """Which ops `x + y`, x[0], x.sum() and the backward pass call."""
     for role, op_type in ROLES.items():
         register.role(role, op_type)
 
 
 @hookimpl
-def oprack_layers(register: Any) -> None:
+def oprack_layers(register: Register) -> None:
     """Blocks of generated nets; ops.toml names what users call."""
     register.layers(f"{__package__}.fuzz", *BLOCKS, namespace="fuzz")
 
 
 @hookimpl
-def oprack_passes(register: Any) -> None:
+def oprack_passes(register: Register) -> None:
     """Rewrites of graphs."""
     register.pass_(
         "known_shape_to_attr",

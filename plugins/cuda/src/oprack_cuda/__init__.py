@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 _NAMES = {"allow_tf32": "dnn", "refused": "dnn", "graphs_used": "graphs", "use_graphs": "graphs"}
@@ -14,7 +15,7 @@ def status() -> str:
     return CUDA.status()
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Any]:
     if name not in _NAMES:
         raise AttributeError(f"module 'oprack_cuda' has no attribute {name!r}")
     from importlib import import_module

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import numpy as np
+from oprack.kernel import Array
 
 from oprack_cuda.library import UnavailableError
 
@@ -22,7 +23,7 @@ class ConstantStore:
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def __call__(self, array: np.ndarray) -> Any:
+    def __call__(self, array: np.ndarray) -> Array:
         """Raises UnavailableError while a graph is recorded, which must not copy from the host."""
         cuda = self._cupy.cuda
         stream = cuda.get_current_stream()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from oprack.device import DeviceContext, set_constant_store
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import Array
 from oprack.tensor import CUDAPinnedPlace, CUDAPlace
 
 from oprack_cuda.constants import ConstantStore
@@ -127,7 +128,7 @@ class CUDADeviceContext(DeviceContext):
         self.stream.synchronize()
 
     # Copies -----------------------------------------------------------------------------------------------------------
-    def from_host(self, array: np.ndarray) -> Any:
+    def from_host(self, array: np.ndarray) -> Array:
         """The array on the device, by one copy; pageable memory goes through CuPy's pinned staging pool."""
         if isinstance(array, self.xp.ndarray):
             return self._from_device(array)
@@ -141,7 +142,7 @@ class CUDADeviceContext(DeviceContext):
             self.hold(array)
         return copied
 
-    def _from_device(self, array: Any) -> Any:
+    def _from_device(self, array: Array) -> Array:
         """An array that its owner may have computed on another device or stream."""
         if array.device.id == self.place.device_id:
             return array
@@ -152,7 +153,7 @@ class CUDADeviceContext(DeviceContext):
         with self.activate():
             return self.xp.array(array)
 
-    def to_host(self, array: Any) -> np.ndarray:
+    def to_host(self, array: Array) -> np.ndarray:
         """The array on the host, by one copy into pinned memory; waits until it is there."""
         if isinstance(array, np.ndarray):
             return array
@@ -213,7 +214,7 @@ class CUDAPinnedDeviceContext(DeviceContext):
         """Memory of the host: nothing is enqueued here."""
 
 
-def pinned_empty(cupy: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def pinned_empty(cupy: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """An array in page-locked memory of CuPy's pool, which takes it back when the last view of it dies."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape, dtype=np.int64))

@@ -9,9 +9,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from oprack.kernel import Array, ArrayModule
 
 from oprack_cuda.library import CUDA, Library, LibraryPredicate, UnavailableError
+
+if TYPE_CHECKING:
+    from oprack_nn.kernels.conv._maps import Geometry
+
+    from oprack_cuda.context import CUDADeviceContext
 
 # Graphs that are kept per thread and device
 _GRAPHS = 1024
@@ -65,7 +72,7 @@ class Operand:
     stride: tuple[int, ...]
 
     @classmethod
-    def of(cls, array: Any) -> Operand:
+    def of(cls, array: Array) -> Operand:
         return cls(tuple(array.shape), tuple(s // array.itemsize for s in array.strides))
 
 
@@ -119,7 +126,7 @@ class Graph:
         self._graph.build_plans()
         self.workspace = int(self._graph.get_workspace_size())
 
-    def run(self, a: Any, b: Any, out: Any, xp: Any, handle: Any) -> None:
+    def run(self, a: Array, b: Array, out: Array, xp: ArrayModule, handle: Any) -> None:
         """Enqueue it on the handle's stream."""
         workspace = xp.empty(max(self.workspace, 1), "uint8")
         pointers = {tensor: array.data.ptr for tensor, array in ((self._a, a), (self._b, b), (self._out, out))}
@@ -143,7 +150,7 @@ def refused() -> dict[str, str]:
     return {str(key[-1]): reason for key, reason in _THREAD.refused.items()}
 
 
-def run(key: Convolution, a: Any, b: Any, out: Any, device: Any) -> bool:
+def run(key: Convolution, a: Array, b: Array, out: Array, device: CUDADeviceContext) -> bool:
     """Fill `out`, on the context's stream; False when cuDNN has nothing for this geometry."""
     number = device.place.device_id
     known = (number, CUDNN.tf32, key)
@@ -179,7 +186,14 @@ def allow_tf32(allowed: bool) -> None:
 
 
 def convolution(
-    name: str, a: Any, b: Any, shape: Sequence[int], geometry: Any, device: Any, *, channel_last: bool = False
+    name: str,
+    a: Array,
+    b: Array,
+    shape: Sequence[int],
+    geometry: Geometry,
+    device: CUDADeviceContext,
+    *,
+    channel_last: bool = False,
 ) -> Any | None:
     """Result of one of the maps [shape] as the geometry of oprack_nn says; None when cuDNN can't do it.
 

@@ -14,7 +14,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from oprack.kernel import Array
+
+if TYPE_CHECKING:
+    from oprack.runtime import RunContext
+
+    from oprack_cuda.context import CUDADeviceContext
 
 FILE = Path(__file__).with_name("capturable.txt")
 # Runs before a recording; recordings that a plan keeps per thread
@@ -66,13 +73,15 @@ class _OfThread(threading.local):
 class RecordedPlan:
     """The function of a plan on a context that has `capture(function, arguments)`, which gives (launch, results)."""
 
-    def __init__(self, function: Callable[..., Any], op_types: Collection[str], context: Any) -> None:
+    def __init__(self, function: Callable[..., Any], op_types: Collection[str], context: CUDADeviceContext) -> None:
         self.function, self._context = function, context
         self._capturable = capturable_ops().issuperset(op_types)
         # A recording belongs to a stream, and each thread has one of its own.
         self._of_thread = _OfThread()
 
-    def __call__(self, run: Any, *arguments: Any) -> Any:
+    def __call__(
+        self, run: RunContext, *arguments: Array | Sequence[Sequence[int]] | bool
+    ) -> list[Array | list[list[int]]]:
         if not (_Setting.enabled and self._capturable):
             return self.function(run, *arguments)
         key = tuple(map(self._signature, arguments))
@@ -95,7 +104,7 @@ class RecordedPlan:
         found = self._of_thread.recordings.values()
         return [r.failed or ("recorded" if r.launch is not None else "not yet") for r in found]
 
-    def _signature(self, argument: Any) -> Any:
+    def _signature(self, argument: Array | bool) -> bool | tuple[tuple[int, ...], str, tuple[int, ...]]:
         """What a recording is good for; None when it can't have such an argument."""
         if isinstance(argument, self._context.xp.ndarray):
             return argument.shape, argument.dtype.str, argument.strides
@@ -105,7 +114,7 @@ class RecordedPlan:
             return tuple(map(tuple, argument))
         return None
 
-    def _find(self, key: Any) -> _Recording:
+    def _find(self, key: tuple[bool | tuple[tuple[int, ...], str, tuple[int, ...]], ...]) -> _Recording:
         known = self._of_thread.recordings
         if key not in known:
             known[key] = _Recording()
@@ -129,7 +138,7 @@ class RecordedPlan:
             for i, (a, f) in enumerate(zip(arguments, recording.fixed, strict=True))
         )
 
-    def _record(self, recording: _Recording, run: Any, arguments: Sequence[Any]) -> None:
+    def _record(self, recording: _Recording, run: RunContext, arguments: Sequence[Any]) -> None:
         recording.fixed = [a.copy() if i in recording.volatile else a for i, a in enumerate(arguments)]
         # The arguments of the last run would keep their memory for nothing.
         recording.last, recording.launch = (), None
@@ -146,7 +155,7 @@ class RecordedPlan:
         recording.launch()
         return [self._result(recording, r) for r in recording.results]
 
-    def _result(self, recording: _Recording, result: Any) -> Any:
+    def _result(self, recording: _Recording, result: Array) -> Array:
         """A parameter that was changed in place is itself; the next launch writes over all other arrays."""
         if isinstance(result, self._context.xp.ndarray):
             changed = any(result is f for i, f in enumerate(recording.fixed) if i not in recording.volatile)

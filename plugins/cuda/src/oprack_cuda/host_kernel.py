@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from oprack.tensor import CPUPlace
+from oprack.kernel import Array, KernelContext
+from oprack.tensor import CPUPlace, SelectedRows
 
 from oprack_cuda.wrap import declare, like, map_arrays, specs_of
 
@@ -33,7 +34,7 @@ def kernels_on_host(module: str, *functions: Callable[..., Any]) -> dict[str, Ca
 def _on_host(function: Callable[..., Any], module: str) -> Callable[..., Any]:
     parameters = inspect.signature(function).parameters
 
-    def call(*arguments: Any, ctx: Any, **named: Any) -> Any:
+    def call(*arguments: Array | SelectedRows, ctx: KernelContext, **named: int | str) -> Array | SelectedRows:
         device, host = ctx.device, CPUPlace()
         named |= {"ctx": ctx} if "ctx" in parameters else {}
         named |= {"xp": np} if "xp" in parameters else {}

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from oprack import hookimpl
+
+if TYPE_CHECKING:
+    from oprack.packs import Register
 
 
 @hookimpl
-def oprack_ops(register):
+def oprack_ops(register: Register) -> None:
     """Kernels for ops of other packs, by the strings in ops.toml."""
     register.manifest(__package__)
 
 
 @hookimpl
-def oprack_places(register):
+def oprack_places(register: Register) -> None:
     """Memory of a GPU, and the page-locked memory of the host that copies to it start from."""
     register.place("cuda", f"{__package__}.context:open_cuda")
     register.place("cuda_pinned", f"{__package__}.context:open_pinned")
 
 
 @hookimpl
-def oprack_libraries(register):
+def oprack_libraries(register: Register) -> None:
     """What speaks for CuPy and the driver, and for cuDNN."""
     register.library("cuda", f"{__package__}.library:CUDA")
     register.library("cudnn", f"{__package__}.dnn:CUDNN", attr="use_cudnn")
 
 
 @hookimpl
-def oprack_passes(register):
+def oprack_passes(register: Register) -> None:
     """Ops that go over an array once instead of twice; last, when the generic passes are done."""
     register.pass_(
         "cuda_fuse_bias_act",

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import PreconditionNotMetError
+from oprack.kernel import Array, ArrayModule
 
 from oprack_cuda.parameters import Check, kernels_of
 
@@ -43,12 +44,12 @@ def source_of(file: str, dtype: str) -> str:
     return include + types + (SOURCES / "common.cuh").read_text("utf-8") + (SOURCES / file).read_text("utf-8")
 
 
-def set_backend(xp: Any, find: Callable[[str, str, str], Launch]) -> None:
+def set_backend(xp: ArrayModule, find: Callable[[str, str, str], Launch]) -> None:
     """`find(file, function, dtype)` gives a function of (blocks, threads, *arguments) for arrays of library xp."""
     _BACKENDS[xp.__name__] = find
 
 
-def function(xp: Any, file: str, name: str, dtype: Any) -> Launch:
+def function(xp: ArrayModule, file: str, name: str, dtype: np.dtype[Any]) -> Launch:
     """A kernel of a source for elements of a dtype: call it with (blocks, threads, *arguments).
 
     Arguments are arrays, None for a null pointer, and NumPy scalars of exactly the parameter's type. A launch raises
@@ -57,7 +58,7 @@ def function(xp: Any, file: str, name: str, dtype: Any) -> Launch:
     element = np.dtype(dtype).name
     run, check = _BACKENDS.get(xp.__name__, _cupy_function)(file, name, element), _check_of(file, name, element)
 
-    def launch(blocks: int, threads: int, *arguments: Any) -> None:
+    def launch(blocks: int, threads: int, *arguments: Array | None) -> None:
         check(arguments)
         run(blocks, threads, *arguments)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from oprack.kernel import KernelSpec, kernel
-from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
+from oprack.kernel import Array, KernelSpec, kernel
+from oprack.tensor import LoDTensor, LoDTensorArray, Place, SelectedRows
 
 
 def specs_of(function: Callable[..., Any], place: str) -> list[KernelSpec]:
@@ -15,12 +15,16 @@ def specs_of(function: Callable[..., Any], place: str) -> list[KernelSpec]:
     return [s for s in vars(function)["__oprack_kernels__"] if s.place == place and s.library == "plain"]
 
 
-def like(function: Callable[..., Any], call: Callable[..., Any], module: str, drop: Iterable[str] = ()) -> Any:
+def like(
+    function: Callable[..., Any], call: Callable[..., Any], module: str, drop: Iterable[str] = ()
+) -> Callable[..., Any]:
     """`call` with the signature of `function`, whose parameters in `drop` are left out; it always takes ctx."""
     parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in {"ctx", "out", *drop}]
     context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY)
 
-    def wrapper(*arguments: Any, **named: Any) -> Any:
+    def wrapper(
+        *arguments: Array | SelectedRows | None, **named: Any
+    ) -> Array | SelectedRows | dict[str, Array] | tuple[Array, ...]:
         return call(*arguments, **named)
 
     wrapper.__signature__ = inspect.Signature([*parameters, context])  # type: ignore[attr-defined]
@@ -29,14 +33,18 @@ def like(function: Callable[..., Any], call: Callable[..., Any], module: str, dr
     return wrapper
 
 
-def declare(function: Any, op_types: Sequence[str], dtypes: Any, deterministic: bool = True) -> Any:
+def declare(
+    function: Callable[..., Any], op_types: Sequence[str], dtypes: Collection[str], deterministic: bool = True
+) -> Callable[..., Any]:
     """@kernel for place cuda, of several ops."""
     for op_type in op_types:
         function = kernel(op_type, place="cuda", dtypes=dtypes, deterministic=deterministic)(function)
     return function
 
 
-def map_arrays(value: Any, change: Callable[[Any], Any], place: Any = None) -> Any:
+def map_arrays(
+    value: Array | SelectedRows, change: Callable[[Any], Any], place: Place | None = None
+) -> Array | SelectedRows:
     """Every array of what a kernel takes or returns, changed. place: of the objects made, where they hold arrays."""
     if isinstance(value, LoDTensor):
         return LoDTensor(change(value.array), value.lod, place=place or value.place, check=False)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from oprack import hookimpl
+
+if TYPE_CHECKING:
+    from oprack.packs import Register
 
 
 @hookimpl
-def oprack_commands(register):
+def oprack_commands(register: Register):
     """The command `oprack serve`."""
     register.command("serve", f"{__package__}.command:configure", "serve models by the open inference protocol")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS, HALF_FLOATS
 
 
 @kernel("check_finite_and_unscale", place=("cpu", "cuda"), dtypes=FLOATS | HALF_FLOATS)
 @np.errstate(all="ignore")
-def check_finite_and_unscale(X, Scale, *, xp):
+def check_finite_and_unscale(X: list[Array], Scale: Array, *, xp: ArrayModule) -> tuple[list[Array], Array]:
     inverse = 1 / Scale.reshape(())
     found, out = xp.zeros((), bool), []
     for x in X:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS, HALF_FLOATS
 
 
-def _adapted(bad, scale, good_steps, bad_steps, rule, xp):
+def _adapted(
+    bad: Array, scale: Array, good_steps: Array, bad_steps: Array, rule: tuple[int, int, float, float], xp: ArrayModule
+) -> tuple[Array, ...]:
     """(scale, good steps, bad steps) after a step; all are arrays of one element, and nothing waits for a device."""
     incr_every, decr_every, incr_ratio, decr_ratio = rule
     kind = scale.dtype.type
@@ -22,20 +24,20 @@ def _adapted(bad, scale, good_steps, bad_steps, rule, xp):
 
 @kernel("update_loss_scaling", place=("cpu", "cuda"), dtypes=FLOATS | HALF_FLOATS)
 def update_loss_scaling(
-    X,
-    FoundInfinite,
-    PrevLossScaling,
-    InGoodSteps,
-    InBadSteps,
-    StopUpdate=None,
+    X: list[Array],
+    FoundInfinite: Array,
+    PrevLossScaling: Array,
+    InGoodSteps: Array,
+    InBadSteps: Array,
+    StopUpdate: Array | None = None,
     *,
-    incr_every_n_steps,
-    decr_every_n_nan_or_inf,
-    incr_ratio,
-    decr_ratio,
-    stop_update,
-    xp,
-):
+    incr_every_n_steps: int,
+    decr_every_n_nan_or_inf: int,
+    incr_ratio: float,
+    decr_ratio: float,
+    stop_update: bool,
+    xp: ArrayModule,
+) -> tuple[list[Array], Array, Array, Array]:
     bad, rule = FoundInfinite.reshape(-1)[:1], (incr_every_n_steps, decr_every_n_nan_or_inf, incr_ratio, decr_ratio)
     out = [xp.where(bad.reshape((1,) * x.ndim), x.dtype.type(0), x) for x in X]
     state = PrevLossScaling, InGoodSteps, InBadSteps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 
 
 class CheckFiniteAndUnscale(OpDef, type="check_finite_and_unscale"):
@@ -16,11 +16,11 @@ class CheckFiniteAndUnscale(OpDef, type="check_finite_and_unscale"):
     make_grad = empty_grad
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dims("Out", ctx.dims("X"))
         ctx.set_dim("FoundInfinite", (1,))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         for i in range(ctx.input_count("X")):
             ctx.set_dtype("Out", ctx.dtype("X", i), i)
         ctx.set_dtype("FoundInfinite", "bool")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.types import AttrType
 
 _STATE = {"PrevLossScaling": "LossScaling", "InGoodSteps": "OutGoodSteps", "InBadSteps": "OutBadSteps"}
@@ -32,14 +32,14 @@ class UpdateLossScaling(OpDef, type="update_loss_scaling"):
     # a program may scale a loss without any gradient to check yet
     expected_kernel_type = dtype_of("X", "PrevLossScaling")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dims("Out", ctx.dims("X"))
         for i in range(ctx.input_count("X")):
             ctx.share_lod("X", "Out", i, i)
         for x, out in _STATE.items():
             ctx.set_dim(out, ctx.dim(x))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         for i in range(ctx.input_count("X")):
             ctx.set_dtype("Out", ctx.dtype("X", i), i)
         for x, out in _STATE.items():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers import check_variable
+from oprack.layers import Variable, check_variable
 
 
-def check_condition(value, argument, layer):
+def check_condition(value: Variable, argument: str, layer: str) -> Variable:
     """A bool Variable of one element. Raises InvalidArgumentError."""
     check_variable(value, argument, layer, {"bool"})
     if any(d not in (1, -1) for d in value.shape):

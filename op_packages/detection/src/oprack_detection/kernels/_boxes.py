@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from oprack.kernel import Array, ArrayModule
 
-def areas(boxes, pixel, xp):
+
+def areas(boxes: Array, pixel: float, xp: ArrayModule) -> Array:
     """Areas [...] of boxes [..., 4]; 0 for a box whose corners are the wrong way round."""
     width = boxes[..., 2] - boxes[..., 0]
     height = boxes[..., 3] - boxes[..., 1]
@@ -11,7 +13,7 @@ def areas(boxes, pixel, xp):
     return xp.where(proper, (width + pixel) * (height + pixel), boxes.dtype.type(0))
 
 
-def overlaps(a, b, pixel, xp):
+def overlaps(a: Array, b: Array, pixel: int, xp: ArrayModule) -> Array:
     """Intersection over union of boxes [..., 4], which broadcast; pixel: 1 for inclusive corners, else 0."""
     kind = a.dtype.type
     width = xp.minimum(a[..., 2], b[..., 2]) - xp.maximum(a[..., 0], b[..., 0])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import Array
 
 
-def host(array):
+def host(array: Array) -> Array:
     """A few numbers in host memory; waits for a device."""
     return array.get() if hasattr(array, "get") else array
 
 
-def image_of_region(rois, rois_num, lod, images, op):
+def image_of_region(rois: Array, rois_num: Array | None, lod: Sequence[Sequence[int]], images: int, op: str) -> Array:
     """Index of the image of each region, int64 [R].
 
     Raises InvalidArgumentError when neither RoisNum nor LoD is given, or when they do not fit the images and regions.

@@ -6,7 +6,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, empty_grad
 
 
-def aligned(x, y, axis, op_type):
+def aligned(x: tuple[int, ...], y: tuple[int, ...], axis: int, op_type: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Both shapes at the same rank: the shorter one's dims start at dim `axis` of the longer one, 1 elsewhere.
 
     axis -1 aligns the last dims. Trailing dims of 1 that do not fit are dropped (programs before 2.0 rely on it).
@@ -28,7 +28,7 @@ def aligned(x, y, axis, op_type):
     return (x, short) if len(x) >= len(y) else (short, y)
 
 
-def broadcast_dims(x, y, axis, op_type):
+def broadcast_dims(x: tuple[int, ...], y: tuple[int, ...], axis: int, op_type: str) -> tuple[int, ...]:
     """Shape of a binary op's result; a dim of -1 takes the other's dim unless that is 1.
 
     Raises InvalidArgumentError when the shapes can't be broadcast.
@@ -54,7 +54,7 @@ class Binary(OpDef):
     Out = Output("The broadcast shape, LoD of X.")
     axis = Attr(-1, "Dim of the input of higher rank at which the dims of the other start; -1 aligns the last dims.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", broadcast_dims(ctx.dim("X"), ctx.dim("Y"), ctx.attr("axis"), ctx.op_type))
         ctx.share_lod("X", "Out")
 

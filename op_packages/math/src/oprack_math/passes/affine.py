@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from oprack.ir import fusion
+from oprack.ir import Fusion, Match, PatternBuilder, VarNode, fusion
+from oprack.kernel import Array
 from oprack.types import FLOATS, HALF_FLOATS, VarType
 
 REAL = FLOATS | HALF_FLOATS
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def is_real_tensor(node):
+def is_real_tensor(node: VarNode) -> bool:
     """Whether a variable is a tensor of floats whose rank is known."""
     return node.shape is not None and node.desc.type == VarType.LOD_TENSOR and node.dtype in REAL
 
 
-def as_attr(value, dtype):
+def as_attr(value: Array, dtype: str) -> float | None:
     """A one-element parameter of x's dtype as a FLOAT attribute; None when that would change it."""
     if value.size != 1 or value.dtype.name != dtype or value.dtype.kind != "f":
         return None
@@ -24,14 +28,14 @@ def as_attr(value, dtype):
 
 
 @fusion("scalar_to_scale")
-def scalar_to_scale(p):
+def scalar_to_scale(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """x + c, x - c, x c with one element in c  ->  scale(x)"""
     ops = (
         p.op(("elementwise_add", "elementwise_mul"), X="x", Y=p.param("c"), commutative=True),
         p.op("elementwise_sub", X="x", Y=p.param("c")),
     )
 
-    def build(m):
+    def build(m: Match):
         x, value = m["x"], m.value("c")
         c = as_attr(value, x.dtype) if is_real_tensor(x) and value.ndim <= len(x.shape) else None
         if c is None:
@@ -43,23 +47,23 @@ def scalar_to_scale(p):
     return p.either(*ops), build
 
 
-def _pair(p):
+def _pair(p: PatternBuilder) -> tuple[Any, Any]:
     first = p.op("scale", X="x")
     return first, p.op("scale", X=first)
 
 
-def _affine(m, op):
+def _affine(m: Match, op: Any) -> tuple[float, float]:
     """(factor, shift after it) of a scale op."""
     factor, shift = m.attr(op, "scale"), m.attr(op, "bias")
     return factor, shift if m.attr(op, "bias_after_scale") else factor * shift
 
 
 @fusion("join_scales")
-def join_scales(p):
+def join_scales(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """A factor followed by a shift, or the other way round  ->  one scale, with the same rounding"""
     first, root = _pair(p)
 
-    def build(m):
+    def build(m: Match):
         (a, b), (c, d) = _affine(m, first), _affine(m, m.root)
         if b == 0 and c == 1:
             return m.op("scale", X=m["x"], attrs={"scale": a, "bias": d})
@@ -71,11 +75,11 @@ def join_scales(p):
 
 
 @fusion("merge_scales")
-def merge_scales(p):
+def merge_scales(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """c (a x + b) + d  ->  scale(x)"""
     first, root = _pair(p)
 
-    def build(m):
+    def build(m: Match):
         if not is_real_tensor(m["x"]):
             return None
         (a, b), (c, d) = _affine(m, first), _affine(m, m.root)
@@ -87,12 +91,12 @@ def merge_scales(p):
     return root, build
 
 
-def _constants_twice(name, op_type, combine):
-    def row(p):
+def _constants_twice(name: str, op_type: str, combine: Callable[..., Any]) -> Fusion:
+    def row(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         inner = p.op(op_type, X="x", Y=p.param("c"), commutative=True)
         root = p.op(op_type, X=inner, Y=p.param("d"), commutative=True)
 
-        def build(m):
+        def build(m: Match):
             x, shapes = m["x"], []
             if not is_real_tensor(x):
                 return None
@@ -120,12 +124,12 @@ merge_products = _constants_twice("merge_products", "elementwise_mul", np.multip
 
 
 @fusion("join_gate")
-def join_gate(p):
+def join_gate(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """x + x g  ->  x (g + 1), where g is smaller than x"""
     gated = p.op("elementwise_mul", X="x", Y="g", commutative=True)
     root = p.op("elementwise_add", X="x", Y=gated, commutative=True, attrs={"axis": -1})
 
-    def build(m):
+    def build(m: Match):
         x, g = m["x"], m["g"]
         if not (is_real_tensor(x) and is_real_tensor(g)) or m.attr(gated, "axis") != -1 or x.dtype != g.dtype:
             return None

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from oprack.ir import fusion
+from collections.abc import Callable
+from typing import Any
+
+from oprack.ir import Fusion, Match, OpNode, PatternBuilder, fusion
 
 FLAGS = {"matmul": ("transpose_X", "transpose_Y"), "matmul_v2": ("trans_x", "trans_y")}
 
 
-def _swaps_last_two(op):
+def _swaps_last_two(op: OpNode) -> bool:
     axis = list(op.attr("axis", ()))
     rank = len(axis)
     return rank > 1 and axis == [*range(rank - 2), rank - 1, rank - 2]
 
 
-def _transposed(side):
-    def row(p):
+def _transposed(side: str) -> Fusion:
+    def row(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         swapped = p.op(("transpose", "transpose2"), X="swapped", where=_swaps_last_two)
         operands = {"X": "x", "Y": "y"} | {side: swapped}
         root = p.op(tuple(FLAGS), **operands)
 
-        def build(m):
+        def build(m: Match):
             flag = FLAGS[m.root.type]["XY".index(side)]
             inputs = {slot: m["swapped"] if slot == side else m[slot.lower()] for slot in "XY"}
             if any(n.desc is None or n.desc.lod_level for n in inputs.values()):
@@ -36,12 +39,12 @@ fold_transpose_into_matmul = _transposed("X") + _transposed("Y")
 
 
 @fusion("fold_scale_into_alpha")
-def fold_scale_into_alpha(p):
+def fold_scale_into_alpha(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """a (alpha X Y)  ->  (a alpha) X Y"""
     product = p.op("matmul", X="x", Y="y")
     root = p.op("scale", X=product, attrs={"bias": 0.0})
 
-    def build(m):
+    def build(m: Match):
         alpha = m.attr(product, "alpha") * m.attr(root, "scale")
         return m.op("matmul", X=m["x"], Y=m["y"], attrs=m.attrs(product) | {"alpha": alpha})
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 
-def _area(positive, negative, xp):
+def _area(positive: Array, negative: Array, xp: ArrayModule) -> Array:
     """Area under the ROC curve of two histograms, by trapezoids from the highest score down; rank 0."""
     tp, fp = xp.cumsum(positive[::-1], dtype=xp.float64), xp.cumsum(negative[::-1], dtype=xp.float64)
     area = (negative[::-1] * (2 * tp - positive[::-1])).sum() / 2
@@ -15,14 +15,14 @@ def _area(positive, negative, xp):
     return xp.where(all_pairs > 0, area / xp.where(all_pairs > 0, all_pairs, 1), 0.0)
 
 
-def _histogram(place, chosen, bins, xp):
+def _histogram(place: Array, chosen: Array, bins: int, xp: ArrayModule) -> Array:
     """Elements of each bin, int64 [bins]."""
     counts = xp.zeros(bins, xp.int64)
     xp.add.at(counts, place, chosen.astype(xp.int64))
     return counts
 
 
-def _moved(stat, histogram, bins, steps):
+def _moved(stat: Array, histogram: Array, bins: int, steps: int) -> tuple[Array, Array]:
     """State after a batch, and the histogram of all batches that count."""
     stat = stat.reshape(-1).copy()
     if not steps:
@@ -38,7 +38,17 @@ def _moved(stat, histogram, bins, steps):
 
 
 @kernel("auc", place=("cpu", "cuda"), dtypes=FLOATS)
-def auc(Predict, Label, StatPos, StatNeg, InsTagWeight=None, *, num_thresholds, slide_steps, xp):
+def auc(
+    Predict: Array,
+    Label: Array,
+    StatPos: Array,
+    StatNeg: Array,
+    InsTagWeight: Array | None = None,
+    *,
+    num_thresholds: int,
+    slide_steps: int,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     bins = num_thresholds + 1
     size = bins * (slide_steps + 1) + 1 if slide_steps else bins
     for name, stat in (("StatPos", StatPos), ("StatNeg", StatNeg)):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
 
 # tags of each scheme: how many, and which mean begin, inside, end, single (-1: none)
 _SCHEMES = {"IOB": (2, 0, 1, -1, -1), "IOE": (2, -1, 0, 1, -1), "IOBES": (4, 0, 1, 2, 3), "plain": (1, -1, -1, -1, -1)}
 
 
-def _chunks(tags, first, types, scheme):
+def _chunks(tags: Array, first: Array, types: int, scheme: str) -> Array:
     """(begin, end, type) [3, chunks] of all chunks. tags: [N]. first: mask of the positions that start a sequence."""
     count, begin, inside, end, single = _SCHEMES[scheme]
     tag, kind = tags % count, tags // count
@@ -31,7 +33,7 @@ def _chunks(tags, first, types, scheme):
     return np.stack([at, until, kind[at]])
 
 
-def _flat(tags, lengths, lod):
+def _flat(tags: Array, lengths: Array | None, lod: Sequence[Sequence[int]]) -> tuple[Array, Array]:
     """Tags of all sequences one after another, and which of them start one."""
     if lengths is not None:
         lengths = np.asarray(lengths).reshape(-1).astype(np.int64)
@@ -52,7 +54,16 @@ def _flat(tags, lengths, lod):
 
 
 @kernel("chunk_eval", dtypes={"float32"})
-def chunk_eval(Inference, Label, SeqLength=None, *, num_chunk_types, chunk_scheme, excluded_chunk_types, ctx):
+def chunk_eval(
+    Inference: Array,
+    Label: Array,
+    SeqLength: Array | None = None,
+    *,
+    num_chunk_types: int,
+    chunk_scheme: str,
+    excluded_chunk_types: list[int],
+    ctx: KernelContext,
+) -> tuple[Array, ...]:
     found = []
     for slot, tags in (("Inference", Inference), ("Label", Label)):
         flat, first = _flat(tags, SeqLength, ctx.lod(slot))

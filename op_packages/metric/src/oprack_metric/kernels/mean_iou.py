@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 
 
 @kernel("mean_iou", dtypes={"int32", "int64"})
-def mean_iou(Predictions, Labels, InWrongs, InCorrects, InMeanIou, *, num_classes):
+def mean_iou(
+    Predictions: Array,
+    Labels: Array,
+    InWrongs: list[Array],
+    InCorrects: list[Array],
+    InMeanIou: list[Array],
+    *,
+    num_classes: int,
+) -> tuple[Array, ...]:
     guess, truth = Predictions.reshape(-1), Labels.reshape(-1)
     for slot, values in (("Predictions", guess), ("Labels", truth)):
         if len(values) and not (0 <= values.min() and values.max() < num_classes):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 from oprack.types import FLOATS
 
 
-def _ratio(part, rest):
+def _ratio(part: Array, rest: Array) -> Array:
     """part / (part + rest); 1 where nothing was counted."""
     total = part + rest
     return np.where(total > 0, part / np.where(total > 0, total, 1), 1.0)
 
 
-def _f1(precision, recall):
+def _f1(precision: float, recall: float) -> Array | float:
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
-def _metrics(states):
+def _metrics(states: Array) -> Array:
     tp, fp, _, fn = states.T
     macro = _ratio(tp, fp).mean(), _ratio(tp, fn).mean()
     micro = float(_ratio(tp.sum(), fp.sum())), float(_ratio(tp.sum(), fn.sum()))
@@ -26,7 +26,15 @@ def _metrics(states):
 
 
 @kernel("precision_recall", dtypes=FLOATS)
-def precision_recall(MaxProbs, Indices, Labels, Weights=None, StatesInfo=None, *, class_number):
+def precision_recall(
+    MaxProbs: Array,
+    Indices: Array,
+    Labels: Array,
+    Weights: Array | None = None,
+    StatesInfo: Array | None = None,
+    *,
+    class_number: int,
+) -> tuple[Array, ...]:
     guess, truth = Indices.reshape(-1).astype(np.int64), Labels.reshape(-1).astype(np.int64)
     for slot, values in (("Indices", guess), ("Labels", truth)):
         if len(values) and not (0 <= values.min() and values.max() < class_number):
@@ -37,7 +45,7 @@ def precision_recall(MaxProbs, Indices, Labels, Weights=None, StatesInfo=None, *
     weight = np.ones(len(guess)) if Weights is None else Weights.reshape(-1).astype(np.float64)
     right = guess == truth
 
-    def count(classes, chosen):
+    def count(classes: Array, chosen: Array) -> Array:
         return np.bincount(classes[chosen], weights=weight[chosen], minlength=class_number)
 
     tp, fp, fn = count(guess, right), count(guess, ~right), count(truth, ~right)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 from oprack.types import FLOATS
 
 
-def accuracy(input, label, k=1, correct=None, total=None, name=None):
+def accuracy(
+    input: Variable,
+    label: Variable,
+    k: int = 1,
+    correct: Variable | None = None,
+    total: Variable | None = None,
+    name: str | None = None,
+) -> Variable:
     """float32: the part of the rows whose label is among the k classes with the highest scores.
 
     input: scores [N, classes]; label: int64 [N, 1]. correct, total: int32 Variables that receive the counts. Ops top_k,

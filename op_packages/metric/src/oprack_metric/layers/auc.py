@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from oprack import initializer
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 from oprack.types import FLOATS
 
 
-def auc(input, label, curve="ROC", num_thresholds=2**12 - 1, slide_steps=1, name=None):
+def auc(
+    input: Variable,
+    label: Variable,
+    curve: str = "ROC",
+    num_thresholds: int = 2**12 - 1,
+    slide_steps: int = 1,
+    name: str | None = None,
+) -> tuple[Variable, Variable, list[Variable]]:
     """(area under the curve over all batches, over the last slide_steps ones, [the four counters behind them]).
 
     input: probabilities [N, 2] of the classes 0 and 1; label: int64 [N, 1]. curve: "ROC" or "PR". The counters are

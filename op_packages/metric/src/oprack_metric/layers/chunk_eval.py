@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def chunk_eval(input, label, chunk_scheme, num_chunk_types, excluded_chunk_types=None, seq_length=None, name=None):
+def chunk_eval(
+    input: Variable,
+    label: Variable,
+    chunk_scheme: str,
+    num_chunk_types: int,
+    excluded_chunk_types: Sequence[int] | None = None,
+    seq_length: Variable | None = None,
+    name: str | None = None,
+) -> tuple[Variable, Variable, Variable, Variable, Variable, Variable]:
     """(precision, recall, F1, chunks found, chunks of the labels, chunks found rightly) of tagged sequences.
 
     input, label: int64 tags [rows, 1] with LoD, or [N, T] with seq_length. chunk_scheme: "IOB", "IOE", "IOBES" or

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def mean_iou(input, label, num_classes, name=None):
+def mean_iou(
+    input: Variable, label: Variable, num_classes: int, name: str | None = None
+) -> tuple[Variable, Variable, Variable]:
     """(mean intersection over union, wrong predictions by class, right ones by class) of int labels of one shape.
 
     Op mean_iou.

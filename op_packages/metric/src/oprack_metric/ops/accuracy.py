@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 
 
 class Accuracy(OpDef, type="accuracy"):
@@ -17,7 +17,7 @@ class Accuracy(OpDef, type="accuracy"):
     make_grad = empty_grad
     expected_kernel_type = dtype_of("Out")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         indices, label = ctx.require_rank("Indices", 2), ctx.dim("Label")
         fits = len(label) in (1, 2) and (label[0] == indices[0] or -1 in (label[0], indices[0]))
         ctx.require(
@@ -26,7 +26,7 @@ class Accuracy(OpDef, type="accuracy"):
         for slot in ("Accuracy", "Correct", "Total"):
             ctx.set_dim(slot, ())
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Accuracy", ctx.dtype("Out"))
         for slot in ("Correct", "Total"):
             ctx.set_dtype(slot, "int32")

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, OpVersion, Output, dtype_of, empty_grad
+from oprack.op import (
+    Attr,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    OpDef,
+    OpVersion,
+    Output,
+    dtype_of,
+    empty_grad,
+)
 
 
 class Auc(OpDef, type="auc"):
@@ -27,7 +37,7 @@ class Auc(OpDef, type="auc"):
     expected_kernel_type = dtype_of("Predict")
     versions = OpVersion("auc").checkpoint("several tasks in one batch", ("new_input", "InsTagWeight", None))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         predict = ctx.require_rank("Predict", 2)
         ctx.require(predict[1] in (1, 2, -1), f"Predict has shape {list(predict)}; expected [N, 2] or [N, 1]")
         ctx.set_dim("AUC", ())
@@ -35,7 +45,7 @@ class Auc(OpDef, type="auc"):
         for slot in ("StatPosOut", "StatNegOut"):
             ctx.set_dim(slot, (bins * (steps + 1) + 1,) if steps else (1, bins))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("AUC", "float64")
         for slot in ("StatPosOut", "StatNegOut"):
             ctx.set_dtype(slot, "int64")

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
+from typing import TYPE_CHECKING
+
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    KernelTypeContext,
+    OpDef,
+    Output,
+    empty_grad,
+)
 from oprack.types import AttrType
+
+if TYPE_CHECKING:
+    from oprack.kernel import OpKernelType
 
 _RATES = ("Precision", "Recall", "F1-Score")
 _COUNTS = ("NumInferChunks", "NumLabelChunks", "NumCorrectChunks")
@@ -30,15 +45,15 @@ class ChunkEval(OpDef, type="chunk_eval"):
     excluded_chunk_types = Attr([], "Types that do not count.", type=AttrType.INTS)
     make_grad = empty_grad
 
-    def expected_kernel_type(ctx):
+    def expected_kernel_type(ctx: KernelTypeContext) -> OpKernelType:
         return ctx.kernel_type(dtype="float32")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("Inference", "Label")
         for slot in (*_RATES, *_COUNTS):
             ctx.set_dim(slot, (1,))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         for slot in _RATES:
             if ctx.has_output(slot):
                 ctx.set_dtype(slot, "float32")

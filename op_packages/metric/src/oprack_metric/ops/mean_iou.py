@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
+from typing import TYPE_CHECKING
+
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    KernelTypeContext,
+    OpDef,
+    Output,
+    empty_grad,
+)
 from oprack.types import AttrType
+
+if TYPE_CHECKING:
+    from oprack.kernel import OpKernelType
 
 
 class MeanIou(OpDef, type="mean_iou"):
@@ -21,16 +36,16 @@ class MeanIou(OpDef, type="mean_iou"):
     num_classes = Attr(REQUIRED, "Classes.", type=AttrType.INT).greater_than(0)
     make_grad = empty_grad
 
-    def expected_kernel_type(ctx):
+    def expected_kernel_type(ctx: KernelTypeContext) -> OpKernelType:
         return ctx.kernel_type(dtype=ctx.dtype("Predictions"))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("Predictions", "Labels")
         ctx.set_dim("OutMeanIou", (1,))
         for slot in ("OutWrong", "OutCorrect"):
             ctx.set_dim(slot, (ctx.attr("num_classes"),))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("OutMeanIou", "float32")
         for slot in ("OutWrong", "OutCorrect"):
             ctx.set_dtype(slot, "int32")

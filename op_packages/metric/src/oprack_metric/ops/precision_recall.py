@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.types import AttrType
 
 
@@ -21,7 +21,7 @@ class PrecisionRecall(OpDef, type="precision_recall"):
     make_grad = empty_grad
     expected_kernel_type = dtype_of("MaxProbs")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         classes = ctx.attr("class_number")
         ctx.same_dims("Indices", "Labels")
         if ctx.has_input("StatesInfo"):
@@ -32,7 +32,7 @@ class PrecisionRecall(OpDef, type="precision_recall"):
         ctx.set_dim("AccumMetrics", (6,))
         ctx.set_dim("AccumStatesInfo", (classes, 4))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         for slot in ("BatchMetrics", "AccumMetrics"):
             ctx.set_dtype(slot, "float64")
         ctx.set_dtype("AccumStatesInfo", ctx.dtype("MaxProbs"))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from oprack.kernel import Array, ArrayModule
 
 _BLOCK = 8192
 
@@ -25,7 +28,7 @@ _ERFC64 = (
 )  # fmt: skip
 
 
-def sigmoid(x, xp, out=None):
+def sigmoid(x: Array, xp: ArrayModule, out: Array | None = None) -> Array:
     """1 / (1 + exp(-x)); where exp overflows, 1 / inf = 0 is the right limit. float16 and wider, complex too."""
     y = xp.empty_like(x) if out is None else out
     xp.negative(x, out=y)
@@ -35,14 +38,14 @@ def sigmoid(x, xp, out=None):
     return xp.reciprocal(y, out=y) if x.dtype.kind in "fc" else xp.divide(x.dtype.type(1), y, out=y)
 
 
-def softplus(x, xp):
+def softplus(x: Array, xp: ArrayModule) -> Array:
     """ln(1 + exp(x)) without overflow."""
     if x.dtype.kind == "c":
         return xp.log1p(xp.exp(x))
     return xp.maximum(x, x.dtype.type(0)) + xp.log1p(xp.exp(-abs(x)))
 
 
-def normal_cdf(x, xp):
+def normal_cdf(x: Array, xp: ArrayModule) -> Array:
     """P(N(0, 1) <= x); its relative error is that of the dtype on the left tail too."""
     real = x if x.dtype.itemsize >= 4 else x.astype("float32")
     kind = real.dtype.type
@@ -65,13 +68,13 @@ def normal_cdf(x, xp):
     return xp.where(real > 0, kind(1) - half, half).astype(x.dtype, copy=False)
 
 
-def normal_pdf(x, xp):
+def normal_pdf(x: Array, xp: ArrayModule) -> Array:
     """Density of N(0, 1) at x."""
     kind = x.dtype.type
     return xp.exp(x * x * kind(-0.5)) * kind(1 / math.sqrt(2 * math.pi))
 
 
-def blockwise(function, xp, *arrays):
+def blockwise(function: Callable[..., Any], xp: ArrayModule, *arrays: Array) -> Array:
     """function(*arrays) of arrays of one shape, in blocks that stay in the cache: it takes many passes over them."""
     x = arrays[0]
     if xp is not np or x.size <= _BLOCK:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
-from oprack.layers import check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def int_pair(value, argument, layer, rank=2):
+def int_pair(value: Sequence[int] | int, argument: str, layer: str, rank: int = 2) -> list[int]:
     """An int for all spatial dims, or a list of them."""
     if isinstance(value, int):
         return [value] * rank
@@ -17,7 +19,7 @@ def int_pair(value, argument, layer, rank=2):
     )
 
 
-def resolve_padding(value, channel_last, layer):
+def resolve_padding(value: Sequence[int] | int | str, channel_last: bool, layer: str) -> tuple[list[int], str]:
     """(paddings, padding_algorithm) of "SAME", "VALID", an int, [h, w], [top, bottom, left, right], a pair per dim."""
     if isinstance(value, str):
         if value.upper() not in ("SAME", "VALID"):
@@ -32,7 +34,7 @@ def resolve_padding(value, channel_last, layer):
     return int_pair(value, "padding", layer), "EXPLICIT"
 
 
-def check_image(input, data_format, layer):
+def check_image(input: Variable, data_format: str, layer: str) -> tuple[Variable, bool, int]:
     """(Variable, whether channels come last, number of channels)."""
     check_variable(input, "input", layer)
     if data_format not in ("NCHW", "NHWC") or len(input.shape) != 4:
@@ -50,7 +52,7 @@ def check_image(input, data_format, layer):
     return input, last, channels
 
 
-def check_groups(groups, channels, num_filters, layer):
+def check_groups(groups: int | None, channels: int, num_filters: int, layer: str) -> int:
     """groups, 1 when absent; InvalidArgumentError when channels or filters can't be parted so."""
     groups = groups or 1
     if channels % groups or num_filters % groups:
@@ -60,7 +62,7 @@ def check_groups(groups, channels, num_filters, layer):
     return groups
 
 
-def add_bias(helper, out, last):
+def add_bias(helper: LayerHelper, out: Variable | None, last: bool) -> Variable:
     """out with a bias per channel, and the activation."""
     start = 3 if last else 1
     return helper.append_activation(helper.append_bias_op(out, dim_start=start, dim_end=start + 1))

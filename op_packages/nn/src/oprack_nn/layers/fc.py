@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_type
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_type
 
 
-def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None):
+def fc(
+    input: Sequence[Variable] | Variable,
+    size: int | str,
+    num_flatten_dims: int = 1,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
     r"""Fully connected: $$Out = act(\sum_i X_i W_i + b)$$.
 
     input: a Variable or a list of them. size: width of the output. num_flatten_dims: so many dims are kept, the others

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack import functional as F
 from oprack.nn import Module
+
+if TYPE_CHECKING:
+    from oprack import Tensor
 
 
 class _Activation(Module):
@@ -17,7 +20,7 @@ class _Activation(Module):
         super().__init__()
         self.attrs = attrs
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return getattr(F, self.op_type)(x, **self.attrs)
 
     def extra_repr(self) -> str:

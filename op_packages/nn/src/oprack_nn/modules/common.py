@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from oprack import functional as F
 from oprack import initializer
 from oprack.nn import Module
+
+if TYPE_CHECKING:
+    from oprack import Tensor
+    from oprack.layers import ParamAttrLike
 
 
 class Linear(Module):
@@ -15,12 +19,14 @@ class Linear(Module):
     weight: [in_features, out_features]. bias_attr: False leaves the bias out.
     """
 
-    def __init__(self, in_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None) -> None:
+    def __init__(
+        self, in_features: int, out_features: int, weight_attr: ParamAttrLike = None, bias_attr: ParamAttrLike = None
+    ) -> None:
         super().__init__()
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = None if bias_attr is False else self.create_parameter([out_features], bias_attr, is_bias=True)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         y = F.matmul_v2(x, self.weight)
         return y if self.bias is None else F.elementwise_add(y, self.bias)
 
@@ -38,14 +44,14 @@ class Embedding(Module):
         embedding_dim: int,
         padding_idx: int | None = None,
         sparse: bool = False,
-        weight_attr: Any = None,
+        weight_attr: ParamAttrLike = None,
     ) -> None:
         super().__init__()
         self.padding_idx, self.sparse = -1 if padding_idx is None else padding_idx, sparse
         shape = [num_embeddings, embedding_dim]
         self.weight = self.create_parameter(shape, weight_attr, default_initializer=initializer.Normal(0.0, 1.0))
 
-    def forward(self, ids):
+    def forward(self, ids: Tensor) -> Tensor:
         return F.lookup_table_v2(ids, self.weight, padding_idx=self.padding_idx, is_sparse=self.sparse)
 
 
@@ -60,7 +66,7 @@ class Dropout(Module):
         self.p = p
         self.implementation = "downgrade_in_infer" if mode == "downscale_in_infer" else mode
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         test = not self.training
         return F.dropout(x, dropout_prob=self.p, is_test=test, dropout_implementation=self.implementation)
 
@@ -75,5 +81,5 @@ class Flatten(Module):
         super().__init__()
         self.start_axis, self.stop_axis = start_axis, stop_axis
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.flatten_contiguous_range(x, start_axis=self.start_axis, stop_axis=self.stop_axis)

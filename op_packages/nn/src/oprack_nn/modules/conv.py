@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from oprack import functional as F
 from oprack import initializer
 from oprack.nn import Module
 
+if TYPE_CHECKING:
+    from oprack import Tensor
+    from oprack.layers import Initializer, ParamAttrLike
 
-def _pair(value: Any) -> list[int]:
+
+def _pair(value: int) -> list[int]:
     return [int(value)] * 2 if isinstance(value, int) else [int(v) for v in value]
 
 
@@ -26,13 +31,13 @@ class Conv2D(Module):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: int | str | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
         groups: int = 1,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
+        weight_attr: ParamAttrLike = None,
+        bias_attr: ParamAttrLike = None,
     ) -> None:
         super().__init__()
         self.attrs = {"strides": _pair(stride), "dilations": _pair(dilation), "groups": groups}
@@ -55,10 +60,10 @@ class Conv2D(Module):
         return [out_channels, in_channels // groups, *kernel]
 
     @staticmethod
-    def _initializer(in_channels: int, kernel: list[int], groups: int) -> Any:
+    def _initializer(in_channels: int, kernel: list[int], groups: int) -> Initializer:
         return initializer.Normal(0.0, math.sqrt(2.0 / (in_channels * math.prod(kernel))))
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         y = getattr(F, self.op_type)(x, self.weight, **self.attrs)
         return y if self.bias is None else F.elementwise_add(y, self.bias, axis=1)
 
@@ -69,11 +74,11 @@ class Conv2DTranspose(Conv2D):
     op_type = "conv2d_transpose"
 
     @staticmethod
-    def _weight_shape(in_channels, out_channels, kernel, groups):
+    def _weight_shape(in_channels: int, out_channels: int, kernel: list[int], groups: int) -> list[int]:
         return [in_channels, out_channels // groups, *kernel]
 
     @staticmethod
-    def _initializer(in_channels, kernel, groups):
+    def _initializer(in_channels: int, kernel: list[int], groups: int) -> Initializer:
         limit = math.sqrt(6.0 / (in_channels * math.prod(kernel)))
         return initializer.Uniform(-limit, limit)
 
@@ -81,7 +86,13 @@ class Conv2DTranspose(Conv2D):
 class _Pool2D(Module):
     kind = ""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False) -> None:
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | str | Sequence[int] = 0,
+        ceil_mode: bool = False,
+    ) -> None:
         super().__init__()
         self.attrs = {
             "pooling_type": self.kind,
@@ -91,7 +102,7 @@ class _Pool2D(Module):
             "ceil_mode": ceil_mode,
         }
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.pool2d(x, **self.attrs)
 
 
@@ -110,9 +121,9 @@ class AvgPool2D(_Pool2D):
 class AdaptiveAvgPool2D(Module):
     """Means of as many windows as output_size says: op pool2d."""
 
-    def __init__(self, output_size: Any) -> None:
+    def __init__(self, output_size: int | Sequence[int]) -> None:
         super().__init__()
         self.output_size = _pair(output_size)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.pool2d(x, pooling_type="avg", ksize=self.output_size, adaptive=True)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 from oprack import functional as F
 from oprack.errors import InvalidArgumentError
 from oprack.nn import Module
+
+if TYPE_CHECKING:
+    from oprack import Tensor
 
 
 class _Loss(Module):
@@ -18,7 +22,7 @@ class _Loss(Module):
             raise InvalidArgumentError(f"{type(self).__name__}: reduction is {reduction!r}; expected mean, sum or none")
         self.reduction = reduction
 
-    def reduced(self, loss):
+    def reduced(self, loss: Tensor) -> Tensor:
         if self.reduction == "none":
             return loss
         return F.reduce_mean(loss, reduce_all=True) if self.reduction == "mean" else F.reduce_sum(loss, reduce_all=True)
@@ -31,12 +35,12 @@ class CrossEntropyLoss(_Loss):
         super().__init__(reduction)
         self.soft_label, self.ignore_index = soft_label, ignore_index
 
-    def forward(self, logits, label):
+    def forward(self, logits: Tensor, label: Tensor) -> Tensor:
         found = F.softmax_with_cross_entropy(logits, label, soft_label=self.soft_label, ignore_index=self.ignore_index)
         return self.reduced(found.loss)
 
 
-def _warn_of_broadcast(module, input, label):
+def _warn_of_broadcast(module: _Loss, input: Tensor, label: Tensor) -> None:
     """A label [n] beside a result [n, 1] would be broadcast to [n, n], which is seldom meant."""
     x, y = input.shape, label.shape
     # a size of -1, in a program, is not known yet
@@ -51,7 +55,7 @@ def _warn_of_broadcast(module, input, label):
 class MSELoss(_Loss):
     """(input - label)^2. Warns when their shapes differ."""
 
-    def forward(self, input, label):
+    def forward(self, input: Tensor, label: Tensor) -> Tensor:
         _warn_of_broadcast(self, input, label)
         difference = F.elementwise_sub(input, label)
         return self.reduced(F.elementwise_mul(difference, difference))
@@ -60,6 +64,6 @@ class MSELoss(_Loss):
 class L1Loss(_Loss):
     """|input - label|. Warns when their shapes differ."""
 
-    def forward(self, input, label):
+    def forward(self, input: Tensor, label: Tensor) -> Tensor:
         _warn_of_broadcast(self, input, label)
         return self.reduced(F.abs(F.elementwise_sub(input, label)))

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from oprack import functional as F
 from oprack import initializer
 from oprack.nn import Module
 
+if TYPE_CHECKING:
+    from oprack import Tensor
+    from oprack.layers import ParamAttrLike
+
 
 class _Affine(Module):
     """A scale and a bias of some shape; attributes False leave them out."""
 
-    def _make(self, shape: list[int], weight_attr: Any, bias_attr: Any) -> None:
+    def _make(self, shape: list[int], weight_attr: ParamAttrLike, bias_attr: ParamAttrLike) -> None:
         ones = initializer.Constant(1.0)
         self.weight = (
             None if weight_attr is False else self.create_parameter(shape, weight_attr, default_initializer=ones)
@@ -31,8 +35,8 @@ class BatchNorm(_Affine):
         num_features: int,
         momentum: float = 0.9,
         epsilon: float = 1e-5,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
+        weight_attr: ParamAttrLike = None,
+        bias_attr: ParamAttrLike = None,
         data_format: str = "NCHW",
         use_global_stats: bool = False,
     ) -> None:
@@ -47,7 +51,7 @@ class BatchNorm(_Affine):
             "use_global_stats": use_global_stats,
         }
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.batch_norm(
             x,
             mean=self.mean,
@@ -67,15 +71,15 @@ class LayerNorm(_Affine):
         self,
         normalized_shape: int | Sequence[int],
         epsilon: float = 1e-5,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
+        weight_attr: ParamAttrLike = None,
+        bias_attr: ParamAttrLike = None,
     ) -> None:
         super().__init__()
         dims = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         self.rank, self.epsilon = len(dims), epsilon
         self._make([math.prod(dims)], weight_attr, bias_attr)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         axis = len(x.shape) - self.rank
         return F.layer_norm(x, self.weight, self.bias, begin_norm_axis=axis, epsilon=self.epsilon)
 
@@ -84,13 +88,18 @@ class GroupNorm(_Affine):
     """Over groups of channels: op group_norm."""
 
     def __init__(
-        self, num_groups: int, num_channels: int, epsilon: float = 1e-5, weight_attr: Any = None, bias_attr: Any = None
+        self,
+        num_groups: int,
+        num_channels: int,
+        epsilon: float = 1e-5,
+        weight_attr: ParamAttrLike = None,
+        bias_attr: ParamAttrLike = None,
     ) -> None:
         super().__init__()
         self.groups, self.epsilon = num_groups, epsilon
         self._make([num_channels], weight_attr, bias_attr)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.group_norm(x, self.weight, self.bias, groups=self.groups, epsilon=self.epsilon)
 
 
@@ -98,11 +107,15 @@ class InstanceNorm(_Affine):
     """Per image and channel: op instance_norm."""
 
     def __init__(
-        self, num_features: int, epsilon: float = 1e-5, weight_attr: Any = None, bias_attr: Any = None
+        self,
+        num_features: int,
+        epsilon: float = 1e-5,
+        weight_attr: ParamAttrLike = None,
+        bias_attr: ParamAttrLike = None,
     ) -> None:
         super().__init__()
         self.epsilon = epsilon
         self._make([num_features], weight_attr, bias_attr)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.instance_norm(x, self.weight, self.bias, epsilon=self.epsilon)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from oprack.ir import Match, OpNode, PatternBuilder
+from oprack.kernel import Array
 
 BATCH_NORM_STATS = ("MeanOut", "VarianceOut")
 
 
-def uses_running_stats(op):
+def uses_running_stats(op: OpNode) -> bool:
     """Whether a batch_norm takes Mean and Variance as they are, and gives them back."""
     return (op.attr("is_test", False) or op.attr("use_global_stats", False)) and not op.attr(
         "trainable_statistics", False
     )
 
 
-def affine_ops(p, x):
+def affine_ops(p: PatternBuilder, x: Any) -> tuple[Any, Any, Any, Any, Any]:
     """Patterns of all affine ops over the pattern x; their parameters are "s", "c", "mean" and "variance"."""
     return (
         p.op(
@@ -34,7 +38,7 @@ def affine_ops(p, x):
     )
 
 
-def affine_of(m, op, rank, channel):
+def affine_of(m: Match, op: OpNode, rank: int, channel: int) -> tuple[Array, Array] | None:
     """(a, b) of an affine op: float64 arrays of shape [] or [C], C at dim `channel` of x.
 
     None when it is unlike, or its parameters are not finite: moved elsewhere, these would make other infinities.
@@ -43,7 +47,7 @@ def affine_of(m, op, rank, channel):
     return found if found is not None and all(np.isfinite(v).all() for v in found) else None
 
 
-def representable(value, model):
+def representable(value: Array, model: Array) -> bool:
     """Whether a float64 array stays finite in the dtype of another array."""
     if not value.size:
         return True
@@ -51,7 +55,7 @@ def representable(value, model):
     return bool(value.max() <= largest and value.min() >= -largest)  # False for NaN
 
 
-def _affine_of(m, op, rank, channel):
+def _affine_of(m: Match, op: OpNode, rank: int, channel: int) -> tuple[Array, Array] | None:
     if op.type == "scale":
         a, b = np.float64(m.attr(op, "scale")), np.float64(m.attr(op, "bias"))
         return a, b if m.attr(op, "bias_after_scale") else a * b
@@ -73,11 +77,11 @@ def _affine_of(m, op, rank, channel):
     return {"elementwise_add": (one, c), "elementwise_sub": (one, -c), "elementwise_mul": (c, zero)}[op.type]
 
 
-def _same_channel(layout, rank, channel):
+def _same_channel(layout: str, rank: int, channel: int) -> bool:
     return channel % rank == (rank - 1 if layout in ("NHWC", "NDHWC") else 1)
 
 
-def per_channel(value, axis, rank, channel):
+def per_channel(value: Array, axis: int, rank: int, channel: int) -> Array | None:
     """A broadcast operand as float64 [] or [C]; None when it varies along another dim than `channel`, or is larger."""
     value = np.asarray(value)
     if value.dtype.kind != "f" or value.ndim > rank:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from oprack.ir import fusion
+from oprack.ir import Match, OpNode, PatternBuilder, VarNode, fusion
+from oprack.kernel import Array
 from oprack.op.windows import pad_pairs
 
 from oprack_nn.ops._layout import is_channel_last
@@ -15,14 +18,14 @@ CONVOLUTIONS = ("conv2d", "depthwise_conv2d", "conv3d")
 TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose", "conv3d_transpose")
 
 
-def _geometry(m, conv):
+def _geometry(m: Match, conv: Any) -> tuple[int, int, int, bool]:
     """(rank, channel dim, groups, whether it is transposed) of a convolution's operands."""
     rank = m.value("w").ndim
     channel = rank - 1 if is_channel_last(m.attr(conv, "data_format")) else 1
     return rank, channel, m.attr(conv, "groups"), m.op_of(conv).type in TRANSPOSED
 
 
-def _times_output(w, a, groups, transposed):
+def _times_output(w: Array, a: Array, groups: int, transposed: bool) -> Array:
     """Weights that give a times the output, a per output channel, as float64."""
     if a.ndim == 0:
         return np.multiply(w, a, dtype=np.float64)
@@ -34,7 +37,7 @@ def _times_output(w, a, groups, transposed):
     return np.multiply(split, a, dtype=np.float64).reshape(w.shape)
 
 
-def _times_input(w, a, groups):
+def _times_input(w: Array, a: Array, groups: int) -> Array:
     """Weights of a convolution that takes x for a x, a per input channel, as float64."""
     if a.ndim == 0:
         return np.multiply(w, a, dtype=np.float64)
@@ -43,11 +46,11 @@ def _times_input(w, a, groups):
     return np.multiply(split, a, dtype=np.float64).reshape(w.shape)
 
 
-def _outputs(w, groups, transposed):
+def _outputs(w: Array, groups: int, transposed: bool) -> int:
     return w.shape[1] * groups if transposed else w.shape[0]
 
 
-def _with_bias(m, conv, x, w, b, rank, channel, outputs):
+def _with_bias(m: Match, conv: Any, x: VarNode, w: Array, b: Array, rank: int, channel: int, outputs: int):
     """The convolution of x by new weights w, plus b per output channel; None when they are too large for the dtype."""
     if not all(representable(v, m.value("w")) for v in (w, b)):
         return None
@@ -59,12 +62,12 @@ def _with_bias(m, conv, x, w, b, rank, channel, outputs):
 
 
 @fusion("fold_affine_after_conv")
-def fold_affine_after_conv(p):
+def fold_affine_after_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """a (conv(x, w) + b) + c  ->  conv(x, a w) + (a b + c)"""
     conv = p.op((*CONVOLUTIONS, *TRANSPOSED), Input="x", Filter=p.param("w"))
     bias = p.maybe(p.op("elementwise_add", X=conv, Y=p.param("b"), commutative=True))
 
-    def build(m):
+    def build(m: Match):
         rank, channel, groups, transposed = _geometry(m, conv)
         w = m.value("w")
         outputs = _outputs(w, groups, transposed)
@@ -82,12 +85,12 @@ def fold_affine_after_conv(p):
 
 
 @fusion("fold_affine_before_conv")
-def fold_affine_before_conv(p):
+def fold_affine_before_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """conv(a x + c, w)  ->  conv(x, a w) + conv(c, w), where padding adds no zeros or c is 0"""
     before = affine_ops(p, "x")
     conv = p.op(CONVOLUTIONS, Input=p.either(*before), Filter=p.param("w"))
 
-    def build(m):
+    def build(m: Match):
         rank, channel, groups, _ = _geometry(m, conv)
         op, w = next(m.op_of(op) for op in before if m.has(op)), m.value("w")
         affine = affine_of(m, op, rank, channel)
@@ -105,7 +108,7 @@ def fold_affine_before_conv(p):
     return conv, build
 
 
-def _keeps_shape(x, op, rank, channel, inputs):
+def _keeps_shape(x: VarNode, op: OpNode, rank: int, channel: int, inputs: int) -> bool:
     """Whether what an affine op makes has x's shape: a constant may be larger."""
     if not op.type.startswith("elementwise"):
         return True
@@ -115,13 +118,13 @@ def _keeps_shape(x, op, rank, channel, inputs):
 
 
 @fusion("fold_scale_before_padded_conv")
-def fold_scale_before_padded_conv(p):
+def fold_scale_before_padded_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """conv(a x + c, w)  ->  conv(x + c / a, a w): padding adds zeros after c, so only the factor moves"""
     scaled = p.op("elementwise_mul", X="x", Y=p.param("a"), commutative=True)
     shifted = p.op("elementwise_add", X=scaled, Y=p.param("c"), commutative=True)
     conv = p.op(CONVOLUTIONS, Input=shifted, Filter=p.param("w"))
 
-    def build(m):
+    def build(m: Match):
         a, c, w = m.value("a"), m.value("c"), m.value("w")
         if a.size != 1 or c.size != 1 or a.dtype.kind != "f":
             return None
@@ -140,7 +143,7 @@ def fold_scale_before_padded_conv(p):
     return conv, build
 
 
-def _pads(m, conv, rank):
+def _pads(m: Match, conv: Any, rank: int) -> bool:
     """Whether a convolution adds zeros around its input."""
     algorithm = m.attr(conv, "padding_algorithm")
     if algorithm == "SAME":

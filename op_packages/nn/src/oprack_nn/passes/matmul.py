@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from oprack.ir import fusion
+from oprack.ir import Match, OpNode, PatternBuilder, fusion
 
 from oprack_nn.passes._affine import affine_of, affine_ops, per_channel, representable
 
 PRODUCTS = ("mul", "matmul", "matmul_v2")
 
 
-def _columns_last(m, op):
+def _columns_last(m: Match, op: OpNode) -> bool:
     """Whether the product's last dim is the last one of a weight of rank 2."""
     if m.value("w").ndim != 2 or m["x"].shape is None:
         return False
@@ -21,12 +24,12 @@ def _columns_last(m, op):
 
 
 @fusion("fold_affine_after_matmul")
-def fold_affine_after_matmul(p):
+def fold_affine_after_matmul(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """a (x w + b) + c  ->  x (a w) + (a b + c)"""
     product = p.op(PRODUCTS, X="x", Y=p.param("w"))
     bias = p.maybe(p.op("elementwise_add", X=product, Y=p.param("b"), commutative=True))
 
-    def build(m):
+    def build(m: Match):
         op, w = m.op_of(product), m.value("w")
         if not _columns_last(m, op) or (op.type == "matmul" and m.attr(op, "head_number") != 1):
             return None

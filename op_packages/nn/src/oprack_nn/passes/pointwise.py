@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from oprack.ir import fusion
+from oprack.ir import Match, OpNode, PatternBuilder, fusion
+from oprack.kernel import Array
 from oprack.op.windows import pad_pairs
 
 from oprack_nn.ops._layout import is_channel_last
 
 
-def _is_dense(op):
+def _is_dense(op: OpNode) -> bool:
     return op.attr("groups", 1) == 1
 
 
-def _is_pointwise(m, conv, w):
+def _is_pointwise(m: Match, conv: Any, w: Array) -> bool:
     """Whether a convolution is a product of each pixel's channels with a matrix."""
     if w.shape[2:] != (1, 1) or any(s != 1 for s in m.attr(conv, "strides")):
         return False
@@ -21,12 +25,12 @@ def _is_pointwise(m, conv, w):
 
 
 @fusion("merge_pointwise_convs")
-def merge_pointwise_convs(p):
+def merge_pointwise_convs(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """conv(conv(x, v), w)  ->  conv(x, w v)"""
     first = p.op("conv2d", Input="x", Filter=p.param("v"), where=_is_dense)
     second = p.op("conv2d", Input=first, Filter=p.param("w"), where=_is_dense)
 
-    def build(m):
+    def build(m: Match):
         v, w = m.value("v"), m.value("w")
         if is_channel_last(m.attr(first, "data_format")) != is_channel_last(m.attr(second, "data_format")):
             return None

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
-from oprack.ir import fusion
+from oprack.ir import Fusion, Match, OpNode, PatternBuilder, fusion
 
 
 class _Number:
     """x times, divided by or raised to a number; x plus a number: as a scale, or with a parameter of one element."""
 
-    def __init__(self, name, *ops):
+    def __init__(self, name: str, *ops: Any) -> None:
         self.name, self.patterns = name, ops
 
-    def _operand(self, m, op):
+    def _operand(self, m: Match, op: OpNode) -> float:
         value, x = m.value(self.name), m["x"].shape
         return value.item() if value.size == 1 and x is not None and value.ndim <= len(x) else None
 
-    def _found(self, m):
+    def _found(self, m: Match) -> OpNode:
         return next(m.op_of(op) for op in self.patterns if m.has(op))
 
 
 class _Factor(_Number):
-    def __init__(self, p, x, name):
+    def __init__(self, p: PatternBuilder, x: Any, name: str) -> None:
         scaled = p.op("scale", X=x, attrs={"bias": 0.0})
         times = p.op("elementwise_mul", X=x, Y=p.param(name), commutative=True)
         over = p.op("elementwise_div", X=x, Y=p.param(name))
         super().__init__(name, scaled, times, over)
 
-    def value(self, m):
+    def value(self, m: Match) -> float:
         op = self._found(m)
         if op.type == "scale":
             return m.attr(op, "scale")
@@ -37,12 +39,12 @@ class _Factor(_Number):
 
 
 class _Shift(_Number):
-    def __init__(self, p, x, name):
+    def __init__(self, p: PatternBuilder, x: Any, name: str) -> None:
         shifted = p.op("scale", X=x, attrs={"scale": 1.0})
         plus = p.op("elementwise_add", X=x, Y=p.param(name), commutative=True)
         super().__init__(name, shifted, plus)
 
-    def value(self, m):
+    def value(self, m: Match) -> float:
         op = self._found(m)
         return m.attr(op, "bias") if op.type == "scale" else self._operand(m, op)
 
@@ -50,7 +52,7 @@ class _Shift(_Number):
 class _Power(_Number):
     """x to the power 2 or 3."""
 
-    def __init__(self, p, x, name, exponent):
+    def __init__(self, p: PatternBuilder, x: Any, name: str, exponent: int) -> None:
         self.exponent = exponent
         powers = [p.op("pow", X=x), p.op("elementwise_pow", X=x, Y=p.param(name))]
         squares = [p.op("square", X=x), p.op("elementwise_mul", X=x, Y=x)]
@@ -59,14 +61,14 @@ class _Power(_Number):
         self.written = squares
         super().__init__(name, *powers, *squares)
 
-    def fits(self, m):
+    def fits(self, m: Match) -> bool:
         if any(m.has(op) for op in self.written):
             return True
         op = self._found(m)
         return (m.attr(op, "factor") if op.type == "pow" else self._operand(m, op)) == self.exponent
 
 
-def _close(value, wanted):
+def _close(value: float, wanted: float) -> bool:
     """Whether a constant is the wanted one, as somebody wrote it in float32."""
     return value is not None and math.isclose(value, wanted, rel_tol=1e-6)
 
@@ -75,7 +77,7 @@ def _close(value, wanted):
 class _Halved:
     """x / 2 (1 + inner), in any order."""
 
-    def __init__(self, p, x, inner):
+    def __init__(self, p: PatternBuilder, x: str, inner: Any) -> None:
         self.one = _Shift(p, inner, "one")
         more = p.either(*self.one.patterns)
         self.halves = [_Factor(p, a, f"half{i}") for i, a in enumerate((x, more))]
@@ -88,18 +90,18 @@ class _Halved:
             *self.halves[2].patterns,
         ]
 
-    def fits(self, m):
+    def fits(self, m: Match) -> bool:
         half = next(h for h in self.halves if any(m.has(op) for op in h.patterns))
         return _close(self.one.value(m), 1.0) and _close(half.value(m), 0.5)
 
 
 @fusion("gelu_of_erf")
-def gelu_of_erf(p):
+def gelu_of_erf(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """x / 2 (1 + erf(x / sqrt(2)))  ->  gelu(x)"""
     root_of_two = _Factor(p, "x", "root")
     halved = _Halved(p, "x", p.op("erf", X=p.either(*root_of_two.patterns)))
 
-    def build(m):
+    def build(m: Match):
         fits = halved.fits(m) and _close(root_of_two.value(m), math.sqrt(0.5))
         return m.op("gelu", X=m["x"], attrs={"approximate": False}) if fits else None
 
@@ -107,7 +109,7 @@ def gelu_of_erf(p):
 
 
 @fusion("gelu_of_tanh")
-def gelu_of_tanh(p):
+def gelu_of_tanh(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))  ->  gelu(x, approximate=True)"""
     cube = _Power(p, "x", "three", 3)
     small = _Factor(p, p.either(*cube.patterns), "small")
@@ -115,7 +117,7 @@ def gelu_of_tanh(p):
     scaled = _Factor(p, polynomial, "scaled")
     halved = _Halved(p, "x", p.op("tanh", X=p.either(*scaled.patterns)))
 
-    def build(m):
+    def build(m: Match):
         fits = halved.fits(m) and cube.fits(m) and _close(small.value(m), 0.044715)
         fits = fits and _close(scaled.value(m), math.sqrt(2 / math.pi))
         return m.op("gelu", X=m["x"], attrs={"approximate": True}) if fits else None
@@ -124,12 +126,12 @@ def gelu_of_tanh(p):
 
 
 @fusion("swish_of_sigmoid")
-def swish_of_sigmoid(p):
+def swish_of_sigmoid(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """x sigmoid(b x)  ->  swish(x)"""
     inner = _Factor(p, "x", "beta")
     gates = [p.op("sigmoid", X=p.either(*inner.patterns)), p.op("sigmoid", X="x")]
 
-    def build(m):
+    def build(m: Match):
         beta = 1.0 if m.has(gates[1]) else inner.value(m)
         return None if beta is None else m.op("swish", X=m["x"], attrs={"beta": beta})
 
@@ -137,12 +139,12 @@ def swish_of_sigmoid(p):
 
 
 # layer_norm -----------------------------------------------------------------------------------------------------------
-def _over_last_dims(op):
+def _over_last_dims(op: OpNode) -> bool:
     """Whether a mean is taken over some of the last dims, which stay with size 1."""
     return op.attr("keep_dim", False) and not op.attr("reduce_all", False) and _first_dim(op) is not None
 
 
-def _first_dim(op):
+def _first_dim(op: OpNode) -> int | None:
     """The first of the last dims that are reduced; None when others are."""
     x, dims = op.input("X"), op.attr("dim", (0,))
     if x.shape is None or not dims:
@@ -153,7 +155,7 @@ def _first_dim(op):
 
 
 @fusion("layer_norm_of_means")
-def layer_norm_of_means(p):
+def layer_norm_of_means(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """(x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon)  ->  layer_norm(x)"""
     means = [p.op("reduce_mean", X="x", where=_over_last_dims) for _ in range(2)]
     above, below = (p.op("elementwise_sub", X="x", Y=mean, attrs={"axis": -1}) for mean in means)
@@ -166,7 +168,7 @@ def layer_norm_of_means(p):
         p.op("elementwise_mul", X=above, Y=p.op("rsqrt", X=shifted), commutative=True, attrs={"axis": -1}),
     ]
 
-    def build(m):
+    def build(m: Match):
         first = {_first_dim(m.op_of(op)) for op in (*means, variance)}
         small = epsilon.value(m)
         if len(first) > 1 or not square.fits(m) or small is None or not 0 <= small <= 0.001:
@@ -176,13 +178,13 @@ def layer_norm_of_means(p):
     return p.either(*roots), build
 
 
-def _parameter_of(slot, op_type, *others):
-    def row(p):
+def _parameter_of(slot: str, op_type: str, *others: str) -> Fusion:
+    def row(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         slots = {name: p.param(name, optional=True) for name in others}
         norm = p.op("layer_norm", X="x", **slots)
         root = p.op(op_type, X=norm, Y=p.param("new"), commutative=True)
 
-        def build(m):
+        def build(m: Match):
             op, new, dims = m.op_of(norm), m.value("new"), m["x"].shape
             start = m.attr(op, "begin_norm_axis")
             if dims is None or not 0 < start < len(dims):

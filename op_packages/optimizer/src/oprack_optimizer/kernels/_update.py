@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from oprack.device import row_totals
+from oprack.kernel import Array, ArrayModule
+from oprack.tensor import SelectedRows
 from oprack.types import FLOATS, HALF_FLOATS
 
 BOTH = ("cpu", "cuda")
@@ -12,33 +17,33 @@ REALS = FLOATS | HALF_FLOATS
 BLOCK = 1 << 17
 
 
-def working(param, master, multi_precision):
+def working(param: Array, master: Array | None, multi_precision: bool) -> Array:
     """The copy of a parameter that is updated: the master weights of a 16-bit one, else the parameter itself."""
     return master if _has_master(param, master, multi_precision) else param
 
 
-def _has_master(param, master, multi_precision):
+def _has_master(param: Array, master: Array | None, multi_precision: bool) -> bool:
     return multi_precision and master is not None and master.dtype != param.dtype
 
 
-def scalar(tensor, dtype):
+def scalar(tensor: Array, dtype: np.dtype[Any]) -> Array:
     """A one-element tensor as a 0-d array of a dtype; it is not copied from a device."""
     return tensor.reshape(-1)[:1].reshape(()).astype(dtype, copy=False)
 
 
-def rounded(new, param, master, multi_precision):
+def rounded(new: Array, param: Array, master: Array | None, multi_precision: bool) -> tuple[Array, Array | None]:
     """(ParamOut, MasterParamOut) from the updated working copy."""
     if _has_master(param, master, multi_precision):
         return new.astype(param.dtype), new
     return new, None
 
 
-def number(tensor, value):
+def number(tensor: Array | None, value: float) -> float:
     """An attribute that a one-element tensor may override."""
     return value if tensor is None else float(tensor.reshape(-1)[0])
 
 
-def dense(grad, dtype, xp):
+def dense(grad: SelectedRows, dtype: np.dtype[Any], xp: ArrayModule) -> Array:
     """A SelectedRows gradient as an array: equal rows added, the others 0."""
     totals = row_totals(grad, xp)
     full = xp.zeros(grad.shape, dtype)
@@ -46,18 +51,20 @@ def dense(grad, dtype, xp):
     return full
 
 
-def shrink(x, lr, l1, l2, xp):
+def shrink(x: Array, lr: Array, l1: float, l2: float, xp: ArrayModule) -> Array:
     """Proximal step: sign(x) max(|x| - lr l1, 0) / (1 + lr l2)."""
     kind = x.dtype.type
     return xp.sign(x) * xp.maximum(abs(x) - lr * kind(l1), kind(0)) / (kind(1) + lr * kind(l2))
 
 
-def is_large(p):
+def is_large(p: Array) -> bool:
     """Whether a parameter is updated in blocks."""
     return isinstance(p, np.ndarray) and p.size > BLOCK
 
 
-def by_blocks(update, given, count, out=None):
+def by_blocks(
+    update: Callable[..., Any], given: tuple[Array, ...], count: int, out: Array | None = None
+) -> tuple[Array, ...]:
     """`count` new arrays like the first one given, made block by block by update(given, made, work).
 
     It gets rows of all arrays and writes to those of the new ones; work: memory of a block's size. out: the memory of

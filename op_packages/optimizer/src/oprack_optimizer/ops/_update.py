@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, Output
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, Output
 
 PARAM = Input("Parameter.")
 GRAD = Input("Gradient: shape of Param; a SelectedRows holds some rows of it.")
@@ -15,10 +18,10 @@ MULTI_PRECISION = Attr(False, "Update MasterParam and round it to Param.")
 SKIP = Input("One bool; true leaves everything as it is.", dispensable=True)
 
 
-def infer_like(pairs):
+def infer_like(pairs: Mapping[str, str]) -> Callable[..., Any]:
     """infer_shape of a rule that updates the inputs `pairs[x]` from x; Grad must fit Param."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         for i in range(ctx.input_count("Param")):
             param, grad = ctx.dim("Param", i), ctx.dim("Grad", i)
             fits = len(param) == len(grad) and all(a == b or -1 in (a, b) for a, b in zip(param, grad, strict=True))
@@ -30,10 +33,10 @@ def infer_like(pairs):
     return infer_shape
 
 
-def infer_dtypes(pairs):
+def infer_dtypes(pairs: Mapping[str, str]) -> Callable[..., Any]:
     """infer_var_type of such a rule: each output is like its input."""
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         for x, out in pairs.items():
             for i in range(min(ctx.input_count(x), ctx.output_count(out))):
                 ctx.set_dtype(out, ctx.dtype(x, i), i)

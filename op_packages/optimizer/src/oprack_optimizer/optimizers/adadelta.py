@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer
+
+if TYPE_CHECKING:
+    from oprack.layers import Parameter
+
+    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
 
 
 class Adadelta(Optimizer):
@@ -13,15 +19,21 @@ class Adadelta(Optimizer):
 
     op_type = "adadelta"
 
-    def __init__(self, learning_rate: Any = 0.001, epsilon: float = 1e-6, rho: float = 0.95, **options: Any) -> None:
+    def __init__(
+        self,
+        learning_rate: CosineAnnealingDecay | float = 0.001,
+        epsilon: float = 1e-6,
+        rho: float = 0.95,
+        **options: Iterator[Any],
+    ) -> None:
         super().__init__(learning_rate, **options)
         self.epsilon, self.rho = epsilon, rho
 
-    def accumulators(self):
+    def accumulators(self) -> tuple[Accumulator, Accumulator]:
         return (
             Accumulator("AvgSquaredGrad", "_avg_squared_grad"),
             Accumulator("AvgSquaredUpdate", "_avg_squared_update"),
         )
 
-    def attrs(self, parameter):
+    def attrs(self, parameter: Parameter) -> dict[str, float]:
         return {"epsilon": float(self.epsilon), "rho": float(self.rho)}

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer
+
+if TYPE_CHECKING:
+    from oprack.layers import Parameter
+
+    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
 
 
 class Adagrad(Optimizer):
@@ -17,18 +23,18 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: CosineAnnealingDecay | float = 0.001,
         epsilon: float = 1e-6,
         initial_accumulator_value: float = 0.0,
-        **options: Any,
+        **options: Iterator[Any],
     ) -> None:
         super().__init__(learning_rate, **options)
         self.epsilon, self.initial_accumulator_value = epsilon, initial_accumulator_value
 
-    def accumulators(self):
+    def accumulators(self) -> tuple[Accumulator]:
         return (Accumulator("Moment", "moment", float(self.initial_accumulator_value)),)
 
-    def attrs(self, parameter):
+    def attrs(self, parameter: Parameter) -> dict[str, float]:
         return {"epsilon": float(self.epsilon)}
 
 
@@ -37,12 +43,18 @@ class DecayedAdagrad(Optimizer):
 
     op_type = "decayed_adagrad"
 
-    def __init__(self, learning_rate: Any = 0.001, decay: float = 0.95, epsilon: float = 1e-6, **options: Any) -> None:
+    def __init__(
+        self,
+        learning_rate: CosineAnnealingDecay | float = 0.001,
+        decay: float = 0.95,
+        epsilon: float = 1e-6,
+        **options: Iterator[Any],
+    ) -> None:
         super().__init__(learning_rate, **options)
         self.decay, self.epsilon = decay, epsilon
 
-    def accumulators(self):
+    def accumulators(self) -> tuple[Accumulator]:
         return (Accumulator("Moment", "moment"),)
 
-    def attrs(self, parameter):
+    def attrs(self, parameter: Parameter) -> dict[str, float]:
         return {"decay": float(self.decay), "epsilon": float(self.epsilon)}

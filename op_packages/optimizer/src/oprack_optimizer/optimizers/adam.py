@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer, beta_powers
+
+if TYPE_CHECKING:
+    from oprack.layers import Parameter
+
+    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
 
 
 class Adam(Optimizer):
@@ -18,7 +23,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: CosineAnnealingDecay | float = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,
@@ -28,14 +33,14 @@ class Adam(Optimizer):
         super().__init__(learning_rate, **options)
         self.beta1, self.beta2, self.epsilon, self.lazy_mode = beta1, beta2, epsilon, lazy_mode
 
-    def accumulators(self):
+    def accumulators(self) -> tuple[Accumulator, Accumulator, Accumulator, Accumulator]:
         return (
             Accumulator("Moment1", "moment1"),
             Accumulator("Moment2", "moment2"),
             *beta_powers(self.beta1, self.beta2),
         )
 
-    def attrs(self, parameter):
+    def attrs(self, parameter: Parameter) -> dict[str, bool | float]:
         return {
             "beta1": float(self.beta1),
             "beta2": float(self.beta2),

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from oprack.autodiff.roles import OpRole
 from oprack.layers import append_op, op_role_guard
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer
+
+if TYPE_CHECKING:
+    from oprack.layers import Parameter, Variable
+
+    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
 
 
 class Adamax(Optimizer):
@@ -18,26 +24,26 @@ class Adamax(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: CosineAnnealingDecay | float = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,
-        **options: Any,
+        **options: Iterator[Any],
     ) -> None:
         super().__init__(learning_rate, **options)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
-    def accumulators(self):
+    def accumulators(self) -> tuple[Accumulator, Accumulator, Accumulator]:
         return (
             Accumulator("Moment", "moment"),
             Accumulator("InfNorm", "inf_norm"),
             Accumulator("Beta1Pow", "beta1_pow_acc", self.beta1, (1,), out=""),
         )
 
-    def attrs(self, parameter):
+    def attrs(self, parameter: Parameter) -> dict[str, float]:
         return {"beta1": float(self.beta1), "beta2": float(self.beta2), "epsilon": float(self.epsilon)}
 
-    def finish(self, pairs):
+    def finish(self, pairs: Sequence[tuple[Parameter, Variable]]) -> None:
         for p, g in pairs:
             power = self.state(p, "beta1_pow_acc")
             with op_role_guard(OpRole.OPTIMIZE, [p, g]):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.adam import Adam
+
+if TYPE_CHECKING:
+    from oprack.layers import Parameter
+
+    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
 
 
 class AdamW(Adam):
@@ -19,7 +24,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: CosineAnnealingDecay | float = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,
@@ -27,12 +32,12 @@ class AdamW(Adam):
         lr_ratio: Callable[[Any], float] | None = None,
         apply_decay_param_fun: Callable[[str], bool] | None = None,
         lazy_mode: bool = False,
-        **options: Any,
+        **options: Iterator[Any],
     ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, lazy_mode, **options)
         self.weight_decay, self.lr_ratio, self.apply_decay_param_fun = weight_decay, lr_ratio, apply_decay_param_fun
 
-    def attrs(self, parameter):
+    def attrs(self, parameter: Parameter) -> dict[str, bool | float]:
         decays = self.apply_decay_param_fun is None or bool(self.apply_decay_param_fun(parameter.name))
         return super().attrs(parameter) | {
             "coeff": float(self.weight_decay),

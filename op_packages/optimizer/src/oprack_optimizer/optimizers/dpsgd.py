@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Optimizer
+
+if TYPE_CHECKING:
+    from oprack.layers import Parameter
 
 
 class Dpsgd(Optimizer):
@@ -18,7 +21,7 @@ class Dpsgd(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: float = 0.001,
         clip: float = 10.0,
         batch_size: float = 16.0,
         sigma: float = 1.0,
@@ -28,7 +31,7 @@ class Dpsgd(Optimizer):
         super().__init__(learning_rate, **options)
         self.clip, self.batch_size, self.sigma, self.seed = clip, batch_size, sigma, seed
 
-    def attrs(self, parameter):
+    def attrs(self, parameter: Parameter) -> dict[str, float]:
         return {
             "clip": float(self.clip),
             "batch_size": float(self.batch_size),

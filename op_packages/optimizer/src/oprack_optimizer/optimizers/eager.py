@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack.errors import PreconditionNotMetError
+
+if TYPE_CHECKING:
+    from oprack.layers import Variable
+
+    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
 
 
 class EagerSteps:
@@ -67,12 +72,12 @@ class EagerSteps:
 
     # For oprack.nn.Updates ----------------------------------------------------------------------------------------
     @property
-    def schedule(self) -> Any:
+    def schedule(self) -> CosineAnnealingDecay | None:
         """The scheduler of the learning rate; None when it is a number."""
         return self._learning_rate if callable(self._learning_rate) else None
 
     @property
-    def rate_variable(self) -> Any:
+    def rate_variable(self) -> Variable:
         """The variable of the learning rate in the program that was written last."""
         return self._rate_var
 

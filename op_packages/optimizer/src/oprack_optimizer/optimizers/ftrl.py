@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer
+
+if TYPE_CHECKING:
+    from oprack.layers import Parameter
+
+    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
 
 
 class Ftrl(Optimizer):
@@ -16,20 +22,20 @@ class Ftrl(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: CosineAnnealingDecay | float = 0.001,
         l1: float = 0.0,
         l2: float = 0.0,
         lr_power: float = -0.5,
-        **options: Any,
+        **options: Iterator[Any],
     ) -> None:
         super().__init__(learning_rate, **options)
         self.l1, self.l2, self.lr_power = l1, l2, lr_power
 
-    def accumulators(self):
+    def accumulators(self) -> tuple[Accumulator, Accumulator]:
         return (
             Accumulator("SquaredAccumulator", "squared", out="SquaredAccumOut"),
             Accumulator("LinearAccumulator", "linear", out="LinearAccumOut"),
         )
 
-    def attrs(self, parameter):
+    def attrs(self, parameter: Parameter) -> dict[str, float]:
         return {"l1": float(self.l1), "l2": float(self.l2), "lr_power": float(self.lr_power)}

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer, beta_powers
+
+if TYPE_CHECKING:
+    from oprack.layers import Parameter
+
+    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
 
 
 class Lamb(Optimizer):
@@ -19,27 +24,27 @@ class Lamb(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: CosineAnnealingDecay | float = 0.001,
         lamb_weight_decay: float = 0.01,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-6,
         exclude_from_weight_decay_fn: Callable[[Any], bool] | None = None,
         always_adapt: bool = False,
-        **options: Any,
+        **options: Iterator[Any],
     ) -> None:
         super().__init__(learning_rate, **options)
         self.lamb_weight_decay, self.beta1, self.beta2, self.epsilon = lamb_weight_decay, beta1, beta2, epsilon
         self.exclude_from_weight_decay_fn, self.always_adapt = exclude_from_weight_decay_fn, always_adapt
 
-    def accumulators(self):
+    def accumulators(self) -> tuple[Accumulator, Accumulator, Accumulator, Accumulator]:
         return (
             Accumulator("Moment1", "moment1"),
             Accumulator("Moment2", "moment2"),
             *beta_powers(self.beta1, self.beta2),
         )
 
-    def attrs(self, parameter):
+    def attrs(self, parameter: Parameter) -> dict[str, bool | float]:
         without = self.exclude_from_weight_decay_fn is not None and self.exclude_from_weight_decay_fn(parameter)
         return {
             "weight_decay": 0.0 if without else float(self.lamb_weight_decay),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer
+
+if TYPE_CHECKING:
+    from oprack.layers import Parameter
+
+    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
 
 
 class LarsMomentum(Optimizer):
@@ -20,24 +25,24 @@ class LarsMomentum(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: CosineAnnealingDecay | float = 0.001,
         momentum: float = 0.9,
         lars_coeff: float = 0.001,
         lars_weight_decay: float = 0.0005,
         exclude_from_weight_decay: Sequence[str] = (),
         epsilon: float = 0.0,
         rescale_grad: float = 1.0,
-        **options: Any,
+        **options: Iterator[Any],
     ) -> None:
         super().__init__(learning_rate, **options)
         self.momentum, self.lars_coeff, self.lars_weight_decay = momentum, lars_coeff, lars_weight_decay
         self.exclude_from_weight_decay = tuple(exclude_from_weight_decay)
         self.epsilon, self.rescale_grad = epsilon, rescale_grad
 
-    def accumulators(self):
+    def accumulators(self) -> tuple[Accumulator]:
         return (Accumulator("Velocity", "velocity"),)
 
-    def attrs(self, parameter):
+    def attrs(self, parameter: Parameter) -> dict[str, float | list[float]]:
         without = any(part in parameter.name for part in self.exclude_from_weight_decay)
         return {
             "mu": float(self.momentum),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer
 from oprack_optimizer.regularizer import L2Decay, WeightDecay
+
+if TYPE_CHECKING:
+    from oprack.layers import Parameter
+
+    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
 
 
 class Momentum(Optimizer):
@@ -15,18 +20,22 @@ class Momentum(Optimizer):
     op_type = "momentum"
 
     def __init__(
-        self, learning_rate: Any = 0.001, momentum: float = 0.9, use_nesterov: bool = False, **options: Any
+        self,
+        learning_rate: CosineAnnealingDecay | float = 0.001,
+        momentum: float = 0.9,
+        use_nesterov: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
         self.momentum, self.use_nesterov = momentum, use_nesterov
 
-    def accumulators(self):
+    def accumulators(self) -> tuple[Accumulator]:
         return (Accumulator("Velocity", "velocity"),)
 
     def decays_itself(self, regularizer: WeightDecay) -> bool:
         return isinstance(regularizer, L2Decay)
 
-    def attrs(self, parameter):
+    def attrs(self, parameter: Parameter) -> dict[str, bool | float | str]:
         regularizer = self._regularizer(parameter)
         decay = regularizer.coeff if isinstance(regularizer, L2Decay) else None
         return {

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer
+
+if TYPE_CHECKING:
+    from oprack.layers import Parameter
+
+    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
 
 
 class RMSProp(Optimizer):
@@ -16,24 +22,24 @@ class RMSProp(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: CosineAnnealingDecay | float = 0.001,
         rho: float = 0.95,
         epsilon: float = 1e-6,
         momentum: float = 0.0,
         centered: bool = False,
-        **options: Any,
+        **options: Iterator[Any],
     ) -> None:
         super().__init__(learning_rate, **options)
         self.rho, self.epsilon, self.momentum, self.centered = rho, epsilon, momentum, centered
 
-    def accumulators(self):
+    def accumulators(self) -> tuple[Accumulator, Accumulator, Accumulator]:
         return (
             Accumulator("Moment", "momentum"),
             Accumulator("MeanSquare", "mean_square"),
             Accumulator("MeanGrad", "mean_grad"),
         )
 
-    def attrs(self, parameter):
+    def attrs(self, parameter: Parameter) -> dict[str, bool | float]:
         return {
             "decay": float(self.rho),
             "epsilon": float(self.epsilon),

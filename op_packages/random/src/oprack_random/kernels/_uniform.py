@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import Array
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
+
+if TYPE_CHECKING:
+    import numpy as np
 
 DTYPES = FLOATS | {"bfloat16"}
 
 
-def uniform(op, dims, dtype, low, high, diag_num, diag_step, diag_val, generator):
+def uniform(
+    op: str,
+    dims: Sequence[int],
+    dtype: int,
+    low: float,
+    high: float,
+    diag_num: int,
+    diag_step: int,
+    diag_val: float,
+    generator: np.random.Generator,
+) -> Array:
     """Array of these dims from U[low, high), then diag_val at diag_num places that are diag_step apart."""
     if low > high:
         raise InvalidArgumentError(f"op {op}: min is {low} and max {high}; expected min <= max")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
 from oprack.types import FLOATS
 
 
 @kernel("multinomial", dtypes=FLOATS)
-def multinomial(X, *, num_samples, replacement, ctx):
+def multinomial(X: Array, *, num_samples: int, replacement: bool, ctx: KernelContext) -> Array:
     weights = X.reshape(-1, X.shape[-1]).astype(np.float64)
     if num_samples < 1:
         raise InvalidArgumentError(f"op multinomial: num_samples is {num_samples}; expected at least 1")
@@ -23,7 +23,7 @@ def multinomial(X, *, num_samples, replacement, ctx):
     return drawn.astype(np.int64).reshape(*X.shape[:-1], num_samples)
 
 
-def _with(weights, k, generator):
+def _with(weights: Array, k: int, generator: np.random.Generator) -> Array:
     """Inverts the cumulated shares; row i's lie in [i, i + 1), so that one sorted list serves all rows."""
     rows, classes = weights.shape
     shares = np.cumsum(weights, axis=1)
@@ -36,7 +36,7 @@ def _with(weights, k, generator):
     return np.minimum(found, last[:, None])
 
 
-def _without(weights, k, generator):
+def _without(weights: Array, k: int, generator: np.random.Generator) -> Array:
     """The k classes whose exponential clocks, of rate weight, ring first."""
     fewest = int((weights > 0).sum(axis=1).min())
     if k > fewest:

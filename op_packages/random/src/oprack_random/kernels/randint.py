@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.tensor import numpy_dtype
 
 from oprack_random.kernels._shape import given_shape
 
 
 @kernel("randint", place=("cpu", "cuda"), dtypes=("int32", "int64"))
-def randint(ShapeTensor=None, ShapeTensorList=None, *, low, high, shape, dtype, seed, ctx, xp):
+def randint(
+    ShapeTensor: Array | None = None,
+    ShapeTensorList: list[Array] | None = None,
+    *,
+    low: int,
+    high: int,
+    shape: list[int],
+    dtype: int,
+    seed: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     if low >= high:
         raise InvalidArgumentError(f"op randint: low is {low} and high {high}; expected low < high")
     dims = given_shape("randint", ShapeTensor, ShapeTensorList, shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 
@@ -11,7 +11,9 @@ _CUT = 2.0  # in standard deviations
 
 
 @kernel("truncated_gaussian_random", place=("cpu", "cuda"), dtypes=FLOATS)
-def truncated_gaussian_random(*, shape, mean, std, seed, dtype, ctx, xp):
+def truncated_gaussian_random(
+    *, shape: list[int], mean: float, std: float, seed: int, dtype: int, ctx: KernelContext, xp: ArrayModule
+) -> Array:
     generator = ctx.generator(seed)
     values = generator.standard_normal(tuple(shape))
     outside = np.abs(values) > _CUT

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_dtype, int_list
+from collections.abc import Collection, Mapping, Sequence
+
+from oprack.layers import LayerHelper, Variable, check_dtype, int_list
 from oprack.types import dtype_enum
 
 
-def draw(op_type, shape, dtype, dtypes, attrs, name):
+def draw(
+    op_type: str,
+    shape: Sequence[int | Variable],
+    dtype: object,
+    dtypes: Collection[str],
+    attrs: Mapping[str, float],
+    name: str | None,
+) -> Variable:
     """The Variable that the op draws; dtypes: those it has."""
     helper = LayerHelper(op_type, name=name)
     dims = int_list(helper, shape, "shape")

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_dtype, check_variable
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_dtype, check_variable
 from oprack.types import FLOATS, dtype_enum
 
 
 def uniform_random_batch_size_like(
-    input, shape, dtype="float32", input_dim_idx=0, output_dim_idx=0, min=-1.0, max=1.0, seed=0, name=None
-):
+    input: Variable,
+    shape: Sequence[int | Variable],
+    dtype: object = "float32",
+    input_dim_idx: int = 0,
+    output_dim_idx: int = 0,
+    min: float = -1.0,
+    max: float = 1.0,
+    seed: int = 0,
+    name: str | None = None,
+) -> Variable:
     """As uniform_random, but dim `output_dim_idx` is that of dim `input_dim_idx` of `input`.
 
     Op uniform_random_batch_size_like.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from oprack.op import Input
+from oprack.op import InferShapeContext, InferVarTypeContext, Input
 
 SHAPE_TENSOR = Input("int32 or int64 [n], overrides `shape`.", dispensable=True)
 SHAPE_TENSOR_LIST = Input("n one-element tensors, override `shape`.", dispensable=True, duplicable=True)
 
 
-def infer_given_shape(ctx):
+def infer_given_shape(ctx: InferShapeContext) -> None:
     """infer_shape of an op with ShapeTensor, ShapeTensorList and `shape`."""
     if ctx.has_input("ShapeTensor"):
         value = ctx.value("ShapeTensor")
@@ -21,6 +21,6 @@ def infer_given_shape(ctx):
     ctx.set_dim("Out", dims)
 
 
-def infer_dtype_attr(ctx):
+def infer_dtype_attr(ctx: InferVarTypeContext) -> None:
     """infer_var_type of an op whose `dtype` says the dtype of Out."""
     ctx.set_dtype("Out", ctx.attr("dtype"))

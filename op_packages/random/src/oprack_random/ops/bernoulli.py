@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.op import InferShapeContext, Input, OpDef, Output, empty_grad
 
 
 class Bernoulli(OpDef, type="bernoulli"):
@@ -12,6 +12,6 @@ class Bernoulli(OpDef, type="bernoulli"):
     Out = Output("Shape, type and LoD of X.")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, empty_grad
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
 
 
 class Multinomial(OpDef, type="multinomial"):
@@ -14,9 +14,9 @@ class Multinomial(OpDef, type="multinomial"):
     replacement = Attr(False, "Whether a class may be drawn again.")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, k = ctx.require_rank("X", 1, 2), ctx.attr("num_samples")
         ctx.set_dim("Out", (*dims[:-1], -1 if isinstance(k, str) else k))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", "int64")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, OpDef, Output, dtype_of_attr, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, OpDef, Output, dtype_of_attr, empty_grad
 from oprack.types import AttrType
 
 from oprack_random.ops._shape import infer_dtype_attr
@@ -19,6 +19,6 @@ class Randperm(OpDef, type="randperm"):
     infer_var_type = infer_dtype_attr
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require(ctx.attr("n") >= 1, f"attribute n is {ctx.attr('n')}; expected at least 1")
         ctx.set_dim("Out", (ctx.attr("n"),))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, OpDef, Output, dtype_of_attr, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, OpDef, Output, dtype_of_attr, empty_grad
 from oprack.types import AttrType
 
 from oprack_random.ops._shape import infer_dtype_attr
@@ -21,6 +21,6 @@ class TruncatedGaussianRandom(OpDef, type="truncated_gaussian_random"):
     infer_var_type = infer_dtype_attr
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_sizes("shape", ctx.attr("shape"))
         ctx.set_dim("Out", ctx.attr("shape"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of_attr, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, Output, dtype_of_attr, empty_grad
 from oprack.types import AttrType
 
 from oprack_random.ops._shape import infer_dtype_attr
@@ -28,7 +28,7 @@ class UniformRandomBatchSizeLike(OpDef, type="uniform_random_batch_size_like"):
     infer_var_type = infer_dtype_attr
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, shape = ctx.dim("Input"), list(ctx.attr("shape"))
         source, target = ctx.attr("input_dim_idx"), ctx.attr("output_dim_idx")
         ctx.require(

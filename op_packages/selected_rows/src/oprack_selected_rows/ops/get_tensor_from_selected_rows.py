@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output
+from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 from oprack.types import VarType
 
 
@@ -12,9 +12,9 @@ class GetTensorFromSelectedRows(OpDef, type="get_tensor_from_selected_rows"):
     X = Input("SelectedRows.")
     Out = Output("Its values.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Out", VarType.LOD_TENSOR)
         ctx.set_dtype("Out", ctx.dtype("X"))

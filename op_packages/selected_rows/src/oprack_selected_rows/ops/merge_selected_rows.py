@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.op import InferShapeContext, Input, OpDef, Output, empty_grad
 
 
 class MergeSelectedRows(OpDef, type="merge_selected_rows"):
@@ -12,5 +12,5 @@ class MergeSelectedRows(OpDef, type="merge_selected_rows"):
     Out = Output("SelectedRows of the same matrix.")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

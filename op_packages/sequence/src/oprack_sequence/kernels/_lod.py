@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import InvalidLoDError
+from oprack.kernel import Array, ArrayModule
 from oprack.tensor import LoDTensor
 
 
@@ -72,7 +73,7 @@ def padded_rows(offsets: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray
     return np.where(valid, offsets[:-1, None] + step, 0), valid
 
 
-def segment_sum(x: Any, offsets: np.ndarray, xp: Any) -> Any:
+def segment_sum(x: Array, offsets: np.ndarray, xp: ArrayModule) -> Array:
     """[n, ...]: sum of the rows of each sequence of x [N, ...]; 0 for an empty one."""
     out = xp.zeros((len(offsets) - 1, *x.shape[1:]), x.dtype)
     filled = np.flatnonzero(np.diff(offsets))
@@ -85,19 +86,19 @@ def segment_sum(x: Any, offsets: np.ndarray, xp: Any) -> Any:
     return out
 
 
-def sum_by_index(x: Any, index: np.ndarray, n: int, xp: Any) -> Any:
+def sum_by_index(x: Array, index: np.ndarray, n: int, xp: ArrayModule) -> Array:
     """[n, ...]: row i is the sum of the rows of x [N, ...] whose index [N] is i."""
     order = np.argsort(index, kind="stable")
     return segment_sum(x[xp.asarray(order)], offsets_of(np.bincount(index, minlength=n)), xp)
 
 
-def with_lod(array: Any, levels: Iterable[Any]) -> LoDTensor:
+def with_lod(array: Array, levels: Iterable[Any]) -> LoDTensor:
     """A kernel's output with the offsets of each level, lists or arrays, which are trusted."""
     lod = [level.tolist() if isinstance(level, np.ndarray) else list(level) for level in levels]
     return LoDTensor(array, lod, check=False)
 
 
-def host(x: Any) -> np.ndarray:
+def host(x: Array) -> np.ndarray:
     """x as a NumPy array; waits for the device when x lies there (lengths that decide a shape)."""
     return x.get() if hasattr(x, "get") else np.asarray(x)
 
@@ -141,17 +142,17 @@ class Packing:
         """(first, past the last) packed row of each step."""
         return list(zip(self.starts, self.starts[1:], strict=False))
 
-    def pack(self, x: Any, xp: Any) -> Any:
+    def pack(self, x: Array, xp: ArrayModule) -> Array:
         """Rows of x in packed order (a copy)."""
         return x[xp.asarray(self.rows)]
 
-    def unpack(self, packed: Any, xp: Any) -> Any:
+    def unpack(self, packed: Array, xp: ArrayModule) -> Array:
         """Packed rows back in the order of the sequences."""
         out = xp.empty_like(packed)
         out[xp.asarray(self.rows)] = packed
         return out
 
-    def previous(self, packed: Any, initial: Any, xp: Any) -> Any:
+    def previous(self, packed: Array, initial: Array | None, xp: ArrayModule) -> Array:
         """For each packed row the one a step before in its sequence; at the first step `initial` [n, D] or zeros."""
         out = xp.empty_like(packed)
         if not self.sizes:
@@ -162,7 +163,7 @@ class Packing:
         out[first:] = packed[xp.asarray(before)]
         return out
 
-    def scatter_initial(self, first: Any, like: Any, xp: Any) -> Any:
+    def scatter_initial(self, first: Array | None, like: Array, xp: ArrayModule) -> Array:
         """Gradient of the initial state, from that of the first step's rows; zero for empty sequences."""
         out = xp.zeros_like(like)
         if self.sizes:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from oprack import functional as F
 from oprack import initializer
 from oprack.errors import InvalidArgumentError
 from oprack.nn import Module
+
+if TYPE_CHECKING:
+    from oprack.functional.tensor import Tensor
+    from oprack.layers import ParamAttrLike
 
 
 class _Recurrent(Module):
@@ -30,8 +35,8 @@ class _Recurrent(Module):
         direction: str = "forward",
         time_major: bool = False,
         dropout: float = 0.0,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
+        weight_attr: ParamAttrLike = None,
+        bias_attr: ParamAttrLike = None,
     ) -> None:
         super().__init__()
         if direction not in ("forward", "bidirect"):
@@ -65,7 +70,9 @@ class _Recurrent(Module):
     def _suffixes(self, layer: int) -> list[str]:
         return [f"l{layer}", f"l{layer}_reverse"][: self.directions]
 
-    def forward(self, x, state=None, lengths=None):
+    def forward(
+        self, x: Tensor, state: Tensor | Sequence[Tensor] | None = None, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | tuple[Tensor, ...]]:
         """(outputs, final states): outputs like x with hidden_size columns per direction.
 
         state: initial ones, [layers times directions, batch, hidden_size], for LSTM a pair; default zeros. lengths:

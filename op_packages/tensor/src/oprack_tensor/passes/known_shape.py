@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from oprack.ir import Graph, OpNode, VarNode
 from oprack.ir.generic import remove_dead_code
 
 RESHAPES = ("reshape", "reshape2")
 
 
-def _number(graph, node):
+def _number(graph: Graph, node: VarNode) -> int | None:
     """The value of a constant of one element; None for any other variable."""
     value = graph.constant_array(node)
     return int(value.item()) if value is not None and value.size == 1 else None
 
 
-def _sizes(graph, op):
+def _sizes(graph: Graph, op: OpNode) -> list[int] | None:
     """The new shape as an attribute, with 0 for a dim that is copied and -1 for one that follows from the others."""
     if op.inputs.get("ShapeTensor"):
         sizes = [_number(graph, node) for node in op.inputs["ShapeTensor"]]
@@ -33,7 +35,7 @@ def _sizes(graph, op):
     return None if size is None else [size if i == unknown else n for i, n in enumerate(sizes)]
 
 
-def _follows(x, sizes, unknown):
+def _follows(x: VarNode, sizes: Sequence[int | None], unknown: int) -> int | None:
     """What stands for the unknown number: 0 when it can but be X's dim at its place, -1 when no other dim can be 0.
 
     None otherwise: in an empty tensor nothing follows from the other dims, and a cache is empty in its first round.
@@ -47,7 +49,7 @@ def _follows(x, sizes, unknown):
     return -1 if min(copied, default=1) > 0 else None
 
 
-def _inserted(graph, op):
+def _inserted(graph: Graph, op: OpNode) -> list[int] | None:
     """Places of the ones that a reshape inserts when it does nothing else; None when it does, or its shape is known."""
     sizes = [_number(graph, node) for node in op.inputs.get("ShapeTensor", ())]
     dims = op.input("X").shape
@@ -61,7 +63,7 @@ def _inserted(graph, op):
     return ones if same else None
 
 
-def known_shape_to_attr(graph):
+def known_shape_to_attr(graph: Graph) -> int:
     """reshape(x, ShapeTensor=[0, n, 3, 8])  ->  reshape(x, shape=[0, 0, 3, 8]), or the unsqueeze that it is"""
     count = 0
     for op in graph.ops:

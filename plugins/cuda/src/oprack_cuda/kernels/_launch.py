@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_cuda import raw
 from oprack_cuda.library import usable
@@ -14,7 +15,9 @@ PRIORITY = 10
 I64, I32, F64, U64 = np.int64, np.int32, np.float64, np.uint64
 
 
-def cuda_kernel(op_type: str, dtypes: Any, deterministic: bool = True, may_decline: bool = False) -> Any:
+def cuda_kernel(
+    op_type: str, dtypes: Collection[str], deterministic: bool = True, may_decline: bool = False
+) -> Callable[..., Any]:
     """@kernel of library "cuda", which goes before the sources that serve all places."""
     return kernel(
         op_type,
@@ -28,24 +31,28 @@ def cuda_kernel(op_type: str, dtypes: Any, deterministic: bool = True, may_decli
     )
 
 
-def sums_dtype(dtype: Any) -> np.dtype:
+def sums_dtype(dtype: np.dtype[Any]) -> np.dtype:
     """The type A of the sources: sums of 16-bit floats are float32."""
     return np.dtype(np.float32) if dtype.itemsize == 2 else np.dtype(dtype)
 
 
-def launch(xp: Any, file: str, name: str, dtype: Any, elements: int, *arguments: Any) -> None:
+def launch(
+    xp: ArrayModule, file: str, name: str, dtype: np.dtype[Any], elements: int, *arguments: Array | None
+) -> None:
     """Run a loop over elements; nothing when there are none."""
     if elements:
         raw.function(xp, file, name, dtype)(raw.blocks_for(elements), raw.BLOCK, *arguments)
 
 
-def launch_rows(xp: Any, file: str, name: str, dtype: Any, rows: int, width: int, *arguments: Any) -> None:
+def launch_rows(
+    xp: ArrayModule, file: str, name: str, dtype: np.dtype[Any], rows: int, width: int, *arguments: Array | None
+) -> None:
     """Run one block per row of `width` elements; nothing when there are none."""
     if rows and width:
         raw.function(xp, file, name, dtype)(raw.blocks_for(rows, 1), raw.threads_for(width), *arguments)
 
 
-def dense(xp: Any, array: Any, dtype: Any = None) -> Any:
+def dense(xp: ArrayModule, array: Array | None, dtype: np.dtype[Any] | str | None = None) -> Array | None:
     """The array in C order, cast where asked; itself when it is so already. None stays None."""
     if array is None:
         return None

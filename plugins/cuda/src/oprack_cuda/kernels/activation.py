@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from oprack.kernel import Array, ArrayModule
 from oprack.types import FLOATS, HALF_FLOATS
 
 from oprack_cuda.kernels._launch import F64, I64, cuda_kernel, dense, launch
@@ -36,7 +37,7 @@ _GRADS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def _run(xp: Any, name: str, operands: Sequence[Any], numbers: Sequence[float]) -> Any:
+def _run(xp: ArrayModule, name: str, operands: Sequence[Any], numbers: Sequence[float]) -> Array:
     operands = [dense(xp, x) for x in operands]
     out = xp.empty(operands[0].shape, operands[0].dtype)
     a, b, c = [F64(x) for x in (*numbers, 0, 0, 0)[:3]]
@@ -45,7 +46,7 @@ def _run(xp: Any, name: str, operands: Sequence[Any], numbers: Sequence[float]) 
 
 
 def _kernel(op_type: str, slots: tuple[str, ...], attrs: tuple[str, ...]) -> Callable[..., Any]:
-    def activation(*operands: Any, xp: Any, **named: Any) -> Any:
+    def activation(*operands: Array, xp: ArrayModule, **named: float) -> Array:
         return _run(xp, op_type, operands, [named[a] for a in attrs])
 
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
@@ -65,10 +66,10 @@ def _gelu(approximate: bool) -> str:
 
 
 @cuda_kernel("gelu", REALS)
-def gelu(X, *, approximate, xp):
+def gelu(X: Array, *, approximate: bool, xp: ArrayModule) -> Array:
     return _run(xp, _gelu(approximate), (X,), ())
 
 
 @cuda_kernel("gelu_grad", REALS)
-def gelu_grad(X, Out_grad, *, approximate, xp):
+def gelu_grad(X: Array, Out_grad: Array, *, approximate: bool, xp: ArrayModule) -> Array:
     return _run(xp, _gelu(approximate) + "_grad", (X, Out_grad), ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from oprack.kernel import Array, ArrayModule, KernelContext
 from oprack.types import FLOATS, HALF_FLOATS
 from oprack_nn.kernels.norm import batch_norm as plain
 from oprack_nn.ops._layout import is_channel_last
@@ -14,7 +15,7 @@ REALS = FLOATS | HALF_FLOATS
 class _Channels:
     """An array and how its channels lie."""
 
-    def __init__(self, x, layout, xp):
+    def __init__(self, x: Array, layout: str, xp: ArrayModule) -> None:
         self.xp, self.x = xp, dense(xp, x)
         self.last = is_channel_last(layout)
         self.channels = x.shape[-1 if self.last else 1]
@@ -23,29 +24,29 @@ class _Channels:
         self.sums = sums_dtype(x.dtype)
         self.dims = I64(self.channels), I64(self.inner), I32(self.last)
 
-    def state(self, array):
+    def state(self, array: Array) -> Array:
         return dense(self.xp, array, self.sums)
 
     def empty(self):
         return self.xp.empty(self.channels, self.sums)
 
-    def reduce(self, name, *arguments):
+    def reduce(self, name: str, *arguments: Array) -> None:
         """One block per channel."""
         width = self.images * self.inner
         given = I64(self.images), *self.dims
         launch_rows(self.xp, "channels.cu", name, self.x.dtype, self.channels, width, *arguments, *given)
 
-    def map(self, name, *arguments):
+    def map(self, name: str, *arguments: Array) -> None:
         """One pass over the elements."""
         launch(self.xp, "channels.cu", name, self.x.dtype, self.x.size, *arguments, I64(self.x.size), *self.dims)
 
-    def affine(self, factor, shift):
+    def affine(self, factor: Array, shift: Array) -> Array:
         y = self.xp.empty(self.x.shape, self.x.dtype)
         self.map("channel_affine", self.x, dense(self.xp, factor), dense(self.xp, shift), y)
         return y
 
 
-def _normalised(on, mean, inverse, Scale, Bias):
+def _normalised(on: _Channels, mean: Array, inverse: Array, Scale: Array | None, Bias: Array | None) -> Array:
     factor = inverse if Scale is None else inverse * on.state(Scale)
     shift = -mean * factor if Bias is None else on.state(Bias) - mean * factor
     return on.affine(factor, shift)
@@ -53,9 +54,21 @@ def _normalised(on, mean, inverse, Scale, Bias):
 
 @cuda_kernel("batch_norm", REALS)
 def batch_norm(
-    X, Scale=None, Bias=None, Mean=None, Variance=None, MomentumTensor=None, *,
-    is_test, momentum, epsilon, data_layout, use_global_stats, trainable_statistics, xp,
-):  # fmt: skip
+    X: Array,
+    Scale: Array | None = None,
+    Bias: Array | None = None,
+    Mean: Array | None = None,
+    Variance: Array | None = None,
+    MomentumTensor: Array | None = None,
+    *,
+    is_test: bool,
+    momentum: float,
+    epsilon: float,
+    data_layout: str,
+    use_global_stats: bool,
+    trainable_statistics: bool,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     on = _Channels(X, data_layout, xp)
     running, spread = on.state(Mean), on.state(Variance)
     if plain._global_stats(is_test, trainable_statistics, use_global_stats):
@@ -75,9 +88,22 @@ def batch_norm(
 
 @cuda_kernel("batch_norm_grad", REALS)
 def batch_norm_grad(
-    X, Scale=None, Mean=None, Variance=None, SavedMean=None, SavedVariance=None, Y_grad=None, *,
-    data_layout, is_test, use_global_stats, trainable_statistics, epsilon, ctx, xp,
-):  # fmt: skip
+    X: Array,
+    Scale: Array | None = None,
+    Mean: Array | None = None,
+    Variance: Array | None = None,
+    SavedMean: Array | None = None,
+    SavedVariance: Array | None = None,
+    Y_grad: Array | None = None,
+    *,
+    data_layout: str,
+    is_test: bool,
+    use_global_stats: bool,
+    trainable_statistics: bool,
+    epsilon: float,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     on, dy = _Channels(X, data_layout, xp), dense(xp, Y_grad)
     scale, batch = on.state(Scale), not plain._global_stats(is_test, trainable_statistics, use_global_stats)
     if batch and X.size == on.channels:

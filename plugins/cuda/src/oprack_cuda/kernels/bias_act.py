@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS, HALF_FLOATS
 
 from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launch
@@ -15,13 +15,15 @@ _CODES = {name: I32(i) for i, name in enumerate(ACTIVATIONS)}
 
 
 @kernel("cuda_bias_act", place=("cpu", "cuda"), dtypes=REALS)
-def reference_bias_act(X, Bias, *, axis, act, numbers, ctx):
+def reference_bias_act(
+    X: Array, Bias: Array, *, axis: int, act: str, numbers: list[float], ctx: KernelContext
+) -> Array:
     total = X + Bias.reshape(-1, *(1,) * (X.ndim - axis % X.ndim - 1))
     return ctx.run_op(act, {"X": total}, dict(zip(ACTIVATIONS[act], numbers, strict=True)))
 
 
 @cuda_kernel("cuda_bias_act", REALS)
-def bias_act(X, Bias, *, axis, act, numbers, xp):
+def bias_act(X: Array, Bias: Array, *, axis: int, act: str, numbers: list[float], xp: ArrayModule) -> Array:
     x, bias = dense(xp, X), dense(xp, Bias, X.dtype)
     y, inner = xp.empty(x.shape, x.dtype), math.prod(x.shape[axis % x.ndim + 1 :])
     a, b, c = (F64(v) for v in (*numbers, 0, 0, 0)[:3])

@@ -5,8 +5,10 @@ float32; norms, pooling and losses in float32, with results rounded.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from oprack.kernel import kernel_specs
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel_specs
 from oprack.types import HALF_FLOATS
 from oprack_nn.kernels.activation import prelu
 from oprack_nn.kernels.conv import (
@@ -32,22 +34,26 @@ _WIDE = {"Scale_grad", "Bias_grad"}
 _ROUNDED = {"softmax_with_cross_entropy": 2}
 
 
-def _as_it_is(spec):
+def _as_it_is(spec: Any) -> Callable[..., Any]:
     function = spec.function
     takes_ctx = "ctx" in inspect.signature(function).parameters
 
-    def call(*arguments, ctx, **named):
+    def call(
+        *arguments: Array | None, ctx: KernelContext, **named: ArrayModule | Sequence[Any] | str
+    ) -> Array | dict[str, Array]:
         return function(*arguments, **named, **({"ctx": ctx} if takes_ctx else {}))
 
     return declare(like(function, call, __name__), [spec.op_type], HALF_FLOATS, spec.deterministic)
 
 
-def _in_float32(spec):
+def _in_float32(spec: Any) -> Callable[..., Any]:
     """Of a dict, all gradients are rounded but those of scales and biases."""
     function, outputs = spec.function, _ROUNDED.get(spec.op_type, 1)
     takes_ctx = "ctx" in inspect.signature(function).parameters
 
-    def call(*arguments, ctx, xp=None, **named):
+    def call(
+        *arguments: Array, ctx: KernelContext, xp: ArrayModule = None, **named: bool | float | str
+    ) -> Array | tuple[Array, ...]:
         half = next(a.dtype for a in arguments if hasattr(a, "dtype") and a.dtype.itemsize == 2)
         named |= {"ctx": ctx} if takes_ctx else {}
         named |= {"xp": xp} if xp is not None else {}
@@ -62,7 +68,7 @@ def _in_float32(spec):
     return declare(like(function, call, __name__), [spec.op_type], HALF_FLOATS, spec.deterministic)
 
 
-def _first_order(module):
+def _first_order(module: ArrayModule) -> list[Any]:
     """What a module declares for its op and the op's gradient."""
     op_type = module.__name__.rpartition(".")[2]
     found = (s for s in kernel_specs(module) if s.place == "cuda" and s.library == "plain")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from oprack.kernel import Array, ArrayModule, KernelContext
 from oprack.types import FLOATS, HALF_FLOATS
 
 from oprack_cuda.kernels._launch import F64, I64, cuda_kernel, dense, launch_rows, sums_dtype
@@ -11,12 +12,20 @@ from oprack_cuda.kernels._launch import F64, I64, cuda_kernel, dense, launch_row
 REALS = FLOATS | HALF_FLOATS
 
 
-def _rows(x, axis):
+def _rows(x: Array, axis: int) -> tuple[int, int]:
     return math.prod(x.shape[:axis]), math.prod(x.shape[axis:])
 
 
 @cuda_kernel("layer_norm", REALS)
-def layer_norm(X, Scale=None, Bias=None, *, epsilon, begin_norm_axis, xp):
+def layer_norm(
+    X: Array,
+    Scale: Array | None = None,
+    Bias: Array | None = None,
+    *,
+    epsilon: float,
+    begin_norm_axis: int,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     x, (rows, width), sums = dense(xp, X), _rows(X, begin_norm_axis), sums_dtype(X.dtype)
     y, lead = xp.empty(x.shape, x.dtype), x.shape[:begin_norm_axis]
     mean, variance = (xp.zeros(lead, sums) for _ in range(2))
@@ -27,7 +36,18 @@ def layer_norm(X, Scale=None, Bias=None, *, epsilon, begin_norm_axis, xp):
 
 
 @cuda_kernel("layer_norm_grad", REALS)
-def layer_norm_grad(X, Scale=None, Mean=None, Variance=None, Y_grad=None, *, epsilon, begin_norm_axis, ctx, xp):
+def layer_norm_grad(
+    X: Array,
+    Scale: Array | None = None,
+    Mean: Array | None = None,
+    Variance: Array | None = None,
+    Y_grad: Array | None = None,
+    *,
+    epsilon: float,
+    begin_norm_axis: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     x, dy, (rows, width) = dense(xp, X), dense(xp, Y_grad), _rows(X, begin_norm_axis)
     sums = sums_dtype(x.dtype)
     mean, variance = dense(xp, Mean, sums), dense(xp, Variance, sums)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.kernel import decline
+from typing import Any
+
+from oprack.kernel import Array, ArrayModule, decline
+from oprack.tensor import ShapeOnly
 from oprack.types import FLOATS, HALF_FLOATS
 
 from oprack_cuda.kernels._launch import I64, cuda_kernel, dense, launch, sums_dtype
@@ -10,7 +13,7 @@ from oprack_cuda.kernels._launch import I64, cuda_kernel, dense, launch, sums_dt
 REALS = FLOATS | HALF_FLOATS
 
 
-def _look_up(table, ids, padding_idx, xp):
+def _look_up(table: Array, ids: Array, padding_idx: int, xp: ArrayModule) -> Array:
     """An id outside the table gives zeros: to say which one it was, the host would have to wait."""
     table, ids = dense(xp, table), dense(xp, ids, "int64")
     out = xp.empty((*ids.shape, *table.shape[1:]), table.dtype)
@@ -21,18 +24,20 @@ def _look_up(table, ids, padding_idx, xp):
 
 
 @cuda_kernel("lookup_table", REALS)
-def lookup_table(W, Ids, *, padding_idx, xp):
+def lookup_table(W: Array, Ids: Array, *, padding_idx: int, xp: ArrayModule) -> Array:
     return _look_up(W, Ids[..., 0], padding_idx, xp)
 
 
 @cuda_kernel("lookup_table_v2", REALS)
-def lookup_table_v2(Ids, W, *, padding_idx, xp):
+def lookup_table_v2(Ids: Array, W: Array, *, padding_idx: int, xp: ArrayModule) -> Array:
     return _look_up(W, Ids, padding_idx, xp)
 
 
 @cuda_kernel("lookup_table_grad", REALS, deterministic=False, may_decline=True)
 @cuda_kernel("lookup_table_v2_grad", REALS, deterministic=False, may_decline=True)
-def lookup_table_grad(W, Ids, Out_grad, *, is_sparse, padding_idx, xp):
+def lookup_table_grad(
+    W: ShapeOnly, Ids: Array, Out_grad: Array, *, is_sparse: bool, padding_idx: int, xp: ArrayModule
+) -> Any | Array:
     if is_sparse:
         return decline("is_sparse asks for rows")
     ids, values = dense(xp, Ids.reshape(-1), "int64"), dense(xp, Out_grad)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.kernel import decline
+from typing import Any
+
+from oprack.kernel import Array, ArrayModule, decline
 from oprack.types import FLOATS, HALF_FLOATS
 from oprack_optimizer.kernels._update import scalar, working
 from oprack_optimizer.kernels.adam._family import powers, rates_of
@@ -16,7 +18,15 @@ REALS = FLOATS | HALF_FLOATS
 class _Step:
     """Operands of an update: `p` the copy that is updated, `grad` in the parameter's dtype, `new` and `rounded`."""
 
-    def __init__(self, Param, Grad, MasterParam, multi_precision, xp, out=None):
+    def __init__(
+        self,
+        Param: Array,
+        Grad: Array,
+        MasterParam: Array | None,
+        multi_precision: bool,
+        xp: ArrayModule,
+        out: Array | None = None,
+    ) -> None:
         self.xp, self.param = xp, Param
         self.p = dense(xp, working(Param, MasterParam, multi_precision))
         self.has_master = self.p.dtype != Param.dtype
@@ -25,24 +35,24 @@ class _Step:
         self.rounded = xp.empty(Param.shape, Param.dtype) if self.has_master else None
 
     @property
-    def served(self):
+    def served(self) -> bool:
         """Whether the copy is in the type of the source's sums; a 16-bit parameter without master weights is not."""
         return self.p.dtype == sums_dtype(self.param.dtype)
 
-    def like(self):
+    def like(self) -> Array:
         return self.xp.empty(self.p.shape, self.p.dtype)
 
-    def state(self, array):
+    def state(self, array: Array) -> Array:
         return dense(self.xp, array, self.p.dtype)
 
-    def one(self, tensor):
+    def one(self, tensor: Array) -> Array:
         return dense(self.xp, scalar(tensor, self.p.dtype))
 
-    def run(self, name, *arguments):
+    def run(self, name: str, *arguments: Array | None) -> None:
         launch(self.xp, "optimizer.cu", name, self.param.dtype, self.p.size, *arguments)
 
     @property
-    def results(self):
+    def results(self) -> tuple[Array, Array | None]:
         """(ParamOut, MasterParamOut)"""
         return (self.rounded, self.new) if self.has_master else (self.new, None)
 
@@ -51,7 +61,16 @@ _UNSERVED = "a 16-bit parameter without master weights"
 
 
 @cuda_kernel("sgd", REALS, may_decline=True)
-def sgd(Param, LearningRate, Grad, MasterParam=None, *, multi_precision, out=None, xp):
+def sgd(
+    Param: Array,
+    LearningRate: Array,
+    Grad: Array,
+    MasterParam: Array | None = None,
+    *,
+    multi_precision: bool,
+    out: Array | None = None,
+    xp: ArrayModule,
+) -> Any | tuple[Array, Array | None]:
     step = _Step(Param, Grad, MasterParam, multi_precision, xp, out)
     if not step.served:
         return decline(_UNSERVED)
@@ -60,7 +79,9 @@ def sgd(Param, LearningRate, Grad, MasterParam=None, *, multi_precision, out=Non
 
 
 @cuda_kernel("momentum", REALS, may_decline=True)
-def momentum(Param, Grad, state: MomentumState, *, rule: MomentumRule, xp):
+def momentum(
+    Param: Array, Grad: Array, state: MomentumState, *, rule: MomentumRule, xp: ArrayModule
+) -> tuple[Array, Array, Array | None]:
     step = _Step(Param, Grad, state.MasterParam, rule.multi_precision, xp)
     if not step.served:
         return decline(_UNSERVED)
@@ -72,7 +93,15 @@ def momentum(Param, Grad, state: MomentumState, *, rule: MomentumRule, xp):
     return new, velocity, master
 
 
-def _adam(param, grad, state, rule, xp, rate_ratio=1.0, decay=0.0):
+def _adam(
+    param: Array,
+    grad: Array,
+    state: AdamState,
+    rule: AdamRule,
+    xp: ArrayModule,
+    rate_ratio: float = 1.0,
+    decay: float = 0.0,
+) -> Any | tuple[Array | None, ...]:
     if state.SkipUpdate is not None:
         return decline("SkipUpdate is given")
     step = _Step(param, grad, state.MasterParam, rule.multi_precision, xp)
@@ -88,10 +117,22 @@ def _adam(param, grad, state, rule, xp, rate_ratio=1.0, decay=0.0):
 
 
 @cuda_kernel("adam", REALS, may_decline=True)
-def adam(Param, Grad, state: AdamState, *, rule: AdamRule, xp):
+def adam(
+    Param: Array, Grad: Array, state: AdamState, *, rule: AdamRule, xp: ArrayModule
+) -> Any | tuple[Array | None, ...]:
     return _adam(Param, Grad, state, rule, xp)
 
 
 @cuda_kernel("adamw", REALS, may_decline=True)
-def adamw(Param, Grad, state: AdamState, *, rule: AdamRule, lr_ratio, coeff, with_decay, xp):
+def adamw(
+    Param: Array,
+    Grad: Array,
+    state: AdamState,
+    *,
+    rule: AdamRule,
+    lr_ratio: float,
+    coeff: float,
+    with_decay: bool,
+    xp: ArrayModule,
+) -> Any | tuple[Array | None, ...]:
     return _adam(Param, Grad, state, rule, xp, *((lr_ratio, coeff) if with_decay else ()))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from oprack.device import constant
+from oprack.kernel import Array, ArrayModule, KernelContext
 from oprack.types import FLOATS, HALF_FLOATS
 from oprack_nn.kernels._layout import to_channel_first
 from oprack_nn.kernels.pool._family import pool_geometry
@@ -18,7 +22,7 @@ REALS = FLOATS | HALF_FLOATS
 class _Pooling:
     """Windows and layouts of a call, as the source wants them."""
 
-    def __init__(self, X, attrs, layout, xp):
+    def __init__(self, X: Array, attrs: Mapping[str, Any], layout: str, xp: ArrayModule) -> None:
         self.xp, self.layout = xp, layout
         self.memory = dense(xp, X)
         self.x = to_channel_first(self.memory, layout)
@@ -28,10 +32,10 @@ class _Pooling:
         n, c, h, w = self.x.shape
         self.dims = self._numbers([n, c, h, w, *self.geo.out])
 
-    def _numbers(self, values):
+    def _numbers(self, values: Array | Sequence[int]) -> Array:
         return constant(np.array(values, np.int64), self.xp)
 
-    def bounds(self):
+    def bounds(self) -> list[Array]:
         """First row, last + 1 and divisor of each window, then the same of columns."""
         found = []
         for w in self.windows:
@@ -41,7 +45,7 @@ class _Pooling:
             found += [self._numbers(start), self._numbers(stop), constant(sizes.astype(np.float64), self.xp)]
         return found
 
-    def members(self):
+    def members(self) -> list[Array]:
         """First and last + 1 window that an element is in, for each row, then for each column."""
         found = []
         for w in self.windows:
@@ -51,18 +55,18 @@ class _Pooling:
             found.append(self._numbers(np.stack([first, np.searchsorted(start, element, side="right")], axis=1)))
         return found
 
-    def like(self, shape):
+    def like(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
         """An array of the layout, and its view channels first."""
         last = (shape[0], *shape[2:], shape[1])
         made = self.xp.empty(last if is_channel_last(self.layout) else shape, self.x.dtype)
         return made, to_channel_first(made, self.layout)
 
-    def strides(self, *views):
+    def strides(self, *views: Array) -> Array:
         return self._numbers([s // v.itemsize for v in views for s in v.strides])
 
 
 @cuda_kernel("pool2d", REALS)
-def pool(X, *, ksize, data_format, ctx, xp):
+def pool(X: Array, *, ksize: list[int], data_format: str, ctx: KernelContext, xp: ArrayModule) -> Array:
     on = _Pooling(X, {**ctx.attrs, "ksize": ksize}, data_format, xp)
     y, view = on.like((*on.x.shape[:2], *on.geo.out))
     is_max = I32(on.attrs["pooling_type"] == "max")
@@ -72,7 +76,9 @@ def pool(X, *, ksize, data_format, ctx, xp):
 
 
 @cuda_kernel("pool2d_grad", REALS)
-def pool_grad(X, Out_grad, *, ksize, data_format, ctx, xp):
+def pool_grad(
+    X: Array, Out_grad: Array, *, ksize: list[int], data_format: str, ctx: KernelContext, xp: ArrayModule
+) -> Array:
     on = _Pooling(X, {**ctx.attrs, "ksize": ksize}, data_format, xp)
     dy = dense(xp, Out_grad)
     dx, view = on.like(on.x.shape)

@@ -4,8 +4,10 @@ the numbers are others than those of the CPU.
 
 from __future__ import annotations
 
+from typing import Any
+
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import decline
+from oprack.kernel import Array, ArrayModule, KernelContext, decline
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS, HALF_FLOATS
 from oprack_random.kernels._shape import given_shape
@@ -15,12 +17,23 @@ from oprack_cuda.kernels._launch import F64, I64, U64, cuda_kernel, dense, launc
 REALS = FLOATS | HALF_FLOATS
 
 
-def _seed(ctx, number):
+def _seed(ctx: KernelContext, number: int) -> int:
     return U64(ctx.generator(number).integers(1 << 63))
 
 
 @cuda_kernel("dropout", REALS, may_decline=True)
-def dropout(X, Seed=None, *, dropout_prob, is_test, dropout_implementation, fix_seed, seed, ctx, xp):
+def dropout(
+    X: Array,
+    Seed: Array | None = None,
+    *,
+    dropout_prob: float,
+    is_test: bool,
+    dropout_implementation: str,
+    fix_seed: bool,
+    seed: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Any | tuple[Array, Array]:
     if is_test or dropout_prob in (0.0, 1.0):
         return decline("nothing is random")
     number = int(Seed.reshape(-1)[0]) if Seed is not None else seed if fix_seed else 0
@@ -32,7 +45,15 @@ def dropout(X, Seed=None, *, dropout_prob, is_test, dropout_implementation, fix_
 
 
 @cuda_kernel("dropout_grad", REALS, may_decline=True)
-def dropout_grad(Out_grad, Mask=None, *, dropout_prob, is_test, dropout_implementation, xp):
+def dropout_grad(
+    Out_grad: Array,
+    Mask: Array | None = None,
+    *,
+    dropout_prob: float,
+    is_test: bool,
+    dropout_implementation: str,
+    xp: ArrayModule,
+) -> Any | Array:
     if is_test or Mask is None:
         return decline("there is no mask")
     grad = dense(xp, Out_grad)
@@ -41,25 +62,25 @@ def dropout_grad(Out_grad, Mask=None, *, dropout_prob, is_test, dropout_implemen
     return out
 
 
-def _scale(p, implementation):
+def _scale(p: float, implementation: str) -> float:
     """Factor of the kept elements."""
     return 1.0 / (1.0 - p) if implementation == "upscale_in_train" and p < 1.0 else 1.0
 
 
 @cuda_kernel("uniform_random", FLOATS | {"bfloat16"}, may_decline=True)
 def uniform_random(
-    ShapeTensor=None,
-    ShapeTensorList=None,
+    ShapeTensor: Array | None = None,
+    ShapeTensorList: list[Array] | None = None,
     *,
-    shape,
-    dtype,
-    min,
-    max,
-    seed,
-    diag_num,
-    ctx,
-    xp,
-):
+    shape: list[int],
+    dtype: int,
+    min: float,
+    max: float,
+    seed: int,
+    diag_num: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     if diag_num:
         return decline("diag_num asks for a diagonal")
     if min > max:
@@ -71,7 +92,18 @@ def uniform_random(
 
 
 @cuda_kernel("gaussian_random", FLOATS)
-def gaussian_random(ShapeTensor=None, ShapeTensorList=None, *, shape, mean, std, seed, dtype, ctx, xp):
+def gaussian_random(
+    ShapeTensor: Array | None = None,
+    ShapeTensorList: list[Array] | None = None,
+    *,
+    shape: list[int],
+    mean: float,
+    std: float,
+    seed: int,
+    dtype: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     out = xp.empty(given_shape("gaussian_random", ShapeTensor, ShapeTensorList, shape), numpy_dtype(dtype))
     launch(xp, "random.cu", "gaussian", out.dtype, out.size, out, I64(out.size), _seed(ctx, seed), F64(mean), F64(std))
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from oprack.kernel import Array, ArrayModule, KernelContext
 from oprack.types import FLOATS
 from oprack_sequence.kernels._lod import Packing, sequence_offsets
 from oprack_sequence.kernels.recurrent._gru_cell import GruCell
@@ -14,12 +15,24 @@ from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launc
 _CODES = {name: I32(i) for i, name in enumerate(("identity", "sigmoid", "tanh", "relu"))}
 
 
-def _step(xp, name, array, rows, size, *arguments):
+def _step(xp: ArrayModule, name: str, array: Array, rows: int, size: int, *arguments: Array | None) -> None:
     launch(xp, "recurrent.cu", name, array.dtype, rows * size, *arguments)
 
 
 @cuda_kernel("gru", FLOATS)
-def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_reverse, origin_mode, ctx, xp):
+def gru(
+    Input: Array,
+    Weight: Array,
+    H0: Array | None = None,
+    Bias: Array | None = None,
+    *,
+    activation: str,
+    gate_activation: str,
+    is_reverse: bool,
+    origin_mode: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     packing = Packing(sequence_offsets(ctx, "Input"), is_reverse)
     cell = GruCell.of(dense(xp, Weight), gate_activation, activation, origin_mode, xp)
     gates, size = packing.pack(Input, xp), cell.size
@@ -43,20 +56,20 @@ def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_re
 
 @cuda_kernel("gru_grad", FLOATS)
 def gru_grad(
-    Weight,
-    BatchGate,
-    BatchResetHiddenPrev,
-    BatchHidden,
-    Hidden_grad,
-    H0=None,
+    Weight: Array,
+    BatchGate: Array,
+    BatchResetHiddenPrev: Array,
+    BatchHidden: Array,
+    Hidden_grad: Array,
+    H0: Array | None = None,
     *,
-    activation,
-    gate_activation,
-    is_reverse,
-    origin_mode,
-    ctx,
-    xp,
-):
+    activation: str,
+    gate_activation: str,
+    is_reverse: bool,
+    origin_mode: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array | None]:
     packing = Packing(sequence_offsets(ctx, "Input"), is_reverse)
     cell = GruCell.of(dense(xp, Weight), gate_activation, activation, origin_mode, xp)
     size, gates = cell.size, dense(xp, BatchGate)
@@ -81,26 +94,26 @@ def gru_grad(
     }
 
 
-def _peepholes(bias, size, use, xp):
+def _peepholes(bias: Array, size: int, use: bool, xp: ArrayModule) -> Array | None:
     return dense(xp, bias.reshape(-1)[4 * size :].copy()) if use else None
 
 
 @cuda_kernel("lstm", FLOATS)
 def lstm(
-    Input,
-    Weight,
-    Bias,
-    H0=None,
-    C0=None,
+    Input: Array,
+    Weight: Array,
+    Bias: Array,
+    H0: Array | None = None,
+    C0: Array | None = None,
     *,
-    use_peepholes,
-    is_reverse,
-    gate_activation,
-    cell_activation,
-    candidate_activation,
-    ctx,
-    xp,
-):
+    use_peepholes: bool,
+    is_reverse: bool,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     packing, size = Packing(sequence_offsets(ctx, "Input"), is_reverse), Weight.shape[0]
     gates = packing.pack(Input, xp)
     gates += Bias.reshape(-1)[: 4 * size]
@@ -119,24 +132,24 @@ def lstm(
 
 @cuda_kernel("lstm_grad", FLOATS)
 def lstm_grad(
-    Weight,
-    Bias,
-    Hidden,
-    Cell,
-    BatchGate,
-    BatchCellPreAct,
-    Hidden_grad,
-    H0=None,
-    C0=None,
+    Weight: Array,
+    Bias: Array,
+    Hidden: Array,
+    Cell: Array,
+    BatchGate: Array,
+    BatchCellPreAct: Array,
+    Hidden_grad: Array,
+    H0: Array | None = None,
+    C0: Array | None = None,
     *,
-    use_peepholes,
-    is_reverse,
-    gate_activation,
-    cell_activation,
-    candidate_activation,
-    ctx,
-    xp,
-):
+    use_peepholes: bool,
+    is_reverse: bool,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array | None]:
     packing, size = Packing(sequence_offsets(ctx, "Input"), is_reverse), Weight.shape[0]
     cell = LstmCell.of(Bias, size, use_peepholes, gate_activation, candidate_activation, cell_activation, xp=xp)
     gates, activated, cells = dense(xp, BatchGate), dense(xp, BatchCellPreAct), packing.pack(Cell, xp)
@@ -167,7 +180,7 @@ _MODES = {name: I32(i) for i, name in enumerate(("RNN_TANH", "RNN_RELU", "LSTM",
 class _FusedLayer(Layer):
     """A direction of a layer of rnn whose steps are a product and one launch each; gradients are the pack's."""
 
-    def forward(self, x, h, c, kept):
+    def forward(self, x: Array, h: Array, c: Array | None, kept: Array | None) -> tuple[Array, Array, Array | None]:
         xp, (n, size) = self.xp, h.shape
         pre = x @ self.w_ih.T
         pre += self.b_ih
@@ -185,21 +198,21 @@ class _FusedLayer(Layer):
 
 @cuda_kernel("rnn", FLOATS)
 def rnn(
-    Input,
-    PreState,
-    WeightList,
-    SequenceLength=None,
+    Input: Array,
+    PreState: list[Array],
+    WeightList: list[Array],
+    SequenceLength: Array | None = None,
     *,
-    dropout_prob,
-    is_bidirec,
-    hidden_size,
-    num_layers,
-    mode,
-    seed,
-    is_test,
-    ctx,
-    xp,
-):
+    dropout_prob: float,
+    is_bidirec: bool,
+    hidden_size: int,
+    num_layers: int,
+    mode: str,
+    seed: int,
+    is_test: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array | list[Array] | None]:
     directions = 2 if is_bidirec else 1
     size, training = (hidden_size, num_layers * directions, directions), None if is_test else (dropout_prob, seed)
     return run_layers(Input, PreState, WeightList, SequenceLength, size, mode, training, _FusedLayer, ctx, xp)

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import Array, ArrayModule, KernelContext
+from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 from oprack_sequence.kernels._lod import host, offsets_of, sequence_offsets, with_lod
 from oprack_sequence.kernels.expand import sequence_expand as plain_expand
@@ -16,12 +18,14 @@ from oprack_cuda.kernels._launch import F64, I32, I64, cuda_kernel, dense, launc
 _MODES = {name: I32(i) for i, name in enumerate(("SUM", "AVERAGE", "SQRT", "MAX", "FIRST", "LAST"))}
 
 
-def _width(shape):
+def _width(shape: tuple[int, ...]) -> int:
     return math.prod(shape[1:])
 
 
 @cuda_kernel("sequence_pool", FLOATS)
-def sequence_pool(X, *, pooltype, pad_value, is_test, ctx, xp):
+def sequence_pool(
+    X: Array, *, pooltype: str, pad_value: float, is_test: bool, ctx: KernelContext, xp: ArrayModule
+) -> dict[str, Array | LoDTensor | None]:
     offsets, x = sequence_offsets(ctx, "X"), dense(xp, X)
     count, width = len(offsets) - 1, _width(x.shape)
     out, index = xp.empty((count, *x.shape[1:]), x.dtype), None
@@ -34,7 +38,9 @@ def sequence_pool(X, *, pooltype, pad_value, is_test, ctx, xp):
 
 
 @cuda_kernel("sequence_pool_grad", FLOATS)
-def sequence_pool_grad(Out_grad, MaxIndex=None, *, pooltype, ctx, xp):
+def sequence_pool_grad(
+    Out_grad: Array, MaxIndex: Array | None = None, *, pooltype: str, ctx: KernelContext, xp: ArrayModule
+) -> Array:
     offsets, dy = sequence_offsets(ctx, "X"), dense(xp, Out_grad)
     dx = xp.empty((int(offsets[-1]), *dy.shape[1:]), dy.dtype)
     numbers = I64(len(offsets) - 1), I64(_width(dy.shape)), _MODES[pooltype]
@@ -44,7 +50,9 @@ def sequence_pool_grad(Out_grad, MaxIndex=None, *, pooltype, ctx, xp):
 
 
 @cuda_kernel("sequence_pad", FLOATS)
-def sequence_pad(X, PadValue, *, padded_length, ctx, xp):
+def sequence_pad(
+    X: Array, PadValue: Array, *, padded_length: int, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array, Array]:
     offsets = sequence_offsets(ctx, "X")
     lengths = np.diff(offsets)
     longest, width = int(lengths.max(initial=0)), _width(X.shape)
@@ -58,7 +66,7 @@ def sequence_pad(X, PadValue, *, padded_length, ctx, xp):
     return out, xp.asarray(lengths)
 
 
-def _unpad(padded, offsets, width, xp):
+def _unpad(padded: Array, offsets: Array, width: int, xp: ArrayModule) -> Array:
     """Rows [N, ...] of padded sequences [n, longest, ...]."""
     x = xp.empty((int(offsets[-1]), *padded.shape[2:]), padded.dtype)
     given = dense(xp, padded), xp.asarray(offsets), x
@@ -68,12 +76,12 @@ def _unpad(padded, offsets, width, xp):
 
 
 @cuda_kernel("sequence_pad_grad", FLOATS)
-def sequence_pad_grad(Out_grad, *, ctx, xp):
+def sequence_pad_grad(Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     return _unpad(Out_grad, sequence_offsets(ctx, "X"), _width(Out_grad.shape[1:]), xp)
 
 
 @cuda_kernel("sequence_unpad", FLOATS)
-def sequence_unpad(X, Length, *, ctx, xp):
+def sequence_unpad(X: Array, Length: Array, *, ctx: KernelContext, xp: ArrayModule) -> LoDTensor:
     """The lengths decide the shape, so the host waits for them."""
     lengths, (batch, longest) = host(Length).reshape(-1).astype(np.int64), X.shape[:2]
     if len(lengths) != batch or (lengths < 0).any() or (lengths > longest).any():
@@ -87,7 +95,7 @@ def sequence_unpad(X, Length, *, ctx, xp):
 
 
 @cuda_kernel("sequence_softmax", FLOATS)
-def sequence_softmax(X, *, ctx, xp):
+def sequence_softmax(X: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     offsets, x = sequence_offsets(ctx, "X"), dense(xp, X)
     y, count = xp.empty(x.shape, x.dtype), len(offsets) - 1
     longest = int(np.diff(offsets).max(initial=0))
@@ -97,7 +105,7 @@ def sequence_softmax(X, *, ctx, xp):
 
 
 @cuda_kernel("sequence_softmax_grad", FLOATS)
-def sequence_softmax_grad(Out, Out_grad, *, ctx, xp):
+def sequence_softmax_grad(Out: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     offsets, y, dy = sequence_offsets(ctx, "X"), dense(xp, Out), dense(xp, Out_grad)
     dx, count = xp.empty(y.shape, y.dtype), len(offsets) - 1
     longest = int(np.diff(offsets).max(initial=0))
@@ -107,7 +115,7 @@ def sequence_softmax_grad(Out, Out_grad, *, ctx, xp):
 
 
 @cuda_kernel("sequence_expand", FLOATS)
-def sequence_expand(X, *, ref_level, ctx, xp):
+def sequence_expand(X: Array, *, ref_level: int, ctx: KernelContext, xp: ArrayModule) -> LoDTensor:
     repeats = plain_expand._repeats(ctx, ref_level)
     if not len(repeats):
         return with_lod(X.copy(), ctx.lod("X"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.kernel import decline
+from typing import Any
+
+from oprack.kernel import Array, ArrayModule, decline
 from oprack.types import FLOATS, HALF_FLOATS
 
 from oprack_cuda.kernels._launch import I64, cuda_kernel, dense, launch_rows
@@ -11,12 +13,12 @@ REALS = FLOATS | HALF_FLOATS
 _NOT_LAST = "axis is not the last dim"
 
 
-def _is_last(x, axis):
+def _is_last(x: Array, axis: int) -> bool:
     return x.ndim > 0 and axis in (-1, x.ndim - 1)
 
 
 @cuda_kernel("softmax", REALS, may_decline=True)
-def softmax(X, *, axis, out=None, xp):
+def softmax(X: Array, *, axis: int, out: Array | None = None, xp: ArrayModule) -> Any | Array:
     if not _is_last(X, axis):
         return decline(_NOT_LAST)
     x = dense(xp, X)
@@ -27,7 +29,7 @@ def softmax(X, *, axis, out=None, xp):
 
 
 @cuda_kernel("softmax_grad", REALS, may_decline=True)
-def softmax_grad(Out, Out_grad, *, axis, xp):
+def softmax_grad(Out: Array, Out_grad: Array, *, axis: int, xp: ArrayModule) -> Any | Array:
     if not _is_last(Out, axis):
         return decline(_NOT_LAST)
     y, dy = dense(xp, Out), dense(xp, Out_grad)

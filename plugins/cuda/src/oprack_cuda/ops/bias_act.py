@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, OpDef, dtype_of, empty_grad
+from oprack.op import Attr, InferShapeContext, OpDef, dtype_of, empty_grad
 from oprack.types import AttrType
 
 # activation -> its attributes, as the source's a, b, c
@@ -32,6 +32,6 @@ class CudaBiasAct(OpDef, type="cuda_bias_act"):
     make_grad = empty_grad
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from oprack.ir import fusion
+from collections.abc import Callable
+from typing import Any
+
+from oprack.ir import Match, OpNode, PatternBuilder, fusion
 
 from oprack_cuda.ops.bias_act import ACTIVATIONS
 
 
-def _is_bias(op):
+def _is_bias(op: OpNode) -> bool:
     """Whether Y is a parameter with one number for each element along one dim of X."""
     x, y = op.input("X"), op.input("Y")
     if x.shape is None or y.shape is None or not y.shape:
@@ -17,7 +20,7 @@ def _is_bias(op):
     return axis is not None and len(wide) == 1 and x.shape[axis] == wide[0]
 
 
-def _axis(op):
+def _axis(op: OpNode) -> int | None:
     """The dim of X that the only wide dim of Y lies along; None when there is no such dim."""
     x, y = op.input("X").shape, op.input("Y").shape
     first = op.attr("axis", -1)
@@ -28,11 +31,11 @@ def _axis(op):
 
 
 @fusion("cuda_fuse_bias_act")
-def fuse_bias_act(p):
+def fuse_bias_act(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     total = p.op("elementwise_add", X="x", Y=p.param("bias"), where=_is_bias)
     root = p.op(tuple(ACTIVATIONS), X=total)
 
-    def build(m):
+    def build(m: Match):
         act = m.op_of(root)
         numbers = [float(m.attr(act, name)) for name in ACTIVATIONS[act.type]]
         attrs = {"axis": _axis(m.op_of(total)), "act": act.type, "numbers": numbers}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from oprack_nn.kernels.conv._maps import Geometry, convolve, convolve_adjoint_filter, convolve_adjoint_input
@@ -33,26 +34,26 @@ def set_stream(handle: object, stream: int) -> None:
 
 
 class Tensor:
-    def __init__(self, name="", dim=(), stride=(), data_type=None):
+    def __init__(self, name: str = "", dim: Any = (), stride: Any = (), data_type: Any = None) -> None:
         self.name, self.dim, self.stride, self.data_type, self.output = name, dim, stride, data_type, False
 
-    def set_output(self, value):
+    def set_output(self, value: Any):
         self.output = value
         return self
 
-    def set_data_type(self, value):
+    def set_data_type(self, value: Any):
         self.data_type = value
         return self
 
-    def set_dim(self, value):
+    def set_dim(self, value: Any):
         self.dim = value
         return self
 
-    def set_stride(self, value):
+    def set_stride(self, value: Any):
         self.stride = value
         return self
 
-    def view(self, pointer):
+    def view(self, pointer: Any):
         """The operand's memory as it is laid out."""
         dtype = np.dtype(self.data_type)
         size = 1 + sum((d - 1) * s for d, s in zip(self.dim, self.stride, strict=True))
@@ -62,24 +63,35 @@ class Tensor:
 
 
 class pygraph:
-    def __init__(self, *, io_data_type, intermediate_data_type, compute_data_type, handle):
+    def __init__(self, *, io_data_type: Any, intermediate_data_type: Any, compute_data_type: Any, handle: Any) -> None:
         self.deselected = []
 
-    def tensor(self, **facts):
+    def tensor(self, **facts: Any):
         return Tensor(**facts)
 
-    def _operation(self, name, a, b, out=None, *, pre_padding, post_padding, stride, dilation):
+    def _operation(
+        self,
+        name: Any,
+        a: Any,
+        b: Any,
+        out: Any = None,
+        *,
+        pre_padding: Any,
+        post_padding: Any,
+        stride: Any,
+        dilation: Any,
+    ):
         self.name, self.operands, self.out = name, (a, b), Tensor()
         self.pads, self.strides, self.dilations = tuple(zip(pre_padding, post_padding, strict=True)), stride, dilation
         return self.out
 
-    def conv_fprop(self, image, weight, **options):
+    def conv_fprop(self, image: Any, weight: Any, **options: Any):
         return self._operation("conv_fprop", image, weight, **options)
 
-    def conv_dgrad(self, loss, filter, **options):
+    def conv_dgrad(self, loss: Any, filter: Any, **options: Any):
         return self._operation("conv_dgrad", loss, filter, **options)
 
-    def conv_wgrad(self, image, loss, **options):
+    def conv_wgrad(self, image: Any, loss: Any, **options: Any):
         return self._operation("conv_wgrad", image, loss, **options)
 
     def _spatial(self):
@@ -92,32 +104,32 @@ class pygraph:
         }
         return dims[self.name]
 
-    def validate(self):
+    def validate(self) -> None:
         x, w, y = self._spatial()
         for n, k, m, s, (p, q), d in zip(x[2:], w[2:], y[2:], self.strides, self.pads, self.dilations, strict=True):
             if (n + p + q - (k - 1) * d - 1) // s + 1 != m:
                 raise RuntimeError(f"{self.name}: dims {x}, {w}, {y} do not fit together")
 
-    def build_operation_graph(self):
+    def build_operation_graph(self) -> None:
         pass
 
-    def create_execution_plans(self, modes):
+    def create_execution_plans(self, modes: Any) -> None:
         assert modes == ["A", "FALLBACK"]
 
-    def deselect_numeric_notes(self, notes):
+    def deselect_numeric_notes(self, notes: Any) -> None:
         self.deselected += notes
 
-    def check_support(self):
+    def check_support(self) -> None:
         if len(self.operands[0].dim) in refused_ranks:
             raise RuntimeError("no engine for this")
 
-    def build_plans(self):
+    def build_plans(self) -> None:
         pass
 
     def get_workspace_size(self):
         return 16
 
-    def execute(self, pointers, workspace, handle):
+    def execute(self, pointers: Any, workspace: Any, handle: Any) -> None:
         assert workspace and handle
         a, b, out = (t.view(pointers[t]) for t in (*self.operands, self.out))
         x, w, _ = self._spatial()

@@ -71,7 +71,7 @@ class Ufunc:
         self._function.at(unwrap(array, what), unwrap(index, what), *unwrap(values, what))
 
     def reduce(
-        self, array: StrictArray, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False
+        self, array: StrictArray, axis: int = 0, dtype: Any = None, out: Any = None, keepdims: bool = False
     ) -> Any:
         self._only("reduce", "add", "multiply")
         return wrap(self._function.reduce(unwrap(array, "reduce"), axis, dtype, keepdims=keepdims))

@@ -80,7 +80,7 @@ class StrictArray:
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise TypeError("implicit conversion to a NumPy array is not allowed; kernels use xp, not numpy")
 
-    def __array_function__(self, function: Any, *args: Any) -> Any:
+    def __array_function__(self, function: Any, *args: Any) -> None:
         raise TypeError(f"numpy.{function.__name__} was called on an array of the device; write xp.{function.__name__}")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:

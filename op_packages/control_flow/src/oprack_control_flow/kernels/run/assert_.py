@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 
 
 @kernel("assert", place=("cpu", "cuda"), dtypes=("bool",))
-def check(Cond, Data, *, summarize):
+def check(Cond: Array, Data: list[Array], *, summarize: int) -> None:
     if Cond.size != 1:
         raise InvalidArgumentError(f"op assert: Cond has shape {list(Cond.shape)}; expected one bool")
     if bool(Cond.reshape(-1)[0]):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers import check_variable
+from oprack.layers import Variable, check_variable
 from oprack.types import VarType
 
 
-def array_variable(value, layer):
+def array_variable(value: Variable, layer: str) -> Variable:
     check_variable(value, "array", layer)
     if value.type is not VarType.LOD_TENSOR_ARRAY:
         raise InvalidArgumentError(
@@ -17,5 +17,5 @@ def array_variable(value, layer):
     return value
 
 
-def place_variable(value, layer):
+def place_variable(value: Variable, layer: str) -> Variable:
     return check_variable(value, "i", layer, {"int32", "int64"})

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from oprack.errors import InvalidArgumentError
+from oprack.layers import Variable
 
 from oprack_control_flow.layers.branch.cond import cond
 
 
-def case(pred_fn_pairs, default=None, name=None):
+def case(
+    pred_fn_pairs: Sequence[tuple[Variable, Callable[..., Any]]],
+    default: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Variable:
     """The function of the first true condition among [(condition, function), ...], else `default`; see cond.
 
     Without a default the last function takes its place. Raises InvalidArgumentError.

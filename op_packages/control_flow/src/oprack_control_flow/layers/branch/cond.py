@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 from oprack.errors import InvalidArgumentError
 from oprack.layers import LayerHelper, Variable, variable_of
 from oprack.types import VarType
@@ -11,7 +14,12 @@ from oprack_control_flow.layers._condition import check_condition
 from oprack_control_flow.layers.branch.conditional_block import ConditionalBlock
 
 
-def cond(pred, true_fn=None, false_fn=None, name=None):
+def cond(
+    pred: Variable,
+    true_fn: Callable[..., Any] | int | None = None,
+    false_fn: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Variable | tuple[Variable | dict[str, Variable], ...] | None:
     """true_fn() when pred, a bool Variable of one element, is true, else false_fn(); only that one runs.
 
     Both return the same structure: a Variable, or nested tuples, lists and dicts of Variables of the same dtypes, or
@@ -46,7 +54,9 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
 
 
 # Structures of Variables ----------------------------------------------------------------------------------------------
-def _branch(helper, pred, function):
+def _branch(
+    helper: LayerHelper, pred: Variable, function: Callable[..., Any] | None
+) -> Variable | list[Variable] | tuple[Variable | dict[str, Variable], ...] | None:
     """What a function returns, its Variables copied to variables of the current block."""
     if function is None:
         return None
@@ -63,7 +73,9 @@ def _branch(helper, pred, function):
     return _rebuilt(made, (variable_of(program, copy.name) for copy in copies))
 
 
-def _leaves(value):
+def _leaves(
+    value: Mapping[str, Variable] | Sequence[Mapping[str, Variable] | Variable] | Variable | int | None,
+) -> list[Variable]:
     if value is None:
         return []
     if isinstance(value, Variable):
@@ -78,7 +90,9 @@ def _leaves(value):
     )
 
 
-def _shape_of(value):
+def _shape_of(
+    value: Mapping[str, Variable] | Sequence[Mapping[str, Variable] | Variable] | Variable | None,
+) -> dict[str, str] | list[dict[str, str] | str] | str:
     if isinstance(value, dict):
         return {key: _shape_of(value[key]) for key in sorted(value)}
     if isinstance(value, list | tuple):
@@ -86,7 +100,9 @@ def _shape_of(value):
     return "None" if value is None else "a Variable"
 
 
-def _rebuilt(value, leaves):
+def _rebuilt(
+    value: Mapping[str, Variable] | Sequence[Mapping[str, Variable] | Variable] | Variable | None, leaves: Any
+) -> Any:
     if isinstance(value, dict):
         return {key: _rebuilt(value[key], leaves) for key in sorted(value)}
     if isinstance(value, list | tuple):

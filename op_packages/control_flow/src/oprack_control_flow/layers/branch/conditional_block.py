@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from oprack.layers import LayerHelper
+from oprack.layers import LayerHelper, Variable
 from oprack.types import VarType
 
 from oprack_control_flow.layers._blocks import outer_names, sub_block
@@ -17,12 +18,12 @@ class ConditionalBlock:
     What it writes to outer variables stays; these keep their values when it does not run. Op conditional_block.
     """
 
-    def __init__(self, condition, name=None):
+    def __init__(self, condition: Variable, name: str | None = None) -> None:
         self.condition = check_condition(condition, "condition", "ConditionalBlock")
         self._helper = LayerHelper("conditional_block", name=name)
 
     @contextmanager
-    def block(self):
+    def block(self) -> Iterator[ConditionalBlock]:
         """Layers go into the branch inside the with block."""
         with sub_block(self._helper.main_program) as block:
             yield self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper
+from oprack.layers import LayerHelper, Variable
 
 from oprack_control_flow.layers._condition import check_condition
 from oprack_control_flow.layers.branch.conditional_block import ConditionalBlock
@@ -21,19 +21,19 @@ class Switch:
     Ops conditional_block, logical_and, logical_not. Raises InvalidArgumentError.
     """
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None) -> None:
         self._helper = LayerHelper("switch", name=name)
         self._none_before = None
         self._open = False
 
-    def __enter__(self):
+    def __enter__(self) -> Switch:
         self._open = True
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self._open = False
 
-    def case(self, condition):
+    def case(self, condition: Variable):
         """A with block that runs when `condition` is true and no earlier one is."""
         self._check("case")
         check_condition(condition, "condition", "Switch.case")
@@ -52,11 +52,11 @@ class Switch:
             raise InvalidArgumentError("Switch: default comes before any case; expected a case first")
         return ConditionalBlock(self._none_before).block()
 
-    def _check(self, what):
+    def _check(self, what: str) -> None:
         if not self._open:
             raise InvalidArgumentError(
                 f"Switch: {what} outside of the switch; write `with Switch() as switch:` around it"
             )
 
-    def _apply(self, op_type, **inputs):
+    def _apply(self, op_type: str, **inputs: Variable) -> Variable:
         return self._helper.apply(op_type, inputs, stop_gradient=True)

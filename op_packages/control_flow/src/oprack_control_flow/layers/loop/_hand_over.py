@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
+from oprack.layers import LayerHelper, Variable
 
 
-def hand_over(helper, values, state):
+def hand_over(helper: LayerHelper, values: Sequence[Variable], state: Sequence[Variable]) -> None:
     """Write values into the variables of a loop's state, at the end of its block, all at once."""
     pairs = [(value, var) for value, var in zip(values, state, strict=True) if value is not var]
     names = {var.name for _, var in pairs}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 from oprack.types import VarType, dtype_enum
 
 from oprack_control_flow.layers._blocks import inside
@@ -14,11 +16,15 @@ from oprack_control_flow.layers.array.write_to_array import array_write
 from oprack_control_flow.layers.loop._hand_over import hand_over
 from oprack_control_flow.layers.loop.while_ import While
 
+if TYPE_CHECKING:
+    from oprack_control_flow.layers.loop.dynamic_rnn import DynamicRNN
+    from oprack_control_flow.layers.loop.static_rnn import StaticRNN
+
 
 class RNN:
     """A While over time steps. Memories are variables outside, which the end of the step overwrites."""
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None) -> None:
         self._helper = LayerHelper(self.kind, name=name)
         self._program = self._helper.main_program
         self._parent = None
@@ -29,7 +35,7 @@ class RNN:
         self._steps = None
 
     @contextmanager
-    def _block(self):
+    def _block(self) -> Iterator[DynamicRNN | StaticRNN]:
         if self._parent is not None:
             raise InvalidArgumentError(f"{self._helper.layer_type}: the step is built already; make another one")
         self._parent = self._program.current_block()
@@ -44,7 +50,7 @@ class RNN:
             self._building = False
         self._results = [self._result(array, inner) for array, inner in self._outputs]
 
-    def _finish_step(self):
+    def _finish_step(self) -> None:
         kind = self._helper.layer_type
         if self._steps is None or not self._outputs:
             raise InvalidArgumentError(f"{kind}: the step has no step_input or no output; expected one of each or more")
@@ -58,10 +64,10 @@ class RNN:
         self._helper.apply("increment", {"X": self._step}, {"step": 1.0}, outs={"Out": self._step})
         self._compare()
 
-    def _compare(self):
+    def _compare(self) -> None:
         self._helper.apply("less_than", {"X": self._step, "Y": self._steps}, outs={"Out": self._cond})
 
-    def _integer(self, value):
+    def _integer(self, value: int) -> Variable:
         attrs = {"shape": [1], "dtype": int(VarType.INT64), "value": float(value), "str_value": str(value)}
         return self._helper.apply("fill_constant", {}, attrs, stop_gradient=True)
 
@@ -70,7 +76,7 @@ class RNN:
             raise InvalidArgumentError(f"{self._helper.layer_type}: call this inside the step's with block")
         return inside(self._program, self._parent)
 
-    def _outer(self, value, argument):
+    def _outer(self, value: Variable, argument: str) -> Variable:
         """A Variable that was made before the step. Raises InvalidArgumentError."""
         kind = self._helper.layer_type
         check_variable(value, argument, kind)
@@ -81,11 +87,11 @@ class RNN:
             )
         return value
 
-    def _remember(self, outside, seen):
+    def _remember(self, outside: Variable, seen: Variable) -> Variable:
         self._memories[seen.name] = (outside, None)
         return seen
 
-    def update_memory(self, ex_mem, new_mem):
+    def update_memory(self, ex_mem: Variable, new_mem: Variable) -> None:
         """`new_mem` is what memory `ex_mem` holds in the next step."""
         check_variable(ex_mem, "ex_mem", self._helper.layer_type)
         check_variable(new_mem, "new_mem", self._helper.layer_type)
@@ -95,7 +101,7 @@ class RNN:
             )
         self._memories[ex_mem.name] = (self._memories[ex_mem.name][0], new_mem)
 
-    def output(self, *outputs):
+    def output(self, *outputs: Variable) -> None:
         """Variables of the step whose values of all steps are the results."""
         for var in outputs:
             check_variable(var, "outputs", self._helper.layer_type)
@@ -104,14 +110,22 @@ class RNN:
             array_write(var, self._step, array)
             self._outputs.append((array, var))
 
-    def __call__(self):
+    def __call__(self) -> Variable | list[Variable]:
         """The outputs of all steps: a Variable, or a list of them when there are several."""
         if self._results is None:
             raise InvalidArgumentError(f"{self._helper.layer_type}: build the step first, in its with block")
         return self._results[0] if len(self._results) == 1 else list(self._results)
 
 
-def filled(helper, like, shape, dtype, value, input_dim, output_dim):
+def filled(
+    helper: LayerHelper,
+    like: Variable,
+    shape: Sequence[int | Variable],
+    dtype: object,
+    value: float,
+    input_dim: int,
+    output_dim: int,
+) -> Variable:
     attrs = {
         "shape": list(shape),
         "dtype": int(dtype_enum(dtype)),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
+from oprack.layers import Variable
 
 from oprack_control_flow.layers.array.read_from_array import array_read
 from oprack_control_flow.layers.loop._rnn import RNN, filled
@@ -32,7 +35,7 @@ class DynamicRNN(RNN):
 
     kind = "dynamic_rnn"
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self._table = None
         self._first = None
@@ -41,7 +44,7 @@ class DynamicRNN(RNN):
         """Layers go into the step inside this with block."""
         return self._block()
 
-    def step_input(self, x, level=0):
+    def step_input(self, x: Variable, level: int = 0) -> Variable:
         """Row t (or sub-sequence t) of each sequence of x that is long enough; all inputs have the same lengths."""
         self._outer(x, "x")
         if x.lod_level < 1:
@@ -59,7 +62,7 @@ class DynamicRNN(RNN):
                 self._first = array
         return array_read(array, self._step)
 
-    def static_input(self, x):
+    def static_input(self, x: Variable) -> Variable:
         """All of x in each step, a sequence (or row) for each sequence that is long enough, in the step's order."""
         self._require_input("static_input")
         self._outer(x, "x")
@@ -67,7 +70,14 @@ class DynamicRNN(RNN):
             ordered = reorder_lod_tensor_by_rank(x, self._table)
         return shrink_memory(ordered, self._step, self._table)
 
-    def memory(self, init=None, shape=None, value=0.0, need_reorder=False, dtype="float32"):
+    def memory(
+        self,
+        init: Variable | None = None,
+        shape: Sequence[int] | None = None,
+        value: float = 0.0,
+        need_reorder: bool = False,
+        dtype: str = "float32",
+    ) -> Variable:
         """What update_memory stored in the step before; in the first step `init`, or `value` in `shape` (of a row).
 
         init: a row for each sequence; need_reorder: in the order of the sequences, not longest first.
@@ -86,13 +96,13 @@ class DynamicRNN(RNN):
             outside = self._helper.apply("assign", {"X": start})
         return self._remember(outside, shrink_memory(outside, self._step, self._table))
 
-    def _require_input(self, what):
+    def _require_input(self, what: str) -> None:
         if self._table is None:
             raise InvalidArgumentError(
                 f"DynamicRNN.{what}: expected a step_input before it, which says how many sequences"
             )
 
-    def _result(self, array, inner):
+    def _result(self, array: Variable, inner: Variable) -> Variable:
         out = array_to_lod_tensor(array, self._table)
         out.desc.shape = (-1, *inner.shape[1:])
         return out

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
-from oprack.layers import check_variable
+from oprack.layers import Variable, check_variable
 from oprack.types import VarType
 
 from oprack_control_flow.layers.array.tensor_array_to_tensor import tensor_array_to_tensor
@@ -27,7 +29,7 @@ class StaticRNN(RNN):
 
     kind = "static_rnn"
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self._inputs = {}
         self._count = -1
@@ -36,7 +38,7 @@ class StaticRNN(RNN):
         """Layers go into the step inside this with block."""
         return self._block()
 
-    def step_input(self, x):
+    def step_input(self, x: Variable) -> Variable:
         """Place t of x, [steps, ...], in step t."""
         self._outer(x, "x")
         if not x.shape or (self._count > 0 and x.shape[0] not in (-1, self._count)):
@@ -53,14 +55,22 @@ class StaticRNN(RNN):
         self._inputs[seen.name] = x
         return seen
 
-    def _length(self, x):
+    def _length(self, x: Variable) -> Variable:
         shape = self._helper.apply("shape", {"Input": x}, stop_gradient=True)
         attrs = {"axes": [0], "starts": [0], "ends": [1]}
         first = self._helper.apply("slice", {"Input": shape}, attrs, stop_gradient=True)
         attrs = {"in_dtype": int(VarType.INT32), "out_dtype": int(VarType.INT64)}
         return self._helper.apply("cast", {"X": first}, attrs, stop_gradient=True)
 
-    def memory(self, init=None, shape=None, batch_ref=None, init_value=0.0, init_batch_dim_idx=0, ref_batch_dim_idx=1):
+    def memory(
+        self,
+        init: Variable | None = None,
+        shape: Sequence[int] | None = None,
+        batch_ref: Variable | None = None,
+        init_value: float = 0.0,
+        init_batch_dim_idx: int = 0,
+        ref_batch_dim_idx: int = 1,
+    ) -> Variable:
         """What update_memory stored in the step before; in the first step `init`, or `init_value` in a given shape.
 
         shape: dim init_batch_dim_idx is taken from dim ref_batch_dim_idx of the whole input that batch_ref (what
@@ -79,11 +89,11 @@ class StaticRNN(RNN):
             outside = self._helper.apply("assign", {"X": start})
         return self._remember(outside, outside)
 
-    def step_output(self, o):
+    def step_output(self, o: Variable) -> None:
         """A variable of the step whose values of all steps are a result, [steps, ...]."""
         self.output(o)
 
-    def _result(self, array, inner):
+    def _result(self, array: Variable, inner: Variable) -> Variable:
         out, _ = tensor_array_to_tensor(array, axis=0, use_stack=True)
         out.desc.shape = (self._count, *inner.shape)
         return out

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from oprack.errors import InvalidArgumentError
 from oprack.layers import LayerHelper, Variable, check_type, check_variable
@@ -28,13 +30,13 @@ class While:
     keep it. is_test: no gradient follows, so rounds share memory. Op while. Raises InvalidArgumentError.
     """
 
-    def __init__(self, cond, is_test=False, name=None):
+    def __init__(self, cond: Variable, is_test: bool = False, name: str | None = None) -> None:
         self.cond = check_condition(cond, "cond", "While")
         self._is_test = is_test
         self._helper = LayerHelper("while", name=name)
 
     @contextmanager
-    def block(self):
+    def block(self) -> Iterator[While]:
         """Layers go into the loop inside the with block."""
         with sub_block(self._helper.main_program) as block:
             yield self
@@ -52,7 +54,13 @@ class While:
         )
 
 
-def while_loop(cond, body, loop_vars, is_test=False, name=None):
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Sequence[Variable],
+    is_test: bool = False,
+    name: str | None = None,
+) -> list[Variable]:
     """Repeats loop_vars = body(*loop_vars) while cond(*loop_vars), and returns the last loop_vars as a list.
 
     cond returns a bool Variable of one element, body as many Variables as it gets, of the same dtypes. loop_vars: a

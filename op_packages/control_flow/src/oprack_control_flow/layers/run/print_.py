@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 _PHASES = {"forward": "FORWARD", "backward": "BACKWARD", "both": "BOTH"}
 
 
-def Print(input, first_n=-1, message=None, summarize=20, print_phase="both"):
+def Print(
+    input: Variable, first_n: int = -1, message: str | None = None, summarize: int = 20, print_phase: str = "both"
+) -> Variable:
     """input, which is printed when the program runs (its gradient, too, in phase "backward" or "both"). Op print.
 
     first_n: at most so often; -1 always. summarize: so many elements. Raises InvalidArgumentError.

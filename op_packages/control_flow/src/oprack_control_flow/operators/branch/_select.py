@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.errors import InvalidArgumentError
 from oprack.runtime import OperatorBase
 from oprack.tensor import LoDTensor, LoDTensorArray, Scope
@@ -12,7 +10,7 @@ from oprack.types import VarType
 from oprack_control_flow.steps import reference, scalar, shared
 
 
-def passed_on(value: Any) -> Any:
+def passed_on(value: LoDTensor) -> LoDTensor:
     """The value for a second variable: same memory, but an array of its own."""
     if isinstance(value, LoDTensor):
         return reference(value)
@@ -29,7 +27,7 @@ class SelectOperator(OperatorBase):
             raise InvalidArgumentError(f"op {self.type}: Mask is {index}; expected 0 <= Mask < {len(names)} branches")
         return names[index]
 
-    def value(self, scope: Scope, name: str) -> Any:
+    def value(self, scope: Scope, name: str) -> LoDTensor:
         """Value of a variable; a tensor array that nothing was written to yet is an empty one."""
         var, declared = scope.find_var(name), self.block.find_var_recursive(name)
         if (var is None or var.value is None) and declared is not None and declared.type is VarType.LOD_TENSOR_ARRAY:

@@ -6,7 +6,7 @@ from typing import Any
 
 from oprack.runtime import RunContext
 from oprack.runtime.run_block import run_block
-from oprack.tensor import Scope
+from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX
 
 from oprack_control_flow.operators.branch._conditional import ConditionalOperator
@@ -87,7 +87,9 @@ class ConditionalBlockGradOp(ConditionalOperator):
         found = {i: scope_value(scope, g) for i, g in zip(inside, grads, strict=True) if g != EMPTY_VAR}
         return {name: value for name, value in found.items() if value is not None}
 
-    def _put(self, scope: Scope, run: RunContext, x: str, grad: str, value: Any) -> None:
+    def _put(
+        self, scope: Scope, run: RunContext, x: str, grad: str, value: LoDTensor | LoDTensorArray | SelectedRows | None
+    ) -> None:
         """Set the gradient of x. It is 0 unless given; x may be missing when neither it nor the block was needed."""
         if value is None:
             value = zero_gradient(self.block, grad, scope_value(scope, x), run.device.xp)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import Array
 from oprack.runtime import OperatorBase
 from oprack.tensor import LoDTensor, Scope
 
@@ -28,7 +29,7 @@ class RankedOperator(OperatorBase):
         value: LoDTensor = self.get_input(scope, self.input(slot))
         return value
 
-    def put(self, scope: Scope, slot: str, array: Any, lod: Any = ()) -> None:
+    def put(self, scope: Scope, slot: str, array: Array, lod: Sequence[Sequence[int]] = ()) -> None:
         if slot in self.outputs:
             place = self.tensor(scope, "X").place
             self.set_output(scope, self.output(slot), LoDTensor(array, lod, place=place, check=False))

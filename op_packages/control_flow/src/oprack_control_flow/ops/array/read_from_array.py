@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, Input, OpDef, Output
+from oprack.op import ForwardOp, GradOp, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 from oprack.types import VarType
 
 
@@ -15,17 +15,17 @@ class ReadFromArray(OpDef, type="read_from_array"):
     Out = Output("The tensor at the place.")
     no_need_buffer_vars = ("X_W",)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.is_runtime:
             like = "X_W" if ctx.has_input("X_W") else "X"
             ctx.set_dim("Out", ctx.dim(like))
             ctx.share_lod(like, "Out")
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Out", VarType.LOD_TENSOR)
         ctx.set_dtype("Out", ctx.dtype("X"))
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp | list[GradOp]:
         """Out@GRAD is added to its place of X@GRAD."""
         place, flow, array = fwd.input("I"), fwd.output_grad("Out"), fwd.input_grad("X")
         if not fwd.has_grad("X"):

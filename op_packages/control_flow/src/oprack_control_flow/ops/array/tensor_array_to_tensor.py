@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 from oprack.types import VarType
 
 
@@ -15,7 +15,7 @@ class TensorArrayToTensor(OpDef, type="tensor_array_to_tensor"):
     axis = Attr(0, "Dim to join along.")
     use_stack = Attr(False, "Join along a new dim.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.is_runtime:
             dims, axis = list(ctx.dim("X")), ctx.attr("axis")
             rank = len(dims) + bool(ctx.attr("use_stack"))
@@ -30,7 +30,7 @@ class TensorArrayToTensor(OpDef, type="tensor_array_to_tensor"):
             ctx.set_dim("Out", dims)
             ctx.set_dim("OutIndex", (-1,))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Out", VarType.LOD_TENSOR)
         ctx.set_dtype("Out", ctx.dtype("X"))
         if ctx.has_output("OutIndex"):
@@ -41,6 +41,6 @@ class TensorArrayToTensor(OpDef, type="tensor_array_to_tensor"):
 class TensorArrayToTensorGrad(GradOpDef, of=TensorArrayToTensor, reads="X Out@GRAD"):
     """X@GRAD takes Out@GRAD apart."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.is_runtime:
             ctx.set_dim("X@GRAD", ctx.dim("X"))

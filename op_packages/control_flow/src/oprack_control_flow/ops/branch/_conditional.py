@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 from oprack.types import AttrType, VarType
 
 
@@ -15,8 +15,8 @@ class ConditionalOp(OpDef):
     sub_block = Attr(REQUIRED, "The block.", type=AttrType.BLOCK)
     is_scalar_condition = Attr(False, "Cond decides, not Input.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         """The block's own ops set the shapes of what it writes."""
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Scope", VarType.STEP_SCOPES)

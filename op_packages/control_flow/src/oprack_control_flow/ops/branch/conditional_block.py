@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradBlock, GradOp, GradOpDef, Output
+from oprack.op import Attr, ForwardOp, GradBlock, GradOp, GradOpDef, Output
 from oprack.types import AttrType
 
 from oprack_control_flow.ops.branch._conditional import ConditionalOp
@@ -14,7 +14,7 @@ class ConditionalBlock(ConditionalOp, type="conditional_block"):
     Scope = Output("The scope of the block, for the gradient.")
     skip_eager_deletion_vars = Attr([], "Variables that the gradient needs.", type=AttrType.STRINGS, extra=True)
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp(
             "conditional_block_grad",
             Cond=fwd.input("Cond"),

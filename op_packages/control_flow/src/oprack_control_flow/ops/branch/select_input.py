@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, Input, OpDef, Output
+from oprack.op import ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output
 from oprack.types import VarType
 
 
@@ -13,7 +13,7 @@ class SelectInput(OpDef, type="select_input"):
     Mask = Input("One integer: the branch.")
     Out = Output("The variable of the branch, of any kind.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if ctx.is_runtime or any(ctx.kind("X", i) != VarType.LOD_TENSOR for i in range(ctx.input_count("X"))):
             return
         shapes = ctx.dims("X")
@@ -21,5 +21,5 @@ class SelectInput(OpDef, type="select_input"):
         merged = [d[0] if len(set(d)) == 1 else -1 for d in zip(*shapes, strict=True)] if same_rank else shapes[0]
         ctx.set_dim("Out", merged)
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp("select_output", X=fwd.output_grad("Out"), Mask=fwd.input("Mask"), Out=fwd.input_grad("X"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, Input, OpDef, Output
+from oprack.op import ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output
 from oprack.types import VarType
 
 
@@ -13,9 +13,9 @@ class SelectOutput(OpDef, type="select_output"):
     Mask = Input("One integer: the branch.")
     Out = Output("One variable of each branch.", duplicable=True)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.is_runtime and ctx.kind("X") == VarType.LOD_TENSOR:
             ctx.set_dims("Out", [ctx.dim("X")] * ctx.output_count("Out"))
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp("select_input", X=fwd.output_grad("Out"), Mask=fwd.input("Mask"), Out=fwd.input_grad("X"))

@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradBlock, GradOp, GradOpDef, Input, OpDef, Output
+from collections.abc import Callable
+from typing import Any
+
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    ForwardOp,
+    GradBlock,
+    GradOp,
+    GradOpDef,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    OpDef,
+    Output,
+    SlotRef,
+)
 from oprack.types import AttrType, VarType
 
 _BLOCK = "The block of one time step."
@@ -30,14 +46,14 @@ class Recurrent(OpDef, type="recurrent"):
     is_train = Attr(True, "A gradient may follow.")
     skip_eager_deletion_vars = Attr([], "Variables that the gradient needs.", type=AttrType.STRINGS)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         """The program declares the shapes of the outputs, as the block's own ops set them."""
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("step_scopes", VarType.STEP_SCOPES)
 
-    def make_grad(fwd):
-        def named(slots, ref):
+    def make_grad(fwd: ForwardOp) -> GradOp:
+        def named(slots: tuple[str, ...], ref: Callable[..., Any]) -> dict[str, SlotRef]:
             return {slot: ref(slot) for slot in slots}
 
         read = ("inputs", "initial_states", "parameters")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 
 class RnnMemoryHelper(OpDef, type="rnn_memory_helper"):
@@ -12,7 +12,7 @@ class RnnMemoryHelper(OpDef, type="rnn_memory_helper"):
     Out = Output("Shape, type and LoD of X.")
     dtype = Attr(5, "dtype of X.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from oprack.errors import NotDifferentiableError
-from oprack.op import REQUIRED, Attr, GradBlock, GradOp, GradOpDef, Input, OpDef, Output
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    ForwardOp,
+    GradBlock,
+    GradOp,
+    GradOpDef,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    OpDef,
+    Output,
+)
 from oprack.types import AttrType, VarType
 
 
@@ -20,13 +32,13 @@ class While(OpDef, type="while"):
     is_test = Attr(False, "No gradient follows, so that rounds may share a scope.")
     skip_eager_deletion_vars = Attr([], "Variables that the gradient needs.", type=AttrType.STRINGS, extra=True)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         """The block's own ops set the shapes of what it writes."""
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("StepScopes", VarType.STEP_SCOPES)
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         if fwd.attrs["is_test"]:
             raise NotDifferentiableError(
                 "op while: is_test is true, so that its rounds keep nothing for a gradient; build the loop with "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 
 
 class MergeOp(OpDef):
@@ -15,10 +15,10 @@ class MergeOp(OpDef):
     Out = Output("The joined tensor.")
     level = Attr(0, "The LoD level whose sequences are joined.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.is_runtime:
             ctx.set_dim("Out", (-1, *ctx.dim("InTrue")[1:]))
             ctx.set_lod_level("Out", ctx.lod_level("InTrue"))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.dtype("InTrue"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp
+from oprack.op import ForwardOp, GradOp
 
 from oprack_control_flow.ops.mask._merge import MergeOp
 
@@ -10,7 +10,7 @@ from oprack_control_flow.ops.mask._merge import MergeOp
 class MergeLoDTensor(MergeOp, type="merge_lod_tensor"):
     """Undoes split_lod_tensor: takes the sequences of InTrue and InFalse in turn, as Mask says."""
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp(
             "split_lod_tensor",
             X=fwd.output_grad("Out"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, Input, OpDef, Output
+from oprack.op import Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output
 
 
 class SplitLoDTensor(OpDef, type="split_lod_tensor"):
@@ -14,13 +14,13 @@ class SplitLoDTensor(OpDef, type="split_lod_tensor"):
     OutFalse = Output("The others.")
     level = Attr(0, "The LoD level whose sequences are split.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.is_runtime:
             for slot in ("OutTrue", "OutFalse"):
                 ctx.set_dim(slot, (-1, *ctx.dim("X")[1:]))
                 ctx.set_lod_level(slot, ctx.lod_level("X"))
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp(
             "merge_lod_tensor",
             X=fwd.input("X"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, Input, OpDef, Output
+from oprack.op import ForwardOp, GradOp, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 from oprack.types import VarType
 
 
@@ -13,16 +13,16 @@ class ArrayToLoDTensor(OpDef, type="array_to_lod_tensor"):
     RankTable = Input("Rank table.")
     Out = Output("Tensor with the sequences of the rank table.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.is_runtime:
             ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
             ctx.set_lod_level("Out", 1)
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Out", VarType.LOD_TENSOR)
         ctx.set_dtype("Out", ctx.dtype("X"))
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp(
             "lod_tensor_to_array",
             X=fwd.output_grad("Out"),

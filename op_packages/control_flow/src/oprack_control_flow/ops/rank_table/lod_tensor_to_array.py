@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, Input, OpDef, Output
+from oprack.op import ForwardOp, GradOp, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 from oprack.types import VarType
 
 
@@ -13,15 +13,15 @@ class LoDTensorToArray(OpDef, type="lod_tensor_to_array"):
     RankTable = Input("Rank table.")
     Out = Output("Tensor array, one tensor for each time step.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.is_runtime:
             ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Out", VarType.LOD_TENSOR_ARRAY)
         ctx.set_dtype("Out", ctx.dtype("X"))
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp(
             "array_to_lod_tensor",
             X=fwd.output_grad("Out"),

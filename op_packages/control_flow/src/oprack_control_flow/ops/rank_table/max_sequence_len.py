@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
 from oprack.types import VarType
 
 
@@ -13,9 +13,9 @@ class MaxSequenceLen(OpDef, type="max_sequence_len"):
     Out = Output("int64 [1]")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (1,))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Out", VarType.LOD_TENSOR)
         ctx.set_dtype("Out", "int64")

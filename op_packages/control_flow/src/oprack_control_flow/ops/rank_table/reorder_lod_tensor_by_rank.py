@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class ReorderLoDTensorByRank(OpDef, type="reorder_lod_tensor_by_rank"):
@@ -12,7 +12,7 @@ class ReorderLoDTensorByRank(OpDef, type="reorder_lod_tensor_by_rank"):
     RankTable = Input("Rank table.")
     Out = Output("Shape of X.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.is_runtime:
             ctx.set_dim("Out", ctx.dim("X"))
             ctx.share_lod("X", "Out")
@@ -27,7 +27,7 @@ class ReorderLoDTensorByRankGrad(
 ):
     """Out holds the sequences of X in their own order again."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.is_runtime:
             ctx.set_dim("Out", ctx.dim("X"))
             ctx.share_lod("X", "Out")

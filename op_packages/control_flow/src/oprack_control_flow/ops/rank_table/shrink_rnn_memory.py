@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class ShrinkRnnMemory(OpDef, type="shrink_rnn_memory"):
@@ -13,7 +13,7 @@ class ShrinkRnnMemory(OpDef, type="shrink_rnn_memory"):
     I = Input("One integer: the time step.")  # noqa: E741  the slot's name
     Out = Output("The first rows (or sequences) of X.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.is_runtime:
             ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, dtype_of, empty_grad
+from oprack.op import Attr, InferShapeContext, Input, OpDef, dtype_of, empty_grad
 from oprack.types import AttrType
 
 
@@ -15,5 +15,5 @@ class Assert(OpDef, type="assert"):
     expected_kernel_type = dtype_of("Cond")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         """There is no output."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, empty_grad
+from oprack.op import InferShapeContext, Input, OpDef, empty_grad
 
 
 class DeleteVar(OpDef, type="delete_var"):
@@ -11,5 +11,5 @@ class DeleteVar(OpDef, type="delete_var"):
     X = Input("Variables of any kind.", duplicable=True)
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         """There is no output."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, OpDef, Output, empty_grad
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, OpDef, Output, empty_grad
 from oprack.types import VarType
 
 
@@ -14,8 +14,8 @@ class GetPlaces(OpDef, type="get_places"):
     device_type = Attr("AUTO", "CPU, CUDA, or AUTO for the kind of place of the run.").in_set(("AUTO", "CPU", "CUDA"))
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         """A list of places has no shape."""
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Out", VarType.PLACE_LIST)

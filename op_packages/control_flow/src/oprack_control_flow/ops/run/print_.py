@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, Input, OpDef, OpVersion, Output
+from oprack.op import REQUIRED, Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, OpVersion, Output
 from oprack.types import AttrType
 
 
@@ -23,11 +23,11 @@ class Print(OpDef, type="print"):
     is_forward = Attr(True, "Whether In is no gradient.")
     versions = OpVersion("print").checkpoint("The layout may be left out.", ("new_attr", "print_tensor_layout", True))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("In"))
         ctx.share_lod("In", "Out")
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp(
             "print", In=fwd.output_grad("Out"), Out=fwd.input_grad("In"), attrs=fwd.attrs | {"is_forward": False}
         )

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 
 @kernel("anchor_generator", place=("cpu", "cuda"), dtypes=FLOATS)
-def anchor_generator(Input, *, anchor_sizes, aspect_ratios, variances, stride, offset, xp):
+def anchor_generator(
+    Input: Array,
+    *,
+    anchor_sizes: list[float],
+    aspect_ratios: list[float],
+    variances: list[float],
+    stride: list[float],
+    offset: float,
+    xp: ArrayModule,
+) -> tuple[Array, Array]:
     h, w = Input.shape[2:]
     step = np.array(stride)
     ratios = np.array(aspect_ratios)[:, None]

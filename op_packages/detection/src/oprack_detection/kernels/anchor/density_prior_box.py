@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 from oprack_detection.kernels.anchor.prior_box import centers
 
 
-def _spread(fixed_sizes, fixed_ratios, densities, step):
+def _spread(
+    fixed_sizes: Sequence[float], fixed_ratios: Sequence[float], densities: Sequence[int], step: int
+) -> tuple[Array, Array]:
     """Centres relative to the cell's, and half sizes, each [priors, 2]."""
     shifts, halves = [], []
     for size, density in zip(fixed_sizes, densities, strict=True):
@@ -29,20 +32,20 @@ def _spread(fixed_sizes, fixed_ratios, densities, step):
 
 @kernel("density_prior_box", place=("cpu", "cuda"), dtypes=FLOATS)
 def density_prior_box(
-    Input,
-    Image,
+    Input: Array,
+    Image: Array,
     *,
-    variances,
-    clip,
-    flatten_to_2d,
-    step_w,
-    step_h,
-    offset,
-    fixed_sizes,
-    fixed_ratios,
-    densities,
-    xp,
-):
+    variances: list[float],
+    clip: bool,
+    flatten_to_2d: bool,
+    step_w: float,
+    step_h: float,
+    offset: float,
+    fixed_sizes: list[float],
+    fixed_ratios: list[float],
+    densities: list[int],
+    xp: ArrayModule,
+) -> tuple[Array, Array]:
     image = Image.shape[2:]
     center, step_w, step_h = centers(Input.shape[2:], image, step_w, step_h, offset)
     shift, half = _spread(fixed_sizes, fixed_ratios, densities, int((step_w + step_h) * 0.5))

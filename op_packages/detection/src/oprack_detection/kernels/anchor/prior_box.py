@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 from oprack_detection.ops.anchor.prior_box import expanded_ratios
 
 
-def _halves(min_sizes, max_sizes, ratios, min_max_order):
+def _halves(
+    min_sizes: Sequence[float], max_sizes: Sequence[float], ratios: Sequence[float], min_max_order: bool
+) -> Array:
     """Half widths and heights [priors, 2] in pixels, in the order of the output."""
     found = []
     for i, m in enumerate(min_sizes):
@@ -28,7 +31,9 @@ def _halves(min_sizes, max_sizes, ratios, min_max_order):
     return np.array(found)
 
 
-def centers(shape, image, step_w, step_h, offset):
+def centers(
+    shape: tuple[int, ...], image: tuple[int, int], step_w: float, step_h: float, offset: float
+) -> tuple[Array, float, float]:
     """Centres [H, W, 1, 2] of the cells in pixels, and the steps in effect."""
     (h, w), (image_h, image_w) = shape, image
     if step_w == 0 or step_h == 0:
@@ -41,21 +46,21 @@ def centers(shape, image, step_w, step_h, offset):
 
 @kernel("prior_box", place=("cpu", "cuda"), dtypes=FLOATS)
 def prior_box(
-    Input,
-    Image,
+    Input: Array,
+    Image: Array,
     *,
-    min_sizes,
-    max_sizes,
-    aspect_ratios,
-    variances,
-    flip,
-    clip,
-    step_w,
-    step_h,
-    offset,
-    min_max_aspect_ratios_order,
-    xp,
-):
+    min_sizes: list[float],
+    max_sizes: list[float],
+    aspect_ratios: list[float],
+    variances: list[float],
+    flip: bool,
+    clip: bool,
+    step_w: float,
+    step_h: float,
+    offset: float,
+    min_max_aspect_ratios_order: bool,
+    xp: ArrayModule,
+) -> tuple[Array, Array]:
     """From shapes and attributes alone, so on the host at any place."""
     image = Image.shape[2:]
     half = _halves(min_sizes, max_sizes, expanded_ratios(aspect_ratios, flip), min_max_aspect_ratios_order)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
 from oprack.types import FLOATS
 
 
 @kernel("box_clip", dtypes=FLOATS)
-def box_clip(Input, ImInfo, *, ctx):
+def box_clip(Input: Array, ImInfo: Array, *, ctx: KernelContext) -> Array:
     lod = ctx.lod("Input")
     if len(lod) != 1 or len(lod[0]) - 1 != len(ImInfo):
         raise InvalidArgumentError(

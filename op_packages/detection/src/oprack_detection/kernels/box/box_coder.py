@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.device import constant
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 
-def _centers(boxes, pixel):
+def _centers(boxes: Array, pixel: float) -> tuple[Array, Array]:
     """Centres and sizes [..., 2] of boxes, as Paddle computes them for priors."""
     size = boxes[..., 2:] - boxes[..., :2] + pixel
     return boxes[..., :2] + size * boxes.dtype.type(0.5), size
 
 
 @kernel("box_coder", place=("cpu", "cuda"), dtypes=FLOATS)
-def box_coder(PriorBox, TargetBox, PriorBoxVar=None, *, code_type, box_normalized, axis, variance, xp):
+def box_coder(
+    PriorBox: Array,
+    TargetBox: Array,
+    PriorBoxVar: Array | None = None,
+    *,
+    code_type: str,
+    box_normalized: bool,
+    axis: int,
+    variance: list[float],
+    xp: ArrayModule,
+) -> Array:
     kind = PriorBox.dtype.type
     pixel = kind(0 if box_normalized else 1)
     center, size = _centers(PriorBox, pixel)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from collections.abc import Iterator, Sequence
+
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 BOTH = ("cpu", "cuda")
@@ -11,7 +13,18 @@ BOTH = ("cpu", "cuda")
 class _Taps:
     """Where the taps of some images fall. Arrays are [n, deformable groups, taps * OH * OW]."""
 
-    def __init__(self, maps, offset, kernel_size, out_size, strides, paddings, dilations, deformable, xp):
+    def __init__(
+        self,
+        maps: Array,
+        offset: Array,
+        kernel_size: tuple[int, int],
+        out_size: tuple[int, int],
+        strides: Sequence[int],
+        paddings: Sequence[int],
+        dilations: Sequence[int],
+        deformable: int,
+        xp: ArrayModule,
+    ) -> None:
         self._xp = xp
         n, c, self.height, self.width = maps.shape
         self.n, self.groups, self.channels = n, deformable, c // deformable
@@ -27,10 +40,10 @@ class _Taps:
         self.pixels = maps.reshape(n, deformable, self.channels, -1).transpose(0, 1, 3, 2)  # [n, dg, H * W, c]
         self.which = xp.arange(n)[:, None, None], xp.arange(deformable)[None, :, None]
 
-    def _flat(self, a):
+    def _flat(self, a: Array) -> Array:
         return a.reshape(self.n, self.groups, -1)
 
-    def corners(self):
+    def corners(self) -> Iterator[tuple[Array, ...]]:
         """(pixel index, weight along y, weight along x, slope along y, slope along x) of the four pixels around.
 
         Weights and slopes are 0 for a pixel outside the map.
@@ -51,32 +64,43 @@ class _Taps:
                     there * self.x.dtype.type(2 * dx - 1),
                 )
 
-    def values(self):
+    def values(self) -> Array:
         """Bilinear samples [n, dg, taps * cells, c]."""
         total = self._xp.zeros((*self.y.shape, self.channels), self.pixels.dtype)
         for index, wy, wx, _, _ in self.corners():
             total += self.pixels[(*self.which, index)] * (wy * wx)[..., None]
         return total
 
-    def columns(self, values, groups):
+    def columns(self, values: Array, groups: int) -> Array:
         """Samples [n, dg, taps * cells, c] as [n, groups, channels of a group * taps, cells]."""
         split = values.reshape(self.n, self.groups, self.taps, self.cells, self.channels)
         return split.transpose(0, 1, 4, 2, 3).reshape(self.n, groups, -1, self.cells)
 
-    def samples(self, columns):
+    def samples(self, columns: Array) -> Array:
         """Back from `columns`."""
         split = columns.reshape(self.n, self.groups, self.channels, self.taps, self.cells)
         return split.transpose(0, 1, 3, 4, 2).reshape(self.n, self.groups, -1, self.channels)
 
 
-def _blocks(n, step):
+def _blocks(n: int, step: int) -> list[slice]:
     return [slice(i, i + step) for i in range(0, n, step)]
 
 
 @kernel("deformable_conv", place=BOTH, dtypes=FLOATS)
 def deformable_conv(
-    Input, Offset, Filter, Mask, *, strides, paddings, dilations, deformable_groups, groups, im2col_step, xp
-):
+    Input: Array,
+    Offset: Array,
+    Filter: Array,
+    Mask: Array,
+    *,
+    strides: list[int],
+    paddings: list[int],
+    dilations: list[int],
+    deformable_groups: int,
+    groups: int,
+    im2col_step: int,
+    xp: ArrayModule,
+) -> Array:
     m, out_size = Filter.shape[0], Offset.shape[2:]
     weight = Filter.reshape(groups, m // groups, -1)
     out = xp.empty((len(Input), m, *out_size), Input.dtype)
@@ -92,20 +116,20 @@ def deformable_conv(
 
 @kernel("deformable_conv_grad", place=BOTH, dtypes=FLOATS, deterministic={"cpu"})
 def deformable_conv_grad(
-    Input,
-    Offset,
-    Filter,
-    Mask,
-    Output_grad,
+    Input: Array,
+    Offset: Array,
+    Filter: Array,
+    Mask: Array,
+    Output_grad: Array,
     *,
-    strides,
-    paddings,
-    dilations,
-    deformable_groups,
-    groups,
-    im2col_step,
-    xp,
-):
+    strides: list[int],
+    paddings: list[int],
+    dilations: list[int],
+    deformable_groups: int,
+    groups: int,
+    im2col_step: int,
+    xp: ArrayModule,
+) -> dict[str, Array | None]:
     m, out_size = Filter.shape[0], Offset.shape[2:]
     weight = Filter.reshape(groups, m // groups, -1)
     dx, doffset = xp.zeros_like(Input), xp.empty_like(Offset)
@@ -134,7 +158,7 @@ def deformable_conv_grad(
     }
 
 
-def _scatter(taps, dvalues, xp):
+def _scatter(taps: _Taps, dvalues: Array, xp: ArrayModule) -> tuple[Array, Array]:
     """Gradients of the pixels [n, dg, H * W, c] and of the tap positions (y, x) [2, n, dg, taps * cells]."""
     dpixels = xp.zeros(taps.pixels.shape, dvalues.dtype)
     dshift = xp.zeros((2, *taps.y.shape), dvalues.dtype)

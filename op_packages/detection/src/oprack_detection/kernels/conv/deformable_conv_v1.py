@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 from oprack_detection.kernels.conv.deformable_conv import BOTH, deformable_conv, deformable_conv_grad
@@ -10,8 +10,18 @@ from oprack_detection.kernels.conv.deformable_conv import BOTH, deformable_conv,
 
 @kernel("deformable_conv_v1", place=BOTH, dtypes=FLOATS)
 def deformable_conv_v1(
-    Input, Offset, Filter, *, strides, paddings, dilations, deformable_groups, groups, im2col_step, xp
-):
+    Input: Array,
+    Offset: Array,
+    Filter: Array,
+    *,
+    strides: list[int],
+    paddings: list[int],
+    dilations: list[int],
+    deformable_groups: int,
+    groups: int,
+    im2col_step: int,
+    xp: ArrayModule,
+) -> Array:
     return deformable_conv(
         Input,
         Offset,
@@ -29,8 +39,19 @@ def deformable_conv_v1(
 
 @kernel("deformable_conv_v1_grad", place=BOTH, dtypes=FLOATS, deterministic={"cpu"})
 def deformable_conv_v1_grad(
-    Input, Offset, Filter, Output_grad, *, strides, paddings, dilations, deformable_groups, groups, im2col_step, xp
-):
+    Input: Array,
+    Offset: Array,
+    Filter: Array,
+    Output_grad: Array,
+    *,
+    strides: list[int],
+    paddings: list[int],
+    dilations: list[int],
+    deformable_groups: int,
+    groups: int,
+    im2col_step: int,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     found = deformable_conv_grad(
         Input,
         Offset,

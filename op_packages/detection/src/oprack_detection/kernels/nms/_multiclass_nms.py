@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import Array
 
 from oprack_detection.kernels.nms._suppression import best, keep_best, suppress
 
@@ -23,7 +25,7 @@ class NmsOptions(NamedTuple):
     normalized: bool
 
 
-def _detect(boxes, scores, options):
+def _detect(boxes: Array, scores: Array, options: NmsOptions) -> tuple[Array, Array]:
     """(labels, box index) of one image. boxes: [M, 4] (or polygons) for all classes or [M, C, 4]; scores: [C, M]."""
     labels, found = [], []
     for c in range(len(scores)):
@@ -45,7 +47,9 @@ def _detect(boxes, scores, options):
     return label, index
 
 
-def _images(boxes, scores, rois_num, lod):
+def _images(
+    boxes: Array, scores: Array, rois_num: Array | None, lod: Sequence[Sequence[int]]
+) -> list[tuple[Array, Array, int, int]]:
     """(boxes, scores [C, M], offset of the index, stride of the index) of each image."""
     if scores.ndim == 3:
         return [(boxes[i], scores[i], i * scores.shape[2], 1) for i in range(len(scores))]
@@ -62,7 +66,9 @@ def _images(boxes, scores, rois_num, lod):
     return [(boxes[a:b], scores[a:b].T, a * classes, classes) for a, b in pairwise(offsets)]
 
 
-def detections(boxes, scores, rois_num, lod, options):
+def detections(
+    boxes: Array, scores: Array, rois_num: Array | None, lod: Sequence[Sequence[int]], options: NmsOptions
+) -> tuple[Array, ...]:
     """Rows [K, 2 + numbers of a box], index [K, 1] and detections per image."""
     rows, places, counts = [], [], []
     for image_boxes, image_scores, offset, stride in _images(boxes, scores, rois_num, lod):

@@ -6,17 +6,18 @@ Points belong to a polygon by the even-odd rule, so any order of the corners, de
 from __future__ import annotations
 
 import numpy as np
+from oprack.kernel import Array
 
 _ELEMENTS = 1 << 20  # of the largest temporary array
 
 
-def polygon_areas(polygons):
+def polygon_areas(polygons: Array) -> Array:
     """Areas [...] of polygons [..., 2 corners], by the shoelace formula; what is run round the other way counts off."""
     x, y = _coordinates(polygons)
     return np.abs(_cross(x, y, np.roll(x, -1, -1), np.roll(y, -1, -1)).sum(-1)) / 2
 
 
-def polygon_overlaps(a, b, above=0.0):
+def polygon_overlaps(a: Array, b: Array, above: float = 0.0) -> Array:
     """Intersection over union of polygons, which broadcast; 0 where one has no area, or it cannot be more than `above`.
 
     What they share is at most the smaller of them, and what the upright boxes around them share; most pairs need no
@@ -37,16 +38,16 @@ def polygon_overlaps(a, b, above=0.0):
     return (inside / np.where(union > 0, union, 1)).astype(a.dtype)
 
 
-def _coordinates(polygons):
+def _coordinates(polygons: Array) -> tuple[Array, Array]:
     """x and y [..., corners] of polygons [..., 2 corners]."""
     return polygons[..., 0::2].astype(np.float64), polygons[..., 1::2].astype(np.float64)
 
 
-def _cross(ax, ay, bx, by):
+def _cross(ax: Array, ay: Array, bx: Array, by: Array) -> Array:
     return ax * by - ay * bx
 
 
-def _shared_by_boxes(a, b):
+def _shared_by_boxes(a: Array, b: Array) -> Array:
     """Area that the upright boxes around two polygons share."""
     shared = 1.0
     for p, q in zip(_coordinates(a), _coordinates(b), strict=True):
@@ -54,7 +55,7 @@ def _shared_by_boxes(a, b):
     return shared
 
 
-def _intersections(a, b):
+def _intersections(a: Array, b: Array) -> Array:
     """Areas [K] that polygons [K, 2 corners] share, pair by pair.
 
     Horizontal lines through all corners and crossings cut the plane into slabs, in which no two sides cross: the part
@@ -82,7 +83,7 @@ def _intersections(a, b):
     return ((right - left).sum(2) * heights).sum(1)
 
 
-def _crossings(x, y, dx, dy):
+def _crossings(x: Array, y: Array, dx: Array, dy: Array) -> Array:
     """y [K, most crossings of a pair] where two sides cross; the greatest y of the corners where there are fewer."""
     i, j = np.triu_indices(x.shape[1], 1)
     with np.errstate(divide="ignore", invalid="ignore"):

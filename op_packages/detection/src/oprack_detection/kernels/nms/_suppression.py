@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from oprack.kernel import Array
 
 from oprack_detection.kernels._boxes import overlaps
 from oprack_detection.kernels.nms._polygons import polygon_overlaps
@@ -10,12 +11,12 @@ from oprack_detection.kernels.nms._polygons import polygon_overlaps
 _BLOCK = 256  # candidates that are compared with each other at once
 
 
-def descending(scores):
+def descending(scores: Array) -> Array:
     """Indices that sort scores from high to low; equal ones keep their order."""
     return np.argsort(-scores, kind="stable")
 
 
-def suppress(boxes, threshold, eta, pixel):
+def suppress(boxes: Array, threshold: float, eta: float, pixel: int) -> Array:
     """Indices of the boxes [K, 4], best first, that overlap no better kept box by more than `threshold`.
 
     Boxes of more numbers are polygons, for which `pixel` does not count. eta < 1 lowers the threshold after each kept
@@ -34,12 +35,12 @@ def suppress(boxes, threshold, eta, pixel):
     return np.concatenate(kept) if kept else np.empty(0, np.int64)
 
 
-def _overlaps(a, b, pixel, above=0.0):
+def _overlaps(a: Array, b: Array, pixel: int, above: float = 0.0) -> Array:
     """Overlaps of boxes; those of polygons may be 0 where they are not more than `above`."""
     return overlaps(a, b, pixel, np) if a.shape[-1] == 4 else polygon_overlaps(a, b, above)
 
 
-def _greedy(near):
+def _greedy(near: Array) -> list[int]:
     """Indices that are kept of candidates in order; near [K, K]: which of them exclude each other."""
     rows = np.packbits(near, axis=1, bitorder="little")
     alive, kept = (1 << len(near)) - 1, []
@@ -50,7 +51,7 @@ def _greedy(near):
     return kept
 
 
-def _suppress_adaptively(boxes, threshold, eta, pixel):
+def _suppress_adaptively(boxes: Array, threshold: float, eta: float, pixel: int) -> Array:
     kept, at = [], 0
     worst = np.zeros(len(boxes), boxes.dtype)
     while at < len(boxes):
@@ -64,14 +65,14 @@ def _suppress_adaptively(boxes, threshold, eta, pixel):
     return np.array(kept, dtype=np.int64)
 
 
-def best(scores, threshold, top_k):
+def best(scores: Array, threshold: float, top_k: int) -> Array:
     """Indices of the scores above a threshold, best first, at most top_k of them (-1: all)."""
     above = np.flatnonzero(scores > threshold)
     order = above[descending(scores[above])]
     return order[:top_k] if top_k > -1 else order
 
 
-def keep_best(labels, index, scores, keep_top_k):
+def keep_best(labels: Array, index: Array, scores: Array, keep_top_k: int) -> tuple[Array, Array]:
     """(labels, index) of the keep_top_k best detections (-1: all), by class and from high to low score in each."""
     if keep_top_k > -1 and len(labels) > keep_top_k:
         chosen = descending(scores)[:keep_top_k]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 from oprack.types import FLOATS
 
 from oprack_detection.kernels._boxes import overlaps
 from oprack_detection.kernels.nms._suppression import best, descending
 
 
-def _decay(boxes, pixel, sigma):
+def _decay(boxes: Array, pixel: int, sigma: float) -> Array:
     """Factor of each score [K]; boxes are sorted by score. sigma: None for the linear decay."""
     iou = np.triu(overlaps(boxes[:, None], boxes[None], pixel, np), 1)  # [better, worse]
     held = iou.max(axis=0, initial=0)[:, None]  # how much each better box is suppressed itself
@@ -25,18 +25,18 @@ def _decay(boxes, pixel, sigma):
 
 @kernel("matrix_nms", dtypes=FLOATS)
 def matrix_nms(
-    BBoxes,
-    Scores,
+    BBoxes: Array,
+    Scores: Array,
     *,
-    score_threshold,
-    nms_top_k,
-    keep_top_k,
-    post_threshold,
-    use_gaussian,
-    gaussian_sigma,
-    background_label,
-    normalized,
-):
+    score_threshold: float,
+    nms_top_k: int,
+    keep_top_k: int,
+    post_threshold: float,
+    use_gaussian: bool,
+    gaussian_sigma: float,
+    background_label: int,
+    normalized: bool,
+) -> tuple[Array, ...]:
     pixel, sigma = (0 if normalized else 1), (gaussian_sigma if use_gaussian else None)
     rows, places, counts = [np.empty((0, 6), Scores.dtype)], [np.empty(0, np.int64)], []
     for i, (boxes, scores) in enumerate(zip(BBoxes, Scores, strict=True)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
 from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 
@@ -11,7 +11,7 @@ from oprack_detection.kernels.nms._multiclass_nms import NmsOptions, detections
 
 
 @kernel("multiclass_nms", dtypes=FLOATS)
-def multiclass_nms(BBoxes, Scores, *, options: NmsOptions, ctx):
+def multiclass_nms(BBoxes: Array, Scores: Array, *, options: NmsOptions, ctx: KernelContext) -> LoDTensor:
     out, _, counts = detections(BBoxes, Scores, None, ctx.lod("BBoxes"), options)
     if not len(out):
         return LoDTensor(np.full((1, 1), -1, Scores.dtype), [[0, 1]])

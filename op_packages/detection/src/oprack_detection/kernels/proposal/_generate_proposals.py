@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
+from oprack.kernel import Array
 
 from oprack_detection.kernels.nms._suppression import descending, suppress
 
 _LARGEST = math.log(1000.0 / 16.0)  # codes of sizes are held below, so that exp does not overflow
 
 
-def _decode(anchors, codes, variances, pixel):
+def _decode(anchors: Array, codes: Array, variances: Array, pixel: int) -> Array:
     """Boxes [K, 4] of codes relative to anchors; pixel: 1 for inclusive corners, else 0."""
     kind = anchors.dtype.type
     size = anchors[:, 2:] - anchors[:, :2] + kind(pixel)
@@ -22,7 +24,9 @@ def _decode(anchors, codes, variances, pixel):
     return np.concatenate([middle - half, middle + half - kind(pixel)], axis=1)
 
 
-def _large_enough(boxes, height, width, scale, min_size, pixel, inside):
+def _large_enough(
+    boxes: Array, height: float, width: float, scale: float, min_size: float, pixel: int, inside: int
+) -> Array:
     """Boxes of at least min_size; with `inside` their centres have to lie in the image."""
     size = boxes[:, 2:] - boxes[:, :2] + pixel
     original = (boxes[:, 2:] - boxes[:, :2]) / scale + pixel
@@ -32,7 +36,16 @@ def _large_enough(boxes, height, width, scale, min_size, pixel, inside):
     return kept
 
 
-def _propose(scores, codes, anchors, variances, image, scale, pixel, options):
+def _propose(
+    scores: Array,
+    codes: Array,
+    anchors: Array,
+    variances: Array,
+    image: Array,
+    scale: float,
+    pixel: int,
+    options: Mapping[str, float],
+) -> tuple[Array, Array]:
     """(boxes, scores) of one image."""
     order = descending(scores)
     if 0 < options["pre"] < len(order):
@@ -50,7 +63,16 @@ def _propose(scores, codes, anchors, variances, image, scale, pixel, options):
     return (boxes[: options["post"]], scores[: options["post"]]) if options["post"] > 0 else (boxes, scores)
 
 
-def proposals(scores, deltas, images, scales, anchors, variances, pixel, options):
+def proposals(
+    scores: Array,
+    deltas: Array,
+    images: Array,
+    scales: Array,
+    anchors: Array,
+    variances: Array,
+    pixel: int,
+    options: Mapping[str, float],
+) -> tuple[Array, ...]:
     """All proposals [R, 4], their scores [R, 1] and the count of each image."""
     anchors, variances = anchors.reshape(-1, 4), variances.reshape(-1, 4)
     found = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
 from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 
@@ -12,7 +12,14 @@ from oprack_detection.kernels.nms._suppression import descending
 
 
 @kernel("collect_fpn_proposals", dtypes=FLOATS)
-def collect_fpn_proposals(MultiLevelRois, MultiLevelScores, MultiLevelRoIsNum, *, post_nms_topN, ctx):
+def collect_fpn_proposals(
+    MultiLevelRois: list[Array],
+    MultiLevelScores: list[Array],
+    MultiLevelRoIsNum: list[Array],
+    *,
+    post_nms_topN: int,
+    ctx: KernelContext,
+) -> tuple[LoDTensor, Array]:
     images = []
     for i, rois in enumerate(MultiLevelRois):
         count = MultiLevelRoIsNum[i] if MultiLevelRoIsNum else None

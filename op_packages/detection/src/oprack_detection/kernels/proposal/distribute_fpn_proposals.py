@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
 from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 
@@ -13,8 +13,16 @@ from oprack_detection.kernels._regions import image_of_region
 
 @kernel("distribute_fpn_proposals", dtypes=FLOATS)
 def distribute_fpn_proposals(
-    FpnRois, RoisNum=None, *, min_level, max_level, refer_level, refer_scale, pixel_offset, ctx
-):
+    FpnRois: Array,
+    RoisNum: Array | None = None,
+    *,
+    min_level: int,
+    max_level: int,
+    refer_level: int,
+    refer_scale: int,
+    pixel_offset: bool,
+    ctx: KernelContext,
+) -> tuple[list[LoDTensor], Array, list[Array]]:
     lod = ctx.lod("FpnRois")
     images = len(RoisNum) if RoisNum is not None else len(lod[-1]) - 1 if lod else 1
     image = image_of_region(FpnRois, RoisNum, lod, images, "distribute_fpn_proposals")

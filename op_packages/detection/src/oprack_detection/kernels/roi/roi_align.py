@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import ShapeOnly
 from oprack.types import FLOATS
 
 from oprack_detection.kernels._regions import host, image_of_region
@@ -13,7 +17,7 @@ _CHUNK = 1 << 22  # elements of a gathered block: bounds the memory that many re
 _LARGEST = 1 << 28  # elements that one region may gather
 
 
-def _axis(start, size, bins, samples, length, dtype):
+def _axis(start: Array, size: Array, bins: int, samples: int, length: int, dtype: np.dtype[Any]) -> tuple[Array, ...]:
     """Samples along one dim of a map: (low pixel, high pixel, weight of low, weight of high), each [R, bins * samples].
 
     Weights are 0 for a sample more than one pixel outside.
@@ -28,7 +32,15 @@ def _axis(start, size, bins, samples, length, dtype):
     return low, high, (1 - upper) * inside, upper * inside
 
 
-def _groups(x_shape, rois, image, pooled, scale, ratio, aligned):
+def _groups(
+    x_shape: tuple[int, ...],
+    rois: Array,
+    image: Array,
+    pooled: tuple[int, int],
+    scale: float,
+    ratio: int,
+    aligned: bool,
+) -> Iterator[tuple[Array, int, int, Array, tuple[Array, ...], tuple[Array, ...]]]:
     """Blocks of regions with equal sample counts: (regions, samples of y and x, their image, axis data of y and x)."""
     dtype = rois.dtype
     shift = dtype.type(0.5 if aligned else 0.0)
@@ -59,7 +71,7 @@ def _groups(x_shape, rois, image, pooled, scale, ratio, aligned):
             yield part, int(ny), int(nx), image[part], y, x
 
 
-def _corners(y, x, xp):
+def _corners(y: Sequence[Array], x: Sequence[Array], xp: ArrayModule) -> Iterator[tuple[Array, ...]]:
     """The four pixels around each sample: (rows, columns, weights), which broadcast to [R, samples y, samples x]."""
     y, x = [xp.asarray(a) for a in y], [xp.asarray(a) for a in x]
     for row, row_weight in ((y[0], y[2]), (y[1], y[3])):
@@ -68,7 +80,19 @@ def _corners(y, x, xp):
 
 
 @kernel("roi_align", place=("cpu", "cuda"), dtypes=FLOATS)
-def roi_align(X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, ctx, xp):
+def roi_align(
+    X: Array,
+    ROIs: Array,
+    RoisNum: Array | None = None,
+    *,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    aligned: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     pooled = (pooled_height, pooled_width)
     out = xp.zeros((len(ROIs), X.shape[1], *pooled), X.dtype)
     if not out.size:
@@ -86,8 +110,19 @@ def roi_align(X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_sca
 
 @kernel("roi_align_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def roi_align_grad(
-    X, ROIs, Out_grad, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned, ctx, xp
-):
+    X: ShapeOnly,
+    ROIs: Array,
+    Out_grad: Array,
+    RoisNum: Array | None = None,
+    *,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    aligned: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     n, c, h, w = X.shape
     dx = xp.zeros((n * h * w, c), Out_grad.dtype)
     if len(ROIs) and dx.size:

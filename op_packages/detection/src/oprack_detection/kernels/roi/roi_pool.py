@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import ShapeOnly
 from oprack.types import FLOATS
 
 from oprack_detection.kernels._regions import host, image_of_region
@@ -11,12 +12,12 @@ from oprack_detection.kernels._regions import host, image_of_region
 _CHUNK = 1 << 22  # elements of a gathered block: bounds the memory that many regions take
 
 
-def _round(x):
+def _round(x: Array) -> Array:
     """To the nearest integer, halves away from 0."""
     return (np.sign(x) * np.floor(np.abs(x) + 0.5)).astype(np.int64)
 
 
-def _edges(start, end, bins, length):
+def _edges(start: Array, end: Array, bins: int, length: int) -> tuple[Array, Array]:
     """First pixel of each bin and the one after its last, [R, bins]; bins of a region may share pixels."""
     size = np.maximum(end - start + 1, 1) / bins
     low = np.floor(np.arange(bins) * size[:, None]).astype(np.int64) + start[:, None]
@@ -24,7 +25,9 @@ def _edges(start, end, bins, length):
     return np.clip(low, 0, length), np.clip(high, 0, length)
 
 
-def _bin(maps, image, low_y, high_y, low_x, high_x, xp):
+def _bin(
+    maps: Array, image: Array, low_y: Array, high_y: Array, low_x: Array, high_x: Array, xp: ArrayModule
+) -> tuple[Array, Array]:
     """Maximum and its position [R, C] of one bin per region; maps: [N, H, W, C]."""
     height, width = maps.shape[1:3]
     rows = low_y[:, None] + np.arange(max(int((high_y - low_y).max(initial=0)), 1))
@@ -43,7 +46,17 @@ def _bin(maps, image, low_y, high_y, low_x, high_x, xp):
 
 
 @kernel("roi_pool", place=("cpu", "cuda"), dtypes=FLOATS)
-def roi_pool(X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_scale, ctx, xp):
+def roi_pool(
+    X: Array,
+    ROIs: Array,
+    RoisNum: Array | None = None,
+    *,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array, Array]:
     shape = (len(ROIs), X.shape[1], pooled_height, pooled_width)
     out, argmax = xp.zeros(shape, X.dtype), xp.full(shape, -1, xp.int64)
     if not out.size:
@@ -66,7 +79,16 @@ def roi_pool(X, ROIs, RoisNum=None, *, pooled_height, pooled_width, spatial_scal
 
 
 @kernel("roi_pool_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
-def roi_pool_grad(X, ROIs, Argmax, Out_grad, RoisNum=None, *, ctx, xp):
+def roi_pool_grad(
+    X: ShapeOnly,
+    ROIs: Array,
+    Argmax: Array,
+    Out_grad: Array,
+    RoisNum: Array | None = None,
+    *,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     n, c, h, w = X.shape
     dx = xp.zeros(n * c * h * w, Out_grad.dtype)
     if len(ROIs):

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.device import constant
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 
-def _sigmoid(x, xp):
+def _sigmoid(x: Array, xp: ArrayModule) -> Array:
     with np.errstate(over="ignore"):
         return x.dtype.type(1) / (x.dtype.type(1) + xp.exp(-x))
 
 
 @kernel("yolo_box", place=("cpu", "cuda"), dtypes=FLOATS)
 def yolo_box(
-    X,
-    ImgSize,
+    X: Array,
+    ImgSize: Array,
     *,
-    anchors,
-    class_num,
-    conf_thresh,
-    downsample_ratio,
-    clip_bbox,
-    scale_x_y,
-    iou_aware,
-    iou_aware_factor,
-    xp,
-):
+    anchors: list[int],
+    class_num: int,
+    conf_thresh: float,
+    downsample_ratio: int,
+    clip_bbox: bool,
+    scale_x_y: float,
+    iou_aware: bool,
+    iou_aware_factor: float,
+    xp: ArrayModule,
+) -> tuple[Array, Array]:
     kind = X.dtype.type
     n, _, h, w = X.shape
     count = len(anchors) // 2

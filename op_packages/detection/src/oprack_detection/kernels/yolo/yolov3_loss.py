@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 from oprack.types import FLOATS
 
 _NO_BOX = 1e-6  # a true box that is narrower or lower is none
 _POSITIVE = 1e-5  # weight above which a cell's box counts as positive
 
 
-def _sigmoid(x):
+def _sigmoid(x: Array) -> Array:
     with np.errstate(over="ignore"):
         return 1 / (1 + np.exp(-x))
 
 
-def _cross_entropy(x, target):
+def _cross_entropy(x: Array, target: Array | int) -> Array:
     """Of sigmoid(x) against a target in [0, 1]."""
     return np.maximum(x, 0) - x * target + np.log1p(np.exp(-np.abs(x)))
 
 
-def _centred_overlaps(a, b):
+def _centred_overlaps(a: Array, b: Array) -> Array:
     """Intersection over union of boxes (x, y, w, h) [..., 4] given by centre and size, which broadcast."""
     low = np.maximum(a[..., :2] - a[..., 2:] / 2, b[..., :2] - b[..., 2:] / 2)
     high = np.minimum(a[..., :2] + a[..., 2:] / 2, b[..., :2] + b[..., 2:] / 2)
@@ -43,17 +44,17 @@ class _Matches:
     classes: np.ndarray  # targets of the classes [matches, class_num]
 
 
-def _head(X, anchor_mask, class_num):
+def _head(X: Array, anchor_mask: Sequence[int], class_num: int) -> Array:
     n, _, h, w = X.shape
     return X.reshape(n, len(anchor_mask), 5 + class_num, h, w)
 
 
-def _anchor_sizes(anchors, X, downsample_ratio):
+def _anchor_sizes(anchors: Sequence[int], X: Array, downsample_ratio: int) -> Array:
     """Width and height of all anchors relative to the image."""
     return np.array(anchors, X.dtype).reshape(-1, 2) / X.dtype.type(downsample_ratio * X.shape[2])
 
 
-def _match(boxes, sizes, anchor_mask):
+def _match(boxes: Array, sizes: Array, anchor_mask: Sequence[int]) -> Array:
     """Anchor of this head for each true box [N, B]: -1 for none."""
     alone = np.concatenate([np.zeros_like(boxes[..., :2]), boxes[..., 2:]], axis=-1)
     anchors = np.concatenate([np.zeros_like(sizes), sizes], axis=-1)
@@ -63,7 +64,17 @@ def _match(boxes, sizes, anchor_mask):
     return np.where((boxes[..., 2:] > _NO_BOX).all(axis=-1), of_head[best], -1)
 
 
-def _matches(X, boxes, labels, scores, match, sizes, anchor_mask, class_num, smooth):
+def _matches(
+    X: Array,
+    boxes: Array,
+    labels: Array,
+    scores: Array,
+    match: Array,
+    sizes: Array,
+    anchor_mask: Sequence[int],
+    class_num: int,
+    smooth: bool,
+) -> _Matches:
     h, w = X.shape[2:]
     image, t = np.nonzero(match >= 0)
     box, anchor = boxes[image, t], match[image, t]
@@ -88,7 +99,15 @@ def _matches(X, boxes, labels, scores, match, sizes, anchor_mask, class_num, smo
     return _Matches(place, target, (2 - box[:, 2:].prod(axis=1)) * score, score, classes)
 
 
-def _objectness(X, boxes, sizes, anchor_mask, class_num, ignore_thresh, scale_x_y):
+def _objectness(
+    X: Array,
+    boxes: Array,
+    sizes: Array,
+    anchor_mask: Sequence[int],
+    class_num: int,
+    ignore_thresh: float,
+    scale_x_y: float,
+) -> Array:
     """0, or -1 where the box of a cell overlaps a true one by more than ignore_thresh: [N, anchors, H, W]."""
     head = _head(X, anchor_mask, class_num)
     n, count, _, h, w = head.shape
@@ -109,19 +128,19 @@ def _objectness(X, boxes, sizes, anchor_mask, class_num, ignore_thresh, scale_x_
 
 @kernel("yolov3_loss", dtypes=FLOATS)
 def yolov3_loss(
-    X,
-    GTBox,
-    GTLabel,
-    GTScore=None,
+    X: Array,
+    GTBox: Array,
+    GTLabel: Array,
+    GTScore: Array | None = None,
     *,
-    anchors,
-    anchor_mask,
-    class_num,
-    ignore_thresh,
-    downsample_ratio,
-    use_label_smooth,
-    scale_x_y,
-):
+    anchors: list[int],
+    anchor_mask: list[int],
+    class_num: int,
+    ignore_thresh: float,
+    downsample_ratio: int,
+    use_label_smooth: bool,
+    scale_x_y: float,
+) -> tuple[Array, ...]:
     sizes = _anchor_sizes(anchors, X, downsample_ratio)
     objectness = _objectness(X, GTBox, sizes, anchor_mask, class_num, ignore_thresh, scale_x_y)
     match = _match(GTBox, sizes, anchor_mask)
@@ -144,20 +163,20 @@ def yolov3_loss(
 
 @kernel("yolov3_loss_grad", dtypes=FLOATS)
 def yolov3_loss_grad(
-    X,
-    GTBox,
-    GTLabel,
-    ObjectnessMask,
-    GTMatchMask,
-    Loss_grad,
-    GTScore=None,
+    X: Array,
+    GTBox: Array,
+    GTLabel: Array,
+    ObjectnessMask: Array,
+    GTMatchMask: Array,
+    Loss_grad: Array,
+    GTScore: Array | None = None,
     *,
-    anchors,
-    anchor_mask,
-    class_num,
-    downsample_ratio,
-    use_label_smooth,
-):
+    anchors: list[int],
+    anchor_mask: list[int],
+    class_num: int,
+    downsample_ratio: int,
+    use_label_smooth: bool,
+) -> dict[str, Array]:
     sizes = _anchor_sizes(anchors, X, downsample_ratio)
     m = _matches(X, GTBox, GTLabel, GTScore, GTMatchMask, sizes, anchor_mask, class_num, use_label_smooth)
     head = _head(X, anchor_mask, class_num)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, Output, empty_grad
 from oprack.types import AttrType
 
 
@@ -19,7 +19,7 @@ class AnchorGenerator(OpDef, type="anchor_generator"):
     offset = Attr(0.5, "Position of the centre in its cell.")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("Input", 4)
         shape = (dims[2], dims[3], len(ctx.attr("anchor_sizes")) * len(ctx.attr("aspect_ratios")), 4)
         ctx.set_dim("Anchors", shape)

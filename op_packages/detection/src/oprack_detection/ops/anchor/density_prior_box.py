@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import REQUIRED, Attr, OpDef, dtype_of, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, OpDef, dtype_of, empty_grad
 from oprack.types import AttrType
 
 
@@ -31,7 +31,7 @@ class DensityPriorBox(OpDef, type="density_prior_box"):
     make_grad = empty_grad
     expected_kernel_type = dtype_of("Input")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("Input", 4)
         ctx.require_rank("Image", 4)
         sizes, densities = ctx.attr("fixed_sizes"), ctx.attr("densities")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack import op
-from oprack.op import REQUIRED, Attr, OpDef, dtype_of, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, OpDef, dtype_of, empty_grad
 from oprack.types import AttrType
 
 
-def expanded_ratios(ratios, flip):
+def expanded_ratios(ratios: Sequence[float], flip: bool) -> list[float]:
     """1 and the other aspect ratios without repetition, each followed by its inverse when flip is set."""
     found = [1.0]
     for ratio in ratios:
@@ -46,7 +48,7 @@ class PriorBox(OpDef, type="prior_box"):
     make_grad = empty_grad
     expected_kernel_type = dtype_of("Input")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("Input", 4)
         ctx.require_rank("Image", 4)
         small, large = ctx.attr("min_sizes"), ctx.attr("max_sizes")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import OpDef, empty_grad
+from oprack.op import InferShapeContext, OpDef, empty_grad
 
 
 class BoxClip(OpDef, type="box_clip"):
@@ -14,7 +14,7 @@ class BoxClip(OpDef, type="box_clip"):
     Output = op.Output("Shape and LoD of Input.")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, info = ctx.dim("Input"), ctx.require_rank("ImInfo", 2)
         ctx.require(len(dims) >= 2 and dims[-1] in (4, -1), f"Input has shape {list(dims)}; expected boxes [N, ..., 4]")
         ctx.require(info[1] in (3, -1), f"ImInfo has shape {list(info)}; expected [images, 3]")

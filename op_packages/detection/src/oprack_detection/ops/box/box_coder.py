@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, empty_grad
+from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, empty_grad
 from oprack.types import AttrType
 
 
@@ -22,7 +22,7 @@ class BoxCoder(OpDef, type="box_coder"):
     variance = Attr([], "Four variances for all priors, in place of PriorBoxVar.", type=AttrType.FLOATS).size(0, 4)
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         prior, target = ctx.require_rank("PriorBox", 2), ctx.dim("TargetBox")
         ctx.require(prior[1] in (4, -1), f"PriorBox has shape {list(prior)}; expected [M, 4]")
         if ctx.has_input("PriorBoxVar"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, empty_grad
+from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, empty_grad
 
 
 class IouSimilarity(OpDef, type="iou_similarity"):
@@ -14,7 +14,7 @@ class IouSimilarity(OpDef, type="iou_similarity"):
     box_normalized = Attr(True, "false: corners are pixels, so a box is xmax - xmin + 1 wide.")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x, y = ctx.require_rank("X", 2), ctx.require_rank("Y", 2)
         ctx.require(
             x[1] in (4, -1) and y[1] in (4, -1), f"X has shape {list(x)} and Y {list(y)}; expected boxes of 4 numbers"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr
+from oprack.op import Attr, InferShapeContext
 
 INPUT = op.Input("Feature maps [N, C, H, W].")
 OFFSET = op.Input("Shift of each tap [N, 2 * deformable_groups * kh * kw, OH, OW], y before x.")
@@ -17,7 +17,7 @@ GROUPS = Attr(1, "Groups of channels with filters of their own.").greater_than(0
 IM2COL_STEP = Attr(64, "Images that are unrolled at once.").greater_than(0)
 
 
-def infer_deformable_conv(ctx, tap_slots):
+def infer_deformable_conv(ctx: InferShapeContext, tap_slots: tuple[tuple[str, int], ...]) -> None:
     """tap_slots: (slot, channels per tap) of the inputs that have the size of Output."""
     x, weight = ctx.require_rank("Input", 4), ctx.require_rank("Filter", 4)
     groups, deformable = ctx.attr("groups"), ctx.attr("deformable_groups")

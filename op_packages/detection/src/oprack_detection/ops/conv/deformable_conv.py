@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import GradOpDef, OpDef
+from oprack.op import GradOpDef, InferShapeContext, OpDef
 
 from oprack_detection.ops.conv._deformable_conv import (
     DEFORMABLE_GROUPS,
@@ -38,7 +38,7 @@ class DeformableConv(OpDef, type="deformable_conv"):
     groups = GROUPS
     im2col_step = IM2COL_STEP
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         infer_deformable_conv(ctx, (("Offset", 2), ("Mask", 1)))
 
 

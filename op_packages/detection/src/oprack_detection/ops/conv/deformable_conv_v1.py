@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, OpDef
+from oprack.op import GradOpDef, InferShapeContext, OpDef
 
 from oprack_detection.ops.conv._deformable_conv import (
     DEFORMABLE_GROUPS,
@@ -33,7 +33,7 @@ class DeformableConvV1(OpDef, type="deformable_conv_v1"):
     deformable_groups = DEFORMABLE_GROUPS
     im2col_step = IM2COL_STEP
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         infer_deformable_conv(ctx, (("Offset", 2),))
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, Output
+from collections.abc import Callable
+from typing import Any
+
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, Output
 from oprack.types import AttrType
 
 _NUMBERS = (4, 8, 16, 24, 32)
@@ -21,7 +24,7 @@ KEEP_TOP_K = Attr(REQUIRED, "Detections kept per image; -1: all.", type=AttrType
 NORMALIZED = Attr(True, "false: corners are pixels, so a box is xmax - xmin + 1 wide.")
 
 
-def width_of_rows(ctx):
+def width_of_rows(ctx: InferShapeContext) -> int:
     """Columns of Out; -1 when they are not known. Raises InvalidArgumentError when shapes do not fit."""
     boxes, scores = ctx.require_rank("BBoxes", 3), ctx.require_rank("Scores", 2, 3)
     numbers = _NUMBERS if len(scores) == 3 else (4,)
@@ -39,10 +42,10 @@ def width_of_rows(ctx):
     return boxes[2] + 2 if boxes[2] >= 0 else -1
 
 
-def infer_nms_types(*counts):
+def infer_nms_types(*counts: str) -> Callable[..., Any]:
     """A rule: outputs in the slots `counts` hold int32 numbers, where the op has them."""
 
-    def infer(ctx):
+    def infer(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.dtype("BBoxes"))
         for slot in counts:
             if ctx.has_output(slot):

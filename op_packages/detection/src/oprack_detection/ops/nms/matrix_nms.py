@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, OpVersion, Output, empty_grad
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    OpDef,
+    OpVersion,
+    Output,
+    empty_grad,
+)
 from oprack.types import AttrType
 
 
@@ -27,7 +37,7 @@ class MatrixNms(OpDef, type="matrix_nms"):
     make_grad = empty_grad
     versions = OpVersion("matrix_nms").checkpoint("detections per image", ("new_output", "RoisNum", None))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         boxes, scores = ctx.require_rank("BBoxes", 3), ctx.require_rank("Scores", 3)
         fits = boxes[2] in (4, -1) and all(
             a == b or -1 in (a, b) for a, b in ((boxes[0], scores[0]), (boxes[1], scores[2]))
@@ -39,7 +49,7 @@ class MatrixNms(OpDef, type="matrix_nms"):
         ctx.set_dim("Index", (-1, 1))
         ctx.set_dim("RoisNum", (-1,))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.dtype("BBoxes"))
         for slot in ("Index", "RoisNum"):
             if ctx.has_output(slot):

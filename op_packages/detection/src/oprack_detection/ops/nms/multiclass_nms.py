@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import OpDef, dtype_of, empty_grad
+from oprack.op import InferShapeContext, OpDef, dtype_of, empty_grad
 
 from oprack_detection.ops.nms._multiclass_nms import (
     BACKGROUND_LABEL,
@@ -35,7 +35,7 @@ class MulticlassNms(OpDef, type="multiclass_nms"):
     make_grad = empty_grad
     expected_kernel_type = dtype_of("Scores")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         width = width_of_rows(ctx)
         # without a detection Out is one number, which is known at run time only
         ctx.set_dim("Out", (-1, -1 if ctx.is_runtime else width))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import OpDef, Output, dtype_of, empty_grad
+from oprack.op import InferShapeContext, OpDef, Output, dtype_of, empty_grad
 
 from oprack_detection.ops.nms._multiclass_nms import (
     BACKGROUND_LABEL,
@@ -38,7 +38,7 @@ class MulticlassNms2(OpDef, type="multiclass_nms2"):
     infer_var_type = infer_nms_types("Index")
     expected_kernel_type = dtype_of("Scores")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (-1, width_of_rows(ctx)))
         ctx.set_dim("Index", (-1, 1))
         ctx.set_lod_level("Out", 1)

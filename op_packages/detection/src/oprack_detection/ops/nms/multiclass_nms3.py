@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import InferShapeContext, Input, OpDef, Output, dtype_of, empty_grad
 
 from oprack_detection.ops.nms._multiclass_nms import (
     BACKGROUND_LABEL,
@@ -40,7 +40,7 @@ class MulticlassNms3(OpDef, type="multiclass_nms3"):
     infer_var_type = infer_nms_types("Index", "NmsRoisNum")
     expected_kernel_type = dtype_of("Scores")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (-1, width_of_rows(ctx)))
         ctx.set_dim("Index", (-1, 1))
         ctx.set_dim("NmsRoisNum", (-1,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, Output
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, Output
 from oprack.types import AttrType
 
 SCORES = Input("Objectness [N, A, H, W].")
@@ -19,7 +19,7 @@ MIN_SIZE = Attr(REQUIRED, "Smaller boxes are dropped.", type=AttrType.FLOAT)
 ETA = Attr(REQUIRED, "Below 1: the threshold shrinks by it while above 0.5.", type=AttrType.FLOAT)
 
 
-def infer_proposals(ctx, image_slot, image_numbers):
+def infer_proposals(ctx: InferShapeContext, image_slot: str, image_numbers: int) -> None:
     """The rule of shapes; image_numbers: how many the input `image_slot` holds for each image."""
     scores, deltas = ctx.require_rank("Scores", 4), ctx.require_rank("BboxDeltas", 4)
     ctx.require(
@@ -34,7 +34,7 @@ def infer_proposals(ctx, image_slot, image_numbers):
     ctx.set_dim("RpnRoisNum", (scores[0],))
 
 
-def infer_proposal_types(ctx):
+def infer_proposal_types(ctx: InferVarTypeContext) -> None:
     """Proposals of the dtype of Scores, counts of int32."""
     for slot in ("RpnRois", "RpnRoiProbs"):
         ctx.set_dtype(slot, ctx.dtype("Scores"))

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, OpVersion, Output, dtype_of, empty_grad
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    OpDef,
+    OpVersion,
+    Output,
+    dtype_of,
+    empty_grad,
+)
 from oprack.types import AttrType
 
 
@@ -21,7 +32,7 @@ class CollectFpnProposals(OpDef, type="collect_fpn_proposals"):
         "regions per image as tensors", ("new_input", "MultiLevelRoIsNum", None), ("new_output", "RoisNum", None)
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         rois, scores = ctx.dims("MultiLevelRois"), ctx.dims("MultiLevelScores")
         fits = len(rois) == len(scores) and all(
             len(r) == len(s) == 2 and r[1] in (4, -1) and s[1] in (1, -1) and (r[0] == s[0] or -1 in (r[0], s[0]))
@@ -36,7 +47,7 @@ class CollectFpnProposals(OpDef, type="collect_fpn_proposals"):
         ctx.set_lod_level("FpnRois", 1)
         ctx.set_dim("RoisNum", (-1,))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("FpnRois", ctx.dtype("MultiLevelRois"))
         if ctx.has_output("RoisNum"):
             ctx.set_dtype("RoisNum", "int32")

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, OpVersion, Output, dtype_of, empty_grad
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    OpDef,
+    OpVersion,
+    Output,
+    dtype_of,
+    empty_grad,
+)
 from oprack.types import AttrType
 
 
@@ -30,7 +41,7 @@ class DistributeFpnProposals(OpDef, type="distribute_fpn_proposals"):
         .checkpoint("regions may have exact corners", ("new_attr", "pixel_offset", True))
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         rois = ctx.require_rank("FpnRois", 2)
         ctx.require(rois[1] in (4, -1), f"FpnRois has shape {list(rois)}; expected [R, 4]")
         low, high = ctx.attr("min_level"), ctx.attr("max_level")
@@ -46,7 +57,7 @@ class DistributeFpnProposals(OpDef, type="distribute_fpn_proposals"):
             ctx.set_dim("MultiLevelRoIsNum", ctx.dim("RoisNum") if ctx.has_input("RoisNum") else (-1,), i)
         ctx.set_dim("RestoreIndex", (rois[0], 1))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("MultiFpnRois", ctx.dtype("FpnRois"))
         ctx.set_dtype("RestoreIndex", "int32")
         if ctx.has_output("MultiLevelRoIsNum"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, OpVersion, empty_grad
+from oprack.op import InferShapeContext, Input, OpDef, OpVersion, empty_grad
 
 from oprack_detection.ops.proposal._generate_proposals import (
     ANCHORS,
@@ -46,7 +46,7 @@ class GenerateProposals(OpDef, type="generate_proposals"):
         .checkpoint("proposals per image as a tensor", ("new_output", "RpnRoisNum", None))
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         infer_proposals(ctx, "ImInfo", 3)
         ctx.set_lod_level("RpnRois", 1)
         ctx.set_lod_level("RpnRoiProbs", 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, OpVersion, empty_grad
+from oprack.op import Attr, InferShapeContext, Input, OpDef, OpVersion, empty_grad
 
 from oprack_detection.ops.proposal._generate_proposals import (
     ANCHORS,
@@ -45,5 +45,5 @@ class GenerateProposalsV2(OpDef, type="generate_proposals_v2"):
         "boxes may have exact corners", ("new_attr", "pixel_offset", True)
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         infer_proposals(ctx, "ImShape", 2)

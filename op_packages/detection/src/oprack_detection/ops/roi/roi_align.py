@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of
 
 
-def _output_dims(ctx):
+def _output_dims(ctx: InferShapeContext) -> tuple[int, ...]:
     x, rois = ctx.require_rank("X", 4), ctx.require_rank("ROIs", 2)
     ctx.require(rois[1] in (4, -1), f"ROIs has shape {list(rois)}; expected [R, 4]")
     return rois[0], x[1], ctx.attr("pooled_height"), ctx.attr("pooled_width")
@@ -31,7 +31,7 @@ class RoiAlign(OpDef, type="roi_align"):
         .checkpoint("exact pixel centres", ("new_attr", "aligned", False))
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", _output_dims(ctx))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, OpVersion, Output, dtype_of
 
 
 class RoiPool(OpDef, type="roi_pool"):
@@ -23,13 +23,13 @@ class RoiPool(OpDef, type="roi_pool"):
         .checkpoint("regions per image as a tensor", ("new_input", "RoisNum", None))
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x, rois = ctx.require_rank("X", 4), ctx.require_rank("ROIs", 2)
         ctx.require(rois[1] in (4, -1), f"ROIs has shape {list(rois)}; expected [R, 4]")
         for slot in ("Out", "Argmax"):
             ctx.set_dim(slot, (rois[0], x[1], ctx.attr("pooled_height"), ctx.attr("pooled_width")))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.dtype("X"))
         ctx.set_dtype("Argmax", "int64")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, OpVersion, Output, dtype_of, empty_grad
+from oprack.op import Attr, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of, empty_grad
 from oprack.types import AttrType
 
 
@@ -31,7 +31,7 @@ class YoloBox(OpDef, type="yolo_box"):
         "heads that predict the overlap", ("new_attr", "iou_aware", False), ("new_attr", "iou_aware_factor", 0.5)
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, image = ctx.require_rank("X", 4), ctx.require_rank("ImgSize", 2)
         count, classes = len(ctx.attr("anchors")) // 2, ctx.attr("class_num")
         channels = count * (5 + classes + bool(ctx.attr("iou_aware")))

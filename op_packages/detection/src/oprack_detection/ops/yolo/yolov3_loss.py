@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 _ANCHORS = Attr([], "Width and height of each anchor of all heads in pixels.", type=AttrType.INTS)
@@ -30,7 +30,7 @@ class Yolov3Loss(OpDef, type="yolov3_loss"):
     scale_x_y = Attr(1.0, "Stretch of the centre's range, as in yolo_box.")
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x, boxes = ctx.require_rank("X", 4), ctx.require_rank("GTBox", 3)
         mask, classes, count = ctx.attr("anchor_mask"), ctx.attr("class_num"), len(ctx.attr("anchors")) // 2
         ctx.require(
@@ -45,7 +45,7 @@ class Yolov3Loss(OpDef, type="yolov3_loss"):
         ctx.set_dim("ObjectnessMask", (x[0], len(mask), x[2], x[3]))
         ctx.set_dim("GTMatchMask", boxes[:2])
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         for slot in ("Loss", "ObjectnessMask"):
             ctx.set_dtype(slot, ctx.dtype("X"))
         ctx.set_dtype("GTMatchMask", "int32")

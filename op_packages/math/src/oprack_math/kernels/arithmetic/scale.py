@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelSpecialization, kernel
 from oprack.tensor import SelectedRows
 from oprack.types import ALL_DTYPES
 
@@ -14,7 +16,15 @@ from oprack_math.kernels._rows import with_values
 from oprack_math.kernels._sets import BOTH
 
 
-def _scaled(x, scale_tensor, scale, bias, bias_after_scale, out, xp):
+def _scaled(
+    x: Array,
+    scale_tensor: Array | None,
+    scale: float,
+    bias: float,
+    bias_after_scale: bool,
+    out: Array | None,
+    xp: ArrayModule,
+) -> Array:
     if x.dtype.kind == "b":
         shifted = x if bias_after_scale or not bias else xp.ones_like(x)
         factor = bool(scale) if scale_tensor is None else scale_tensor.reshape(()).astype(bool)
@@ -36,14 +46,14 @@ def _scaled(x, scale_tensor, scale, bias, bias_after_scale, out, xp):
     return result
 
 
-def _whole(dtype):
+def _whole(dtype: np.dtype[Any]) -> Callable[..., Any]:
     """Conversion of a float attribute for integers (cut towards zero, wrapped) and complex numbers."""
     if dtype.kind == "c":
         return dtype.type
     return lambda value: np.array(math.trunc(value)).astype(dtype)[()]
 
 
-def _one_ufunc(call):
+def _one_ufunc(call: KernelSpecialization) -> Callable[..., Any] | None:
     """A product or a sum alone, of floats."""
     dtype, attrs = call.dtypes["X"][0], call.attrs
     if dtype.kind != "f" or call.given("ScaleTensor"):
@@ -55,13 +65,30 @@ def _one_ufunc(call):
 
 
 @kernel("scale", place=BOTH, dtypes=ALL_DTYPES, specialize=_one_ufunc)
-def scale(X, ScaleTensor=None, *, scale, bias, bias_after_scale, out=None, xp):
+def scale(
+    X: Array,
+    ScaleTensor: Array | None = None,
+    *,
+    scale: float,
+    bias: float,
+    bias_after_scale: bool,
+    out: Array | None = None,
+    xp: ArrayModule,
+) -> Array:
     """scale X + bias, or scale (X + bias)."""
     return _scaled(X, ScaleTensor, scale, bias, bias_after_scale, out, xp)
 
 
 @kernel("scale", place=BOTH, dtypes=ALL_DTYPES)
-def scale_rows(X: SelectedRows, ScaleTensor=None, *, scale, bias, bias_after_scale, xp):
+def scale_rows(
+    X: SelectedRows,
+    ScaleTensor: Array | None = None,
+    *,
+    scale: float,
+    bias: float,
+    bias_after_scale: bool,
+    xp: ArrayModule,
+) -> SelectedRows:
     """The same for every value of the rows."""
     value = _scaled(X.value, ScaleTensor, scale, bias, bias_after_scale, None, xp)
     return with_values(X, value)

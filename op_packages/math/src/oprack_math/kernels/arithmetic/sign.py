@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL
 
 
 @kernel("sign", place=BOTH, dtypes=REAL)
-def sign(X, *, xp):
+def sign(X: Array, *, xp: ArrayModule) -> Array:
     """-1, 0 or 1."""
     return xp.sign(X)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from oprack.device import dense_rows
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import LoDTensor, LoDTensorArray, SelectedRows
 
 from oprack_math.kernels._numeric import accumulator
 from oprack_math.kernels._sets import BOTH, NUMBERS
 
 
-def _added(arrays, xp):
+def _added(arrays: Sequence[Array], xp: ArrayModule) -> Array:
     """Sum of dense arrays of one shape; those without elements add nothing."""
     filled = [a for a in arrays if a.size] or arrays[:1]
     first = filled[0]
@@ -24,20 +26,20 @@ def _added(arrays, xp):
     return total.astype(first.dtype, copy=False)
 
 
-def _dense(x, xp):
+def _dense(x: Array | LoDTensor | SelectedRows, xp: ArrayModule) -> Array:
     if isinstance(x, SelectedRows):
         return dense_rows(x, xp)
     return x.array if isinstance(x, LoDTensor) else x
 
 
 @kernel("sum", place=BOTH, dtypes=NUMBERS, deterministic={"cpu"})
-def sum_dense(X, *, xp):
+def sum_dense(X: list[Array], *, xp: ArrayModule) -> Array:
     """Sum of tensors, among which there may be SelectedRows."""
     return _added([_dense(x, xp) for x in X if x is not None], xp)
 
 
 @kernel("sum", place=BOTH, dtypes=NUMBERS)
-def sum_rows(X: list[SelectedRows], *, xp):
+def sum_rows(X: list[SelectedRows], *, xp: ArrayModule) -> Array | SelectedRows:
     """SelectedRows; a dense tensor among them makes the result dense.
 
     On the host each row is listed once, in ascending order; a device does not wait for the number of rows.
@@ -52,7 +54,7 @@ def sum_rows(X: list[SelectedRows], *, xp):
 
 
 @kernel("sum", place=BOTH, dtypes=NUMBERS)
-def sum_arrays(X: list[LoDTensorArray], *, xp):
+def sum_arrays(X: list[LoDTensorArray], *, xp: ArrayModule) -> LoDTensorArray:
     """Arrays added element by element; where one has no element, the others count."""
     result = LoDTensorArray()
     given = [a for a in X if a is not None]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import BOOL, INTEGERS
 
 from oprack_math.kernels._sets import BOTH
 
 
 @kernel("bitwise_or", place=BOTH, dtypes=INTEGERS | BOOL)
-def bitwise_or(X, Y, *, xp):
+def bitwise_or(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
     """Bit by bit."""
     return xp.bitwise_or(X, Y)

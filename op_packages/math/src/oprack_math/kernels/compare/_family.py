@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from oprack.kernel import Array, ArrayModule
 from oprack.types import BOOL
 
 from oprack_math.kernels._sets import REAL
@@ -9,7 +10,7 @@ from oprack_math.kernels._sets import REAL
 COMPARABLE = REAL | BOOL
 
 
-def equal_within_tolerance(x, y, xp):
+def equal_within_tolerance(x: Array, y: Array, xp: ArrayModule) -> Array:
     """x == y, where float32 and float64 may differ by 1e-8."""
     if x.dtype.kind == "f" and x.dtype.itemsize > 2:
         # the largest value of the dtype that is below 1e-8: float32's 1e-8 itself is one, float64's is not

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._broadcast import align
 from oprack_math.kernels._sets import BOTH
@@ -10,6 +10,6 @@ from oprack_math.kernels.compare._family import COMPARABLE
 
 
 @kernel("greater_equal", place=BOTH, dtypes=COMPARABLE)
-def greater_equal(X, Y, *, axis, xp):
+def greater_equal(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
     """X >= Y."""
     return xp.greater_equal(*align(X, Y, axis, "greater_equal"))

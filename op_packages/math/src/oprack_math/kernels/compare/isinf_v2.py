@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import SelectedRows
 from oprack.types import ALL_DTYPES
 
@@ -11,12 +11,12 @@ from oprack_math.kernels._sets import BOTH
 
 
 @kernel("isinf_v2", place=BOTH, dtypes=ALL_DTYPES)
-def isinf_v2(X, *, xp):
+def isinf_v2(X: Array, *, xp: ArrayModule) -> Array:
     """Infinite."""
     return xp.isinf(X)
 
 
 @kernel("isinf_v2", place=BOTH, dtypes=ALL_DTYPES)
-def isinf_v2_rows(X: SelectedRows, *, xp):
+def isinf_v2_rows(X: SelectedRows, *, xp: ArrayModule):
     """The same for every value of the rows."""
     return with_values(X, xp.isinf(X.value))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_math.kernels._broadcast import align, broadcasting, sum_to, usable
 from oprack_math.kernels._sets import BOTH, NUMBERS
@@ -10,14 +11,16 @@ from oprack_math.kernels.elementwise._family import combine_second
 
 
 @kernel("elementwise_add", place=BOTH, dtypes=NUMBERS, specialize=broadcasting("add"))
-def elementwise_add(X, Y, *, axis, out=None, xp):
+def elementwise_add(X: Array, Y: Array, *, axis: int, out: Array | None = None, xp: ArrayModule) -> Array:
     """X + Y."""
     x, y = align(X, Y, axis, "elementwise_add")
     return xp.add(x, y, out=usable(out, x, y))
 
 
 @kernel("elementwise_add_grad", place=BOTH, dtypes=NUMBERS, view=True)
-def elementwise_add_grad(Out_grad, X, Y, *, axis, ctx):
+def elementwise_add_grad(
+    Out_grad: Array, X: ShapeOnly, Y: ShapeOnly, *, axis: int, ctx: KernelContext
+) -> tuple[Array | None, Array | None]:
     """Out@GRAD for both; X@GRAD is a view of it where X was not broadcast."""
     x, y = align(X, Y, axis, "elementwise_add_grad")
     dx = sum_to(Out_grad, x, X) if ctx.wants("X@GRAD") else None
@@ -28,16 +31,20 @@ def elementwise_add_grad(Out_grad, X, Y, *, axis, ctx):
 
 
 @kernel("elementwise_add_grad_grad", place=BOTH, dtypes=NUMBERS)
-def elementwise_add_grad_grad(Y, DOut, DDX=None, DDY=None, *, axis, xp):
+def elementwise_add_grad_grad(
+    Y: ShapeOnly, DOut: ShapeOnly, DDX: Array | None = None, DDY: Array | None = None, *, axis: int, xp: ArrayModule
+) -> Array:
     """DDX + DDY in the shape of DOut."""
     return combine_second(DDX, DDY, DOut, Y, axis, xp, xp.add)
 
 
 @kernel("elementwise_add_triple_grad", place=BOTH, dtypes=NUMBERS)
-def elementwise_add_triple_grad(D_DDOut, DDX=None, DDY=None, *, axis, ctx):
+def elementwise_add_triple_grad(
+    D_DDOut: Array, DDX: ShapeOnly | None = None, DDY: ShapeOnly | None = None, *, axis: int, ctx: KernelContext
+) -> dict[str, Array]:
     """D_DDOut for both, summed where they were broadcast."""
 
-    def back(slot, operand):
+    def back(slot: str, operand: ShapeOnly) -> Array:
         if operand is None or not ctx.wants(slot):
             return None
         x = align(operand, D_DDOut, axis)[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._broadcast import align
 from oprack_math.kernels._sets import BOTH, REAL
@@ -10,14 +10,16 @@ from oprack_math.kernels.elementwise._family import route_gradient
 
 
 @kernel("elementwise_max", place=BOTH, dtypes=REAL)
-def elementwise_max(X, Y, *, axis, xp):
+def elementwise_max(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
     """X where it is greater, else Y."""
     x, y = align(X, Y, axis, "elementwise_max")
     return xp.where(x > y, x, y)
 
 
 @kernel("elementwise_max_grad", place=BOTH, dtypes=REAL)
-def elementwise_max_grad(Out_grad, X, Y, *, axis, ctx, xp):
+def elementwise_max_grad(
+    Out_grad: Array, X: Array, Y: Array, *, axis: int, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array | None, Array | None]:
     """Out@GRAD goes to X where it is greater, else to Y."""
     x, y = align(X, Y, axis, "elementwise_max_grad")
     return route_gradient(Out_grad, xp.greater, xp.less_equal, X, Y, x, y, ctx, xp)

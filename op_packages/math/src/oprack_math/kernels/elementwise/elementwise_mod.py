@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._broadcast import align, usable
 from oprack_math.kernels._sets import BOTH, REAL
@@ -10,7 +10,7 @@ from oprack_math.kernels.elementwise._family import require_divisor
 
 
 @kernel("elementwise_mod", place=BOTH, dtypes=REAL)
-def elementwise_mod(X, Y, *, axis, out=None, xp):
+def elementwise_mod(X: Array, Y: Array, *, axis: int, out: Array | None = None, xp: ArrayModule) -> Array:
     """Remainder with the sign of Y."""
     require_divisor(Y, "elementwise_mod", xp)
     x, y = align(X, Y, axis, "elementwise_mod")

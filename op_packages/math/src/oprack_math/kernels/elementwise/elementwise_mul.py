@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.tensor import SelectedRows
 from oprack.types import BOOL
 
@@ -15,13 +15,13 @@ from oprack_math.kernels.elementwise._family import or_zeros
 
 
 @kernel("elementwise_mul", place=BOTH, dtypes=NUMBERS | BOOL, specialize=broadcasting("multiply"))
-def elementwise_mul(X, Y, *, axis, xp):
+def elementwise_mul(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
     """X * Y."""
     return xp.multiply(*align(X, Y, axis, "elementwise_mul"))
 
 
 @kernel("elementwise_mul", place=BOTH, dtypes=NUMBERS | BOOL)
-def elementwise_mul_rows(X: SelectedRows, Y, *, xp):
+def elementwise_mul_rows(X: SelectedRows, Y: Array, *, xp: ArrayModule) -> SelectedRows:
     """Every value of X times the one element of Y."""
     if Y.size != 1:
         raise InvalidArgumentError(
@@ -31,7 +31,9 @@ def elementwise_mul_rows(X: SelectedRows, Y, *, xp):
 
 
 @kernel("elementwise_mul_grad", place=BOTH, dtypes=NUMBERS | BOOL)
-def elementwise_mul_grad(Out_grad, X, Y, *, axis, ctx, xp):
+def elementwise_mul_grad(
+    Out_grad: Array, X: Array, Y: Array, *, axis: int, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array | None, Array | None]:
     """Out@GRAD times the conjugate of the other input."""
     x, y = align(X, Y, axis, "elementwise_mul_grad")
     dx = sum_to(Out_grad * conjugate(y, xp), x, X) if ctx.wants("X@GRAD") else None
@@ -39,7 +41,17 @@ def elementwise_mul_grad(Out_grad, X, Y, *, axis, ctx, xp):
 
 
 @kernel("elementwise_mul_grad_grad", place=BOTH, dtypes=NUMBERS | BOOL)
-def elementwise_mul_grad_grad(X, Y, DOut, DDX=None, DDY=None, *, axis, ctx, xp):
+def elementwise_mul_grad_grad(
+    X: Array,
+    Y: Array,
+    DOut: Array,
+    DDX: Array | None = None,
+    DDY: Array | None = None,
+    *,
+    axis: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     """DOut DDY, DOut DDX, and DDX Y + X DDY."""
     x, y = align(X, Y, axis, "elementwise_mul_grad_grad")
     ddx, ddy = or_zeros(DDX, x, xp), or_zeros(DDY, y, xp)
@@ -54,7 +66,20 @@ def elementwise_mul_grad_grad(X, Y, DOut, DDX=None, DDY=None, *, axis, ctx, xp):
 
 
 @kernel("elementwise_mul_triple_grad", place=BOTH, dtypes=NUMBERS | BOOL)
-def elementwise_mul_triple_grad(X, Y, DOut, DDX=None, DDY=None, D_DX=None, D_DY=None, D_DDOut=None, *, axis, ctx, xp):
+def elementwise_mul_triple_grad(
+    X: Array,
+    Y: Array,
+    DOut: Array,
+    DDX: Array | None = None,
+    DDY: Array | None = None,
+    D_DX: Array | None = None,
+    D_DY: Array | None = None,
+    D_DDOut: Array | None = None,
+    *,
+    axis: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     """See the definition; every absent gradient counts as zero."""
     x, y = align(X, Y, axis, "elementwise_mul_triple_grad")
     ddx, ddy = or_zeros(DDX, x, xp), or_zeros(DDY, y, xp)

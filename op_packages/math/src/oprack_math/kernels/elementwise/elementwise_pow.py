@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._broadcast import align, sum_to
 from oprack_math.kernels._sets import BOTH, REAL
 
 
 @kernel("elementwise_pow", place=BOTH, dtypes=REAL)
-def elementwise_pow(X, Y, *, axis, xp):
+def elementwise_pow(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
     """X to the power of Y."""
     x, y = align(X, Y, axis, "elementwise_pow")
     if X.dtype.kind in "iu":
@@ -20,7 +20,9 @@ def elementwise_pow(X, Y, *, axis, xp):
 
 
 @kernel("elementwise_pow_grad", place=BOTH, dtypes=REAL)
-def elementwise_pow_grad(Out_grad, X, Y, *, axis, ctx, xp):
+def elementwise_pow_grad(
+    Out_grad: Array, X: Array, Y: Array, *, axis: int, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array, Array | None]:
     """Y X^(Y-1) and X^Y ln X; integers through float64."""
     x, y = align(X, Y, axis, "elementwise_pow_grad")
     dtype, g = X.dtype, Out_grad

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+from oprack.kernel import Array, ArrayModule
 
 from oprack_math.kernels._numeric import conjugate
 
 
-def matrices(X, Y, trans_x, trans_y):
+def matrices(X: Array, Y: Array, trans_x: bool, trans_y: bool) -> tuple[Array, Array]:
     """Views with at least two dims, ready to be multiplied."""
     x = X.reshape(1, -1) if X.ndim == 1 else X.swapaxes(-1, -2) if trans_x else X
     y = Y.reshape(-1, 1) if Y.ndim == 1 else Y.swapaxes(-1, -2) if trans_y else Y
     return x, y
 
 
-def matmul(x, y, xp):
+def matmul(x: Array, y: Array, xp: ArrayModule) -> Array:
     """xp.matmul in the dtype of x; 16-bit floats go through float32."""
     if x.dtype.name in ("float16", "bfloat16"):
         return xp.matmul(x.astype(xp.float32), y.astype(xp.float32)).astype(x.dtype)
     return xp.matmul(x, y)
 
 
-def multiply(x, y, xp):
+def multiply(x: Array, y: Array, xp: ArrayModule) -> Array:
     """x @ y; a batch of matrices times one matrix is a single product."""
     if x.ndim > 2 and y.ndim == 2 and x.flags.c_contiguous:
         flat = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
@@ -29,7 +32,7 @@ def multiply(x, y, xp):
     return matmul(x, y, xp)
 
 
-def product(X, Y, trans_x, trans_y, xp):
+def product(X: Array, Y: Array, trans_x: bool, trans_y: bool, xp: ArrayModule) -> Array:
     """X Y, without the dims that 1-D factors do not have."""
     x, y = matrices(X, Y, trans_x, trans_y)
     out = multiply(x, y, xp)
@@ -37,7 +40,7 @@ def product(X, Y, trans_x, trans_y, xp):
     return out.reshape((*out.shape[:-2], *(() if X.ndim == 1 else (rows,)), *(() if Y.ndim == 1 else (columns,))))
 
 
-def _sum_batch(gradient, like):
+def _sum_batch(gradient: Array, like: Array) -> Array:
     """Sum over batch dims that `like` has not or has as 1."""
     extra = gradient.ndim - like.ndim
     if extra:
@@ -46,7 +49,7 @@ def _sum_batch(gradient, like):
     return gradient.sum(axis=axes, keepdims=True, dtype=gradient.dtype) if axes else gradient
 
 
-def _shaped(gradient, x, X, transposed):
+def _shaped(gradient: Array, x: Array, X: Array, transposed: bool) -> Array:
     """Gradient of the matrix view `x` as the gradient of X."""
     gradient = _sum_batch(gradient, x)
     if X.ndim > 1 and transposed:
@@ -54,7 +57,7 @@ def _shaped(gradient, x, X, transposed):
     return gradient.reshape(X.shape)
 
 
-def by_x(G, X, Y, trans_x, trans_y, xp):
+def by_x(G: Array, X: Array, Y: Array, trans_x: bool, trans_y: bool, xp: ArrayModule) -> Array:
     """Gradient of X for the gradient G of the product. Of X only the shape is read."""
     x, y = matrices(X, Y, trans_x, trans_y)
     g = _as_matrix(G, X, Y)
@@ -64,7 +67,7 @@ def by_x(G, X, Y, trans_x, trans_y, xp):
     return _shaped(multiply(g, y.swapaxes(-1, -2), xp), x, X, trans_x)
 
 
-def by_y(G, X, Y, trans_x, trans_y, xp):
+def by_y(G: Array, X: Array, Y: Array, trans_x: bool, trans_y: bool, xp: ArrayModule) -> Array:
     """Gradient of Y for the gradient G of the product. Of Y only the shape is read."""
     x, y = matrices(X, Y, trans_x, trans_y)
     g = _as_matrix(G, X, Y)
@@ -77,14 +80,14 @@ def by_y(G, X, Y, trans_x, trans_y, xp):
     return _shaped(multiply(x.swapaxes(-1, -2), g, xp), y, Y, trans_y)
 
 
-def _as_matrix(G, X, Y):
+def _as_matrix(G: Array, X: Array, Y: Array) -> Array:
     batch = G.shape[: G.ndim - (X.ndim > 1) - (Y.ndim > 1)]
     rows = G.shape[G.ndim - 1 - (Y.ndim > 1) : G.ndim - (Y.ndim > 1)] if X.ndim > 1 else (1,)
     columns = G.shape[-1:] if Y.ndim > 1 else (1,)
     return G.reshape(*batch, *rows, *columns)
 
 
-def total(terms, like, xp):
+def total(terms: Sequence[Array | None], like: Array, xp: ArrayModule) -> Array:
     """Sum of the terms that are there; zeros when none is."""
     terms = [t for t in terms if t is not None]
     if not terms:
@@ -92,7 +95,17 @@ def total(terms, like, xp):
     return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
 
-def double_grad(X, Y, d, e, f, trans_x, trans_y, wants, xp):
+def double_grad(
+    X: Array,
+    Y: Array,
+    d: Array,
+    e: Array,
+    f: Array | None,
+    trans_x: bool,
+    trans_y: bool,
+    wants: Sequence[bool],
+    xp: ArrayModule,
+) -> tuple[Array | None, Array | None, Array]:
     """(by X, by Y, by Out@GRAD) of a product's gradients, for their gradients e and f; wants: which of the three."""
     flags = trans_x, trans_y, xp
     dx = dy = dd = None

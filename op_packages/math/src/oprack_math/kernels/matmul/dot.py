@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._numeric import accumulator, conjugate
 from oprack_math.kernels._sets import BOTH, NUMBERS
 
 
 @kernel("dot", place=BOTH, dtypes=NUMBERS)
-def dot(X, Y, *, xp):
+def dot(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
     """Sum of products along the last dim."""
     return (X * Y).sum(axis=-1, dtype=accumulator(X.dtype)).astype(X.dtype, copy=False)
 
 
 @kernel("dot_grad", place=BOTH, dtypes=NUMBERS)
-def dot_grad(X, Y, Out_grad, *, ctx, xp):
+def dot_grad(X: Array, Y: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> tuple[Array, Array]:
     """Out@GRAD times the other factor."""
     g = Out_grad.reshape(*X.shape[:-1], 1)
     dx = g * conjugate(Y, xp) if ctx.wants("X@GRAD") else None

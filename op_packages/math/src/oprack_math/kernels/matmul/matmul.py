@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from oprack.errors import UnimplementedError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 from oprack_math.kernels.matmul._family import by_x, by_y, double_grad, matrices, product
 from oprack_math.kernels.matmul._family import matmul as times
 
 
-def _as_matrices(x, y, trans_x, trans_y):
+def _as_matrices(x: Array, y: Array, trans_x: bool, trans_y: bool) -> tuple[Array, Array, bool, bool]:
     """A transposed vector is a matrix; then nothing is left to transpose."""
     column, row = trans_x and x.ndim == 1, trans_y and y.ndim == 1
     return (
@@ -21,14 +21,16 @@ def _as_matrices(x, y, trans_x, trans_y):
     )
 
 
-def _scaled(x, alpha):
+def _scaled(x: Array, alpha: float) -> Array:
     if x is None or alpha == 1:
         return x
     return x * x.dtype.type(alpha)
 
 
 @kernel("matmul", place=BOTH, dtypes=REAL_FLOATS)
-def matmul(X, Y, *, transpose_X, transpose_Y, alpha, head_number, xp):
+def matmul(
+    X: Array, Y: Array, *, transpose_X: bool, transpose_Y: bool, alpha: float, head_number: int, xp: ArrayModule
+) -> Array:
     """alpha X Y."""
     x, y, *flags = _as_matrices(X, Y, transpose_X, transpose_Y)
     if head_number == 1:
@@ -40,7 +42,7 @@ def matmul(X, Y, *, transpose_X, transpose_Y, alpha, head_number, xp):
     return _scaled(out.reshape(*out.shape[:-2], -1), alpha)
 
 
-def _one_head(head_number, op_type):
+def _one_head(head_number: int, op_type: str) -> None:
     if head_number != 1:
         raise UnimplementedError(
             f"op {op_type}: head_number is {head_number}; expected 1, since a product in heads has no gradient. "
@@ -49,7 +51,18 @@ def _one_head(head_number, op_type):
 
 
 @kernel("matmul_grad", place=BOTH, dtypes=REAL_FLOATS)
-def matmul_grad(X, Y, Out_grad, *, transpose_X, transpose_Y, alpha, head_number, ctx, xp):
+def matmul_grad(
+    X: Array,
+    Y: Array,
+    Out_grad: Array,
+    *,
+    transpose_X: bool,
+    transpose_Y: bool,
+    alpha: float,
+    head_number: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array, Array]:
     """alpha Out@GRAD Y^T and alpha X^T Out@GRAD."""
     _one_head(head_number, "matmul_grad")
     x, y, *flags = _as_matrices(X, Y, transpose_X, transpose_Y)
@@ -59,7 +72,20 @@ def matmul_grad(X, Y, Out_grad, *, transpose_X, transpose_Y, alpha, head_number,
 
 
 @kernel("matmul_grad_grad", place=BOTH, dtypes=REAL_FLOATS)
-def matmul_grad_grad(X, Y, DOut, DDX=None, DDY=None, *, transpose_X, transpose_Y, alpha, head_number, ctx, xp):
+def matmul_grad_grad(
+    X: Array,
+    Y: Array,
+    DOut: Array,
+    DDX: Array | None = None,
+    DDY: Array | None = None,
+    *,
+    transpose_X: bool,
+    transpose_Y: bool,
+    alpha: float,
+    head_number: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array | None, Array | None, Array]:
     """By X, by Y and by Out@GRAD."""
     _one_head(head_number, "matmul_grad_grad")
     x, y, *flags = _as_matrices(X, Y, transpose_X, transpose_Y)

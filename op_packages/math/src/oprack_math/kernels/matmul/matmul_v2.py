@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from collections.abc import Callable
+from typing import Any
+
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._sets import BOTH, FLOATING, NUMBERS
 from oprack_math.kernels.matmul._family import by_x, by_y, double_grad, product, total
 
 
 @kernel("matmul_v2", place=BOTH, dtypes=NUMBERS)
-def matmul_v2(X, Y, *, trans_x, trans_y, xp):
+def matmul_v2(X: Array, Y: Array, *, trans_x: bool, trans_y: bool, xp: ArrayModule) -> Array:
     """X Y."""
     return product(X, Y, trans_x, trans_y, xp)
 
 
 @kernel("matmul_v2_grad", place=BOTH, dtypes=FLOATING)
-def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx, xp):
+def matmul_v2_grad(
+    X: Array, Y: Array, Out_grad: Array, *, trans_x: bool, trans_y: bool, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array | None, Array | None]:
     """Out@GRAD Y^T and X^T Out@GRAD."""
     dx = by_x(Out_grad, X, Y, trans_x, trans_y, xp) if ctx.wants("X@GRAD") else None
     return dx, by_y(Out_grad, X, Y, trans_x, trans_y, xp) if ctx.wants("Y@GRAD") else None
 
 
 @kernel("matmul_v2_grad_grad", place=BOTH, dtypes=FLOATING)
-def matmul_v2_grad_grad(X, Y, grad_out, grad_x_grad=None, grad_y_grad=None, *, trans_x, trans_y, ctx, xp):
+def matmul_v2_grad_grad(
+    X: Array,
+    Y: Array,
+    grad_out: Array,
+    grad_x_grad: Array | None = None,
+    grad_y_grad: Array | None = None,
+    *,
+    trans_x: bool,
+    trans_y: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array | None, Array | None, Array]:
     """By X, by Y and by Out@GRAD."""
     wants = [ctx.wants(s) for s in ("X@GRAD", "Y@GRAD", "grad_out@GRAD")]
     return double_grad(X, Y, grad_out, grad_x_grad, grad_y_grad, trans_x, trans_y, wants, xp)
@@ -30,25 +46,25 @@ def matmul_v2_grad_grad(X, Y, grad_out, grad_x_grad=None, grad_y_grad=None, *, t
 
 @kernel("matmul_v2_triple_grad", place=BOTH, dtypes=FLOATING)
 def matmul_v2_triple_grad(
-    X,
-    Y,
-    grad_out,
-    grad_grad_x=None,
-    grad_grad_y=None,
-    grad_x_grad=None,
-    grad_y_grad=None,
-    grad_grad_out_grad=None,
+    X: Array,
+    Y: Array,
+    grad_out: Array,
+    grad_grad_x: Array | None = None,
+    grad_grad_y: Array | None = None,
+    grad_x_grad: Array | None = None,
+    grad_y_grad: Array | None = None,
+    grad_grad_out_grad: Array | None = None,
     *,
-    trans_x,
-    trans_y,
-    ctx,
-    xp,
-):
+    trans_x: bool,
+    trans_y: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     """By X, Y, grad_out, grad_grad_x and grad_grad_y."""
     d, e, f = grad_out, grad_grad_x, grad_grad_y
     a, b, c = grad_x_grad, grad_y_grad, grad_grad_out_grad
 
-    def term(function, *operands):
+    def term(function: Callable[..., Any], *operands: Array | None) -> Array | None:
         if any(o is None for o in operands):
             return None
         return function(*operands, trans_x, trans_y, xp)

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import math
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 from oprack_math.kernels.matmul._family import double_grad
 from oprack_math.kernels.matmul._family import matmul as times
 
 
-def _flat(x, columns):
+def _flat(x: Array, columns: int) -> Array:
     return x.reshape(math.prod(x.shape[:columns]), math.prod(x.shape[columns:]))
 
 
 @kernel("mul", place=BOTH, dtypes=REAL_FLOATS)
-def mul(X, Y, *, x_num_col_dims, y_num_col_dims, xp):
+def mul(X: Array, Y: Array, *, x_num_col_dims: int, y_num_col_dims: int, xp: ArrayModule) -> Array:
     """The product of the flattened matrices."""
     out = times(_flat(X, x_num_col_dims), _flat(Y, y_num_col_dims), xp)
     return out.reshape(*X.shape[:x_num_col_dims], *Y.shape[y_num_col_dims:])
 
 
 @kernel("mul_grad", place=BOTH, dtypes=REAL_FLOATS)
-def mul_grad(X, Y, Out_grad, *, x_num_col_dims, y_num_col_dims, ctx, xp):
+def mul_grad(
+    X: Array,
+    Y: Array,
+    Out_grad: Array,
+    *,
+    x_num_col_dims: int,
+    y_num_col_dims: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array | None, Array | None]:
     """Out@GRAD Y^T and X^T Out@GRAD."""
     x, y = _flat(X, x_num_col_dims), _flat(Y, y_num_col_dims)
     g = Out_grad.reshape(x.shape[0], y.shape[1])
@@ -32,7 +41,18 @@ def mul_grad(X, Y, Out_grad, *, x_num_col_dims, y_num_col_dims, ctx, xp):
 
 
 @kernel("mul_grad_grad", place=BOTH, dtypes=REAL_FLOATS)
-def mul_grad_grad(X, Y, DOut, DDX=None, DDY=None, *, x_num_col_dims, y_num_col_dims, ctx, xp):
+def mul_grad_grad(
+    X: Array,
+    Y: Array,
+    DOut: Array,
+    DDX: Array | None = None,
+    DDY: Array | None = None,
+    *,
+    x_num_col_dims: int,
+    y_num_col_dims: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array | None, Array | None, Array]:
     """By X, by Y and by Out@GRAD."""
     x, y = _flat(X, x_num_col_dims), _flat(Y, y_num_col_dims)
     e, f = (None if d is None else d.reshape(m.shape) for d, m in ((DDX, x), (DDY, y)))

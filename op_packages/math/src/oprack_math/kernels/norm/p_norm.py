@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._reduce import axes_of, kept, sum_over
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 
 
 @kernel("p_norm", place=BOTH, dtypes=REAL_FLOATS)
-def p_norm(X, *, porder, axis, keepdim, asvector, xp):
+def p_norm(X: Array, *, porder: float, axis: int, keepdim: bool, asvector: bool, xp: ArrayModule) -> Array:
     """The norm of order porder."""
     axes = axes_of(X.ndim, [axis], asvector)
     if porder == 0:
@@ -27,7 +27,9 @@ def p_norm(X, *, porder, axis, keepdim, asvector, xp):
 
 
 @kernel("p_norm_grad", place=BOTH, dtypes=REAL_FLOATS)
-def p_norm_grad(X, Out, Out_grad, *, porder, axis, epsilon, asvector, xp):
+def p_norm_grad(
+    X: Array, Out: Array, Out_grad: Array, *, porder: float, axis: int, epsilon: float, asvector: bool, xp: ArrayModule
+) -> Array:
     """Out@GRAD sign(X) |X|^(p-1) / (Out^(p-1) + epsilon)."""
     axes = axes_of(X.ndim, [axis], asvector)
     if porder == 0:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 
 
 @kernel("squared_l2_norm", place=BOTH, dtypes=REAL_FLOATS)
-def squared_l2_norm(X, *, xp):
+def squared_l2_norm(X: Array, *, xp: ArrayModule) -> Array:
     """Sum of squares, shape [1]."""
     flat = X.reshape(-1)
     if X.dtype.itemsize == 2:
@@ -17,6 +17,6 @@ def squared_l2_norm(X, *, xp):
 
 
 @kernel("squared_l2_norm_grad", place=BOTH, dtypes=REAL_FLOATS)
-def squared_l2_norm_grad(X, Out_grad, *, xp):
+def squared_l2_norm_grad(X: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
     """2 Out@GRAD X."""
     return X * (Out_grad.reshape(()) * X.dtype.type(2))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL
 
 
-def _exponent(x, tensor, factor):
+def _exponent(x: Array, tensor: Array | None, factor: float) -> float:
     """The exponent as a Python number; a tensor is small and, on a GPU, waits for the device."""
     value = factor if tensor is None else float(tensor.reshape(-1)[0])
     return math.trunc(value) if x.dtype.kind in "iu" else value
 
 
-def _derivative(x, f, order, xp):
+def _derivative(x: Array, f: float, order: int, xp: ArrayModule) -> Array:
     """The derivative of x^f of that order; zeros where its constant factor is 0, also at x = 0."""
     constant = math.prod(f - i for i in range(order))
     if constant == 0:
@@ -31,19 +31,28 @@ def _derivative(x, f, order, xp):
 
 
 @kernel("pow", place=BOTH, dtypes=REAL)
-def power(X, FactorTensor=None, *, factor, xp):
+def power(X: Array, FactorTensor: Array | None = None, *, factor: float, xp: ArrayModule) -> Array:
     """X to the power of factor."""
     return _derivative(X, _exponent(X, FactorTensor, factor), 0, xp)
 
 
 @kernel("pow_grad", place=BOTH, dtypes=REAL)
-def pow_grad(X, Out_grad, FactorTensor=None, *, factor, xp):
+def pow_grad(X: Array, Out_grad: Array, FactorTensor: Array | None = None, *, factor: float, xp: ArrayModule) -> Array:
     """Out@GRAD factor X^(factor-1)."""
     return Out_grad * _derivative(X, _exponent(X, FactorTensor, factor), 1, xp)
 
 
 @kernel("pow_double_grad", place=BOTH, dtypes=REAL)
-def pow_double_grad(X, grad_out, grad_x_grad, FactorTensor=None, *, factor, ctx, xp):
+def pow_double_grad(
+    X: Array,
+    grad_out: Array,
+    grad_x_grad: Array,
+    FactorTensor: Array | None = None,
+    *,
+    factor: float,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array, Array]:
     """By X and by Out@GRAD."""
     f = _exponent(X, FactorTensor, factor)
     dx = grad_x_grad * grad_out * _derivative(X, f, 2, xp) if ctx.wants("X@GRAD") else None
@@ -52,8 +61,16 @@ def pow_double_grad(X, grad_out, grad_x_grad, FactorTensor=None, *, factor, ctx,
 
 @kernel("pow_triple_grad", place=BOTH, dtypes=REAL)
 def pow_triple_grad(
-    X, grad_out, grad_grad_x, FactorTensor=None, grad_x_grad=None, grad_grad_out_grad=None, *, factor, xp
-):
+    X: Array,
+    grad_out: Array,
+    grad_grad_x: Array,
+    FactorTensor: Array | None = None,
+    grad_x_grad: Array | None = None,
+    grad_grad_out_grad: Array | None = None,
+    *,
+    factor: float,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     """By X, grad_out and grad_grad_x; an absent gradient counts as zero."""
     f, zero = _exponent(X, FactorTensor, factor), X.dtype.type(0)
     first, second, third = (_derivative(X, f, order, xp) for order in (1, 2, 3))

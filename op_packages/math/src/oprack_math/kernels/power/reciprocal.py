@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 
 
 @kernel("reciprocal", place=BOTH, dtypes=REAL_FLOATS)
-def reciprocal(X, *, out=None, xp):
+def reciprocal(X: Array, *, out: Array | None = None, xp: ArrayModule) -> Array:
     """1 / X."""
     return xp.divide(X.dtype.type(1), X, out=out)
 
 
 @kernel("reciprocal_grad", place=BOTH, dtypes=REAL_FLOATS)
-def reciprocal_grad(Out, Out_grad, *, xp):
+def reciprocal_grad(Out: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
     """-Out@GRAD Out^2."""
     return -Out_grad * Out * Out

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
 
-def position(find, x, worst, axis, keepdims, flatten, dtype, xp):
+from oprack.kernel import Array, ArrayModule
+
+
+def position(
+    find: Any, x: Array, worst: float, axis: int, keepdims: bool, flatten: bool, dtype: int, xp: ArrayModule
+) -> Array:
     """find(x) along axis, with NaN counted as `worst`."""
     if x.dtype.kind not in "iu":
         x = xp.where(xp.isnan(x), x.dtype.type(worst), x)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._numeric import accumulator
 from oprack_math.kernels._sets import BOTH, REAL
 
 
-def _running_sum(x, axis, exclusive, reverse, xp):
+def _running_sum(x: Array, axis: int, exclusive: bool, reverse: bool, xp: ArrayModule) -> Array:
     if not x.ndim:
         return x.copy()
     ordered = xp.flip(x, axis) if reverse else x
@@ -23,12 +23,14 @@ def _running_sum(x, axis, exclusive, reverse, xp):
 
 
 @kernel("cumsum", place=BOTH, dtypes=REAL)
-def cumsum(X, *, axis, flatten, exclusive, reverse, xp):
+def cumsum(X: Array, *, axis: int, flatten: bool, exclusive: bool, reverse: bool, xp: ArrayModule) -> Array:
     """Running sums."""
     return _running_sum(*((X.reshape(-1), 0) if flatten else (X, axis)), exclusive, reverse, xp)
 
 
 @kernel("cumsum_grad", place=BOTH, dtypes=REAL)
-def cumsum_grad(X, Out_grad, *, axis, flatten, exclusive, reverse, xp):
+def cumsum_grad(
+    X: Array, Out_grad: Array, *, axis: int, flatten: bool, exclusive: bool, reverse: bool, xp: ArrayModule
+) -> Array:
     """Running sums of Out@GRAD from the other end."""
     return _running_sum(Out_grad, 0 if flatten else axis, exclusive, not reverse, xp).reshape(X.shape)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._reduce import axes_of, kept, sum_over
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 
 
 @kernel("logsumexp", place=BOTH, dtypes=REAL_FLOATS)
-def logsumexp(X, *, axis, keepdim, reduce_all, xp):
+def logsumexp(X: Array, *, axis: list[int], keepdim: bool, reduce_all: bool, xp: ArrayModule) -> Array:
     """ln of the sum of e^X; the greatest element is taken out first."""
     axes = axes_of(X.ndim, axis, reduce_all)
     if not X.size:
@@ -21,7 +21,9 @@ def logsumexp(X, *, axis, keepdim, reduce_all, xp):
 
 
 @kernel("logsumexp_grad", place=BOTH, dtypes=REAL_FLOATS)
-def logsumexp_grad(X, Out, Out_grad, *, axis, reduce_all, xp):
+def logsumexp_grad(
+    X: Array, Out: Array, Out_grad: Array, *, axis: list[int], reduce_all: bool, xp: ArrayModule
+) -> Array:
     """Out@GRAD e^(X - Out)."""
     axes = axes_of(X.ndim, axis, reduce_all)
     return kept(Out_grad, X.shape, axes) * xp.exp(X - kept(Out, X.shape, axes))

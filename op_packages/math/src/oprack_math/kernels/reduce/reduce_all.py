@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from collections.abc import Sequence
+
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import ALL_DTYPES
 
 from oprack_math.kernels._reduce import axes_of
@@ -11,7 +13,16 @@ from oprack_math.kernels.reduce._family import tensor_axes
 
 
 @kernel("reduce_all", place=BOTH, dtypes=ALL_DTYPES)
-def reduce_all_true(X, AxisTensor=None, AxisTensorList=(), *, dim, keep_dim, reduce_all, xp):
+def reduce_all_true(
+    X: Array,
+    AxisTensor: Array | None = None,
+    AxisTensorList: Sequence[Array] = (),
+    *,
+    dim: list[int],
+    keep_dim: bool,
+    reduce_all: bool,
+    xp: ArrayModule,
+) -> Array:
     """Whether all are true."""
     axes = axes_of(X.ndim, tensor_axes(dim, AxisTensor, AxisTensorList), reduce_all)
     return xp.all(X, axis=axes, keepdims=keep_dim)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 
 
 @kernel("floor", place=BOTH, dtypes=REAL_FLOATS)
-def floor(X, *, out=None, xp):
+def floor(X: Array, *, out: Array | None = None, xp: ArrayModule) -> Array:
     """The greatest integer that is not greater."""
     return xp.floor(X, out=out)
 
 
 @kernel("floor_grad", place=BOTH, dtypes=REAL_FLOATS)
-def floor_grad(Out_grad, *, xp):
+def floor_grad(Out_grad: Array, *, xp: ArrayModule) -> Array:
     """Zeros."""
     return xp.zeros_like(Out_grad)

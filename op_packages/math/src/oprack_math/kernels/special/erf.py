@@ -6,7 +6,7 @@ function of x^2 up to 0.46875, of x times exp(-x^2) up to 4, and of 1/x^2 beyond
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 
@@ -57,7 +57,7 @@ _LARGE = (
 _1_SQRT_PI = 5.6418958354775628695e-1
 
 
-def _rational(coefficients, x):
+def _rational(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Array) -> Array:
     """Cody's evaluation: the last numerator coefficient leads, then both polynomials go on in step."""
     p, q = coefficients
     top, bottom = p[-1] * x, x
@@ -66,7 +66,7 @@ def _rational(coefficients, x):
     return (top + p[-2]) / (bottom + q[-1])
 
 
-def erf_of(X, xp):
+def erf_of(X: Array, xp: ArrayModule) -> Array:
     """erf of every element, in the dtype of X; NaN stays NaN."""
     dtype = X.dtype
     work = xp.float32 if dtype.itemsize <= 2 else xp.float64
@@ -86,12 +86,12 @@ def erf_of(X, xp):
 
 
 @kernel("erf", place=BOTH, dtypes=REAL_FLOATS)
-def erf(X, *, xp):
+def erf(X: Array, *, xp: ArrayModule) -> Array:
     """The error function."""
     return erf_of(X, xp)
 
 
 @kernel("erf_grad", place=BOTH, dtypes=REAL_FLOATS)
-def erf_grad(X, Out_grad, *, xp):
+def erf_grad(X: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
     """Out@GRAD 2/sqrt(pi) exp(-X^2)."""
     return Out_grad * X.dtype.type(1.1283791670955126) * xp.exp(-X * X)

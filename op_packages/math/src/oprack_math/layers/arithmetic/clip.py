@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_math.layers._numbers import NUMBERS
 
 
-def clip(x, min, max, name=None):
+def clip(x: Variable, min: float, max: Variable | float, name: str | None = None) -> Variable:
     """x, with values outside `min` to `max` replaced by these, each a number or a Variable of one element. Op clip."""
     check_variable(x, "x", "clip", NUMBERS)
     inputs, attrs = {"X": x}, {}

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_math.layers._numbers import NUMBERS
 
 
-def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+def scale(
+    x: Variable,
+    scale: Variable | float = 1.0,
+    bias: float = 0.0,
+    bias_after_scale: bool = True,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
     """scale * x + bias, or with bias_after_scale False scale * (x + bias); x of any shape and number dtype.
 
     scale: a number, or a Variable of one element. Op scale. Raises InvalidArgumentError.

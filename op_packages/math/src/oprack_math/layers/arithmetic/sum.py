@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def sums(input, out=None, name=None):
+def sums(input: Sequence[Variable], out: Variable | None = None, name: str | None = None) -> Variable:
     """Element-wise sum of a list of variables of one shape and dtype; SelectedRows may be among them.
 
     out: a Variable that receives the result. Op sum. Raises InvalidArgumentError.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from collections.abc import Callable
+from typing import Any
+
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_math.layers._named import named, op_type_of
 
 
-def compare_layer(module, sign):
+def compare_layer(module: str, sign: str) -> Callable[..., Any]:
     """The layer of the op after which `module` is named; sign: what stands between x and y."""
     op_type = op_type_of(module)
 
-    def layer(x, y, cond=None, name=None):
+    def layer(x: Variable, y: Variable, cond: Variable | None = None, name: str | None = None) -> Variable:
         helper = LayerHelper(op_type, name=name)
         inputs = {"X": check_variable(x, "x", op_type), "Y": check_variable(y, "y", op_type)}
         outs = None if cond is None else {"Out": check_variable(cond, "cond", op_type, {"bool"})}

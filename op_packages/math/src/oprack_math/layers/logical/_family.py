@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from collections.abc import Callable
+from typing import Any
+
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_math.layers._named import named, op_type_of
 
 
-def logical_layer(module, word):
+def logical_layer(module: str, word: str) -> Callable[..., Any]:
     """The layer of the op after which `module` is named; word: what stands between x and y."""
     op_type = op_type_of(module)
 
-    def layer(x, y, out=None, name=None):
+    def layer(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
         helper = LayerHelper(op_type, name=name)
         inputs = {"X": check_variable(x, "x", op_type), "Y": check_variable(y, "y", op_type)}
         outs = None if out is None else {"Out": check_variable(out, "out", op_type, {"bool"})}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
+def mul(
+    x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: str | None = None
+) -> Variable:
     """The matrices that x and y are when their first *_num_col_dims dims are rows and the others columns, multiplied.
 
     The result has the row dims of x and the column dims of y. Op mul. Raises InvalidArgumentError.

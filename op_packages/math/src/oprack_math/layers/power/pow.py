@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_math.layers._numbers import NUMBERS
 
 
-def pow(x, factor=1.0, name=None):
+def pow(x: Variable, factor: Variable | float = 1.0, name: str | None = None) -> Variable:
     """x to the power of `factor`, a number or a Variable of one element. Op pow. Raises InvalidArgumentError."""
     check_variable(x, "x", "pow", NUMBERS)
     helper = LayerHelper("pow", name=name)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_math.layers._named import named, op_type_of
 
 
-def reduce_layer(module, words, stop_gradient=False):
+def reduce_layer(module: str, words: str, stop_gradient: bool = False) -> Callable[..., Any]:
     """The layer of the op after which `module` is named; words: what it gives."""
     op_type = op_type_of(module)
 
-    def layer(input, dim=None, keep_dim=False, name=None):
+    def layer(
+        input: Variable, dim: Sequence[int] | int | None = None, keep_dim: bool = False, name: str | None = None
+    ) -> Variable:
         check_variable(input, "input", op_type)
         dims = [] if dim is None else list(dim) if isinstance(dim, list | tuple) else [dim]
         every = not dims or len(dims) == len(input.shape)
@@ -26,11 +31,11 @@ def reduce_layer(module, words, stop_gradient=False):
     return named(layer, module, doc)
 
 
-def position_layer(module, name_of_layer, words):
+def position_layer(module: str, name_of_layer: str, words: str) -> Callable[..., Any]:
     """The layer of the op after which `module` is named, under a name of its own; words: what it looks for."""
     op_type = op_type_of(module)
 
-    def layer(x, axis=0, name=None):
+    def layer(x: Variable, axis: int = 0, name: str | None = None) -> Variable:
         check_variable(x, "x", name_of_layer)
         helper = LayerHelper(op_type, name=name)
         return helper.apply(op_type, {"X": x}, {"axis": axis}, stop_gradient=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN, GradFromX
 
 
@@ -14,10 +14,10 @@ class Abs(OpDef, type="abs"):
     use_mkldnn = USE_MKLDNN
     inplace = {"X": "Out"}
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", {"complex64": "float32", "complex128": "float64"}.get(ctx.dtype("X"), ctx.dtype("X")))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, Input, OpDef, Output
+from oprack.op import Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output
 
 
 class Increment(OpDef, type="increment"):
@@ -12,7 +12,7 @@ class Increment(OpDef, type="increment"):
     Out = Output("Shape and LoD of X; may be X itself.")
     step = Attr(1.0, "What is added.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
         ctx.require(
             all(d in (1, -1) for d in dims), f"X has shape {list(dims)}; expected one element, since it is a counter"
@@ -20,7 +20,7 @@ class Increment(OpDef, type="increment"):
         ctx.set_dim("Out", dims)
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp(
             "increment",
             X=fwd.output("Out"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN
 
 
@@ -22,14 +22,14 @@ class Scale(OpDef, type="scale"):
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
-    def identity(ctx):
+    def identity(ctx: InferShapeContext) -> bool:
         return ctx.attr("scale") == 1 and ctx.attr("bias") == 0 and not ctx.has_input("ScaleTensor")
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp(
             "scale",
             X=fwd.output_grad("Out"),

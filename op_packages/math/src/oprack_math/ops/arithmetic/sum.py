@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, Input, OpDef, Output
+from collections.abc import Sequence
+
+from oprack.op import Attr, ForwardOp, GradOp, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 from oprack.types import VarType
 
 
-def _merged(ctx, dims):
+def _merged(ctx: InferShapeContext, dims: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that all inputs share, with dims of -1 filled in from those that know them."""
     known = [d for d in dims if 0 not in d] or dims  # an input without elements adds nothing
     merged = list(known[0])
@@ -32,7 +34,7 @@ class Sum(OpDef, type="sum"):
     mkldnn_data_type = Attr("float32", "dtype of oneDNN's kernel.")
     inplace = {"X": "Out"}
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         given = [i for i in range(ctx.input_count("X")) if ctx.is_initialized("X", i)]
         ctx.require(bool(given), "none of X holds a value; expected one at least")
         if ctx.kind("X", given[0]) == VarType.LOD_TENSOR_ARRAY:
@@ -40,7 +42,7 @@ class Sum(OpDef, type="sum"):
         ctx.set_dim("Out", _merged(ctx, [ctx.dim("X", i) for i in given]))
         ctx.share_lod("X", "Out", given[0])
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         kinds = [ctx.kind("X", i) for i in range(ctx.input_count("X"))]
         if VarType.LOD_TENSOR_ARRAY in kinds:
             ctx.set_kind("Out", VarType.LOD_TENSOR_ARRAY)
@@ -49,7 +51,7 @@ class Sum(OpDef, type="sum"):
             ctx.set_kind("Out", VarType.SELECTED_ROWS if rows else VarType.LOD_TENSOR)
         ctx.set_dtype("Out", ctx.dtype("X"))
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> list[GradOp]:
         attrs = {"scale": 1.0, "bias": 0.0, "bias_after_scale": True}
         return [
             GradOp("scale", X=fwd.output_grad("Out"), Out=fwd.input_grad("X", i), attrs=attrs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.op import InferShapeContext, Input, OpDef, Output, empty_grad
 
 
 class BitwiseNot(OpDef, type="bitwise_not"):
@@ -13,6 +13,6 @@ class BitwiseNot(OpDef, type="bitwise_not"):
     inplace = {"X": "Out"}
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")

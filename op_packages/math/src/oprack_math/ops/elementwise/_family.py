@@ -20,6 +20,6 @@ class Elementwise(Binary):
     use_quantizer = USE_QUANTIZER
 
 
-def scale_y_checkpoint(op_type, attr="Scale_y"):
+def scale_y_checkpoint(op_type: str, attr: str = "Scale_y") -> OpVersion:
     """versions of an op whose Y got a scale."""
     return OpVersion(op_type).checkpoint("Y of a quantised model has a scale.", ("new_attr", attr, 1.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Output
+from oprack.op import InferVarTypeContext, Output
 
 from oprack_math.ops._broadcast import AlignedBinary
 
@@ -12,5 +12,5 @@ class Logical(AlignedBinary):
 
     Out = Output("bool, the broadcast shape, LoD of X.")
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", "bool")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
 
 
 class LogicalNot(OpDef, type="logical_not"):
@@ -13,9 +13,9 @@ class LogicalNot(OpDef, type="logical_not"):
     inplace = {"X": "Out"}
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", "bool")

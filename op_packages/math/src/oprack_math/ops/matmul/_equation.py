@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oprack.errors import InvalidArgumentError
@@ -17,7 +18,7 @@ class Equation:
     output: str
 
 
-def parse(equation, ranks):
+def parse(equation: str, ranks: Sequence[int]) -> Equation:
     """Equation for operands of these ranks; without "->" the output has the letters that occur once, sorted.
 
     Raises InvalidArgumentError that names the part of the equation that does not fit.
@@ -50,7 +51,7 @@ def parse(equation, ranks):
     return Equation(inputs, output)
 
 
-def sizes(parsed, shapes, equation):
+def sizes(parsed: Equation, shapes: Sequence[tuple[int, ...]], equation: str) -> dict[str, int]:
     """Size of every letter; dims of 1 broadcast, -1 is not known yet.
 
     Raises InvalidArgumentError when a letter stands for two different sizes.
@@ -64,7 +65,7 @@ def sizes(parsed, shapes, equation):
     return found
 
 
-def _require(condition, equation, what):
+def _require(condition: bool, equation: str, what: str) -> None:
     if not condition:
         raise InvalidArgumentError(
             f"op einsum: equation {equation!r}: {what}; expected one part per operand with one letter per dim, "

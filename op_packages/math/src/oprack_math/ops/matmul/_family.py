@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from oprack.op import InferShapeContext
+
 from oprack_math.ops._broadcast import broadcast_dims
 
 
-def product_dims(ctx, x, y, trans_x, trans_y, heads=1):
+def product_dims(
+    ctx: InferShapeContext, x: tuple[int, ...], y: tuple[int, ...], trans_x: bool, trans_y: bool, heads: int = 1
+) -> tuple[int, ...]:
     """Shape of X Y, batch dims broadcast; a 1-D X is a row and a 1-D Y a column, which the result then lacks.
 
     heads: X's columns and Y's rows in that many groups, whose products are put side by side.

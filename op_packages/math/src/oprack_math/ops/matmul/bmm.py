@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 from oprack_math.ops.matmul._family import product_dims
 
@@ -14,7 +14,7 @@ class Bmm(OpDef, type="bmm"):
     Y = Input("[B, K, N].")
     Out = Output("[B, M, N], LoD of X.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x, y = ctx.require_rank("X", 3), ctx.require_rank("Y", 3)
         ctx.require(
             x[0] == y[0] or -1 in (x[0], y[0]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class Dot(OpDef, type="dot"):
@@ -12,7 +12,7 @@ class Dot(OpDef, type="dot"):
     Y = Input("Shape of X.")
     Out = Output("Shape [] or [B]; no LoD.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("X", 1, 2)
         ctx.same_dims("X", "Y")
         ctx.set_dim("Out", dims[:-1])

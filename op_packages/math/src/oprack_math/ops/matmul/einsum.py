@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 from oprack_math.ops.matmul._equation import parse, sizes
@@ -17,7 +17,7 @@ class Einsum(OpDef, type="einsum"):
     XShape = Output("Shapes of the operands; holds no value.", duplicable=True, intermediate=True, extra=True)
     equation = Attr(REQUIRED, "Letters of the operands' dims, '->', letters of Out's dims.", type=AttrType.STRING)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, text = ctx.dims("Operands"), ctx.attr("equation")
         parsed = parse(text, [len(d) for d in dims])
         size = sizes(parsed, dims, text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
 
 from oprack_math.ops._attrs import FORCE_FP32_OUTPUT, SCALE_OUT, SCALE_X, SCALE_Y
@@ -10,7 +10,9 @@ from oprack_math.ops._broadcast import DoubleGrad
 from oprack_math.ops.matmul._family import product_dims
 
 
-def _as_matrices(x, y, trans_x, trans_y):
+def _as_matrices(
+    x: tuple[int, ...], y: tuple[int, ...], trans_x: bool, trans_y: bool
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """A transposed vector is a matrix here, other than in matmul_v2."""
     return ((*x, 1) if trans_x and len(x) == 1 else x), ((1, *y) if trans_y and len(y) == 1 else y)
 
@@ -36,7 +38,7 @@ class Matmul(OpDef, type="matmul"):
         "A pass may fold the reshape of Y into the op.", ("new_attr", "fused_reshape_Y", [])
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         flags = ctx.attr("transpose_X"), ctx.attr("transpose_Y")
         # (1, n) is already the transposed Y, (k, 1) the transposed X
         x, y = _as_matrices(ctx.dim("X"), ctx.dim("Y"), *flags)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 
 from oprack_math.ops.matmul._family import product_dims
@@ -19,7 +19,7 @@ class MatmulV2(OpDef, type="matmul_v2"):
     mkldnn_data_type = MKLDNN_DATA_TYPE
     use_mkldnn = USE_MKLDNN
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", product_dims(ctx, ctx.dim("X"), ctx.dim("Y"), ctx.attr("trans_x"), ctx.attr("trans_y")))
 
 

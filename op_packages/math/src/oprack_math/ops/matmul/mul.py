@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.op.families import USE_MKLDNN
 
 from oprack_math.ops._attrs import FORCE_FP32_OUTPUT
 from oprack_math.ops._broadcast import DoubleGrad
 
 
-def _size(dims):
+def _size(dims: tuple[int, ...]) -> int:
     if -1 in dims:
         return -1
     size = 1
@@ -32,7 +32,7 @@ class Mul(OpDef, type="mul"):
     scale_y = Attr([1.0], "Scales of Y in a quantised model.", extra=True)
     use_mkldnn = USE_MKLDNN
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x, y = ctx.dim("X"), ctx.dim("Y")
         nx, ny = ctx.attr("x_num_col_dims"), ctx.attr("y_num_col_dims")
         for slot, dims, n in (("X", x, nx), ("Y", y, ny)):

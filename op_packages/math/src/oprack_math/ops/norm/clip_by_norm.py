@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, Output, empty_grad
 from oprack.types import AttrType
 
 
@@ -14,6 +14,6 @@ class ClipByNorm(OpDef, type="clip_by_norm"):
     max_norm = Attr(REQUIRED, "Greatest Euclidean norm of Out.", type=AttrType.FLOAT).greater_than(0)
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output
 
 from oprack_math.ops._reduce import KEEP_DIM, reduced_dims
 
@@ -22,7 +22,7 @@ class PNorm(OpDef, type="p_norm"):
     asvector = Attr(False, "Norm of all elements as one vector.")
     versions = OpVersion("p_norm").checkpoint("Norm of a matrix as one vector.", ("new_attr", "asvector", False))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         axes = [ctx.attr("axis")]
         ctx.set_dim("Out", reduced_dims(ctx, ctx.dim("X"), axes, ctx.attr("keepdim"), ctx.attr("asvector")))
 

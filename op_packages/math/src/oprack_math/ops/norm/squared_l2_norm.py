@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class SquaredL2Norm(OpDef, type="squared_l2_norm"):
@@ -11,7 +11,7 @@ class SquaredL2Norm(OpDef, type="squared_l2_norm"):
     X = Input("Tensor of any shape.")
     Out = Output("Shape [1]; no LoD.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (1,))
 
 

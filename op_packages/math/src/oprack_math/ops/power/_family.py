@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, Output
+from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, Output
 from oprack.op.families import like
 
 
-def float_of_integers(ctx):
+def float_of_integers(ctx: InferVarTypeContext) -> None:
     """infer_var_type of functions that turn integers into float32."""
     dtype = ctx.dtype("X")
     ctx.set_kind("Out", ctx.kind("X"))
@@ -23,5 +23,5 @@ class DoubleGradFromOut(GradOpDef, names={"Out@GRAD": "grad_out", "X@GRAD": "gra
     grad_out_grad = Output("Gradient of Out@GRAD.")
     inplace = {"grad_x@GRAD": "grad_out@GRAD"}
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         like(ctx, [("Out@GRAD", "Out"), ("grad_out@GRAD", "Out")])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
 from oprack.types import AttrType
 
 
@@ -17,7 +17,7 @@ class ArgExtremum(OpDef):
     dtype = Attr(3, "dtype of Out as a number: 3 (or -1) int64, 2 int32.").in_set((-1, 2, 3))
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis = ctx.dim("X"), ctx.attr("axis")
         rank = len(dims)
         if ctx.attr("flatten"):
@@ -37,5 +37,5 @@ class ArgExtremum(OpDef):
             dims = (*dims[:axis], *((1,) if ctx.attr("keepdims") else ()), *dims[axis + 1 :])
         ctx.set_dim("Out", dims)
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", "int32" if ctx.attr("dtype") == 2 else "int64")

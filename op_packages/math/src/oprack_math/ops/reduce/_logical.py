@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.op.families import USE_MKLDNN
 from oprack.types import AttrType
 
@@ -25,7 +25,7 @@ class LogicalReduce(OpDef):
     expected_kernel_type = dtype_of("X")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         axes, keep = ctx.attr("dim"), ctx.attr("keep_dim")
         if ctx.has_input("AxisTensorList"):
             values = [ctx.scalar("AxisTensorList", i) for i in range(ctx.input_count("AxisTensorList"))]
@@ -36,5 +36,5 @@ class LogicalReduce(OpDef):
             axes = ["axis"] * max(count, 1) if value is None else [int(v) for v in value.reshape(-1)]
         ctx.set_dim("Out", reduced_dims(ctx, ctx.dim("X"), axes, keep, ctx.attr("reduce_all")))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", "bool")

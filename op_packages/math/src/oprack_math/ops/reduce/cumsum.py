@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output
 
 
 class Cumsum(OpDef, type="cumsum"):
@@ -17,7 +17,7 @@ class Cumsum(OpDef, type="cumsum"):
     inplace = {"X": "Out"}
     versions = OpVersion("cumsum").checkpoint("Sums over all elements.", ("new_attr", "flatten", False))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis = ctx.dim("X"), ctx.attr("axis")
         if ctx.attr("flatten"):
             size = 1

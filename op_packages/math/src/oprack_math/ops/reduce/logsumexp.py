@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 from oprack_math.ops._reduce import KEEP_DIM, reduced_dims
 
@@ -16,7 +16,7 @@ class Logsumexp(OpDef, type="logsumexp"):
     keepdim = KEEP_DIM
     reduce_all = Attr(False, "Reduce all dims, whatever `axis` says.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         attrs = (ctx.attr(a) for a in ("axis", "keepdim", "reduce_all"))
         ctx.set_dim("Out", reduced_dims(ctx, ctx.dim("X"), *attrs))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class Mean(OpDef, type="mean"):
@@ -11,7 +11,7 @@ class Mean(OpDef, type="mean"):
     X = Input("Tensor of any shape.")
     Out = Output("0-D; no LoD.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef
+from oprack.op import GradOpDef, InferVarTypeContext
 
 from oprack_math.ops._reduce import Reduce, linear_double_grad
 
@@ -10,7 +10,7 @@ from oprack_math.ops._reduce import Reduce, linear_double_grad
 class ReduceSum(Reduce, type="reduce_sum"):
     r"""$$Out = \sum_{dim} X$$ bool and int32 give int64, unless out_dtype says otherwise."""
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         dtype = ctx.dtype("X")
         if ctx.attr("out_dtype") >= 0:
             ctx.set_dtype("Out", ctx.attr("out_dtype"))

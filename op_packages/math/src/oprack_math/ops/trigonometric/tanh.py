@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, Output
 from oprack.op.families import GradFromOut, like
 
 from oprack_math.ops._unary import Activation
@@ -41,7 +41,7 @@ class TanhTripleGrad(
     $$Out@GRAD = -2 a d e - 2 b e\,Out,\quad d@GRAD = -2 a e\,Out,\quad e@GRAD = b (1 - Out^2) - 2 a d\,Out$$
     """
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         like(ctx, [("Out@GRAD", "Out"), ("grad_out_forward@GRAD", "Out"), ("grad_x_grad_forward@GRAD", "Out")])
 
     Out = Input("Output of the forward op.")

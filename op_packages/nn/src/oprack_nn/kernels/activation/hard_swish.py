@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_nn.kernels.activation._family import BOTH, REALS, clip
 
 
 @kernel("hard_swish", place=BOTH, dtypes=REALS)
-def hard_swish(X, *, threshold, scale, offset, xp):
+def hard_swish(X: Array, *, threshold: float, scale: float, offset: float, xp: ArrayModule) -> Array:
     kind = X.dtype.type
     y = xp.empty_like(X)
     xp.add(X, kind(offset), out=y)
@@ -19,7 +19,9 @@ def hard_swish(X, *, threshold, scale, offset, xp):
 
 
 @kernel("hard_swish_grad", place=BOTH, dtypes=REALS)
-def hard_swish_grad(X, Out_grad, *, threshold, scale, offset, xp):
+def hard_swish_grad(
+    X: Array, Out_grad: Array, *, threshold: float, scale: float, offset: float, xp: ArrayModule
+) -> Array:
     kind = X.dtype.type
     shifted = X + kind(offset)
     slope = xp.where(shifted < threshold, (shifted > 0) * (X + shifted), kind(threshold))

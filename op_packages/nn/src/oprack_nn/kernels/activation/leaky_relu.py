@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_nn.kernels.activation._family import BOTH, REALS
 
 
 @kernel("leaky_relu", place=BOTH, dtypes=REALS)
-def leaky_relu(X, *, alpha, xp):
+def leaky_relu(X: Array, *, alpha: float, xp: ArrayModule) -> Array:
     low = xp.empty_like(X)
     xp.multiply(X, X.dtype.type(alpha), out=low)
     # the maximum is the same for these slopes, and faster; infinity times 0 is no number
@@ -16,10 +16,10 @@ def leaky_relu(X, *, alpha, xp):
 
 
 @kernel("leaky_relu_grad", place=BOTH, dtypes=REALS)
-def leaky_relu_grad(X, Out_grad, *, alpha, xp):
+def leaky_relu_grad(X: Array, Out_grad: Array, *, alpha: float, xp: ArrayModule) -> Array:
     return xp.where(X > 0, Out_grad, Out_grad * X.dtype.type(alpha))
 
 
 @kernel("leaky_relu_grad_grad", place=BOTH, dtypes=REALS)
-def leaky_relu_grad_grad(grad_x_grad, X, *, alpha, xp):
+def leaky_relu_grad_grad(grad_x_grad: Array, X: Array, *, alpha: float, xp: ArrayModule) -> Array:
     return xp.where(X > 0, grad_x_grad, grad_x_grad * X.dtype.type(alpha))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 
-def _slope_shape(x, mode, data_format):
+def _slope_shape(x: Array, mode: str, data_format: str) -> tuple[int, ...]:
     """Shape in which Alpha broadcasts against X."""
     if mode == "all":
         return (1,) * x.ndim
@@ -17,12 +17,14 @@ def _slope_shape(x, mode, data_format):
 
 
 @kernel("prelu", place=("cpu", "cuda"), dtypes=FLOATS)
-def prelu(X, Alpha, *, mode, data_format, xp):
+def prelu(X: Array, Alpha: Array, *, mode: str, data_format: str, xp: ArrayModule) -> Array:
     return xp.where(X > 0, X, Alpha.reshape(_slope_shape(X, mode, data_format)) * X)
 
 
 @kernel("prelu_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def prelu_grad(X, Alpha, Out_grad, *, mode, data_format, ctx, xp):
+def prelu_grad(
+    X: Array, Alpha: Array, Out_grad: Array, *, mode: str, data_format: str, ctx: KernelContext, xp: ArrayModule
+) -> dict[str, Array]:
     shape = _slope_shape(X, mode, data_format)
     positive = X > 0
     dx = dalpha = None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import ShapeOnly
 from oprack.types import FLOATS, HALF_FLOATS
 
 
 @kernel("rrelu", place=("cpu", "cuda"), dtypes=FLOATS | HALF_FLOATS)
-def rrelu(X, *, is_test, lower, upper, ctx, xp):
+def rrelu(
+    X: Array, *, is_test: bool, lower: float, upper: float, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array, Array]:
     kind = X.dtype.type
     if is_test:
         slope = kind((lower + upper) / 2)
@@ -18,5 +21,5 @@ def rrelu(X, *, is_test, lower, upper, ctx, xp):
 
 
 @kernel("rrelu_grad", place=("cpu", "cuda"), dtypes=FLOATS | HALF_FLOATS)
-def rrelu_grad(X, Noise, Out_grad, *, xp):
+def rrelu_grad(X: ShapeOnly, Noise: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
     return xp.multiply(Out_grad, Noise)

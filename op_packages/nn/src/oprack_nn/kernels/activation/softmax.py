@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS, HALF_FLOATS
 
 from oprack_nn.kernels.activation._family import BOTH
 
 
 @kernel("softmax", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
-def softmax(X, *, axis, out=None, xp):
+def softmax(X: Array, *, axis: int, out: Array | None = None, xp: ArrayModule) -> Array | None:
     y = xp.empty_like(X) if out is None else out
     if X.size == 0:
         return y
@@ -22,7 +22,7 @@ def softmax(X, *, axis, out=None, xp):
 
 
 @kernel("softmax_grad", place=BOTH, dtypes=FLOATS | HALF_FLOATS)
-def softmax_grad(Out, Out_grad, *, axis, xp):
+def softmax_grad(Out: Array, Out_grad: Array, *, axis: int, xp: ArrayModule) -> Array:
     dx = xp.empty_like(Out)
     xp.multiply(Out_grad, Out, out=dx)
     total = dx.sum(axis=axis if Out.ndim else None, keepdims=True)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_nn.kernels._smooth import sigmoid as logistic
 from oprack_nn.kernels.activation._family import BOTH, REALS
 
 
 @kernel("swish", place=BOTH, dtypes=REALS)
-def swish(X, *, beta, xp):
+def swish(X: Array, *, beta: float, xp: ArrayModule) -> Array:
     return X * logistic(X * X.dtype.type(beta), xp)
 
 
 @kernel("swish_grad", place=BOTH, dtypes=REALS)
-def swish_grad(X, Out_grad, *, beta, xp):
+def swish_grad(X: Array, Out_grad: Array, *, beta: float, xp: ArrayModule) -> Array:
     kind = X.dtype.type
     scaled = X * kind(beta)
     s = logistic(scaled, xp)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oprack.kernel import Array, ArrayModule, KernelContext
+
 from oprack_nn.kernels._layout import from_channel_first, to_channel_first
 from oprack_nn.kernels.conv._maps import (
     Geometry,
@@ -15,7 +20,9 @@ from oprack_nn.ops.conv._conv_transpose import conv_transpose_out
 PLACES = ("cpu", "cuda")
 
 
-def output_dims(spatial, geo, output_size, output_padding):
+def output_dims(
+    spatial: tuple[int, ...], geo: Geometry, output_size: Sequence[int], output_padding: Sequence[int]
+) -> tuple[int, ...]:
     """Spatial dims of the output."""
     if output_size:
         return tuple(output_size)
@@ -26,7 +33,15 @@ def output_dims(spatial, geo, output_size, output_padding):
     return tuple(o + e for o, e in zip(out, output_padding or [0] * len(out), strict=True))
 
 
-def transpose(x, w, geo, size, data_format, xp, bias=None):
+def transpose(
+    x: Array,
+    w: Array,
+    geo: Geometry,
+    size: tuple[int, ...],
+    data_format: str,
+    xp: ArrayModule,
+    bias: Array | None = None,
+) -> Array:
     """The transposed convolution of x, with `size` as its spatial dims."""
     y = convolve_adjoint_input(to_channel_first(x, data_format), w, size, geo, xp)
     if bias is not None:
@@ -34,12 +49,12 @@ def transpose(x, w, geo, size, data_format, xp, bias=None):
     return from_channel_first(y, data_format, xp)
 
 
-def geometry(x, w, attrs, data_format):
+def geometry(x: Array, w: Array, attrs: Mapping[str, Any], data_format: str) -> Geometry:
     """Geometry of the convolution whose adjoint the op is."""
     return Geometry.of(to_channel_first(x, data_format).shape[2:], w.shape, attrs)
 
 
-def fit(dy, x, geo, xp):
+def fit(dy: Array, x: Array, geo: Geometry, xp: ArrayModule) -> tuple[Array, Geometry]:
     """The gradient with its end cropped or filled so that the convolution has the forward input's size."""
     needed = [
         (s - 1) * t + d * (q - 1) + 1 - a - b
@@ -51,7 +66,9 @@ def fit(dy, x, geo, xp):
     return padded, Geometry(geo.ksize, geo.strides, ((0, 0),) * len(ends), geo.dilations, geo.groups)
 
 
-def conv_transpose_grad(Input, Filter, Output_grad, *, data_format, ctx, xp):
+def conv_transpose_grad(
+    Input: Array, Filter: Array, Output_grad: Array, *, data_format: str, ctx: KernelContext, xp: ArrayModule
+) -> dict[str, Array]:
     """The gradient of a transposed convolution by Input and by Filter."""
     x = to_channel_first(Input, data_format)
     geo = geometry(Input, Filter, ctx.attrs, data_format)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from oprack.kernel import Array, ArrayModule, KernelContext
+
 from oprack_nn.kernels._layout import from_channel_first, to_channel_first
 from oprack_nn.kernels.conv._maps import Geometry, convolve, convolve_adjoint_filter, convolve_adjoint_input
 
 PLACES = ("cpu", "cuda")
 
 
-def conv(Input, Filter, *, data_format, ctx, xp):
+def conv(Input: Array, Filter: Array, *, data_format: str, ctx: KernelContext, xp: ArrayModule) -> Array:
     """A convolution."""
     x = to_channel_first(Input, data_format)
     geo = Geometry.of(x.shape[2:], Filter.shape, ctx.attrs)
     return from_channel_first(convolve(x, Filter, geo, xp), data_format, xp)
 
 
-def conv_grad(Input, Filter, Output_grad, *, data_format, ctx, xp):
+def conv_grad(
+    Input: Array, Filter: Array, Output_grad: Array, *, data_format: str, ctx: KernelContext, xp: ArrayModule
+) -> dict[str, Array]:
     """Its gradient by Input and by Filter."""
     x, dy = to_channel_first(Input, data_format), to_channel_first(Output_grad, data_format)
     geo = Geometry.of(x.shape[2:], Filter.shape, ctx.attrs)
@@ -28,7 +32,17 @@ def conv_grad(Input, Filter, Output_grad, *, data_format, ctx, xp):
     return grads
 
 
-def conv_grad_grad(Input, Filter, grad_out, grad_input_grad=None, grad_filter_grad=None, *, data_format, ctx, xp):
+def conv_grad_grad(
+    Input: Array,
+    Filter: Array,
+    grad_out: Array,
+    grad_input_grad: Array | None = None,
+    grad_filter_grad: Array | None = None,
+    *,
+    data_format: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     """The gradient of conv_grad by Input, Filter and grad_out."""
     x, dy = to_channel_first(Input, data_format), to_channel_first(grad_out, data_format)
     geo = Geometry.of(x.shape[2:], Filter.shape, ctx.attrs)

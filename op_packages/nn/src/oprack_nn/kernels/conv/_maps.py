@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import Array, ArrayModule
 from oprack.op.windows import resolve_pads
 
 from oprack_nn.ops.conv._family import resolve_dilations
@@ -60,7 +61,7 @@ class Geometry:
         )
 
 
-def pad_spatial(x: Any, pads: Sequence[tuple[int, int]], xp: Any, value: float = 0.0) -> Any:
+def pad_spatial(x: Array, pads: Sequence[tuple[int, int]], xp: ArrayModule, value: float = 0.0) -> Array:
     """x with `value` around its spatial dims; x itself when there is nothing to add. Negative pads crop."""
     if not any(a or b for a, b in pads):
         return x
@@ -72,12 +73,12 @@ def pad_spatial(x: Any, pads: Sequence[tuple[int, int]], xp: Any, value: float =
     return padded
 
 
-def crop_spatial(x: Any, pads: Sequence[tuple[int, int]], spatial: Sequence[int], xp: Any) -> Any:
+def crop_spatial(x: Array, pads: Sequence[tuple[int, int]], spatial: Sequence[int], xp: ArrayModule) -> Array:
     """The adjoint of pad_spatial: the `spatial` part behind the leading pads, zeros where x ends before."""
     return pad_spatial(x, [(-a, s + a - n) for (a, _), s, n in zip(pads, spatial, x.shape[2:], strict=True)], xp)
 
 
-def patches(x: Any, geo: Geometry, out: Sequence[int], xp: Any) -> Any:
+def patches(x: Array, geo: Geometry, out: Sequence[int], xp: ArrayModule) -> Array:
     """View [N, C, *ksize, *out] of the padded input. Raises InvalidArgumentError when it would reach beyond."""
     windows = zip(out, geo.strides, geo.dilations, geo.ksize, strict=True)
     reach = [(o - 1) * t + d * (q - 1) + 1 for o, t, d, q in windows]
@@ -98,13 +99,13 @@ def patches(x: Any, geo: Geometry, out: Sequence[int], xp: Any) -> Any:
     )
 
 
-def _row_blocks(rows: int, per_row: int, xp: Any) -> Iterator[tuple[int, int]]:
+def _row_blocks(rows: int, per_row: int, xp: ArrayModule) -> Iterator[tuple[int, int]]:
     """Ranges of output rows whose patch matrix is small enough."""
     step = max((_CPU_PATCHES if xp is np else _GPU_PATCHES) // max(per_row, 1), 1)
     return ((r, min(r + step, rows)) for r in range(0, rows, step))
 
 
-def _channel_blocks(channels: int, per_channel: int, xp: Any) -> Iterator[slice]:
+def _channel_blocks(channels: int, per_channel: int, xp: ArrayModule) -> Iterator[slice]:
     """Ranges of channels that fit the cache together."""
     step = max((1 << 16) // max(per_channel, 1), 1) if xp is np else max(channels, 1)
     return (slice(c, min(c + step, channels)) for c in range(0, channels, step))
@@ -116,7 +117,7 @@ def _rows(geo: Geometry, r0: int, r1: int) -> slice:
     return slice(start, start + (r1 - r0 - 1) * geo.strides[0] + geo.dilations[0] * (geo.ksize[0] - 1) + 1)
 
 
-def convolve(x: Any, w: Any, geo: Geometry, xp: Any) -> Any:
+def convolve(x: Array, w: Array, geo: Geometry, xp: ArrayModule) -> Array:
     """Output [N, K, *out] of x [N, C, *spatial] and w [K, C / groups, *ksize]."""
     n, c, *spatial = x.shape
     k, c_group = w.shape[:2]
@@ -144,7 +145,7 @@ def convolve(x: Any, w: Any, geo: Geometry, xp: Any) -> Any:
     return y.reshape(n, k, *out)
 
 
-def _convolve_depthwise(x: Any, w: Any, geo: Geometry, out: tuple[int, ...], xp: Any) -> Any:
+def _convolve_depthwise(x: Array, w: Array, geo: Geometry, out: tuple[int, ...], xp: ArrayModule) -> Array:
     n, c = x.shape[:2]
     multiplier = w.shape[0] // c
     y = (xp.empty if math.prod(geo.ksize) else xp.zeros)((n, c, multiplier, *out), x.dtype)  # a sum over the taps
@@ -161,7 +162,7 @@ def _convolve_depthwise(x: Any, w: Any, geo: Geometry, out: tuple[int, ...], xp:
     return y.reshape(n, c * multiplier, *out)
 
 
-def convolve_adjoint_input(y: Any, w: Any, spatial: Sequence[int], geo: Geometry, xp: Any) -> Any:
+def convolve_adjoint_input(y: Array, w: Array, spatial: Sequence[int], geo: Geometry, xp: ArrayModule) -> Array:
     """x [N, C, *spatial] from y [N, K, *out]: gradient of `convolve` by its input, or a transposed convolution."""
     n, k, *out = y.shape
     c_group, groups = w.shape[1], geo.groups
@@ -189,7 +190,7 @@ def convolve_adjoint_input(y: Any, w: Any, spatial: Sequence[int], geo: Geometry
     return crop_spatial(x.reshape(n, groups * c_group, *full), geo.pads, spatial, xp)
 
 
-def _adjoint_depthwise(y: Any, w: Any, x: Any, geo: Geometry, xp: Any) -> None:
+def _adjoint_depthwise(y: Array, w: Array, x: Array, geo: Geometry, xp: ArrayModule) -> None:
     n, c, _, *_ = x.shape
     out = y.shape[2:]
     multiplier = y.shape[1] // c
@@ -201,7 +202,7 @@ def _adjoint_depthwise(y: Any, w: Any, x: Any, geo: Geometry, xp: Any) -> None:
             x[(slice(None), block, 0, *geo.tap(tap, out))] += (y[:, block] * factor).sum(axis=2)
 
 
-def convolve_adjoint_filter(x: Any, y: Any, geo: Geometry, xp: Any) -> Any:
+def convolve_adjoint_filter(x: Array, y: Array, geo: Geometry, xp: ArrayModule) -> Array:
     """Filter gradient [K, C / groups, *ksize] of `convolve` from its input x and the gradient y of its output."""
     n, c = x.shape[:2]
     k, out = y.shape[1], y.shape[2:]

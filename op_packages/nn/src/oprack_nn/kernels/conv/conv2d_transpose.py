@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels._layout import from_channel_first, to_channel_first
@@ -18,7 +18,17 @@ from oprack_nn.kernels.conv._maps import convolve, convolve_adjoint_filter
 
 
 @kernel("conv2d_transpose", place=PLACES, dtypes=FLOATS)
-def conv2d_transpose(Input, Filter, Bias=None, *, output_size, output_padding, data_format, ctx, xp):
+def conv2d_transpose(
+    Input: Array,
+    Filter: Array,
+    Bias: Array | None = None,
+    *,
+    output_size: list[int],
+    output_padding: list[int],
+    data_format: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     geo = geometry(Input, Filter, ctx.attrs, data_format)
     size = output_dims(to_channel_first(Input, data_format).shape[2:], geo, output_size, output_padding)
     return transpose(Input, Filter, geo, size, data_format, xp, Bias)
@@ -29,8 +39,16 @@ conv2d_transpose_grad = kernel("conv2d_transpose_grad", place=PLACES, dtypes=FLO
 
 @kernel("conv2d_transpose_grad_grad", place=PLACES, dtypes=FLOATS)
 def conv2d_transpose_grad_grad(
-    Input, Filter, grad_out, grad_x_grad=None, grad_filter_grad=None, *, data_format, ctx, xp
-):
+    Input: Array,
+    Filter: Array,
+    grad_out: Array,
+    grad_x_grad: Array | None = None,
+    grad_filter_grad: Array | None = None,
+    *,
+    data_format: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     x = to_channel_first(Input, data_format)
     geo = geometry(Input, Filter, ctx.attrs, data_format)
     dy, conv_geo = fit(to_channel_first(grad_out, data_format), x, geo, xp)

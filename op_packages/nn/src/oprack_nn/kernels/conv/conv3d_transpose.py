@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels._layout import to_channel_first
@@ -10,7 +10,16 @@ from oprack_nn.kernels.conv._conv_transpose import PLACES, conv_transpose_grad, 
 
 
 @kernel("conv3d_transpose", place=PLACES, dtypes=FLOATS)
-def conv3d_transpose(Input, Filter, *, output_size, output_padding, data_format, ctx, xp):
+def conv3d_transpose(
+    Input: Array,
+    Filter: Array,
+    *,
+    output_size: list[int],
+    output_padding: list[int],
+    data_format: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     geo = geometry(Input, Filter, ctx.attrs, data_format)
     size = output_dims(to_channel_first(Input, data_format).shape[2:], geo, output_size, output_padding)
     return transpose(Input, Filter, geo, size, data_format, xp)

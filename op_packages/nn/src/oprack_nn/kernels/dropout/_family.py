@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from oprack.kernel import Array, ArrayModule, KernelContext
+
 BOTH = ("cpu", "cuda")
 
 
-def drop(x, mask_shape, seed_tensor, p, is_test, implementation, fix_seed, seed, ctx, xp):
+def drop(
+    x: Array,
+    mask_shape: tuple[int, ...],
+    seed_tensor: Array | None,
+    p: float,
+    is_test: bool,
+    implementation: str,
+    fix_seed: bool,
+    seed: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array, Array | None]:
     """x without the elements that fall to chance, and the mask of those that were kept (None in a test)."""
     kind = x.dtype.type
     upscale = implementation == "upscale_in_train"
@@ -19,12 +32,12 @@ def drop(x, mask_shape, seed_tensor, p, is_test, implementation, fix_seed, seed,
     return x * (mask.astype(x.dtype) * kind(_scale(p, upscale))), mask
 
 
-def _scale(p, upscale):
+def _scale(p: float, upscale: bool) -> float:
     """Factor of the kept elements; with p = 1 none is."""
     return 1.0 / (1.0 - p) if upscale and p < 1.0 else 1.0
 
 
-def undrop(mask, grad, p, is_test, implementation):
+def undrop(mask: Array | None, grad: Array, p: float, is_test: bool, implementation: str) -> Array:
     """The gradient of drop by x."""
     kind = grad.dtype.type
     upscale = implementation == "upscale_in_train"

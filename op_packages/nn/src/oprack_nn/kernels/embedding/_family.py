@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.tensor import SelectedRows, merge_rows
+from oprack.kernel import Array, ArrayModule, KernelContext
+from oprack.tensor import SelectedRows, ShapeOnly, merge_rows
 from oprack.types import FLOATS, HALF_FLOATS
 
 PLACES = ("cpu", "cuda")
@@ -13,7 +14,7 @@ REALS = FLOATS | HALF_FLOATS
 TABLES = REALS | {"int8", "int16"}
 
 
-def _check(ids, rows, padding_idx, op_type, xp):
+def _check(ids: Array, rows: int, padding_idx: int, op_type: str, xp: ArrayModule) -> None:
     """Ids inside of the table; not looked at on a GPU, where it would wait for the device."""
     if xp is not np or not ids.size:
         return
@@ -28,7 +29,7 @@ def _check(ids, rows, padding_idx, op_type, xp):
         )
 
 
-def look_up(table, ids, padding_idx, op_type, xp):
+def look_up(table: Array, ids: Array, padding_idx: int, op_type: str, xp: ArrayModule) -> Array:
     """Rows of a table by id, zeros for padding_idx."""
     _check(ids, len(table), padding_idx, op_type, xp)
     if padding_idx == -1:
@@ -41,7 +42,7 @@ def look_up(table, ids, padding_idx, op_type, xp):
     return out
 
 
-def look_up_rows(table, ids, padding_idx, missing_is_zero, op_type):
+def look_up_rows(table: SelectedRows, ids: Array, padding_idx: int, missing_is_zero: bool, op_type: str) -> Array:
     """As look_up, for a table of which only some rows are there."""
     order = np.argsort(table.rows, kind="stable")
     at = np.searchsorted(table.rows, ids, sorter=order)
@@ -61,7 +62,9 @@ def look_up_rows(table, ids, padding_idx, missing_is_zero, op_type):
     return out
 
 
-def _gradient(height, ids, dout, is_sparse, padding_idx, ctx, xp):
+def _gradient(
+    height: int, ids: Array, dout: Array, is_sparse: bool, padding_idx: int, ctx: KernelContext, xp: ArrayModule
+) -> Array | SelectedRows:
     ids = ids.reshape(-1)
     values = dout.reshape(ids.size, -1) if ids.size else dout.reshape(0, dout.shape[-1])
     if is_sparse:
@@ -77,11 +80,22 @@ def _gradient(height, ids, dout, is_sparse, padding_idx, ctx, xp):
     return grad
 
 
-def table_grad(W, Ids, Out_grad, *, is_sparse, padding_idx, ctx, xp):
+def table_grad(
+    W: ShapeOnly, Ids: Array, Out_grad: Array, *, is_sparse: bool, padding_idx: int, ctx: KernelContext, xp: ArrayModule
+) -> Array | SelectedRows:
     """The gradient of a table."""
     return _gradient(W.shape[0], Ids, Out_grad, is_sparse, padding_idx, ctx, xp)
 
 
-def table_grad_rows(W: SelectedRows, Ids, Out_grad, *, is_sparse, padding_idx, ctx, xp):
+def table_grad_rows(
+    W: SelectedRows,
+    Ids: Array,
+    Out_grad: Array,
+    *,
+    is_sparse: bool,
+    padding_idx: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> SelectedRows:
     """The gradient of a table of which only some rows are there."""
     return _gradient(W.height, Ids, Out_grad, is_sparse, padding_idx, ctx, xp)

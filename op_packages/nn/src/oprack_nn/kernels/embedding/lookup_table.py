@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.tensor import SelectedRows
 
 from oprack_nn.kernels.embedding._family import (
@@ -18,12 +18,14 @@ from oprack_nn.kernels.embedding._family import (
 
 
 @kernel("lookup_table", place=PLACES, dtypes=TABLES)
-def lookup_table(W, Ids, *, padding_idx, ctx, xp):
+def lookup_table(W: Array, Ids: Array, *, padding_idx: int, ctx: KernelContext, xp: ArrayModule) -> Array:
     return look_up(W, Ids[..., 0], padding_idx, ctx.op_type, xp)
 
 
 @kernel("lookup_table", dtypes=TABLES)
-def lookup_table_selected_rows(W: SelectedRows, Ids, *, padding_idx, is_test, ctx):
+def lookup_table_selected_rows(
+    W: SelectedRows, Ids: Array, *, padding_idx: int, is_test: bool, ctx: KernelContext
+) -> Array:
     return look_up_rows(W, Ids[..., 0], padding_idx, is_test, ctx.op_type)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.tensor import SelectedRows
 
 from oprack_nn.kernels.embedding._family import (
@@ -18,12 +18,12 @@ from oprack_nn.kernels.embedding._family import (
 
 
 @kernel("lookup_table_v2", place=PLACES, dtypes=TABLES)
-def lookup_table_v2(Ids, W, *, padding_idx, ctx, xp):
+def lookup_table_v2(Ids: Array, W: Array, *, padding_idx: int, ctx: KernelContext, xp: ArrayModule) -> Array:
     return look_up(W, Ids, padding_idx, ctx.op_type, xp)
 
 
 @kernel("lookup_table_v2", dtypes=TABLES)
-def lookup_table_v2_selected_rows(Ids, W: SelectedRows, *, padding_idx, ctx):
+def lookup_table_v2_selected_rows(Ids: Array, W: SelectedRows, *, padding_idx: int, ctx: KernelContext) -> Array:
     return look_up_rows(W, Ids, padding_idx, True, ctx.op_type)
 
 

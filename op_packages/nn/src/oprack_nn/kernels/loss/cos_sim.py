@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 
-def _rows(x):
+def _rows(x: Array) -> Array:
     return x.reshape(x.shape[0], -1) if x.size else x.reshape(x.shape[0], 0)
 
 
-def _norm(rows, xp):
+def _norm(rows: Array, xp: ArrayModule) -> Array:
     return xp.sqrt((rows * rows).sum(axis=1, keepdims=True))
 
 
 @kernel("cos_sim", place=("cpu", "cuda"), dtypes=FLOATS)
-def cos_sim(X, Y, *, xp):
+def cos_sim(X: Array, Y: Array, *, xp: ArrayModule) -> tuple[Array, ...]:
     x, y = _rows(X), _rows(Y)
     x_norm, y_norm = _norm(x, xp), _norm(y, xp)
     return (x * y).sum(axis=1, keepdims=True) / (x_norm * y_norm), x_norm, y_norm
 
 
 @kernel("cos_sim_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def cos_sim_grad(X, Y, XNorm, YNorm, Out, Out_grad, *, ctx):
+def cos_sim_grad(
+    X: Array, Y: Array, XNorm: Array, YNorm: Array, Out: Array, Out_grad: Array, *, ctx: KernelContext
+) -> dict[str, Array]:
     x, y = _rows(X), _rows(Y)
     scale = Out_grad / (XNorm * YNorm)
     dx = dy = None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels.loss._cross_entropy import BOTH, at_label, log, loss_shape, pick, require_probabilities
 
 
 @kernel("cross_entropy", place=BOTH, dtypes=FLOATS)
-def cross_entropy(X, Label, *, soft_label, ignore_index, xp):
+def cross_entropy(X: Array, Label: Array, *, soft_label: bool, ignore_index: int, xp: ArrayModule) -> Array:
     if soft_label:
         loss = -(Label * log(X, xp)).sum(axis=-1, keepdims=True)
     else:
@@ -20,7 +20,9 @@ def cross_entropy(X, Label, *, soft_label, ignore_index, xp):
 
 
 @kernel("cross_entropy_grad", place=BOTH, dtypes=FLOATS)
-def cross_entropy_grad(X, Label, Y_grad, *, soft_label, ignore_index, xp):
+def cross_entropy_grad(
+    X: Array, Label: Array, Y_grad: Array, *, soft_label: bool, ignore_index: int, xp: ArrayModule
+) -> Array:
     dy = Y_grad.reshape(*X.shape[:-1], 1)
     if soft_label:
         return -dy * Label / X

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.tensor import ShapeOnly
 from oprack.types import FLOATS
 
 from oprack_nn.kernels.loss._cross_entropy import BOTH, at_label, log, loss_shape, pick, require_probabilities
@@ -10,7 +11,7 @@ from oprack_nn.kernels.loss._labels import class_indices
 
 
 @kernel("cross_entropy2", place=BOTH, dtypes=FLOATS)
-def cross_entropy2(X, Label, *, ignore_index, xp):
+def cross_entropy2(X: Array, Label: Array, *, ignore_index: int, xp: ArrayModule) -> tuple[Array, ...]:
     picked, _, counts = pick(X, Label, ignore_index, "cross_entropy2", xp)
     shape = loss_shape(X, Label)
     loss = (-log(picked, xp)).reshape(shape)
@@ -19,7 +20,9 @@ def cross_entropy2(X, Label, *, ignore_index, xp):
 
 
 @kernel("cross_entropy_grad2", place=BOTH, dtypes=FLOATS)
-def cross_entropy_grad2(Y_grad, MatchX, Label, XShape, *, ignore_index, xp):
+def cross_entropy_grad2(
+    Y_grad: Array, MatchX: Array, Label: Array, XShape: ShapeOnly, *, ignore_index: int, xp: ArrayModule
+) -> Array:
     shape = XShape.shape[:-1]
     column = (*shape[:-1], 1)
     index, counts = class_indices(Label.reshape(column), shape[-1], ignore_index, "cross_entropy_grad2", xp)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 
 @kernel("huber_loss", place=("cpu", "cuda"), dtypes=FLOATS)
-def huber_loss(X, Y, *, delta, xp):
+def huber_loss(X: Array, Y: Array, *, delta: float, xp: ArrayModule) -> tuple[Array, Array]:
     kind = X.dtype.type
     residual = Y - X
     size = abs(residual)
@@ -16,7 +16,9 @@ def huber_loss(X, Y, *, delta, xp):
 
 
 @kernel("huber_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def huber_loss_grad(Residual, Out_grad, *, delta, ctx, xp):
+def huber_loss_grad(
+    Residual: Array, Out_grad: Array, *, delta: float, ctx: KernelContext, xp: ArrayModule
+) -> dict[str, Array | None]:
     kind = Residual.dtype.type
     slope = xp.minimum(xp.maximum(Residual, kind(-delta)), kind(delta))
     return {

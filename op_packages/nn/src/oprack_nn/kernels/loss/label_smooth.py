@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 from oprack.types import FLOATS
 
 
 @kernel("label_smooth", place=("cpu", "cuda"), dtypes=FLOATS)
-def label_smooth(X, PriorDist=None, *, epsilon):
+def label_smooth(X: Array, PriorDist: Array | None = None, *, epsilon: float) -> Array:
     kind = X.dtype.type
     if PriorDist is None:
         prior = kind(epsilon / X.shape[-1])
@@ -17,5 +17,5 @@ def label_smooth(X, PriorDist=None, *, epsilon):
 
 
 @kernel("label_smooth_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def label_smooth_grad(Out_grad, *, epsilon):
+def label_smooth_grad(Out_grad: Array, *, epsilon: float) -> Array:
     return Out_grad * Out_grad.dtype.type(1 - epsilon)

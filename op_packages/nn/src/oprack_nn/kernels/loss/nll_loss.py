@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from typing import TYPE_CHECKING, Any
+
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels.loss._labels import class_indices, one_hot
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def _weights(label, weight, classes, ignore_index, dtype, op, xp):
+
+def _weights(
+    label: Array, weight: Array | None, classes: int, ignore_index: int, dtype: np.dtype[Any], op: str, xp: ArrayModule
+) -> tuple[Array, ...]:
     """(index, mask, weight) of each label, with a dim of 1 for the classes."""
     index, counts = class_indices(xp.expand_dims(label, 1), classes, ignore_index, op, xp)
     w = counts.astype(dtype)
@@ -16,7 +23,9 @@ def _weights(label, weight, classes, ignore_index, dtype, op, xp):
 
 
 @kernel("nll_loss", place=("cpu", "cuda"), dtypes=FLOATS)
-def nll_loss(X, Label, Weight=None, *, ignore_index, reduction, xp):
+def nll_loss(
+    X: Array, Label: Array, Weight: Array | None = None, *, ignore_index: int, reduction: str, xp: ArrayModule
+) -> tuple[Array, Array]:
     index, _, w = _weights(Label, Weight, X.shape[1], ignore_index, X.dtype, "nll_loss", xp)
     loss = (-w * xp.take_along_axis(X, index, axis=1)).reshape(Label.shape)
     if reduction == "none":
@@ -28,7 +37,17 @@ def nll_loss(X, Label, Weight=None, *, ignore_index, reduction, xp):
 
 
 @kernel("nll_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def nll_loss_grad(X, Label, Total_weight, Out_grad, Weight=None, *, ignore_index, reduction, xp):
+def nll_loss_grad(
+    X: Array,
+    Label: Array,
+    Total_weight: Array,
+    Out_grad: Array,
+    Weight: Array | None = None,
+    *,
+    ignore_index: int,
+    reduction: str,
+    xp: ArrayModule,
+) -> Array:
     dtype = Out_grad.dtype
     index, counts, w = _weights(Label, Weight, X.shape[1], ignore_index, dtype, "nll_loss_grad", xp)
     scale = xp.expand_dims(Out_grad, 1) if reduction == "none" else Out_grad.reshape(())

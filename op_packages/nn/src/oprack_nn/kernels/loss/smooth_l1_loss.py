@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 
 @kernel("smooth_l1_loss", place=("cpu", "cuda"), dtypes=FLOATS)
-def smooth_l1_loss(X, Y, InsideWeight=None, OutsideWeight=None, *, sigma, xp):
+def smooth_l1_loss(
+    X: Array,
+    Y: Array,
+    InsideWeight: Array | None = None,
+    OutsideWeight: Array | None = None,
+    *,
+    sigma: float,
+    xp: ArrayModule,
+) -> tuple[Array, Array]:
     kind, s2 = X.dtype.type, sigma * sigma
     diff = X - Y
     if InsideWeight is not None:
@@ -20,7 +28,16 @@ def smooth_l1_loss(X, Y, InsideWeight=None, OutsideWeight=None, *, sigma, xp):
 
 
 @kernel("smooth_l1_loss_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def smooth_l1_loss_grad(Diff, Out_grad, InsideWeight=None, OutsideWeight=None, *, sigma, ctx, xp):
+def smooth_l1_loss_grad(
+    Diff: Array,
+    Out_grad: Array,
+    InsideWeight: Array | None = None,
+    OutsideWeight: Array | None = None,
+    *,
+    sigma: float,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     kind, s2 = Diff.dtype.type, sigma * sigma
     dx = xp.where(abs(Diff) < 1 / s2, kind(s2) * Diff, xp.sign(Diff))
     dx = dx * Out_grad.reshape(-1, *([1] * (Diff.ndim - 1)))

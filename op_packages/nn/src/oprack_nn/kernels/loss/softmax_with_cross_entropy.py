@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels.loss._labels import class_indices, one_hot, with_axis
@@ -11,7 +11,9 @@ BOTH = ("cpu", "cuda")
 
 
 @kernel("softmax_with_cross_entropy", place=BOTH, dtypes=FLOATS)
-def softmax_with_cross_entropy(Logits, Label, *, soft_label, use_softmax, ignore_index, axis, xp):
+def softmax_with_cross_entropy(
+    Logits: Array, Label: Array, *, soft_label: bool, use_softmax: bool, ignore_index: int, axis: int, xp: ArrayModule
+) -> tuple[Array, Array]:
     classes, dtype = Logits.shape[axis], Logits.dtype
     if Logits.size == 0:
         shape = [1 if i == axis % Logits.ndim else n for i, n in enumerate(Logits.shape)]
@@ -40,7 +42,17 @@ def softmax_with_cross_entropy(Logits, Label, *, soft_label, use_softmax, ignore
 
 
 @kernel("softmax_with_cross_entropy_grad", place=BOTH, dtypes=FLOATS)
-def softmax_with_cross_entropy_grad(Softmax, Label, Loss_grad, *, soft_label, use_softmax, ignore_index, axis, xp):
+def softmax_with_cross_entropy_grad(
+    Softmax: Array,
+    Label: Array,
+    Loss_grad: Array,
+    *,
+    soft_label: bool,
+    use_softmax: bool,
+    ignore_index: int,
+    axis: int,
+    xp: ArrayModule,
+) -> Array:
     dtype = Softmax.dtype
     dloss = with_axis(Loss_grad, Softmax, axis, xp)
     if soft_label:

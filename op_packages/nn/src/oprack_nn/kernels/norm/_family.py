@@ -9,27 +9,29 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from oprack.kernel import Array, ArrayModule
+
 Axes = tuple[int, ...]
 
 
-def mean_of(x: Any, axes: Axes) -> Any:
+def mean_of(x: Array, axes: Axes) -> Array:
     """Mean over axes, which stay as dims of 1; 0 for no elements."""
     return x.sum(axis=axes, keepdims=True) / max(math.prod(x.shape[a] for a in axes), 1)
 
 
-def moments(x: Any, axes: Axes) -> tuple[Any, Any]:
+def moments(x: Array, axes: Axes) -> tuple[Any, Any]:
     """Mean and biased variance over axes, which stay as dims of 1."""
     mean = mean_of(x, axes)
     centred = x - mean
     return mean, mean_of(centred * centred, axes)
 
 
-def inverse_std(variance: Any, epsilon: float, xp: Any) -> Any:
+def inverse_std(variance: Array, epsilon: float, xp: ArrayModule) -> Array:
     """1 / sqrt(variance + epsilon) in the dtype of variance."""
     return 1 / xp.sqrt(variance + variance.dtype.type(epsilon))
 
 
-def scale_shift(x: Any, mean: Any, inv_std: Any, scale: Any, bias: Any) -> Any:
+def scale_shift(x: Array, mean: Array, inv_std: Array, scale: Array | None, bias: Array | None) -> Array:
     """(x - mean) inv_std scale + bias in two passes over x; scale and bias may be None."""
     factor = inv_std if scale is None else inv_std * scale
     y = x * factor
@@ -37,19 +39,27 @@ def scale_shift(x: Any, mean: Any, inv_std: Any, scale: Any, bias: Any) -> Any:
     return y
 
 
-def project(v: Any, xhat: Any, axes: Axes) -> Any:
+def project(v: Array, xhat: Array, axes: Axes) -> Array:
     """P(v) of the module's text."""
     return v - mean_of(v, axes) - xhat * mean_of(xhat * v, axes)
 
 
-def input_grad(dy: Any, xhat: Any, inv_std: Any, scale: Any, axes: Axes) -> Any:
+def input_grad(dy: Array, xhat: Array, inv_std: Array, scale: Array | None, axes: Axes) -> Array:
     """Gradient of scale xhat by x; scale may be None, and need not be constant over the axes."""
     g = dy if scale is None else dy * scale
     return inv_std * project(g, xhat, axes)
 
 
 def double_grad(
-    dy: Any, ddx: Any, ddscale: Any, ddbias: Any, xhat: Any, inv_std: Any, scale: Any, axes: Axes, sums: Axes
+    dy: Array,
+    ddx: Array,
+    ddscale: Array,
+    ddbias: Array,
+    xhat: Array,
+    inv_std: Array,
+    scale: Array,
+    axes: Axes,
+    sums: Axes,
 ) -> tuple[Any, Any, Any]:
     """Gradients by x, scale and dy of <ddx, dx> + <ddscale, dscale> + <ddbias, dbias>, dims of 1 kept.
 

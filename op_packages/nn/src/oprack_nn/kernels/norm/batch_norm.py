@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from collections.abc import Mapping
+from typing import Any
+
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels.norm._family import double_grad, input_grad, inverse_std, moments, scale_shift
@@ -11,7 +14,7 @@ from oprack_nn.ops._layout import is_channel_last
 _PLACES = ("cpu", "cuda")
 
 
-def _channels(x, layout):
+def _channels(x: Array, layout: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(axes to reduce, shape that broadcasts a [C] array against x)."""
     axis = x.ndim - 1 if is_channel_last(layout) else 1
     shape = [1] * x.ndim
@@ -19,15 +22,27 @@ def _channels(x, layout):
     return tuple(a for a in range(x.ndim) if a != axis), tuple(shape)
 
 
-def _global_stats(is_test, trainable_statistics, use_global_stats):
+def _global_stats(is_test: bool, trainable_statistics: bool, use_global_stats: bool) -> bool:
     return use_global_stats or (is_test and not trainable_statistics)
 
 
 @kernel("batch_norm", place=_PLACES, dtypes=FLOATS)
 def batch_norm(
-    X, Scale=None, Bias=None, Mean=None, Variance=None, MomentumTensor=None, *,
-    is_test, momentum, epsilon, data_layout, use_global_stats, trainable_statistics, xp,
-):  # fmt: skip
+    X: Array,
+    Scale: Array | None = None,
+    Bias: Array | None = None,
+    Mean: Array | None = None,
+    Variance: Array | None = None,
+    MomentumTensor: Array | None = None,
+    *,
+    is_test: bool,
+    momentum: float,
+    epsilon: float,
+    data_layout: str,
+    use_global_stats: bool,
+    trainable_statistics: bool,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     axes, shape = _channels(X, data_layout)
     scale = None if Scale is None else Scale.reshape(shape)
     bias = None if Bias is None else Bias.reshape(shape)
@@ -47,7 +62,16 @@ def batch_norm(
     return y, mean_out, variance_out, mean.reshape(-1), inv_std.reshape(-1)
 
 
-def _normalised(x, mean, variance, saved_mean, saved_inv_std, attrs, shape, xp):
+def _normalised(
+    x: Array,
+    mean: Array | None,
+    variance: Array | None,
+    saved_mean: Array,
+    saved_inv_std: Array,
+    attrs: Mapping[str, Any],
+    shape: tuple[int, ...],
+    xp: ArrayModule,
+) -> tuple[Array, Array, bool]:
     """(xhat, inverse std, whether they depend on x) as the forward op had them."""
     if _global_stats(attrs["is_test"], attrs["trainable_statistics"], attrs["use_global_stats"]):
         inv_std = inverse_std(variance, attrs["epsilon"], xp).reshape(shape)
@@ -58,9 +82,18 @@ def _normalised(x, mean, variance, saved_mean, saved_inv_std, attrs, shape, xp):
 
 @kernel("batch_norm_grad", place=_PLACES, dtypes=FLOATS)
 def batch_norm_grad(
-    X, Scale=None, Mean=None, Variance=None, SavedMean=None, SavedVariance=None, Y_grad=None, *,
-    data_layout, ctx, xp,
-):  # fmt: skip
+    X: Array,
+    Scale: Array | None = None,
+    Mean: Array | None = None,
+    Variance: Array | None = None,
+    SavedMean: Array | None = None,
+    SavedVariance: Array | None = None,
+    Y_grad: Array | None = None,
+    *,
+    data_layout: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     axes, shape = _channels(X, data_layout)
     xhat, inv_std, batch = _normalised(X, Mean, Variance, SavedMean, SavedVariance, ctx.attrs, shape, xp)
     if batch and X.size == SavedMean.size:
@@ -80,9 +113,21 @@ def batch_norm_grad(
 
 @kernel("batch_norm_grad_grad", place=_PLACES, dtypes=FLOATS)
 def batch_norm_grad_grad(
-    X, Scale=None, Mean=None, Variance=None, SavedMean=None, SavedVariance=None, DY=None, DDX=None, DDScale=None,
-    DDBias=None, *, data_layout, ctx, xp,
-):  # fmt: skip
+    X: Array,
+    Scale: Array | None = None,
+    Mean: Array | None = None,
+    Variance: Array | None = None,
+    SavedMean: Array | None = None,
+    SavedVariance: Array | None = None,
+    DY: Array | None = None,
+    DDX: Array | None = None,
+    DDScale: Array | None = None,
+    DDBias: Array | None = None,
+    *,
+    data_layout: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     axes, shape = _channels(X, data_layout)
     xhat, inv_std, batch = _normalised(X, Mean, Variance, SavedMean, SavedVariance, ctx.attrs, shape, xp)
     scale = xp.ones(shape, X.dtype) if Scale is None else Scale.reshape(shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels.norm._family import input_grad, inverse_std, moments
@@ -13,20 +13,29 @@ from oprack_nn.ops._layout import is_channel_last
 _PLACES = ("cpu", "cuda")
 
 
-def _grouped(x, groups, layout):
+def _grouped(x: Array, groups: int, layout: str) -> tuple[Array, tuple[int, int], tuple[int, int]]:
     """x as [N, groups, C / groups, P] or [N, P, groups, C / groups], the axes of a group, and those of a channel."""
     if is_channel_last(layout):
         return x.reshape(x.shape[0], math.prod(x.shape[1:-1]), groups, x.shape[-1] // groups), (1, 3), (0, 1)
     return x.reshape(x.shape[0], groups, x.shape[1] // groups, math.prod(x.shape[2:])), (2, 3), (0, 3)
 
 
-def _broadcast(v, x, axes):
+def _broadcast(v: Array | None, x: Array, axes: tuple[int, ...]) -> Array | None:
     """v with dims of 1 at `axes` of x."""
     return None if v is None else v.reshape([1 if a in axes else s for a, s in enumerate(x.shape)])
 
 
 @kernel("group_norm", place=_PLACES, dtypes=FLOATS)
-def group_norm(X, Scale=None, Bias=None, *, epsilon, groups, data_layout, xp):
+def group_norm(
+    X: Array,
+    Scale: Array | None = None,
+    Bias: Array | None = None,
+    *,
+    epsilon: float,
+    groups: int,
+    data_layout: str,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     x, axes, sums = _grouped(X, groups, data_layout)
     mean, variance = moments(x, axes)
     y = (x - mean) * inverse_std(variance, epsilon, xp)
@@ -38,7 +47,19 @@ def group_norm(X, Scale=None, Bias=None, *, epsilon, groups, data_layout, xp):
 
 
 @kernel("group_norm_grad", place=_PLACES, dtypes=FLOATS)
-def group_norm_grad(X, Scale=None, Mean=None, Variance=None, Y_grad=None, *, epsilon, groups, data_layout, ctx, xp):
+def group_norm_grad(
+    X: Array,
+    Scale: Array | None = None,
+    Mean: Array | None = None,
+    Variance: Array | None = None,
+    Y_grad: Array | None = None,
+    *,
+    epsilon: float,
+    groups: int,
+    data_layout: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     x, axes, sums = _grouped(X, groups, data_layout)
     dy = _grouped(Y_grad, groups, data_layout)[0]
     inv_std = inverse_std(_broadcast(Variance, x, axes), epsilon, xp)

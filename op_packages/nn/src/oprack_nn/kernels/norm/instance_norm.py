@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels.norm._family import double_grad, input_grad, inverse_std, moments
@@ -12,17 +12,19 @@ from oprack_nn.kernels.norm._family import double_grad, input_grad, inverse_std,
 _PLACES = ("cpu", "cuda")
 
 
-def _planes(x):
+def _planes(x: Array) -> Array:
     """[N, C, P]; P = 1 for rank 2."""
     return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
 
 
-def _per_channel(v):
+def _per_channel(v: Array | None) -> Array | None:
     return None if v is None else v.reshape(1, -1, 1)
 
 
 @kernel("instance_norm", place=_PLACES, dtypes=FLOATS)
-def instance_norm(X, Scale=None, Bias=None, *, epsilon, xp):
+def instance_norm(
+    X: Array, Scale: Array | None = None, Bias: Array | None = None, *, epsilon: float, xp: ArrayModule
+) -> tuple[Array, ...]:
     x = _planes(X)
     mean, variance = moments(x, (2,))
     inv_std = inverse_std(variance, epsilon, xp)
@@ -35,7 +37,16 @@ def instance_norm(X, Scale=None, Bias=None, *, epsilon, xp):
 
 
 @kernel("instance_norm_grad", place=_PLACES, dtypes=FLOATS)
-def instance_norm_grad(X, Scale=None, SavedMean=None, SavedVariance=None, Y_grad=None, *, ctx, xp):
+def instance_norm_grad(
+    X: Array,
+    Scale: Array | None = None,
+    SavedMean: Array | None = None,
+    SavedVariance: Array | None = None,
+    Y_grad: Array | None = None,
+    *,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     x, dy = _planes(X), _planes(Y_grad)
     inv_std = SavedVariance.reshape(*x.shape[:2], 1)
     xhat = (x - SavedMean.reshape(*x.shape[:2], 1)) * inv_std
@@ -51,9 +62,17 @@ def instance_norm_grad(X, Scale=None, SavedMean=None, SavedVariance=None, Y_grad
 
 @kernel("instance_norm_double_grad", place=_PLACES, dtypes=FLOATS)
 def instance_norm_double_grad(
-    x, fwd_scale=None, saved_mean=None, saved_variance=None, grad_y=None, grad_x_grad=None, grad_scale_grad=None,
-    grad_bias_grad=None, *, xp,
-):  # fmt: skip
+    x: Array,
+    fwd_scale: Array | None = None,
+    saved_mean: Array | None = None,
+    saved_variance: Array | None = None,
+    grad_y: Array | None = None,
+    grad_x_grad: Array | None = None,
+    grad_scale_grad: Array | None = None,
+    grad_bias_grad: Array | None = None,
+    *,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     planes = _planes(x)
     inv_std = saved_variance.reshape(*planes.shape[:2], 1)
     xhat = (planes - saved_mean.reshape(*planes.shape[:2], 1)) * inv_std

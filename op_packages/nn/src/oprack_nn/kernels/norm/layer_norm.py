@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels.norm._family import input_grad, inverse_std, moments
@@ -12,12 +12,20 @@ from oprack_nn.kernels.norm._family import input_grad, inverse_std, moments
 _PLACES = ("cpu", "cuda")
 
 
-def _matrix(x, axis):
+def _matrix(x: Array, axis: int) -> Array:
     return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
 
 
 @kernel("layer_norm", place=_PLACES, dtypes=FLOATS)
-def layer_norm(X, Scale=None, Bias=None, *, epsilon, begin_norm_axis, xp):
+def layer_norm(
+    X: Array,
+    Scale: Array | None = None,
+    Bias: Array | None = None,
+    *,
+    epsilon: float,
+    begin_norm_axis: int,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     x = _matrix(X, begin_norm_axis)
     mean, variance = moments(x, (1,))
     y = (x - mean) * inverse_std(variance, epsilon, xp)
@@ -30,7 +38,18 @@ def layer_norm(X, Scale=None, Bias=None, *, epsilon, begin_norm_axis, xp):
 
 
 @kernel("layer_norm_grad", place=_PLACES, dtypes=FLOATS)
-def layer_norm_grad(X, Scale=None, Mean=None, Variance=None, Y_grad=None, *, epsilon, begin_norm_axis, ctx, xp):
+def layer_norm_grad(
+    X: Array,
+    Scale: Array | None = None,
+    Mean: Array | None = None,
+    Variance: Array | None = None,
+    Y_grad: Array | None = None,
+    *,
+    epsilon: float,
+    begin_norm_axis: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     x, dy = _matrix(X, begin_norm_axis), _matrix(Y_grad, begin_norm_axis)
     inv_std = inverse_std(Variance.reshape(-1, 1), epsilon, xp)
     xhat = (x - Mean.reshape(-1, 1)) * inv_std

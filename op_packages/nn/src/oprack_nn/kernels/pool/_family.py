@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from oprack.kernel import Array, ArrayModule, KernelContext
+from oprack.tensor import ShapeOnly
 
 from oprack_nn.kernels._layout import from_channel_first, to_channel_first
 from oprack_nn.kernels.pool._windows import (
@@ -22,18 +26,18 @@ PLACES = ("cpu", "cuda")
 SCATTER = {"place": PLACES, "deterministic": {"cpu"}}  # a GPU adds what meets in one place in any order
 
 
-def max_pool_with_index(X, *, ctx, xp):
+def max_pool_with_index(X: Array, *, ctx: KernelContext, xp: ArrayModule) -> tuple[Array, Array]:
     """Maxima of the windows, and where they lie."""
     out, position = pool_argmax(X, PoolGeometry.of(X.shape[2:], ctx.attrs), xp)
     return out, position.astype("int32")
 
 
-def max_pool_with_index_grad(X, Mask, Out_grad, *, xp):
+def max_pool_with_index_grad(X: ShapeOnly, Mask: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
     """Gradients of the maxima, back where these lie."""
     return scatter_max(Out_grad, Mask.astype("int64"), X.shape[2:], xp)
 
 
-def pool_geometry(x, attrs):
+def pool_geometry(x: Array, attrs: Mapping[str, Any]) -> PoolGeometry:
     """Windows as pool2d and pool3d slide them."""
     geo = PoolGeometry.of(x.shape[2:], attrs)
     if geo.adaptive and attrs["pooling_type"] == "max":
@@ -42,7 +46,7 @@ def pool_geometry(x, attrs):
     return geo
 
 
-def pooled(x, attrs, data_format, xp):
+def pooled(x: Array, attrs: Mapping[str, Any], data_format: str, xp: ArrayModule) -> Array:
     """Maxima or means of the windows."""
     x = to_channel_first(x, data_format)
     geo = pool_geometry(x, attrs)
@@ -54,12 +58,22 @@ def pooled(x, attrs, data_format, xp):
     return from_channel_first(y, data_format, xp)
 
 
-def pool(X, *, ksize, data_format, ctx, xp):
+def pool(X: Array, *, ksize: list[int], data_format: str, ctx: KernelContext, xp: ArrayModule) -> Array:
     """The kernel of pool2d and pool3d."""
     return pooled(X, {**ctx.attrs, "ksize": ksize}, data_format, xp)
 
 
-def pool_grad(X, Out_grad, *, ksize, pooling_type, exclusive, data_format, ctx, xp):
+def pool_grad(
+    X: Array,
+    Out_grad: Array,
+    *,
+    ksize: list[int],
+    pooling_type: str,
+    exclusive: bool,
+    data_format: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     """Gradients of maxima go to where the first of them lies, of means to all of the window."""
     x, dy = to_channel_first(X, data_format), to_channel_first(Out_grad, data_format)
     geo = pool_geometry(x, {**ctx.attrs, "ksize": ksize})

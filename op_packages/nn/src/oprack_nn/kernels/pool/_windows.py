@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from oprack.device import constant
+from oprack.kernel import Array, ArrayModule
 
 from oprack_nn.ops.pool._family import PoolGeometry
 
@@ -69,7 +70,7 @@ def _slice(w: Windows, tap: int) -> slice:
     return slice(tap, tap + (w.count - 1) * w.step + 1, w.step)
 
 
-def _padded(x: Any, axis: int, w: Windows, value: Any, xp: Any) -> Any:
+def _padded(x: Array, axis: int, w: Windows, value: float, xp: ArrayModule) -> Array:
     """x along `axis` as the windows see it, from the first element of the first to the last of the last."""
     length = (w.count - 1) * w.step + w.k
     taken = min(w.size, length - w.pad)
@@ -80,23 +81,23 @@ def _padded(x: Any, axis: int, w: Windows, value: Any, xp: Any) -> Any:
     return padded
 
 
-def _tiled(x: Any, axis: int, w: Windows) -> Any:
+def _tiled(x: Array, axis: int, w: Windows) -> Array:
     return x.reshape(*x.shape[:axis], w.count, w.tiles, *x.shape[axis + 1 :])
 
 
-def _membership(w: Windows, dtype: Any, xp: Any) -> Any:
+def _membership(w: Windows, dtype: np.dtype[Any], xp: ArrayModule) -> Array:
     """[count, size]: 1 where a window covers an element."""
     start, stop = w.bounds()
     j = np.arange(w.size)
     return constant(((j >= start[:, None]) & (j < stop[:, None])).astype(dtype), xp)
 
 
-def along(x: Any, axis: int, matrix: Any, xp: Any) -> Any:
+def along(x: Array, axis: int, matrix: Array, xp: ArrayModule) -> Array:
     """Matrix [rows, size] times every line of x along `axis`."""
     return xp.moveaxis(xp.tensordot(x, matrix, axes=(axis, 1)), -1, axis)
 
 
-def pool_max(x: Any, geo: PoolGeometry, xp: Any) -> Any:
+def pool_max(x: Array, geo: PoolGeometry, xp: ArrayModule) -> Array:
     """Maxima of the windows; an empty one gives the lowest float32, as in Paddle for every dtype."""
     lowest = np.finfo(np.float32).min
     for axis, w in reversed(list(enumerate(windows_of(geo), 2))):
@@ -117,7 +118,7 @@ def pool_max(x: Any, geo: PoolGeometry, xp: Any) -> Any:
     return x
 
 
-def pool_sum(x: Any, geo: PoolGeometry, xp: Any) -> Any:
+def pool_sum(x: Array, geo: PoolGeometry, xp: ArrayModule) -> Array:
     """Sums over the windows."""
     for axis, w in reversed(list(enumerate(windows_of(geo), 2))):
         if w.tiles:
@@ -133,7 +134,7 @@ def pool_sum(x: Any, geo: PoolGeometry, xp: Any) -> Any:
     return x
 
 
-def spread_sum(y: Any, geo: PoolGeometry, xp: Any) -> Any:
+def spread_sum(y: Array, geo: PoolGeometry, xp: ArrayModule) -> Array:
     """The adjoint of pool_sum: each window's number is added to all of its elements."""
     for axis, w in enumerate(windows_of(geo), 2):
         if w.tiles:
@@ -150,7 +151,7 @@ def spread_sum(y: Any, geo: PoolGeometry, xp: Any) -> Any:
     return y
 
 
-def nonempty(geo: PoolGeometry, xp: Any) -> Any:
+def nonempty(geo: PoolGeometry, xp: ArrayModule) -> Array:
     """Whether a window sees any element; broadcasts against [N, C, *out]."""
     seen = np.ones((1, 1), bool)
     for w in windows_of(geo):
@@ -159,7 +160,7 @@ def nonempty(geo: PoolGeometry, xp: Any) -> Any:
     return constant(seen, xp)
 
 
-def window_sizes(geo: PoolGeometry, exclusive: bool, dtype: Any, xp: Any) -> Any:
+def window_sizes(geo: PoolGeometry, exclusive: bool, dtype: np.dtype[Any], xp: ArrayModule) -> Array:
     """What avg pooling divides by; broadcasts against [N, C, *out]. 0 or negative along a dim for an empty window."""
     sizes = np.ones((1, 1), dtype)
     for w in windows_of(geo):
@@ -169,7 +170,9 @@ def window_sizes(geo: PoolGeometry, exclusive: bool, dtype: Any, xp: Any) -> Any
     return constant(sizes, xp)
 
 
-def _pick(x: Any, position: Any, index: np.ndarray, axis: int, scale: int, xp: Any) -> tuple[Any, Any]:
+def _pick(
+    x: Array, position: Array | None, index: np.ndarray, axis: int, scale: int, xp: ArrayModule
+) -> tuple[Any, Any]:
     """Elements of x along axis, and their positions; position: within the later dims, None when there are none."""
     at = constant(index, xp)
     value = x.take(at, axis=axis)
@@ -178,7 +181,7 @@ def _pick(x: Any, position: Any, index: np.ndarray, axis: int, scale: int, xp: A
     return value, xp.broadcast_to(here, value.shape) if position is None else here + position.take(at, axis=axis)
 
 
-def pool_argmax(x: Any, geo: PoolGeometry, xp: Any) -> tuple[Any, Any]:
+def pool_argmax(x: Array, geo: PoolGeometry, xp: ArrayModule) -> tuple[Any, Any]:
     """Maxima of the windows and where the first of each lies, as a position in the flattened spatial dims."""
     position = None
     scale = 1
@@ -197,7 +200,7 @@ def pool_argmax(x: Any, geo: PoolGeometry, xp: Any) -> tuple[Any, Any]:
     return x, position
 
 
-def scatter_max(y: Any, position: Any, spatial: tuple[int, ...], xp: Any) -> Any:
+def scatter_max(y: Array, position: Array, spatial: tuple[int, ...], xp: ArrayModule) -> Array:
     """The adjoint of pool_argmax: numbers of the windows are added at their positions."""
     n, c = y.shape[:2]
     size = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.errors import UnimplementedError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_nn.kernels.pool._family import PLACES, SCATTER, pool, pool_grad, pooled
@@ -13,7 +13,9 @@ pool2d_grad = kernel("pool2d_grad", dtypes=FLOATS, **SCATTER)(pool_grad)
 
 
 @kernel("pool2d_double_grad", place=PLACES, dtypes=FLOATS)
-def pool2d_double_grad(grad_x_grad, *, ksize, pooling_type, data_format, ctx, xp):
+def pool2d_double_grad(
+    grad_x_grad: Array, *, ksize: list[int], pooling_type: str, data_format: str, ctx: KernelContext, xp: ArrayModule
+) -> Array:
     if pooling_type == "max":
         raise UnimplementedError(
             "op pool2d_double_grad: max pooling has no second gradient here, since the op does not get X to see where "

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from oprack.kernel import Array, ArrayModule, KernelContext
+from oprack.tensor import ShapeOnly
 from oprack.types import FLOATS, HALF_FLOATS
 
 from oprack_nn.kernels._layout import from_channel_first, to_channel_first
 from oprack_nn.kernels.resize._resample import numbers, resample, resample_adjoint, taps
 from oprack_nn.ops.resize._interp import channel_order, output_size
+
+if TYPE_CHECKING:
+    import numpy as np
 
 PLACES = ("cpu", "cuda")
 SCATTER = {"place": PLACES, "deterministic": {"cpu"}}  # a GPU adds what meets in one place in any order
@@ -14,7 +22,14 @@ REALS = FLOATS | HALF_FLOATS
 NUMBERS = REALS | {"uint8"}
 
 
-def _steps(spatial, out_size, size_tensor, scale, ctx, dtype):
+def _steps(
+    spatial: tuple[int, ...],
+    out_size: Array | None,
+    size_tensor: Sequence[Array],
+    scale: Array | None,
+    ctx: KernelContext,
+    dtype: np.dtype[Any] | str,
+) -> list[tuple[int, Array, Array | None]]:
     """[(axis, indices, weights)] per spatial dim that is resampled; [] when the size stays."""
     attrs = ctx.attrs
     sizes = [int(numbers(s)[0]) for s in size_tensor] or None
@@ -31,12 +46,22 @@ def _steps(spatial, out_size, size_tensor, scale, ctx, dtype):
     return steps
 
 
-def _work_dtype(dtype, method):
+def _work_dtype(dtype: np.dtype[Any], method: str) -> np.dtype[Any] | str:
     """Weighted sums of narrow dtypes run in float32."""
     return dtype if method == "nearest" or dtype.name in FLOATS else "float32"
 
 
-def interp(X, OutSize=None, SizeTensor=(), Scale=None, *, data_layout, interp_method, ctx, xp):
+def interp(
+    X: Array,
+    OutSize: Array | None = None,
+    SizeTensor: Sequence[Array] = (),
+    Scale: Array | None = None,
+    *,
+    data_layout: str,
+    interp_method: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     layout = channel_order(data_layout)
     x = to_channel_first(X, layout)
     work = _work_dtype(X.dtype, interp_method)
@@ -49,7 +74,17 @@ def interp(X, OutSize=None, SizeTensor=(), Scale=None, *, data_layout, interp_me
     return from_channel_first(y, layout, xp).astype(X.dtype, copy=False)
 
 
-def interp_grad(X, OutSize=None, SizeTensor=(), Scale=None, Out_grad=None, *, data_layout, ctx, xp):
+def interp_grad(
+    X: ShapeOnly,
+    OutSize: Array | None = None,
+    SizeTensor: Sequence[Array] = (),
+    Scale: Array | None = None,
+    Out_grad: Array | None = None,
+    *,
+    data_layout: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     layout = channel_order(data_layout)
     spatial = to_channel_first(X, layout).shape[2:]
     dy = to_channel_first(Out_grad, layout)

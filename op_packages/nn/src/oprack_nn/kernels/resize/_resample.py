@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from oprack.device import constant
+from oprack.kernel import Array, ArrayModule
 
 # Largest [out, in] matrix that the adjoint along one dim is done with; above, a scatter does it.
 _MATRIX = 1 << 24
@@ -21,7 +22,7 @@ def ratio(size: int, out: int, factor: float | None, align_corners: bool) -> np.
     return np.float32(1.0 / factor) if factor is not None else np.float32(size) / np.float32(out)
 
 
-def _linear(step: np.float32, out: int, edges: bool, wide: bool, dtype: Any) -> tuple[Any, Any]:
+def _linear(step: np.float32, out: int, edges: bool, wide: bool, dtype: np.dtype[Any] | str) -> tuple[Any, Any]:
     k = np.arange(out)
     if edges:
         # Paddle finds the position in float64 in the ops without _v2, in float32 in the others
@@ -36,7 +37,7 @@ def _linear(step: np.float32, out: int, edges: bool, wide: bool, dtype: Any) -> 
     return first + np.arange(2)[:, None], np.stack([np.float32(1) - fraction, fraction]).astype(dtype)
 
 
-def _cubic(step: np.float32, out: int, align_corners: bool, dtype: Any) -> tuple[Any, Any]:
+def _cubic(step: np.float32, out: int, align_corners: bool, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     k = np.arange(out)
     position = step * k.astype(np.float32) if align_corners else np.float64(step) * (k + 0.5) - 0.5
     position = position.astype(dtype)
@@ -44,10 +45,10 @@ def _cubic(step: np.float32, out: int, align_corners: bool, dtype: Any) -> tuple
     t = position - first.astype(dtype)
     a = np.asarray(-0.75, dtype)
 
-    def near(x: Any) -> Any:
+    def near(x: Array) -> Array:
         return ((a + 2) * x - (a + 3)) * x * x + 1
 
-    def far(x: Any) -> Any:
+    def far(x: Array) -> Array:
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
     return first - 1 + np.arange(4)[:, None], np.stack([far(t + 1), near(t), near(1 - t), far(2 - t)]).astype(dtype)
@@ -59,7 +60,14 @@ def _nearest(step: np.float32, out: int, align_corners: bool) -> tuple[Any, None
 
 
 def taps(
-    method: str, size: int, out: int, factor: float | None, align_corners: bool, align_mode: int, v2: bool, dtype: Any
+    method: str,
+    size: int,
+    out: int,
+    factor: float | None,
+    align_corners: bool,
+    align_mode: int,
+    v2: bool,
+    dtype: np.dtype[Any] | str,
 ) -> tuple[Any, Any]:
     """(indices [taps, out], weights [taps, out] or None for 1) along one dim of `size` elements; NumPy arrays.
 
@@ -75,7 +83,7 @@ def taps(
     return np.clip(index, 0, size - 1), weight
 
 
-def resample(x: Any, axis: int, index: Any, weight: Any, xp: Any) -> Any:
+def resample(x: Array, axis: int, index: Array, weight: Array | None, xp: ArrayModule) -> Array:
     """Weighted sums of elements of x along an axis."""
     if weight is None:
         return x.take(constant(index[0], xp), axis=axis)
@@ -91,7 +99,7 @@ def resample(x: Any, axis: int, index: Any, weight: Any, xp: Any) -> Any:
     return total
 
 
-def resample_adjoint(y: Any, axis: int, size: int, index: Any, weight: Any, xp: Any) -> Any:
+def resample_adjoint(y: Array, axis: int, size: int, index: Array, weight: Array | None, xp: ArrayModule) -> Array:
     """The adjoint of `resample` to `size` elements."""
     out = y.shape[axis]
     weight = np.ones(index.shape, y.dtype) if weight is None else weight
@@ -108,6 +116,6 @@ def resample_adjoint(y: Any, axis: int, size: int, index: Any, weight: Any, xp: 
     return xp.moveaxis(x, 0, axis)
 
 
-def numbers(value: Any) -> Sequence[Any] | None:
+def numbers(value: Array | None) -> Sequence[Any] | None:
     """A small tensor as a list; None when absent."""
     return None if value is None else value.reshape(-1).tolist()

@@ -6,15 +6,16 @@ Points are handled per spatial dim: position along it, and slope of the position
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from itertools import product
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 _PLACES = ("cpu", "cuda")
 
 
-def _reflect(p, low, high, xp):
+def _reflect(p: Array, low: float, high: float, xp: ArrayModule) -> tuple[Array, Array]:
     """(p mirrored into [low, high], +1 or -1 by which side it came from)."""
     span = high - low
     if span <= 0:
@@ -26,7 +27,7 @@ def _reflect(p, low, high, xp):
     return xp.where(back, 2 * span - away, away) + low, sign.astype(p.dtype)
 
 
-def _position(g, size, padding_mode, align_corners, xp):
+def _position(g: Array, size: int, padding_mode: str, align_corners: bool, xp: ArrayModule) -> tuple[Array, Array]:
     """Position in elements of a dim, and its slope by g."""
     slope = (size - 1) / 2 if align_corners else size / 2
     p = (g + 1) * slope if align_corners else ((g + 1) * size - 1) / 2
@@ -40,7 +41,9 @@ def _position(g, size, padding_mode, align_corners, xp):
     return p, slope
 
 
-def _positions(grid, spatial, padding_mode, align_corners, xp):
+def _positions(
+    grid: Array, spatial: tuple[int, ...], padding_mode: str, align_corners: bool, xp: ArrayModule
+) -> tuple[list[Array], list[Array]]:
     """Lists over the spatial dims of X of positions and slopes, each [N, P]; Grid names the last dim first."""
     rank = len(spatial)
     points = grid.reshape(grid.shape[0], math.prod(grid.shape[1:-1]), rank)
@@ -50,7 +53,9 @@ def _positions(grid, spatial, padding_mode, align_corners, xp):
     return [p for p, _ in found], [s for _, s in found]
 
 
-def _corners(positions, spatial, mode, xp):
+def _corners(
+    positions: Sequence[Array], spatial: tuple[int, ...], mode: str, xp: ArrayModule
+) -> Iterator[tuple[tuple[int, ...], Array, Array, list[Array]]]:
     """(corner, index into the flattened spatial dims, inside, weights per dim) of the elements around each point."""
     if mode == "nearest":
         lows = [xp.copysign(xp.floor(xp.abs(p) + 0.5), p) for p in positions]
@@ -73,24 +78,24 @@ def _corners(positions, spatial, mode, xp):
         yield corner, index, inside, weights
 
 
-def _rows(x, xp):
+def _rows(x: Array, xp: ArrayModule) -> Array:
     """[N, C, *spatial] as rows of channels, [N P, C]."""
     n, c = x.shape[:2]
     return xp.ascontiguousarray(x.reshape(n, c, math.prod(x.shape[2:])).transpose(0, 2, 1)).reshape(-1, c)
 
 
-def _images(rows, shape, xp):
+def _images(rows: Array, shape: tuple[int, ...], xp: ArrayModule) -> Array:
     """The inverse of _rows."""
     n, c, *spatial = shape
     return xp.ascontiguousarray(rows.reshape(n, math.prod(spatial), c).transpose(0, 2, 1)).reshape(shape)
 
 
-def _row_index(index, size, xp):
+def _row_index(index: Array, size: int, xp: ArrayModule) -> Array:
     return (index + xp.arange(index.shape[0])[:, None] * size).reshape(-1)
 
 
 @kernel("grid_sampler", place=_PLACES, dtypes=FLOATS)
-def grid_sampler(X, Grid, *, mode, padding_mode, align_corners, xp):
+def grid_sampler(X: Array, Grid: Array, *, mode: str, padding_mode: str, align_corners: bool, xp: ArrayModule) -> Array:
     spatial = X.shape[2:]
     positions, _ = _positions(Grid, spatial, padding_mode, align_corners, xp)
     table = _rows(X, xp)
@@ -102,7 +107,17 @@ def grid_sampler(X, Grid, *, mode, padding_mode, align_corners, xp):
 
 
 @kernel("grid_sampler_grad", place=_PLACES, dtypes=FLOATS, deterministic={"cpu"})
-def grid_sampler_grad(X, Grid, Output_grad, *, mode, padding_mode, align_corners, ctx, xp):
+def grid_sampler_grad(
+    X: Array,
+    Grid: Array,
+    Output_grad: Array,
+    *,
+    mode: str,
+    padding_mode: str,
+    align_corners: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     spatial = X.shape[2:]
     positions, slopes = _positions(Grid, spatial, padding_mode, align_corners, xp)
     table, dy = _rows(X, xp), _rows(Output_grad, xp)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from oprack.kernel import Array, ArrayModule
+
 from oprack_nn.ops._layout import is_channel_last
 
 PLACES = ("cpu", "cuda")
 
 
-def upscaled(x, r, layout, xp):
+def upscaled(x: Array, r: int, layout: str, xp: ArrayModule) -> Array:
     """[C r r, H, W] -> [C, H r, W r]."""
     if is_channel_last(layout):
         n, h, w, c = x.shape
@@ -18,7 +20,7 @@ def upscaled(x, r, layout, xp):
     return xp.ascontiguousarray(split).reshape(n, c // (r * r), h * r, w * r)
 
 
-def downscaled(x, r, layout, xp):
+def downscaled(x: Array, r: int, layout: str, xp: ArrayModule) -> Array:
     """[C, H r, W r] -> [C r r, H, W]."""
     if is_channel_last(layout):
         n, h, w, c = x.shape
@@ -29,7 +31,7 @@ def downscaled(x, r, layout, xp):
     return xp.ascontiguousarray(split).reshape(n, c * r * r, h // r, w // r)
 
 
-def regrouped(x, rows, layout):
+def regrouped(x: Array, rows: int, layout: str) -> Array:
     """Channels as [rows, C / rows], transposed; always a copy."""
     if is_channel_last(layout):
         return x.reshape(*x.shape[:-1], rows, x.shape[-1] // rows).swapaxes(-1, -2).copy().reshape(x.shape)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 
 
-def prelu(x, mode, param_attr=None, name=None):
+def prelu(x: Variable, mode: str, param_attr: ParamAttrLike = None, name: str | None = None) -> Variable:
     """x where positive, else alpha * x with a learned alpha: one for `mode` "all", one for each channel (dim 1) for
     "channel", one for each element of a sample for "element". Default initializer: Constant(0.25).
 

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from oprack import initializer
-from oprack.layers import LayerHelper
+from oprack.layers import LayerHelper, ParamAttrLike, Variable
 
 from oprack_nn.layers._images import add_bias, check_groups, check_image, int_pair, resolve_padding
 
 
 def conv2d(
-    input,
-    num_filters,
-    filter_size,
-    stride=1,
-    padding=0,
-    dilation=1,
-    groups=None,
-    param_attr=None,
-    bias_attr=None,
-    act=None,
-    name=None,
-    data_format="NCHW",
-):
+    input: Variable,
+    num_filters: int,
+    filter_size: int | Sequence[int],
+    stride: int | Sequence[int] = 1,
+    padding: int | str | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int | None = None,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    act: str | None = None,
+    name: str | None = None,
+    data_format: str = "NCHW",
+) -> Variable:
     r"""Images times learned filters: $$H_{out} = (H + p_{top} + p_{bottom} - d(k - 1) - 1) / s + 1$$.
 
     input: [N, C, H, W] (or NHWC). filter_size, stride, dilation: an int or [h, w]; padding: an int, [h, w], [top,

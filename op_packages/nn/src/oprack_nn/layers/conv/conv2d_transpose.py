@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper
+from oprack.layers import LayerHelper, ParamAttrLike, Variable
 
 from oprack_nn.layers._images import add_bias, check_groups, check_image, int_pair, resolve_padding
 
 
 def conv2d_transpose(
-    input,
-    num_filters,
-    output_size=None,
-    filter_size=None,
-    padding=0,
-    stride=1,
-    dilation=1,
-    groups=None,
-    param_attr=None,
-    bias_attr=None,
-    act=None,
-    name=None,
-    data_format="NCHW",
-):
+    input: Variable,
+    num_filters: int,
+    output_size: Sequence[int] | None = None,
+    filter_size: int | Sequence[int] | None = None,
+    padding: int | str | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1,
+    dilation: int | Sequence[int] = 1,
+    groups: int | None = None,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    act: str | None = None,
+    name: str | None = None,
+    data_format: str = "NCHW",
+) -> Variable:
     r"""The transposed convolution (gradient of conv2d): $$H_{out} = (H - 1) s - p_{top} - p_{bottom} + d(k - 1) + 1$$.
 
     One of output_size (an int or [h, w]; up to stride - 1 more than the formula) and filter_size has to be given.
@@ -54,7 +56,14 @@ def conv2d_transpose(
     return add_bias(helper, helper.apply(op_type, {"Input": input, "Filter": w}, attrs), last)
 
 
-def _kernel_for(input, sizes, strides, paddings, dilations, last):
+def _kernel_for(
+    input: Variable,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    dilations: Sequence[int],
+    last: bool,
+) -> list[int]:
     dims = input.shape[1:3] if last else input.shape[2:4]
     if not sizes or any(d < 0 for d in dims):
         raise InvalidArgumentError(

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
+def unfold(
+    x: Variable,
+    kernel_sizes: int | Sequence[int],
+    strides: int | Sequence[int] = 1,
+    paddings: int | Sequence[int] = 0,
+    dilations: int | Sequence[int] = 1,
+    name: str | None = None,
+) -> Variable:
     """[N, C * h * w, L]: the windows of [N, C, H, W] as columns; sizes are ints or [h, w]. Op unfold."""
     check_variable(x, "x", "unfold")
     pads = [paddings] * 4 if isinstance(paddings, int) else list(paddings)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 from oprack.types import FLOATS, HALF_FLOATS
 
 
-def dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implementation="downgrade_in_infer"):
+def dropout(
+    x: Variable,
+    dropout_prob: float,
+    is_test: bool = False,
+    seed: int | None = None,
+    name: str | None = None,
+    dropout_implementation: str = "downgrade_in_infer",
+) -> Variable:
     """In training, elements of x become 0 with probability `dropout_prob`.
 
     dropout_implementation: "downgrade_in_infer" scales by 1 - dropout_prob when `is_test`, "upscale_in_train" divides

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 
 
 def embedding(
-    input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32", name=None
-):
+    input: Variable,
+    size: Sequence[int] | int,
+    is_sparse: bool = False,
+    is_distributed: bool = False,
+    padding_idx: int | None = None,
+    param_attr: ParamAttrLike = None,
+    dtype: object = "float32",
+    name: str | None = None,
+) -> Variable:
     """Rows of a table by id.
 
     input: integer ids; of shape [..., 1] they give [..., width] (op lookup_table), else [..., width] is appended to

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def one_hot(input, depth, allow_out_of_range=False, name=None):
+def one_hot(
+    input: Variable, depth: Variable | int, allow_out_of_range: bool = False, name: str | None = None
+) -> Variable:
     """float32 with a 1 at each id: ids [..., 1] or [...] give [..., depth].
 
     depth: an int or a Variable of one element. allow_out_of_range: other ids give zeros, not an error.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_nn.layers.loss._family import FLOATING
 
 
-def cross_entropy(input, label, soft_label=False, ignore_index=-100, name=None):
+def cross_entropy(
+    input: Variable, label: Variable, soft_label: bool = False, ignore_index: int = -100, name: str | None = None
+) -> Variable:
     r"""$$-\log input_{label}$$ of probabilities [..., classes], such as softmax gives; shape [..., 1].
 
     label: int64 [..., 1], where `ignore_index` counts 0; with soft_label probabilities of input's shape, and the sum

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_nn.layers.loss._family import FLOATING
 
 
-def huber_loss(input, label, delta, name=None):
+def huber_loss(input: Variable, label: Variable, delta: float, name: str | None = None) -> Variable:
     r"""$$d^2 / 2$$ where $$|d| \le \delta$$, else $$\delta |d| - \delta^2 / 2$$; d = label - input. Op huber_loss."""
     inputs = {
         "X": check_variable(input, "input", "huber_loss", FLOATING),

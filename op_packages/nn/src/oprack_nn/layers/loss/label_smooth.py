@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_nn.layers.loss._family import FLOATING
 
 
-def label_smooth(label, prior_dist=None, epsilon=0.1, dtype="float32", name=None):
+def label_smooth(
+    label: Variable,
+    prior_dist: Variable | None = None,
+    epsilon: float = 0.1,
+    dtype: object = "float32",
+    name: str | None = None,
+) -> Variable:
     """(1 - epsilon) * label + epsilon * prior_dist; without one, 1 / classes. label: one-hot [..., classes].
 
     dtype is accepted for old programs: the result has the dtype of label. Op label_smooth.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_nn.layers.loss._family import FLOATING
 
 
-def log_loss(input, label, epsilon=1e-4, name=None):
+def log_loss(input: Variable, label: Variable, epsilon: float = 1e-4, name: str | None = None) -> Variable:
     r"""$$-label \log(input + \epsilon) - (1 - label) \log(1 - input + \epsilon)$$, shapes [N, 1]. Op log_loss."""
     inputs = {
         "Predicted": check_variable(input, "input", "log_loss", FLOATING),

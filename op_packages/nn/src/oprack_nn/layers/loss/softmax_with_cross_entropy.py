@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_nn.layers.loss._family import FLOATING
 
 
 def softmax_with_cross_entropy(
-    logits,
-    label,
-    soft_label=False,
-    ignore_index=-100,
-    numeric_stable_mode=True,
-    return_softmax=False,
-    axis=-1,
-    name=None,
-):
+    logits: Variable,
+    label: Variable,
+    soft_label: bool = False,
+    ignore_index: int = -100,
+    numeric_stable_mode: bool = True,
+    return_softmax: bool = False,
+    axis: int = -1,
+    name: str | None = None,
+) -> Variable | tuple[Variable, Variable]:
     """cross_entropy(softmax(logits), label) in one step, which never overflows; `axis` has size 1 in the loss.
 
     label: int64 with size 1 along `axis`, or with soft_label probabilities of logits' shape. return_softmax: returns

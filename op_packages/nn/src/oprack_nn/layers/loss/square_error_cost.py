@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_nn.layers.loss._family import FLOATING
 
 
-def square_error_cost(input, label, name=None):
+def square_error_cost(input: Variable, label: Variable, name: str | None = None) -> Variable:
     """(input - label)^2, element by element. Ops elementwise_sub, square. Raises InvalidArgumentError."""
     helper = LayerHelper("square_error_cost", name=name)
     x = check_variable(input, "input", "square_error_cost", FLOATING)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack import initializer
 from oprack.errors import InvalidArgumentError
+from oprack.layers import LayerHelper, Parameter, Variable
 
 
-def require_known(input, dims, layer, what):
+def require_known(input: Variable, dims: Sequence[int], layer: str, what: str) -> None:
     """InvalidArgumentError unless the dims are known while the program is written."""
     if any(d <= 0 for d in dims):
         raise InvalidArgumentError(
@@ -15,7 +18,7 @@ def require_known(input, dims, layer, what):
         )
 
 
-def scale_and_shift(helper, shape, dtype):
+def scale_and_shift(helper: LayerHelper, shape: Sequence[int | Variable], dtype: object) -> dict[str, Parameter]:
     """Parameters Scale (ones) and Bias (zeros), each unless its attribute is False."""
     inputs = {}
     if helper.param_attr is not None:

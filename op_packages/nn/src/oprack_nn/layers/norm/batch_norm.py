@@ -6,25 +6,25 @@ from dataclasses import replace
 
 from oprack import initializer
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, ParamAttr, check_variable
+from oprack.layers import LayerHelper, ParamAttr, ParamAttrLike, Variable, check_variable
 
 from oprack_nn.layers.norm._family import require_known
 
 
 def batch_norm(
-    input,
-    act=None,
-    is_test=False,
-    momentum=0.9,
-    epsilon=1e-05,
-    param_attr=None,
-    bias_attr=None,
-    data_layout="NCHW",
-    name=None,
-    moving_mean_name=None,
-    moving_variance_name=None,
-    use_global_stats=False,
-):
+    input: Variable,
+    act: str | None = None,
+    is_test: bool = False,
+    momentum: float = 0.9,
+    epsilon: float = 1e-05,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    data_layout: str = "NCHW",
+    name: str | None = None,
+    moving_mean_name: str | None = None,
+    moving_variance_name: str | None = None,
+    use_global_stats: bool = False,
+) -> Variable:
     r"""$$y = scale (x - \mu) / \sqrt{\sigma^2 + \epsilon} + bias$$ per channel, over a batch; input of 2 to 5 dims.
 
     In training the moving mean and variance follow: moving * momentum + batch * (1 - momentum); with is_test or

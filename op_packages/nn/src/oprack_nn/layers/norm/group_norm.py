@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 
 from oprack_nn.layers.norm._family import require_known, scale_and_shift
 
 
-def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout="NCHW", name=None):
+def group_norm(
+    input: Variable,
+    groups: int,
+    epsilon: float = 1e-05,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    act: str | None = None,
+    data_layout: str = "NCHW",
+    name: str | None = None,
+) -> Variable:
     """As layer_norm, over each group of a sample's channels; scale and shift are per channel. Op group_norm."""
     check_variable(input, "input", "group_norm")
     channels = input.shape[1 if data_layout == "NCHW" else -1]

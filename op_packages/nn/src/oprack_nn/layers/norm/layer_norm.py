@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 
 from oprack_nn.layers.norm._family import require_known, scale_and_shift
 
 
 def layer_norm(
-    input,
-    scale=True,
-    shift=True,
-    begin_norm_axis=1,
-    epsilon=1e-05,
-    param_attr=None,
-    bias_attr=None,
-    act=None,
-    name=None,
-):
+    input: Variable,
+    scale: bool = True,
+    shift: bool = True,
+    begin_norm_axis: int = 1,
+    epsilon: float = 1e-05,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
     r"""$$y = scale (x - \mu) / \sqrt{\sigma^2 + \epsilon} + shift$$ over the dims from begin_norm_axis on.
 
     scale, shift: whether there are such parameters, each of the size of these dims. Op layer_norm. Raises

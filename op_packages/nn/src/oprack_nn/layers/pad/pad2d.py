@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def pad2d(input, paddings=(0, 0, 0, 0), mode="constant", pad_value=0.0, data_format="NCHW", name=None):
+def pad2d(
+    input: Variable,
+    paddings: Sequence[int] = (0, 0, 0, 0),
+    mode: str = "constant",
+    pad_value: float = 0.0,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Variable:
     """[N, C, H, W] (or NHWC) with [top, bottom, left, right] more rows and columns.
 
     mode: "constant" (pad_value), "reflect" or "edge". Op pad2d. Raises InvalidArgumentError.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper
+from oprack.layers import LayerHelper, Variable
 
 from oprack_nn.layers._images import check_image, int_pair
 
 
-def adaptive_pool2d(input, pool_size, pool_type="max", name=None):
+def adaptive_pool2d(
+    input: Variable, pool_size: int | Sequence[int], pool_type: str = "max", name: str | None = None
+) -> Variable:
     """Pooling of [N, C, H, W] to [N, C, *pool_size], with windows that share the image evenly.
 
     Ops pool2d, max_pool2d_with_index. Raises InvalidArgumentError.

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper
+from oprack.layers import LayerHelper, Variable
 
 from oprack_nn.layers._images import check_image, int_pair, resolve_padding
 
 
 def pool2d(
-    input,
-    pool_size=-1,
-    pool_type="max",
-    pool_stride=1,
-    pool_padding=0,
-    global_pooling=False,
-    ceil_mode=False,
-    name=None,
-    exclusive=True,
-    data_format="NCHW",
-):
+    input: Variable,
+    pool_size: int | Sequence[int] = -1,
+    pool_type: str = "max",
+    pool_stride: int | Sequence[int] = 1,
+    pool_padding: int | str | Sequence[int] = 0,
+    global_pooling: bool = False,
+    ceil_mode: bool = False,
+    name: str | None = None,
+    exclusive: bool = True,
+    data_format: str = "NCHW",
+) -> Variable:
     """Maximum ("max") or mean ("avg") of windows of images [N, C, H, W] (or NHWC).
 
     pool_size, pool_stride: an int or [h, w]; pool_padding: as padding of conv2d. global_pooling: one window of the

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable, int_list
+from oprack.layers import LayerHelper, Variable, check_variable, int_list
 
 _OPS = {
     "BILINEAR": "bilinear_interp",
@@ -15,15 +17,15 @@ _OPS = {
 
 
 def image_resize(
-    input,
-    out_shape=None,
-    scale=None,
-    name=None,
-    resample="BILINEAR",
-    align_corners=True,
-    align_mode=1,
-    data_format="NCHW",
-):
+    input: Variable,
+    out_shape: Sequence[Variable | int] | None = None,
+    scale: float | None = None,
+    name: str | None = None,
+    resample: str = "BILINEAR",
+    align_corners: bool = True,
+    align_mode: int = 1,
+    data_format: str = "NCHW",
+) -> Variable:
     """Images in another size: [N, C, H, W] to [N, C, *out_shape] (with "TRILINEAR" 5 dims, with "LINEAR" 3).
 
     out_shape: ints, or Variables of one element among them; else scale, a factor or a Variable of one element.

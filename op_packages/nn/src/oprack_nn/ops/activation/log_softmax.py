@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr
+from oprack.op import Attr, InferShapeContext
 from oprack.op.families import USE_MKLDNN, GradFromOut, like
 
 from oprack_nn.ops.activation._family import AXIS_DOC, Activation
@@ -14,7 +14,7 @@ class LogSoftmax(Activation, type="log_softmax"):
     axis = Attr(-1, AXIS_DOC)
     use_mkldnn = USE_MKLDNN
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("X")
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
@@ -23,6 +23,6 @@ class LogSoftmax(Activation, type="log_softmax"):
 class LogSoftmaxGrad(GradFromOut, of=LogSoftmax):
     r"""$$X@GRAD_i = Out@GRAD_i - e^{Out_i} \sum_j Out@GRAD_j$$"""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("Out")
         like(ctx, [("X@GRAD", "Out")])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.types import AttrType
 
 
@@ -14,7 +14,7 @@ class Maxout(OpDef, type="maxout"):
     groups = Attr(REQUIRED, "Channels that make one output channel.", type=AttrType.INT).greater_than(1)
     axis = Attr(1, "Dim of the channels: 1 for NCHW, 3 or -1 for NHWC.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = list(ctx.dim("X"))
         axis, groups = ctx.attr("axis"), ctx.attr("groups")
         ctx.require(-len(dims) <= axis < len(dims), f"axis is {axis}, but X has shape {dims}")

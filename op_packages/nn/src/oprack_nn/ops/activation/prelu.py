@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 
 _MODE = Attr("all", "all: one slope. channel: one per channel. element: one per element of a sample.")
@@ -22,7 +22,7 @@ class PRelu(OpDef, type="prelu"):
     mkldnn_data_type = MKLDNN_DATA_TYPE
     use_mkldnn = USE_MKLDNN
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x, alpha, mode = ctx.dim("X"), ctx.dim("Alpha"), ctx.attr("mode")
         if mode == "all":
             expected = 1

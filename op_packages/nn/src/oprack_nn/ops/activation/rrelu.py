@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class RRelu(OpDef, type="rrelu"):
@@ -16,7 +16,7 @@ class RRelu(OpDef, type="rrelu"):
     lower = Attr(0.125, "Smallest slope.").between(0.0, 1.0)
     upper = Attr(1.0 / 3.0, "Largest slope.").between(0.0, 1.0)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require(
             ctx.attr("lower") <= ctx.attr("upper"),
             f"lower is {ctx.attr('lower')} and upper {ctx.attr('upper')}; expected lower <= upper",

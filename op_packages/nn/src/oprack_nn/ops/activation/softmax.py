@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr
+from oprack.op import Attr, InferShapeContext
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_CUDNN, USE_MKLDNN, GradFromOut, like
 
 from oprack_nn.ops.activation._family import AXIS_DOC, Activation
@@ -18,7 +18,7 @@ class Softmax(Activation, type="softmax"):
     use_cudnn = Attr(True, USE_CUDNN.doc, extra=True)
     use_mkldnn = USE_MKLDNN
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("X")
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
@@ -27,6 +27,6 @@ class Softmax(Activation, type="softmax"):
 class SoftmaxGrad(GradFromOut, of=Softmax):
     r"""$$X@GRAD_i = Out_i (Out@GRAD_i - \sum_j Out@GRAD_j Out_j)$$"""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("Out")
         like(ctx, [("X@GRAD", "Out")])

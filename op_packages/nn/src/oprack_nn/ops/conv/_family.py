@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oprack.op import Attr, GradOpDef, OpDef
+from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef
 from oprack.op.windows import conv_out, resolve_pads
 
 from oprack_nn.ops._layout import join_dims, split_dims
@@ -45,7 +45,7 @@ class FusedConvExtras(MkldnnFuseExtras):
     use_addto = Attr(False, "Paddle: add the gradient to what its variable holds.", extra=True)
 
 
-def conv_dims(ctx):
+def conv_dims(ctx: InferShapeContext) -> tuple[int, ...]:
     """Dims of Output, of any number of spatial dims."""
     rank = len(ctx.attr("strides"))
     dims = ctx.require_rank("Input", rank + 2)
@@ -72,7 +72,7 @@ def conv_dims(ctx):
     return join_dims(n, k, out, ctx.attr("data_format"))
 
 
-def infer_conv(ctx):
+def infer_conv(ctx: InferShapeContext) -> None:
     """The shape rule of conv2d and its relatives."""
     ctx.set_dim("Output", conv_dims(ctx))
 

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from oprack import op
-from oprack.op import REQUIRED, Attr, GradOpDef, OpDef
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, OpDef
 from oprack.op.windows import conv_out
 from oprack.types import AttrType
 
 
-def _pair(doc, low):
+def _pair(doc: str, low: int) -> Attr:
     return Attr(REQUIRED, doc, type=AttrType.INTS).each(lambda v: v >= low, f"{low} or more")
 
 
-def unfold_pads(paddings):
+def unfold_pads(paddings: Sequence[int]) -> list[tuple[int, int]]:
     """(before, after) of H and W."""
     return [(paddings[0], paddings[2]), (paddings[1], paddings[3])]
 
 
-def _output_dims(ctx):
+def _output_dims(ctx: InferShapeContext) -> tuple[int, ...]:
     n, c, *spatial = ctx.require_rank("X", 4)
     ksize = ctx.attr("kernel_sizes")
     for name, size in (("kernel_sizes", 2), ("strides", 2), ("paddings", 4), ("dilations", 2)):
@@ -55,7 +56,7 @@ class Unfold(OpDef, type="unfold"):
     paddings = Attr(REQUIRED, "[top, left, bottom, right].", type=AttrType.INTS).each(lambda v: v >= 0, "0 or more")
     dilations = _pair("Distance of a patch's elements along H and W.", 1)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Y", _output_dims(ctx))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 from oprack_nn.ops.dropout._family import (
     FIX_SEED,
@@ -36,7 +36,7 @@ class Dropout(OpDef, type="dropout"):
     infer_var_type = infer_mask_type
     identity = drops_nothing
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
         if not ctx.attr("is_test"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 from oprack_nn.ops.dropout._family import (
@@ -35,7 +35,7 @@ class DropoutNd(OpDef, type="dropout_nd"):
     infer_var_type = infer_mask_type
     identity = drops_nothing
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
         for a in ctx.attr("axis"):
             ctx.require(0 <= a < len(dims), f"axis has {a}, but X has shape {list(dims)}; expected dims of X")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOpDef, OpDef, OpVersion, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, OpVersion, dtype_of
 from oprack.types import AttrType
 
 from oprack_nn.ops.embedding._family import (
@@ -39,7 +39,7 @@ class LookupTable(OpDef, type="lookup_table"):
     infer_var_type = infer_rows_type
     versions = OpVersion("lookup_table").checkpoint("New attribute entry_config.", ("new_attr", "entry_config", ""))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ids, table = ctx.dim("Ids"), table_dims(ctx)
         ctx.require(
             len(ids) > 0 and ids[-1] in (1, -1),

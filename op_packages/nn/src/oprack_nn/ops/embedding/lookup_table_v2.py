@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOpDef, OpDef, OpVersion, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, OpVersion, dtype_of
 from oprack.types import AttrType
 
 from oprack_nn.ops.embedding._family import (
@@ -36,7 +36,7 @@ class LookupTableV2(OpDef, type="lookup_table_v2"):
         "Ids may be int32.", ("bugfix", "Ids may be int32 as well as int64", None)
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (*ctx.dim("Ids"), table_dims(ctx)[1]))
         ctx.share_lod("Ids", "Out")
 

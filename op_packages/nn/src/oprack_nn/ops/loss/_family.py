@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oprack.op import Attr
+from oprack.op import Attr, InferShapeContext
 
 IGNORE_INDEX = Attr(-100, "Rows with this hard label have loss 0.")
 
 
-def require_labels(ctx, x: Sequence[int], label: Sequence[int], slots: str, axis: int = -1) -> None:
+def require_labels(ctx: InferShapeContext, x: Sequence[int], label: Sequence[int], slots: str, axis: int = -1) -> None:
     """Labels must have the shape of x with 1 instead of the classes at `axis`, or without that dim."""
     axis %= len(x)
     kept = [n for i, n in enumerate(x) if i != axis]

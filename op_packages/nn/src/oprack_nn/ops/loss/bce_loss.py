@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class BCELoss(OpDef, type="bce_loss"):
@@ -13,7 +13,7 @@ class BCELoss(OpDef, type="bce_loss"):
     Out = Output("Losses, shape and LoD of X.")
     inplace = {"X": "Out"}
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X", "Label")
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")

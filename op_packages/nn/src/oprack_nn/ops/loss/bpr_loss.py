@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 from oprack_nn.ops.loss._family import require_labels
 
@@ -15,7 +15,7 @@ class BprLoss(OpDef, type="bpr_loss"):
     Y = Output("Losses [..., 1], LoD of X.")
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x, label = ctx.dim("X"), ctx.dim("Label")
         require_labels(ctx, x, label, "X and Label")
         ctx.require(x[-1] > 1 or x[-1] < 0, f"X has shape {list(x)}; expected two or more items in the last dim")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class CosSim(OpDef, type="cos_sim"):
@@ -14,7 +14,7 @@ class CosSim(OpDef, type="cos_sim"):
     XNorm = Output("Norms of X [N, 1].", intermediate=True)
     YNorm = Output("Norms of Y [N or 1, 1].", intermediate=True)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x, y = ctx.dim("X"), ctx.dim("Y")
         fits = len(x) == len(y) >= 2 and all(a == b or -1 in (a, b) for a, b in zip(x[1:], y[1:], strict=True))
         ctx.require(fits, f"X has shape {list(x)} and Y {list(y)}; expected equal shapes but for the first dim")

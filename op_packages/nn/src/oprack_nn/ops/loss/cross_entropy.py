@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 from oprack_nn.ops.loss._family import IGNORE_INDEX, loss_dims, require_labels
 
@@ -21,7 +21,7 @@ class CrossEntropy(OpDef, type="cross_entropy"):
     ignore_index = IGNORE_INDEX
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x, label = ctx.dim("X"), ctx.dim("Label")
         if ctx.attr("soft_label"):
             ctx.same_dims("X", "Label")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 from oprack_nn.ops.loss._family import IGNORE_INDEX, loss_dims, require_labels
 
@@ -18,7 +18,7 @@ class CrossEntropy2(OpDef, type="cross_entropy2"):
     ignore_index = IGNORE_INDEX
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x, label = ctx.dim("X"), ctx.dim("Label")
         require_labels(ctx, x, label, "X and Label")
         for slot in ("Y", "MatchX"):
@@ -38,6 +38,6 @@ class CrossEntropyGrad2(
 ):
     r"""$$X@GRAD_{Label} = -Y@GRAD / MatchX$$, 0 elsewhere"""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("X@GRAD", ctx.dim("XShape")[:-1])
         ctx.share_lod("XShape", "X@GRAD")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class HingeLoss(OpDef, type="hinge_loss"):
@@ -12,7 +12,7 @@ class HingeLoss(OpDef, type="hinge_loss"):
     Labels = Input("0 or 1, shape of Logits.")
     Loss = Output("Losses, shape and LoD of Logits.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("Logits", "Labels")
         ctx.set_dim("Loss", ctx.dim("Logits"))
         ctx.share_lod("Logits", "Loss")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.types import AttrType
 
 
@@ -15,7 +15,7 @@ class HuberLoss(OpDef, type="huber_loss"):
     Residual = Output("Y - X, kept for the gradient.", intermediate=True)
     delta = Attr(REQUIRED, "Where the loss turns from quadratic to linear.", type=AttrType.FLOAT)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X", "Y")
         for slot in ("Out", "Residual"):
             ctx.set_dim(slot, ctx.dim("X"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 _REDUCTION = "0: sum. 1: mean. 2: none."
 
@@ -14,7 +14,7 @@ class IdentityLoss(OpDef, type="identity_loss"):
     Out = Output("0-D, or shape of X with reduction 2.")
     reduction = Attr(1, _REDUCTION).between(0, 2)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if ctx.attr("reduction") == 2:
             ctx.set_dim("Out", ctx.dim("X"))
             ctx.share_lod("X", "Out")

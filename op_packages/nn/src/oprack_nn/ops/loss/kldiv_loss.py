@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 _REDUCTION = "none, batchmean (sum / first dim), mean or sum."
 
@@ -15,7 +15,7 @@ class KLDivLoss(OpDef, type="kldiv_loss"):
     Loss = Output("Shape of X, or 0-D when reduced.")
     reduction = Attr("mean", _REDUCTION).in_set(("none", "batchmean", "mean", "sum"))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X", "Target")
         ctx.set_dim("Loss", ctx.dim("X") if ctx.attr("reduction") == "none" else ())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class LabelSmooth(OpDef, type="label_smooth"):
@@ -13,7 +13,7 @@ class LabelSmooth(OpDef, type="label_smooth"):
     Out = Output("Shape and LoD of X.")
     epsilon = Attr(0.0, "Weight of the prior.").between(0.0, 1.0)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 

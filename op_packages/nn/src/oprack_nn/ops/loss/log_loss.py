@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.types import AttrType
 
 
@@ -14,7 +14,7 @@ class LogLoss(OpDef, type="log_loss"):
     Loss = Output("Losses [N, 1], LoD of Predicted.")
     epsilon = Attr(REQUIRED, "Added inside both logarithms.", type=AttrType.FLOAT)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("Predicted", "Labels")
         ctx.set_dim("Loss", ctx.dim("Predicted"))
         ctx.share_lod("Predicted", "Loss")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class MarginRankLoss(OpDef, type="margin_rank_loss"):
@@ -15,7 +15,7 @@ class MarginRankLoss(OpDef, type="margin_rank_loss"):
     Out = Output("Losses [N, 1].")
     margin = Attr(0.0, "Gap between the scores below which there is a loss.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X1", "X2")
         ctx.same_dims("X1", "Label")
         for slot in ("Activated", "Out"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 _REDUCTION = "none, mean (sum / Total_weight) or sum."
@@ -20,7 +20,7 @@ class NLLLoss(OpDef, type="nll_loss"):
     reduction = Attr("mean", _REDUCTION).in_set(("none", "mean", "sum"))
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x, label = ctx.require_rank("X", 2, 4), ctx.dim("Label")
         expected = (x[0], *x[2:])
         fits = len(label) == len(expected) and all(a == b or -1 in (a, b) for a, b in zip(label, expected, strict=True))

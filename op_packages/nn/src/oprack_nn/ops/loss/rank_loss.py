@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class RankLoss(OpDef, type="rank_loss"):
@@ -13,7 +13,7 @@ class RankLoss(OpDef, type="rank_loss"):
     Right = Input("Scores [N, 1].")
     Out = Output("Losses, shape of Label.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("Left", "Right")
         ctx.same_dims("Left", "Label")
         ctx.set_dim("Out", ctx.dim("Label"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class SigmoidCrossEntropyWithLogits(OpDef, type="sigmoid_cross_entropy_with_logits"):
@@ -19,7 +19,7 @@ class SigmoidCrossEntropyWithLogits(OpDef, type="sigmoid_cross_entropy_with_logi
     ignore_index = Attr(-100, "Elements with this label have loss 0.")
     inplace = {"X": "Out"}
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X", "Label")
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")

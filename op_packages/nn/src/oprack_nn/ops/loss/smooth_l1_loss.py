@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 _INSIDE = "Factor of the difference, shape of X."
 _OUTSIDE = "Factor of the loss, shape of X."
@@ -20,7 +20,7 @@ class SmoothL1Loss(OpDef, type="smooth_l1_loss"):
     Out = Output("Losses [N, 1].")
     sigma = Attr(1.0, "The loss is quadratic below 1 / sigma^2.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
         ctx.require(len(dims) >= 2, f"X has shape {list(dims)}; expected rank 2 or more")
         ctx.same_dims("X", "Y")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 from oprack_nn.ops.loss._family import loss_dims, require_labels
 
@@ -22,7 +22,7 @@ class SoftmaxWithCrossEntropy(OpDef, type="softmax_with_cross_entropy"):
     inplace = {"Logits": "Softmax"}
     expected_kernel_type = dtype_of("Logits")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         logits, label, axis = ctx.dim("Logits"), ctx.dim("Label"), ctx.attr("axis")
         ctx.require(-len(logits) <= axis < len(logits), f"axis is {axis}, but Logits has shape {list(logits)}")
         if ctx.attr("soft_label"):

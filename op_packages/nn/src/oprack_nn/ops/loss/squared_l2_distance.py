@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class SquaredL2Distance(OpDef, type="squared_l2_distance"):
@@ -15,7 +15,7 @@ class SquaredL2Distance(OpDef, type="squared_l2_distance"):
     sub_result = Output("X - Y as [N, row size].", intermediate=True)
     Out = Output("Squared distances [N, 1], LoD of X.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x, y = ctx.dim("X"), ctx.dim("Y")
         size, other = (-1 if -1 in d[1:] else math.prod(d[1:]) for d in (x, y))
         ctx.require(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from oprack.op import InferVarTypeContext
 from oprack.types import HALF_FLOATS
 
 
@@ -15,7 +16,7 @@ def norm_types(like: Mapping[str, str], *statistics: str, first: str = "X") -> C
     statistics: outputs that are float32 where `first` is narrower, since means of 16-bit floats would be too rough.
     """
 
-    def infer_var_type(ctx: Any) -> None:
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         dtype = ctx.dtype(first)
         wide = "float32" if dtype in HALF_FLOATS else dtype
         for slot in ctx.proto.outputs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import GradOpDef, OpDef
+from oprack.op import GradOpDef, InferShapeContext, OpDef
 
 from oprack_nn.ops._layout import is_channel_last, layout_attr
 
@@ -18,7 +18,7 @@ class AffineChannel(OpDef, type="affine_channel"):
     data_layout = layout_attr("AnyLayout")
     inplace = {"X": "Out"}
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("X", 2, 4)
         c = dims[-1] if is_channel_last(ctx.attr("data_layout")) else dims[1]
         for slot in ("Scale", "Bias"):
@@ -36,7 +36,7 @@ class AffineChannelGrad(GradOpDef, of=AffineChannel, reads="X? Scale", grads_of=
 
     inplace = {"Out@GRAD": "X@GRAD"}
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         source = "X" if ctx.has_input("X") else "Out@GRAD"
         ctx.set_dim("X@GRAD", ctx.dim(source))
         ctx.share_lod(source, "X@GRAD")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOp, GradOpDef, OpDef, dtype_of
+from oprack.op import Attr, ForwardOp, GradOp, GradOpDef, InferShapeContext, OpDef, dtype_of
 
 from oprack_nn.ops._layout import is_channel_last, layout_attr
 from oprack_nn.ops.norm._family import norm_types
@@ -39,7 +39,7 @@ class BatchNorm(OpDef, type="batch_norm"):
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({"MeanOut": "Mean", "VarianceOut": "Variance"}, "SavedMean", "SavedVariance")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("X", 2, 3, 4, 5)
         c = dims[-1] if is_channel_last(ctx.attr("data_layout")) else dims[1]
         for slot in ("Scale", "Bias", "Mean", "Variance"):
@@ -56,7 +56,7 @@ class BatchNorm(OpDef, type="batch_norm"):
         ctx.set_dim("ReserveSpace", (-1,))
         ctx.share_lod("X", "Y")
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         running = fwd.attrs["is_test"] or fwd.attrs["use_global_stats"]
         return GradOp(
             "batch_norm_grad",
@@ -93,7 +93,7 @@ class BatchNormGrad(
 
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("X", 2, 3, 4, 5)
         c = dims[-1] if is_channel_last(ctx.attr("data_layout")) else dims[1]
         ctx.require_dims("Y@GRAD", dims, why="the shape of X")
@@ -128,7 +128,7 @@ class BatchNormGradGrad(
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({"DScale": "Scale"})
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
         ctx.set_dim("DX", dims)
         ctx.set_dim("DScale", (dims[-1] if is_channel_last(ctx.attr("data_layout")) else dims[1],))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOpDef, OpDef, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, dtype_of
 
 from oprack_nn.ops._layout import is_channel_last, layout_attr
 from oprack_nn.ops.norm._family import norm_types
@@ -27,7 +27,7 @@ class GroupNorm(OpDef, type="group_norm"):
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({}, "Mean", "Variance")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, groups = ctx.dim("X"), ctx.attr("groups")
         ctx.require(len(dims) >= 2, f"X has shape {list(dims)}; expected a batch and a channel dim at least")
         c = dims[-1] if is_channel_last(ctx.attr("data_layout")) else dims[1]

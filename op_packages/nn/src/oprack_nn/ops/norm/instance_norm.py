@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOpDef, OpDef, OpVersion, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, OpVersion, dtype_of
 
 from oprack_nn.ops.norm._family import norm_types
 
@@ -27,7 +27,7 @@ class InstanceNorm(OpDef, type="instance_norm"):
     )
     infer_var_type = norm_types({}, "SavedMean", "SavedVariance")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("X", 2, 3, 4, 5)
         for slot in ("Scale", "Bias"):
             if ctx.has_input(slot):
@@ -49,7 +49,7 @@ class InstanceNormGrad(GradOpDef, of=InstanceNorm, reads="X Scale SavedMean Save
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({"Scale@GRAD": "Scale", "Bias@GRAD": "Scale"})
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
         ctx.set_dim("X@GRAD", dims)
         ctx.share_lod("X", "X@GRAD")
@@ -79,7 +79,7 @@ class InstanceNormDoubleGrad(
     expected_kernel_type = dtype_of("x")
     infer_var_type = norm_types({"fwd_scale_grad": "fwd_scale"}, first="x")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("x")
         ctx.set_dim("x@GRAD", dims)
         ctx.set_dim("fwd_scale@GRAD", dims[1:2])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from oprack import op
-from oprack.op import Attr, GradOpDef, OpDef, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, dtype_of
 
 from oprack_nn.ops.norm._family import norm_types
 
@@ -30,7 +30,7 @@ class LayerNorm(OpDef, type="layer_norm"):
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({}, "Mean", "Variance")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis = ctx.dim("X"), ctx.attr("begin_norm_axis")
         ctx.require(
             axis < len(dims),
@@ -57,7 +57,7 @@ class LayerNormGrad(
 
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis = ctx.dim("X"), ctx.attr("begin_norm_axis")
         lead, normed = (-1 if -1 in part else math.prod(part) for part in (dims[:axis], dims[axis:]))
         ctx.require_dims("Y@GRAD", dims, why="the shape of X")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from oprack.op import InferShapeContext
 from oprack.op.windows import Pads
 
 from oprack_nn.ops._layout import is_channel_last, join_dims, split_dims
@@ -20,7 +21,7 @@ def pairs_3d(paddings: Sequence[int]) -> Pads:
     return [(paddings[4], paddings[5]), (paddings[2], paddings[3]), (paddings[0], paddings[1])]
 
 
-def infer_padded(ctx: Any, source: str, target: str, pairs: Any, rank: int) -> None:
+def infer_padded(ctx: InferShapeContext, source: str, target: str, pairs: Callable[..., Any], rank: int) -> None:
     """Dims of `target` from those of `source`; the tensor Paddings goes before the attribute."""
     dims = ctx.require_rank(source, rank + 2)
     layout, mode = ctx.attr("data_format"), ctx.attr("mode")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import REQUIRED, Attr, GradOp, GradOpDef, OpDef
+from oprack.op import REQUIRED, Attr, ForwardOp, GradOp, GradOpDef, InferShapeContext, OpDef
 from oprack.types import AttrType
 
 
@@ -17,7 +17,7 @@ class Pad(OpDef, type="pad"):
     )
     pad_value = Attr(0.0, "Value of the new elements.", support_tensor=True)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, p = ctx.dim("X"), ctx.attr("paddings")
         ctx.require(
             len(p) == 2 * len(dims),
@@ -32,12 +32,12 @@ class Pad(OpDef, type="pad"):
 class PadGrad(GradOpDef, of=Pad):
     """X@GRAD is the part of Out@GRAD that X was copied to."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         p = ctx.attr("paddings")
         dims = ctx.dim("Out@GRAD")
         ctx.set_dim("X@GRAD", tuple(x if x < 0 else x - p[2 * i] - p[2 * i + 1] for i, x in enumerate(dims)))
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp(
             "pad",
             X=fwd.output_grad("X@GRAD"),

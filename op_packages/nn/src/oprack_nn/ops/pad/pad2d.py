@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import REQUIRED, Attr, GradOpDef, OpDef, dtype_of
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, OpDef, dtype_of
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import layout_attr
@@ -25,7 +25,7 @@ class Pad2D(OpDef, type="pad2d"):
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         infer_padded(ctx, "X", "Out", pairs_2d, 2)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import REQUIRED, Attr, GradOpDef, OpDef, dtype_of
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, OpDef, dtype_of
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import layout_attr
@@ -25,7 +25,7 @@ class Pad3D(OpDef, type="pad3d"):
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         infer_padded(ctx, "X", "Out", pairs_3d, 3)
 
 
@@ -43,5 +43,5 @@ class Pad3DDoubleGrad(
 ):
     """pad3d again, with zeros in mode constant."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         infer_padded(ctx, "grad_x@GRAD", "grad_out@GRAD", pairs_3d, 3)

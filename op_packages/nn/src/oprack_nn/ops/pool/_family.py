@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oprack.op import REQUIRED, Attr
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext
 from oprack.op.windows import Pads, resolve_pads
 from oprack.types import AttrType
 
@@ -46,7 +46,7 @@ class PoolGeometry:
         return cls(tuple(spatial), ksize, strides, pads, out, False)
 
 
-def pool_geometry(ctx: Any, spatial: Sequence[int]) -> PoolGeometry:
+def pool_geometry(ctx: InferShapeContext, spatial: Sequence[int]) -> PoolGeometry:
     """Geometry of the op of an InferShapeContext; fails with the numbers when a window does not fit."""
     ksize = ctx.attr("ksize")
     ctx.require(
@@ -65,38 +65,38 @@ def pool_geometry(ctx: Any, spatial: Sequence[int]) -> PoolGeometry:
     return geo
 
 
-def ksize_attr(**flags: Any) -> Attr:
+def ksize_attr(**flags: bool) -> Attr:
     doc = "Size of the windows; with adaptive the size of the output."
     return Attr(REQUIRED, doc, type=AttrType.INTS, **flags)
 
 
-def max_pool_dims(ctx):
+def max_pool_dims(ctx: InferShapeContext) -> tuple[int, ...]:
     """Dims of Out and Mask."""
     dims = ctx.require_rank("X", len(ctx.attr("strides")) + 2)
     return (*dims[:2], *pool_geometry(ctx, dims[2:]).out)
 
 
-def infer_max_pool_shape(ctx):
+def infer_max_pool_shape(ctx: InferShapeContext) -> None:
     """The shape rule of max_pool2d_with_index and max_pool3d_with_index."""
     dims = max_pool_dims(ctx)
     ctx.set_dim("Out", dims)
     ctx.set_dim("Mask", dims)
 
 
-def infer_max_pool_type(ctx):
+def infer_max_pool_type(ctx: InferVarTypeContext) -> None:
     """Out of the dtype of X, Mask of int32."""
     ctx.set_dtype("Out", ctx.dtype("X"))
     ctx.set_dtype("Mask", "int32")
 
 
-def pool_dims(ctx, slot="X"):
+def pool_dims(ctx: InferShapeContext, slot: str = "X") -> tuple[int, ...]:
     """Dims of Out when the images are in `slot`."""
     dims = ctx.require_rank(slot, len(ctx.attr("strides")) + 2)
     n, c, spatial = split_dims(dims, ctx.attr("data_format"))
     return join_dims(n, c, pool_geometry(ctx, spatial).out, ctx.attr("data_format"))
 
 
-def infer_pool_shape(ctx):
+def infer_pool_shape(ctx: InferShapeContext) -> None:
     """The shape rule of pool2d and pool3d."""
     ctx.set_dim("Out", pool_dims(ctx))
     ctx.share_lod("X", "Out")

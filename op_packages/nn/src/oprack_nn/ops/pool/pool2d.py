@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOpDef, OpDef
+from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef
 
 from oprack_nn.ops._layout import layout_attr
 from oprack_nn.ops._windows import algorithm_attr, paddings_attr, positive
@@ -52,5 +52,5 @@ class Pool2DDoubleGrad(
 ):
     """Gradient of pool2d_grad by Out@GRAD: average pooling again. That of max pooling would need X, which it lacks."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("grad_out@GRAD", pool_dims(ctx, "grad_x@GRAD"))

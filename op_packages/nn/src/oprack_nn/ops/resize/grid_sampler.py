@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOpDef, OpDef, OpVersion
+from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, OpVersion
 
 
 class GridSampler(OpDef, type="grid_sampler"):
@@ -20,7 +20,7 @@ class GridSampler(OpDef, type="grid_sampler"):
     use_cudnn = Attr(True, "Paddle: prefer the cuDNN kernel.", extra=True)
     versions = OpVersion("grid_sampler").checkpoint("New attribute mode.", ("new_attr", "mode", "bilinear"))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x = ctx.require_rank("X", 4, 5)
         grid = ctx.require_rank("Grid", len(x))
         ctx.require(

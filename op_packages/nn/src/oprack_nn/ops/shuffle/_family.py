@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from oprack.op import InferShapeContext
+
 from oprack_nn.ops._layout import join_dims, split_dims
 
 
-def upscaled(ctx, source, target, r):
+def upscaled(ctx: InferShapeContext, source: str, target: str, r: int) -> None:
     """[C r r, H, W] -> [C, H r, W r]."""
     dims = ctx.require_rank(source, 4)
     n, c, (h, w) = split_dims(dims, ctx.attr("data_format"))
@@ -17,7 +19,7 @@ def upscaled(ctx, source, target, r):
     ctx.set_dim(target, out)
 
 
-def downscaled(ctx, source, target, r):
+def downscaled(ctx: InferShapeContext, source: str, target: str, r: int) -> None:
     """[C, H r, W r] -> [C r r, H, W]."""
     dims = ctx.require_rank(source, 4)
     n, c, (h, w) = split_dims(dims, ctx.attr("data_format"))
@@ -29,7 +31,7 @@ def downscaled(ctx, source, target, r):
     ctx.set_dim(target, out)
 
 
-def regrouped(ctx, source, target, channel, groups):
+def regrouped(ctx: InferShapeContext, source: str, target: str, channel: int, groups: int) -> None:
     """The dim `channel` holds a multiple of `groups`; the shape stays."""
     dims = ctx.require_rank(source, 4)
     c = dims[channel]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import REQUIRED, Attr, GradOpDef, OpDef
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, OpDef
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import layout_attr
@@ -18,12 +18,12 @@ class ChannelShuffle(OpDef, type="channel_shuffle"):
     groups = Attr(REQUIRED, "Number of groups.", type=AttrType.INT).at_least(1)
     data_format = layout_attr("NCHW")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         regrouped(ctx, "X", "Out", 3 if ctx.attr("data_format") == "NHWC" else 1, ctx.attr("groups"))
 
 
 class ChannelShuffleGrad(GradOpDef, of=ChannelShuffle, linear=True):
     """The inverse rearrangement."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         regrouped(ctx, "Out@GRAD", "X@GRAD", 3 if ctx.attr("data_format") == "NHWC" else 1, ctx.attr("groups"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOpDef, OpDef, OpVersion
+from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, OpVersion
 
 from oprack_nn.ops._layout import layout_attr
 from oprack_nn.ops.shuffle._family import downscaled, upscaled
@@ -18,12 +18,12 @@ class PixelShuffle(OpDef, type="pixel_shuffle"):
     data_format = layout_attr("NCHW")
     versions = OpVersion("pixel_shuffle").checkpoint("New attribute data_format.", ("new_attr", "data_format", "NCHW"))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         upscaled(ctx, "X", "Out", ctx.attr("upscale_factor"))
 
 
 class PixelShuffleGrad(GradOpDef, of=PixelShuffle, linear=True):
     """The inverse rearrangement."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         downscaled(ctx, "Out@GRAD", "X@GRAD", ctx.attr("upscale_factor"))

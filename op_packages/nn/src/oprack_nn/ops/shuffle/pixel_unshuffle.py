@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOpDef, OpDef
+from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef
 
 from oprack_nn.ops._layout import layout_attr
 from oprack_nn.ops.shuffle._family import downscaled, upscaled
@@ -17,12 +17,12 @@ class PixelUnshuffle(OpDef, type="pixel_unshuffle"):
     downscale_factor = Attr(1, "Factor r that H and W shrink by.").at_least(1)
     data_format = layout_attr("NCHW")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         downscaled(ctx, "X", "Out", ctx.attr("downscale_factor"))
 
 
 class PixelUnshuffleGrad(GradOpDef, of=PixelUnshuffle, linear=True):
     """The inverse rearrangement."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         upscaled(ctx, "Out@GRAD", "X@GRAD", ctx.attr("downscale_factor"))

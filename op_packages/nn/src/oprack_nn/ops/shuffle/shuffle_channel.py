@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, GradOpDef, OpDef
+from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef
 
 from oprack_nn.ops.shuffle._family import regrouped
 
@@ -16,7 +16,7 @@ class ShuffleChannel(OpDef, type="shuffle_channel"):
     group = Attr(1, "Number of groups.").at_least(1)
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         regrouped(ctx, "X", "Out", 1, ctx.attr("group"))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import REQUIRED, Attr, GradOpDef, OpDef
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, OpDef
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import layout_attr
 
 
-def _infer(ctx, source, target):
+def _infer(ctx: InferShapeContext, source: str, target: str) -> None:
     dims = ctx.require_rank(source, 4)
     ctx.require(
         dims[0] < 0 or dims[0] % ctx.attr("seg_num") == 0,
@@ -30,7 +30,7 @@ class TemporalShift(OpDef, type="temporal_shift"):
     shift_ratio = Attr(0.25, "Share of the channels that moves each way.").between(0.0, 0.5)
     data_format = layout_attr("NCHW")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         _infer(ctx, "X", "Out")
         ctx.share_lod("X", "Out")
 
@@ -38,5 +38,5 @@ class TemporalShift(OpDef, type="temporal_shift"):
 class TemporalShiftGrad(GradOpDef, of=TemporalShift, linear=True):
     """The shifts the other way."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         _infer(ctx, "Out@GRAD", "X@GRAD")

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_optimizer.kernels._update import BOTH, REALS, rounded, scalar, working
 
 
 @kernel("adadelta", place=BOTH, dtypes=REALS)
 def adadelta(
-    Param,
-    Grad,
-    AvgSquaredGrad,
-    AvgSquaredUpdate,
-    LearningRate=None,
-    MasterParam=None,
+    Param: Array,
+    Grad: Array,
+    AvgSquaredGrad: Array,
+    AvgSquaredUpdate: Array,
+    LearningRate: Array | None = None,
+    MasterParam: Array | None = None,
     *,
-    rho,
-    epsilon,
-    multi_precision,
-    xp,
-):
+    rho: float,
+    epsilon: float,
+    multi_precision: bool,
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
     p = working(Param, MasterParam, multi_precision)
     kind = p.dtype.type
     g = Grad.astype(p.dtype, copy=False)

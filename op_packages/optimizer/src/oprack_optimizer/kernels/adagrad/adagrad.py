@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from oprack.device import row_totals
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import SelectedRows
 
 from oprack_optimizer.kernels._update import BOTH, REALS, rounded, scalar, working
 
 
 @kernel("adagrad", place=BOTH, dtypes=REALS)
-def adagrad(Param, Grad, Moment, LearningRate, MasterParam=None, *, epsilon, multi_precision, xp):
+def adagrad(
+    Param: Array,
+    Grad: Array,
+    Moment: Array,
+    LearningRate: Array,
+    MasterParam: Array | None = None,
+    *,
+    epsilon: float,
+    multi_precision: bool,
+    xp: ArrayModule,
+) -> tuple[Array, Array, Array | None]:
     p = working(Param, MasterParam, multi_precision)
     g = Grad.astype(p.dtype, copy=False)
     moment = Moment + g * g
@@ -20,7 +30,17 @@ def adagrad(Param, Grad, Moment, LearningRate, MasterParam=None, *, epsilon, mul
 
 
 @kernel("adagrad", place=BOTH, dtypes=REALS, deterministic={"cpu"})
-def adagrad_rows(Param, Grad: SelectedRows, Moment, LearningRate, MasterParam=None, *, epsilon, multi_precision, xp):
+def adagrad_rows(
+    Param: Array,
+    Grad: SelectedRows,
+    Moment: Array,
+    LearningRate: Array,
+    MasterParam: Array | None = None,
+    *,
+    epsilon: float,
+    multi_precision: bool,
+    xp: ArrayModule,
+) -> tuple[Array, Array, Array | None]:
     """Rows without a gradient keep their values, as they would with a gradient of 0."""
     p = working(Param, MasterParam, multi_precision)
     totals = row_totals(Grad, xp)

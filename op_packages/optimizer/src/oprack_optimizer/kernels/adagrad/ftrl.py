@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from oprack.device import row_totals
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import SelectedRows
 from oprack.types import FLOATS
 
 from oprack_optimizer.kernels._update import BOTH, scalar
 
 
-def _step(p, squared, linear, g, lr, l1, l2, lr_power, xp):
+def _step(
+    p: Array, squared: Array, linear: Array, g: Array, lr: Array, l1: float, l2: float, lr_power: float, xp: ArrayModule
+) -> tuple[Array, ...]:
     """(parameter, squared, linear) after one step."""
     kind = p.dtype.type
 
-    def inverse_rate(a):
+    def inverse_rate(a: Array) -> Array:
         return (xp.sqrt(a) if lr_power == -0.5 else a ** kind(-lr_power)) / lr
 
     total = squared + g * g
@@ -24,13 +26,35 @@ def _step(p, squared, linear, g, lr, l1, l2, lr_power, xp):
 
 
 @kernel("ftrl", place=BOTH, dtypes=FLOATS)
-def ftrl(Param, SquaredAccumulator, LinearAccumulator, Grad, LearningRate, *, l1, l2, lr_power, xp):
+def ftrl(
+    Param: Array,
+    SquaredAccumulator: Array,
+    LinearAccumulator: Array,
+    Grad: Array,
+    LearningRate: Array,
+    *,
+    l1: float,
+    l2: float,
+    lr_power: float,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     lr = scalar(LearningRate, Param.dtype)
     return _step(Param, SquaredAccumulator, LinearAccumulator, Grad, lr, l1, l2, lr_power, xp)
 
 
 @kernel("ftrl", place=BOTH, dtypes=FLOATS, deterministic={"cpu"})
-def ftrl_rows(Param, SquaredAccumulator, LinearAccumulator, Grad: SelectedRows, LearningRate, *, l1, l2, lr_power, xp):
+def ftrl_rows(
+    Param: Array,
+    SquaredAccumulator: Array,
+    LinearAccumulator: Array,
+    Grad: SelectedRows,
+    LearningRate: Array,
+    *,
+    l1: float,
+    l2: float,
+    lr_power: float,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     """Rows without a gradient keep their values."""
     totals = row_totals(Grad, xp)
     rows, old = totals.rows, (Param, SquaredAccumulator, LinearAccumulator)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import SelectedRows
 
 from oprack_optimizer.kernels._update import BOTH, REALS, dense, rounded, scalar, working
 
 
-def _update(param, mean_square, grad, moment, lr, mean_grad, master, rule, multi_precision, xp):
+def _update(
+    param: Array,
+    mean_square: Array,
+    grad: Array,
+    moment: Array,
+    lr: Array,
+    mean_grad: Array | None,
+    master: Array | None,
+    rule: tuple[float, float, float, bool],
+    multi_precision: bool,
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
     epsilon, decay, momentum, centered = rule
     p = working(param, master, multi_precision)
     kind = p.dtype.type
@@ -27,21 +38,21 @@ def _update(param, mean_square, grad, moment, lr, mean_grad, master, rule, multi
 
 @kernel("rmsprop", place=BOTH, dtypes=REALS)
 def rmsprop(
-    Param,
-    MeanSquare,
-    Grad,
-    Moment,
-    LearningRate,
-    MeanGrad=None,
-    MasterParam=None,
+    Param: Array,
+    MeanSquare: Array,
+    Grad: Array,
+    Moment: Array,
+    LearningRate: Array,
+    MeanGrad: Array | None = None,
+    MasterParam: Array | None = None,
     *,
-    epsilon,
-    decay,
-    momentum,
-    centered,
-    multi_precision,
-    xp,
-):
+    epsilon: float,
+    decay: float,
+    momentum: float,
+    centered: bool,
+    multi_precision: bool,
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
     rule = epsilon, decay, momentum, centered
     state = MeanSquare, Grad, Moment, LearningRate, MeanGrad, MasterParam
     return _update(Param, *state, rule, multi_precision, xp)
@@ -49,21 +60,21 @@ def rmsprop(
 
 @kernel("rmsprop", place=BOTH, dtypes=REALS, deterministic={"cpu"})
 def rmsprop_rows(
-    Param,
-    MeanSquare,
+    Param: Array,
+    MeanSquare: Array,
     Grad: SelectedRows,
-    Moment,
-    LearningRate,
-    MeanGrad=None,
-    MasterParam=None,
+    Moment: Array,
+    LearningRate: Array,
+    MeanGrad: Array | None = None,
+    MasterParam: Array | None = None,
     *,
-    epsilon,
-    decay,
-    momentum,
-    centered,
-    multi_precision,
-    xp,
-):
+    epsilon: float,
+    decay: float,
+    momentum: float,
+    centered: bool,
+    multi_precision: bool,
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
     rule = epsilon, decay, momentum, centered
     state = MeanSquare, dense(Grad, Moment.dtype, xp), Moment, LearningRate, MeanGrad, MasterParam
     return _update(Param, *state, rule, multi_precision, xp)

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 from oprack.device import row_totals
+from oprack.kernel import Array, ArrayModule
 from oprack.tensor import SelectedRows
 
 from oprack_optimizer.kernels._update import by_blocks, dense, is_large, number, rounded, scalar, working
 
+if TYPE_CHECKING:
+    from oprack_optimizer.ops._state import AdamRule, AdamState
 
-def step(p, grad, m1, m2, lr, b1pow, b2pow, beta1, beta2, epsilon, xp, out=None):
+
+def step(
+    p: Array,
+    grad: Array,
+    m1: Array,
+    m2: Array,
+    lr: Array,
+    b1pow: Array,
+    b2pow: Array,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    xp: ArrayModule,
+    out: Array | None = None,
+) -> tuple[Array, ...]:
     """(parameter, moment 1, moment 2) after one step. lr, b1pow, b2pow: 0-d arrays. out: memory that p may have."""
     kind = p.dtype.type
     g = grad.astype(p.dtype, copy=False)
@@ -21,7 +41,19 @@ def step(p, grad, m1, m2, lr, b1pow, b2pow, beta1, beta2, epsilon, xp, out=None)
     return _update_whole(p, g, m1, m2, *numbers, xp)
 
 
-def _update_whole(p, g, m1, m2, keep1, add1, keep2, add2, epsilon, rate, xp):
+def _update_whole(
+    p: Array,
+    g: Array,
+    m1: Array,
+    m2: Array,
+    keep1: float,
+    add1: float,
+    keep2: float,
+    add2: float,
+    epsilon: Array,
+    rate: Array,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     new1 = m1 * keep1 + g * add1
     new2 = m2 * keep2 + g * g * add2
     divisor = xp.sqrt(new2)
@@ -29,7 +61,17 @@ def _update_whole(p, g, m1, m2, keep1, add1, keep2, add2, epsilon, rate, xp):
     return p - new1 / divisor * rate, new1, new2
 
 
-def _update_block(given, made, work, keep1, add1, keep2, add2, epsilon, rate):
+def _update_block(
+    given: Sequence[Array],
+    made: Sequence[Array],
+    work: Array,
+    keep1: float,
+    add1: float,
+    keep2: float,
+    add2: float,
+    epsilon: float,
+    rate: float,
+) -> None:
     """The same operations in the same order."""
     (p, g, m1, m2), (new, new1, new2) = given, made
     np.multiply(m1, keep1, out=new1)
@@ -45,7 +87,7 @@ def _update_block(given, made, work, keep1, add1, keep2, add2, epsilon, rate):
     np.subtract(p, work, out=new)
 
 
-def skipped(param, state):
+def skipped(param: Array, state: AdamState) -> tuple[Array | None, ...] | None:
     """The outputs that leave everything as it is, or None when the step is to be taken."""
     if state.SkipUpdate is None or not bool(state.SkipUpdate.reshape(-1)[0]):
         return None
@@ -53,13 +95,13 @@ def skipped(param, state):
     return (*copies, None if state.MasterParam is None else state.MasterParam.copy())
 
 
-def rates_of(state, rule):
+def rates_of(state: AdamState, rule: AdamRule) -> tuple[float, ...]:
     """(beta1, beta2, epsilon), which one-element tensors may override."""
     beta1, beta2 = number(state.Beta1Tensor, rule.beta1), number(state.Beta2Tensor, rule.beta2)
     return beta1, beta2, number(state.EpsilonTensor, rule.epsilon)
 
 
-def powers(state, rates, rule):
+def powers(state: AdamState, rates: tuple[float, ...], rule: AdamRule) -> tuple[Array, Array]:
     """Powers for the next step; with use_global_beta_pow another op updates them."""
     b1pow, b2pow = state.Beta1Pow, state.Beta2Pow
     if rule.use_global_beta_pow:
@@ -67,7 +109,18 @@ def powers(state, rates, rule):
     return b1pow * b1pow.dtype.type(rates[0]), b2pow * b2pow.dtype.type(rates[1])
 
 
-def _lazy(p, grad, m1, m2, lr, b1, b2, rates, out, xp):
+def _lazy(
+    p: Array,
+    grad: SelectedRows,
+    m1: Array,
+    m2: Array,
+    lr: Array,
+    b1: Array,
+    b2: Array,
+    rates: tuple[float, ...],
+    out: Array | None,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     """As `step`, in the rows that the gradient holds. out: the memory of p when it may be overwritten, else None."""
     totals = row_totals(grad, xp)
     rows = totals.rows
@@ -78,7 +131,15 @@ def _lazy(p, grad, m1, m2, lr, b1, b2, rates, out, xp):
     return new
 
 
-def update(param, grad, state, rule, xp, out=None, lazy=False):
+def update(
+    param: Array,
+    grad: Array | SelectedRows,
+    state: AdamState,
+    rule: AdamRule,
+    xp: ArrayModule,
+    out: Array | None = None,
+    lazy: bool = False,
+) -> tuple[Array | None, ...]:
     """The outputs of the op. out: memory that the parameter may have; lazy: only the rows of the gradient."""
     same = skipped(param, state)
     if same is not None:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_optimizer.kernels._update import BOTH, REALS, rounded, scalar, working
 
 
 @kernel("adamax", place=BOTH, dtypes=REALS)
 def adamax(
-    Param,
-    Grad,
-    LearningRate,
-    Moment,
-    InfNorm,
-    Beta1Pow,
-    MasterParam=None,
+    Param: Array,
+    Grad: Array,
+    LearningRate: Array,
+    Moment: Array,
+    InfNorm: Array,
+    Beta1Pow: Array,
+    MasterParam: Array | None = None,
     *,
-    beta1,
-    beta2,
-    epsilon,
-    multi_precision,
-    xp,
-):
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    multi_precision: bool,
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
     p = working(Param, MasterParam, multi_precision)
     kind = p.dtype.type
     g = Grad.astype(p.dtype, copy=False)

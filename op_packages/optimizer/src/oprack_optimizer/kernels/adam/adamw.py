@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import SelectedRows
 
 from oprack_optimizer.kernels._update import BOTH, REALS, dense, rounded, scalar, working
@@ -10,7 +10,7 @@ from oprack_optimizer.kernels.adam._family import powers, rates_of, skipped, ste
 from oprack_optimizer.ops._state import AdamRule, AdamState
 
 
-def _decayed(p, lr, lr_ratio, coeff, with_decay):
+def _decayed(p: Array, lr: Array, lr_ratio: float, coeff: float, with_decay: bool) -> tuple[Array, Array]:
     """Parameter and learning rate that adam's step starts from."""
     if not with_decay:
         return p, lr
@@ -19,7 +19,14 @@ def _decayed(p, lr, lr_ratio, coeff, with_decay):
     return p * (kind(1) - lr * kind(coeff)), lr
 
 
-def _update(param, grad, state, rule, decay, xp):
+def _update(
+    param: Array,
+    grad: Array | SelectedRows,
+    state: AdamState,
+    rule: AdamRule,
+    decay: tuple[float, float, bool],
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
     same = skipped(param, state)
     if same is not None:
         return same
@@ -34,10 +41,30 @@ def _update(param, grad, state, rule, decay, xp):
 
 
 @kernel("adamw", place=BOTH, dtypes=REALS)
-def adamw(Param, Grad, state: AdamState, *, rule: AdamRule, lr_ratio, coeff, with_decay, xp):
+def adamw(
+    Param: Array,
+    Grad: Array,
+    state: AdamState,
+    *,
+    rule: AdamRule,
+    lr_ratio: float,
+    coeff: float,
+    with_decay: bool,
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
     return _update(Param, Grad, state, rule, (lr_ratio, coeff, with_decay), xp)
 
 
 @kernel("adamw", place=BOTH, dtypes=REALS, deterministic={"cpu"})
-def adamw_rows(Param, Grad: SelectedRows, state: AdamState, *, rule: AdamRule, lr_ratio, coeff, with_decay, xp):
+def adamw_rows(
+    Param: Array,
+    Grad: SelectedRows,
+    state: AdamState,
+    *,
+    rule: AdamRule,
+    lr_ratio: float,
+    coeff: float,
+    with_decay: bool,
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
     return _update(Param, Grad, state, rule, (lr_ratio, coeff, with_decay), xp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import SelectedRows
 
 from oprack_optimizer.kernels._update import BOTH, REALS, dense, rounded, scalar, working
@@ -10,7 +10,15 @@ from oprack_optimizer.kernels.adam._family import powers, skipped
 from oprack_optimizer.ops._state import AdamRule, AdamState
 
 
-def _update(param, grad, state, rule, weight_decay, always_adapt, xp):
+def _update(
+    param: Array,
+    grad: Array | SelectedRows,
+    state: AdamState,
+    rule: AdamRule,
+    weight_decay: float,
+    always_adapt: bool,
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
     same = skipped(param, state)
     if same is not None:
         return same
@@ -34,10 +42,28 @@ def _update(param, grad, state, rule, weight_decay, always_adapt, xp):
 
 
 @kernel("lamb", place=BOTH, dtypes=REALS)
-def lamb(Param, Grad, state: AdamState, *, rule: AdamRule, weight_decay, always_adapt, xp):
+def lamb(
+    Param: Array,
+    Grad: Array,
+    state: AdamState,
+    *,
+    rule: AdamRule,
+    weight_decay: float,
+    always_adapt: bool,
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
     return _update(Param, Grad, state, rule, weight_decay, always_adapt, xp)
 
 
 @kernel("lamb", place=BOTH, dtypes=REALS, deterministic={"cpu"})
-def lamb_rows(Param, Grad: SelectedRows, state: AdamState, *, rule: AdamRule, weight_decay, always_adapt, xp):
+def lamb_rows(
+    Param: Array,
+    Grad: SelectedRows,
+    state: AdamState,
+    *,
+    rule: AdamRule,
+    weight_decay: float,
+    always_adapt: bool,
+    xp: ArrayModule,
+) -> tuple[Array | None, ...]:
     return _update(Param, Grad, state, rule, weight_decay, always_adapt, xp)

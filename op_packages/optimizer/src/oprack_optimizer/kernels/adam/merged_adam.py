@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_optimizer.kernels._update import BOTH, REALS
 from oprack_optimizer.kernels.adam._family import update
@@ -10,7 +10,9 @@ from oprack_optimizer.ops._state import AdamRule, AdamState
 
 
 @kernel("merged_adam", place=BOTH, dtypes=REALS)
-def merged_adam(Param, Grad, states: AdamState, *, rule: AdamRule, xp):
+def merged_adam(
+    Param: list[Array], Grad: list[Array], states: AdamState, *, rule: AdamRule, xp: ArrayModule
+) -> tuple[list[Array], list[Array], list[Array], list[Array], list[Array], list[Array | None]]:
     found = []
     for i, param in enumerate(Param):
         one = AdamState(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 _MOVE_EVERY = 16384  # steps after which sum_1 is moved to sum_2, so that it stays precise
@@ -10,19 +10,19 @@ _MOVE_EVERY = 16384  # steps after which sum_1 is moved to sum_2, so that it sta
 
 @kernel("average_accumulates", place=("cpu", "cuda"), dtypes=FLOATS)
 def average_accumulates(
-    param,
-    in_sum_1,
-    in_sum_2,
-    in_sum_3,
-    in_num_accumulates,
-    in_old_num_accumulates,
-    in_num_updates,
+    param: Array,
+    in_sum_1: Array,
+    in_sum_2: Array,
+    in_sum_3: Array,
+    in_num_accumulates: Array,
+    in_old_num_accumulates: Array,
+    in_num_updates: Array,
     *,
-    average_window,
-    max_average_window,
-    min_average_window,
-    xp,
-):
+    average_window: float,
+    max_average_window: int,
+    min_average_window: int,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     updates = int(in_num_updates.reshape(-1)[0]) + 1
     accumulated = int(in_num_accumulates.reshape(-1)[0]) + 1
     old = int(in_old_num_accumulates.reshape(-1)[0])

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_optimizer.kernels._update import BOTH, scalar
 
 
 @kernel("dpsgd", place=BOTH, dtypes=FLOATS)
-def dpsgd(Param, Grad, LearningRate, *, clip, batch_size, sigma, seed, ctx, xp):
+def dpsgd(
+    Param: Array,
+    Grad: Array,
+    LearningRate: Array,
+    *,
+    clip: float,
+    batch_size: float,
+    sigma: float,
+    seed: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     kind = Param.dtype.type
     norm = xp.sqrt((Grad * Grad).sum())
     clipped = Grad / xp.maximum(norm / kind(clip), kind(1))

@@ -5,21 +5,39 @@ from __future__ import annotations
 import numpy as np
 from oprack.device import row_totals
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import SelectedRows
 
 from oprack_optimizer.kernels._update import BOTH, REALS, rounded, scalar, working
 
 
 @kernel("sgd", place=BOTH, dtypes=REALS)
-def sgd(Param, LearningRate, Grad, MasterParam=None, *, multi_precision, out=None, xp):
+def sgd(
+    Param: Array,
+    LearningRate: Array,
+    Grad: Array,
+    MasterParam: Array | None = None,
+    *,
+    multi_precision: bool,
+    out: Array | None = None,
+    xp: ArrayModule,
+) -> tuple[Array, Array | None]:
     p = working(Param, MasterParam, multi_precision)
     step = Grad.astype(p.dtype, copy=False) * scalar(LearningRate, p.dtype)
     return rounded(xp.subtract(p, step, out=out if p is Param else None), Param, MasterParam, multi_precision)
 
 
 @kernel("sgd", place=BOTH, dtypes=REALS, deterministic={"cpu"})
-def sgd_rows(Param, LearningRate, Grad: SelectedRows, MasterParam=None, *, multi_precision, out=None, xp):
+def sgd_rows(
+    Param: Array,
+    LearningRate: Array,
+    Grad: SelectedRows,
+    MasterParam: Array | None = None,
+    *,
+    multi_precision: bool,
+    out: Array | None = None,
+    xp: ArrayModule,
+) -> tuple[Array, Array | None]:
     p = working(Param, MasterParam, multi_precision)
     new = p.copy() if out is None or p is not Param else out
     totals = row_totals(Grad, xp)
@@ -30,7 +48,7 @@ def sgd_rows(Param, LearningRate, Grad: SelectedRows, MasterParam=None, *, multi
 
 
 @kernel("sgd", dtypes=REALS)
-def sgd_rows_of_rows(Param: SelectedRows, LearningRate, Grad: SelectedRows):
+def sgd_rows_of_rows(Param: SelectedRows, LearningRate: Array, Grad: SelectedRows) -> SelectedRows:
     """A table that holds some rows only; all rows of the gradient must be among them."""
     merged = Grad.merged()
     order = np.argsort(Param.rows, kind="stable")

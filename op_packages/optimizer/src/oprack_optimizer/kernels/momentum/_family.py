@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
+from oprack.kernel import Array
 
 from oprack_optimizer.kernels._update import by_blocks, is_large, rounded, scalar, working
 
+if TYPE_CHECKING:
+    from oprack_optimizer.ops._state import MomentumRule, MomentumState
 
-def step(p, grad, velocity, lr, rule, out=None):
+
+def step(
+    p: Array, grad: Array, velocity: Array, lr: Array, rule: MomentumRule, out: Array | None = None
+) -> tuple[Array, Array]:
     """(parameter, velocity) after one step. out: memory that the parameter may have."""
     kind, mu, nesterov = p.dtype.type, rule.mu, rule.use_nesterov
     g = grad.astype(p.dtype, copy=False)
@@ -21,7 +30,9 @@ def step(p, grad, velocity, lr, rule, out=None):
     return p - (g + v * kind(mu) if nesterov else v) * lr, v
 
 
-def _update_block(given, made, work, mu, nesterov, lr):
+def _update_block(
+    given: Sequence[Array], made: Sequence[Array], work: Array, mu: float, nesterov: bool, lr: Array
+) -> None:
     """The same operations in the same order."""
     (p, g, velocity), (new, v) = given, made
     np.multiply(velocity, mu, out=v)
@@ -35,7 +46,9 @@ def _update_block(given, made, work, mu, nesterov, lr):
     np.subtract(p, work, out=new)
 
 
-def update(param, grad, state, rule, out=None):
+def update(
+    param: Array, grad: Array, state: MomentumState, rule: MomentumRule, out: Array | None = None
+) -> tuple[Array, Array, Array | None]:
     """The outputs of the op. out: memory that the parameter may have."""
     p = working(param, state.MasterParam, rule.multi_precision)
     lr = scalar(state.LearningRate, p.dtype)

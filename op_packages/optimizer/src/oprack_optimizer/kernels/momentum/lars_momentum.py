@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_optimizer.kernels._update import BOTH, REALS, rounded, scalar, working
 
 
-def _step(p, grad, velocity, lr, mu, coefficient, decay, epsilon, rescale, xp):
+def _step(
+    p: Array,
+    grad: Array,
+    velocity: Array,
+    lr: Array,
+    mu: float,
+    coefficient: float,
+    decay: float,
+    epsilon: float,
+    rescale: float,
+    xp: ArrayModule,
+) -> tuple[Array, Array]:
     """(parameter, velocity) after one step."""
     kind = p.dtype.type
     g = grad.astype(p.dtype, copy=False) * kind(rescale)
@@ -21,20 +32,20 @@ def _step(p, grad, velocity, lr, mu, coefficient, decay, epsilon, rescale, xp):
 
 @kernel("lars_momentum", place=BOTH, dtypes=REALS)
 def lars_momentum(
-    Param,
-    Grad,
-    Velocity,
-    LearningRate,
-    MasterParam,
+    Param: list[Array],
+    Grad: list[Array],
+    Velocity: list[Array],
+    LearningRate: list[Array],
+    MasterParam: list[Array],
     *,
-    mu,
-    lars_coeff,
-    lars_weight_decay,
-    epsilon,
-    multi_precision,
-    rescale_grad,
-    xp,
-):
+    mu: float,
+    lars_coeff: float,
+    lars_weight_decay: list[float],
+    epsilon: float,
+    multi_precision: bool,
+    rescale_grad: float,
+    xp: ArrayModule,
+) -> tuple[list[Array], list[Array], list[Array | None]]:
     params, velocities, masters = [], [], []
     for i, param in enumerate(Param):
         master = MasterParam[i] if MasterParam else None

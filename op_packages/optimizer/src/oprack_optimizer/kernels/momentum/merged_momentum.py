@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 
 from oprack_optimizer.kernels._update import BOTH, REALS
 from oprack_optimizer.kernels.momentum._family import update
@@ -10,7 +10,9 @@ from oprack_optimizer.ops._state import MomentumRule, MomentumState
 
 
 @kernel("merged_momentum", place=BOTH, dtypes=REALS)
-def merged_momentum(Param, Grad, states: MomentumState, *, rule: MomentumRule):
+def merged_momentum(
+    Param: list[Array], Grad: list[Array], states: MomentumState, *, rule: MomentumRule
+) -> tuple[list[Array], list[Array], list[Array | None]]:
     found = []
     for i, param in enumerate(Param):
         one = MomentumState(

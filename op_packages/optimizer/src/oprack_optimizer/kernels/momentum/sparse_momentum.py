@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_optimizer.kernels._update import BOTH, REALS, working
 from oprack_optimizer.kernels.momentum._family import update
@@ -12,7 +12,17 @@ from oprack_optimizer.ops._state import MomentumRule, MomentumState
 
 
 @kernel("sparse_momentum", place=BOTH, dtypes=REALS, deterministic={"cpu"})
-def sparse_momentum(Param, Grad, Index, state: MomentumState, Axis=None, *, rule: MomentumRule, axis, xp):
+def sparse_momentum(
+    Param: Array,
+    Grad: Array,
+    Index: Array,
+    state: MomentumState,
+    Axis: Array | None = None,
+    *,
+    rule: MomentumRule,
+    axis: int,
+    xp: ArrayModule,
+) -> tuple[Array, Array, Array | None]:
     dim = int(Axis.reshape(-1)[0]) if Axis is not None else axis
     rows = Index.reshape(-1).astype(xp.int64)
     # looking at the indices would wait for a device

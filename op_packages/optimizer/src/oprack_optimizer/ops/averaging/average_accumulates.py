@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.types import AttrType
 
 _UPDATES = {
@@ -39,11 +39,11 @@ class AverageAccumulates(OpDef, type="average_accumulates"):
     make_grad = empty_grad
     expected_kernel_type = dtype_of("param")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         for x, out in _UPDATES.items():
             ctx.set_dim(out, ctx.dim(x))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         for x, out in _UPDATES.items():
             if ctx.has_output(out):
                 ctx.set_dtype(out, ctx.dtype(x))

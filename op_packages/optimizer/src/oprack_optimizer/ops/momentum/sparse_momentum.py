@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.types import AttrType
 
 from oprack_optimizer.ops._update import (
@@ -44,7 +44,7 @@ class SparseMomentum(OpDef, type="sparse_momentum"):
     expected_kernel_type = dtype_of("Param")
     infer_var_type = infer_dtypes(_UPDATES)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         param, index = ctx.dim("Param"), ctx.dim("Index")
         ctx.require(
             len(index) in (1, 2), f"Index has shape {list(index)}; expected [n], the rows or columns that Grad holds"

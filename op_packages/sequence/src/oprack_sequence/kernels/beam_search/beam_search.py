@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidLoDError
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
+from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import absolute_offsets, offsets_of, positions, segment_ids, with_lod
 
 
 @kernel("beam_search", dtypes=FLOATS)
-def beam_search(pre_ids, pre_scores, scores, ids=None, *, level, beam_size, end_id, is_accumulated, ctx):
+def beam_search(
+    pre_ids: Array,
+    pre_scores: Array,
+    scores: Array,
+    ids: Array | None = None,
+    *,
+    level: int,
+    beam_size: int,
+    end_id: int,
+    is_accumulated: bool,
+    ctx: KernelContext,
+) -> tuple[LoDTensor, LoDTensor, Array]:
     """One sort of all candidates of all sources."""
     sources = _source_offsets(ctx, level)
     prefix, column = _candidates(pre_ids.reshape(-1) == end_id, scores.shape[1])
@@ -39,7 +51,7 @@ def beam_search(pre_ids, pre_scores, scores, ids=None, *, level, beam_size, end_
     )
 
 
-def _source_offsets(ctx, level):
+def _source_offsets(ctx: KernelContext, level: int) -> Array:
     """Rows at which each source begins."""
     lod = ctx.lod("scores")
     if not 0 <= level < len(lod):
@@ -50,13 +62,13 @@ def _source_offsets(ctx, level):
     return absolute_offsets(lod, level)
 
 
-def _candidates(ended, width):
+def _candidates(ended: Array, width: int) -> tuple[Array, Array]:
     """(prefix, column) of every candidate: all columns, or only the first of a prefix that has ended."""
     offsets = offsets_of(np.where(ended, min(width, 1), width))
     return segment_ids(offsets), positions(offsets)
 
 
-def _best(order, source, score, prefix, beam_size, n):
+def _best(order: Array, source: Array, score: Array, prefix: Array, beam_size: int, n: int) -> Array:
     """Candidates of the beams, best first, source by source. order: candidates sorted so."""
     starts = offsets_of(np.bincount(source, minlength=n))
     rank = positions(starts)

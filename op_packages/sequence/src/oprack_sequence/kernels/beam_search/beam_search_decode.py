@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from oprack.errors import InvalidArgumentError, InvalidLoDError
-from oprack.kernel import kernel
-from oprack.tensor import LoDTensorArray
+from oprack.kernel import Array, KernelContext, kernel
+from oprack.tensor import LoDTensor, LoDTensorArray
 from oprack.types import FLOATS, HALF_FLOATS
 
 from oprack_sequence.kernels._lod import offsets_of, row_ranges, with_lod
 
 
 @kernel("beam_search_decode", dtypes=FLOATS | HALF_FLOATS | {"int32", "int64"})
-def beam_search_decode(Ids: LoDTensorArray, Scores: LoDTensorArray, *, end_id, ctx):
+def beam_search_decode(
+    Ids: LoDTensorArray, Scores: LoDTensorArray, *, end_id: int, ctx: KernelContext
+) -> tuple[LoDTensor, LoDTensor]:
     """Follows all sentences of all sources from the last step back, one step of time after the other."""
     if not Ids or len(Ids) != len(Scores):
         raise InvalidArgumentError(
@@ -38,7 +42,7 @@ def beam_search_decode(Ids: LoDTensorArray, Scores: LoDTensorArray, *, end_id, c
     return _sentences(ids, scores, kept, source, sources)
 
 
-def _step_offsets(tensor, i, ctx):
+def _step_offsets(tensor: LoDTensor, i: int, ctx: KernelContext) -> list[Array]:
     """Both levels of a step's LoD."""
     if len(tensor.lod) != 2:
         raise InvalidLoDError(
@@ -47,7 +51,9 @@ def _step_offsets(tensor, i, ctx):
     return [np.asarray(level, np.int64) for level in tensor.lod]
 
 
-def _sentences(ids, scores, kept, source, sources):
+def _sentences(
+    ids: Sequence[Array], scores: Sequence[Array], kept: Sequence[Array], source: Array, sources: int
+) -> tuple[LoDTensor, LoDTensor]:
     """Sentences of each source by descending last score, their words in the order of time."""
     count, steps = len(source), len(ids)
     table = {"ids": np.zeros((count, steps), ids[0].dtype), "scores": np.zeros((count, steps), scores[0].dtype)}

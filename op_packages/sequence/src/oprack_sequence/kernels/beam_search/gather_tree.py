@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 
 @kernel("gather_tree", place=("cpu", "cuda"), dtypes={"int32", "int64"})
-def gather_tree(Ids, Parents, *, ctx, xp):
+def gather_tree(Ids: Array, Parents: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """One gather for each step of time."""
     steps, batch, beams = Ids.shape
     if Parents.size and not (0 <= int(Parents.min()) and int(Parents.max()) < beams):

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import host, offsets_of, positions, segment_ids, with_lod
 
 
 @kernel("im2sequence", place=("cpu", "cuda"), dtypes=FLOATS)
-def im2sequence(X, Y=None, *, kernels, strides, paddings, out_stride, xp):
+def im2sequence(
+    X: Array,
+    Y: Array | None = None,
+    *,
+    kernels: list[int],
+    strides: list[int],
+    paddings: list[int],
+    out_stride: list[int],
+    xp: ArrayModule,
+) -> LoDTensor:
     """One gather of pixels; those outside an image read zeros that X is surrounded with."""
     sizes = None
     if Y is not None and len(X) > 1:  # Paddle looks at Y from two images on
@@ -24,7 +36,9 @@ def im2sequence(X, Y=None, *, kernels, strides, paddings, out_stride, xp):
 
 
 @kernel("im2sequence_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
-def im2sequence_grad(X, Out_grad, *, kernels, strides, paddings, xp):
+def im2sequence_grad(
+    X: Array, Out_grad: Array, *, kernels: list[int], strides: list[int], paddings: list[int], xp: ArrayModule
+) -> Array:
     """The transposed gather: an addition at each pixel read."""
     places, margin, offsets = _places(X.shape, None, kernels, strides, paddings)
     (up, down), (left, right) = margin
@@ -35,7 +49,9 @@ def im2sequence_grad(X, Out_grad, *, kernels, strides, paddings, xp):
     return xp.ascontiguousarray(padded[:, :, up : up + height, left : left + width])
 
 
-def _places(shape, sizes, kernels, strides, paddings):
+def _places(
+    shape: tuple[int, ...], sizes: Array | None, kernels: Sequence[int], strides: Sequence[int], paddings: Sequence[int]
+) -> tuple[tuple[Array, ...], list[tuple[int, int]], Array]:
     """(image, channel, row and column of each element [windows, C, kh, kw]; margins of zeros; windows of each image).
 
     sizes: rows and columns of each image that count, or None for all of X.
@@ -58,7 +74,7 @@ def _places(shape, sizes, kernels, strides, paddings):
     return (image[:, None, None, None], channel, rows[:, None, :, None], columns[:, None, None, :]), margin, offsets
 
 
-def _window_counts(sizes, kernels, strides, paddings):
+def _window_counts(sizes: Array, kernels: Sequence[int], strides: Sequence[int], paddings: Sequence[int]) -> Array:
     """[B, 2]: windows down and across each image."""
     pads = np.asarray(paddings)
     return np.maximum((sizes + pads[:2] + pads[2:] - kernels) // strides + 1, 0)

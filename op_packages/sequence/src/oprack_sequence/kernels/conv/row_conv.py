@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import segment_ids, sequence_offsets
 
 
 @kernel("row_conv", place=("cpu", "cuda"), dtypes=FLOATS)
-def row_conv(X, Filter, *, ctx, xp):
+def row_conv(X: Array, Filter: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """One shifted product for each tap."""
     x, left = _rows(X, ctx)
     out = x * Filter[0]
@@ -20,7 +20,7 @@ def row_conv(X, Filter, *, ctx, xp):
 
 
 @kernel("row_conv_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def row_conv_grad(X, Filter, Out_grad, *, ctx, xp):
+def row_conv_grad(X: Array, Filter: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> dict[str, Array]:
     """The transposed shifts for X, one sum over rows for each tap of Filter."""
     x, left = _rows(X, ctx)
     g = Out_grad.reshape(x.shape)
@@ -34,7 +34,7 @@ def row_conv_grad(X, Filter, Out_grad, *, ctx, xp):
     return {"X@GRAD": x_grad.reshape(X.shape), "Filter@GRAD": filter_grad}
 
 
-def _rows(X, ctx):
+def _rows(X: Array, ctx: KernelContext) -> tuple[Array, Array]:
     """(X as rows, how many rows of its sequence are left at each row, itself included)."""
     if X.ndim == 3:
         batch, steps, width = X.shape

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import segment_ids, sequence_offsets, sum_by_index
 
 
 @kernel("sequence_conv", place=("cpu", "cuda"), dtypes=FLOATS)
-def sequence_conv(X, Filter, PaddingData=None, *, contextStart, contextLength, paddingTrainable, ctx, xp):
+def sequence_conv(
+    X: Array,
+    Filter: Array,
+    PaddingData: Array | None = None,
+    *,
+    contextStart: int,
+    contextLength: int,
+    paddingTrainable: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     """Windows gathered into one matrix, then one product."""
     if paddingTrainable:
         padding = _padding(PaddingData, contextStart, contextLength, X, ctx)
@@ -23,8 +35,17 @@ def sequence_conv(X, Filter, PaddingData=None, *, contextStart, contextLength, p
 
 @kernel("sequence_conv_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
 def sequence_conv_grad(
-    X, Filter, Out_grad, PaddingData=None, *, contextStart, contextLength, paddingTrainable, ctx, xp
-):
+    X: Array,
+    Filter: Array,
+    Out_grad: Array,
+    PaddingData: Array | None = None,
+    *,
+    contextStart: int,
+    contextLength: int,
+    paddingTrainable: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array | None]:
     """Two products; the windows' gradients are added up where they overlap."""
     grads = {"X@GRAD": None, "Filter@GRAD": None, "PaddingData@GRAD": None}
     if paddingTrainable:
@@ -44,7 +65,7 @@ def sequence_conv_grad(
     return grads
 
 
-def _padding(PaddingData, start, length, X, ctx):
+def _padding(PaddingData: Array, start: int, length: int, X: Array, ctx: KernelContext) -> Array:
     """PaddingData, rows that stand for those outside a sequence."""
     outside = max(0, -start) + max(0, start + length - 1)
     if PaddingData is None or tuple(PaddingData.shape) != (outside, X.shape[1]):
@@ -56,7 +77,7 @@ def _padding(PaddingData, start, length, X, ctx):
     return PaddingData
 
 
-def _rows(start, length, ctx):
+def _rows(start: int, length: int, ctx: KernelContext) -> Array:
     """[N, length]: row of each place of each window among X followed by PaddingData."""
     offsets = sequence_offsets(ctx, "X")
     ids = segment_ids(offsets)
@@ -66,7 +87,7 @@ def _rows(start, length, ctx):
     return np.where(rows < first, up + rows - first, np.where(rows >= last, up + rows - last, rows))
 
 
-def _shifts(start, length, ctx):
+def _shifts(start: int, length: int, ctx: KernelContext) -> Iterator[tuple[int, int, int, int, Array]]:
     """(place in the window, rows of X from, to, shift, rows whose place there is outside of their sequence)."""
     offsets = sequence_offsets(ctx, "X")
     ids = segment_ids(offsets)
@@ -78,7 +99,7 @@ def _shifts(start, length, ctx):
         yield place, low, max(low, high), shift, outside
 
 
-def _windows(X, start, length, ctx, xp):
+def _windows(X: Array, start: int, length: int, ctx: KernelContext, xp: ArrayModule) -> Array:
     """[N, length, D]: the rows around each row, zeros outside of its sequence."""
     windows = xp.zeros((len(X), length, X.shape[1]), X.dtype)
     for place, low, high, shift, outside in _shifts(start, length, ctx):
@@ -87,7 +108,7 @@ def _windows(X, start, length, ctx, xp):
     return windows
 
 
-def _add_windows(grads, start, ctx, xp):
+def _add_windows(grads: Array, start: int, ctx: KernelContext, xp: ArrayModule) -> Array:
     """[N, D]: the sum of what all windows, [N, length, D], say of each row. Overwrites grads."""
     total = xp.zeros((len(grads), grads.shape[2]), grads.dtype)
     for place, low, high, shift, outside in _shifts(start, grads.shape[1], ctx):

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import Array, ArrayModule, KernelContext
 
 from oprack_sequence.kernels._lod import Packing, host, sequence_offsets
 
 _BLOCK = 1 << 18  # elements of a temporary
 
 
-def crf_sequences(ctx: Any, Emission: Any, Length: Any) -> tuple[Packing, np.ndarray]:
+def crf_sequences(ctx: KernelContext, Emission: Array, Length: Array | None) -> tuple[Packing, np.ndarray]:
     """(time-major order of the rows of Emission [N, D] or, flattened, [B, T, D]; length of each sequence)."""
     if Length is None:
         offsets = sequence_offsets(ctx, "Emission")
@@ -28,7 +29,13 @@ def crf_sequences(ctx: Any, Emission: Any, Length: Any) -> tuple[Packing, np.nda
 
 
 def viterbi(
-    packing: Packing, lengths: np.ndarray, emission: Any, start: Any, stop: Any, follow: Any, xp: Any
+    packing: Packing,
+    lengths: np.ndarray,
+    emission: Array,
+    start: Array | int,
+    stop: Array | int,
+    follow: Array,
+    xp: ArrayModule,
 ) -> tuple[Any, Any]:
     """Best path of every sequence: (int64 label of each packed row, its score [n], 0 for an empty sequence).
 
@@ -59,7 +66,7 @@ def viterbi(
     return path, scores
 
 
-def _best_step(before: Any, follow: Any, xp: Any) -> Any:
+def _best_step(before: Array, follow: Array, xp: ArrayModule) -> Array | None:
     """[D, n]: for each label the best of before[i] + follow[i], in blocks of i that stay small."""
     tags, n = before.shape
     block = max(1, _BLOCK // max(1, tags * n))

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels.crf._crf import crf_sequences, viterbi
 
 
 @kernel("crf_decoding", place=("cpu", "cuda"), dtypes=FLOATS)
-def crf_decoding(Emission, Transition, Label=None, Length=None, *, ctx, xp):
+def crf_decoding(
+    Emission: Array,
+    Transition: Array,
+    Label: Array | None = None,
+    Length: Array | None = None,
+    *,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     """All sequences at once, one step of time after the other."""
     packing, lengths = crf_sequences(ctx, Emission, Length)
     rows, tags = xp.asarray(packing.rows), Emission.shape[-1]

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import host, offsets_of, segment_sum
 from oprack_sequence.kernels.crf._crf import crf_sequences
 
+if TYPE_CHECKING:
+    from oprack_sequence.kernels._lod import Packing
+
 
 @kernel("linear_chain_crf", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
-def linear_chain_crf(Emission, Transition, Label, Length=None, *, ctx, xp):
+def linear_chain_crf(
+    Emission: Array,
+    Transition: Array,
+    Label: Array,
+    Length: Array | None = None,
+    *,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     """The forward recursion over all sequences at once, each row normalised against overflow."""
     packing, lengths = crf_sequences(ctx, Emission, Length)
     rows, tags = xp.asarray(packing.rows), Emission.shape[-1]
@@ -44,7 +57,17 @@ def linear_chain_crf(Emission, Transition, Label, Length=None, *, ctx, xp):
 
 
 @kernel("linear_chain_crf_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
-def linear_chain_crf_grad(Label, Alpha, EmissionExps, TransitionExps, LogLikelihood_grad, Length=None, *, ctx, xp):
+def linear_chain_crf_grad(
+    Label: Array,
+    Alpha: Array,
+    EmissionExps: Array,
+    TransitionExps: Array,
+    LogLikelihood_grad: Array,
+    Length: Array | None = None,
+    *,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array, Array]:
     """The backward recursion over all sequences at once, then both marginals from two products."""
     packing, lengths = crf_sequences(ctx, Alpha, Length)
     rows, tags = xp.asarray(packing.rows), Alpha.shape[-1]
@@ -82,7 +105,7 @@ def linear_chain_crf_grad(Label, Alpha, EmissionExps, TransitionExps, LogLikelih
     return emission_grad.reshape(Alpha.shape), transition_grad
 
 
-def _last_rows(packing, lengths):
+def _last_rows(packing: Packing, lengths: Array) -> Array:
     """Packed row of each sequence's last row; -1 for an empty one."""
     rank = np.empty(len(lengths), np.int64)
     rank[packing.order] = np.arange(len(lengths))
@@ -90,7 +113,7 @@ def _last_rows(packing, lengths):
     return np.where(lengths > 0, starts[np.maximum(lengths - 1, 0)] + rank, -1)
 
 
-def _labels(Label, packing, tags, ctx):
+def _labels(Label: Array, packing: Packing, tags: int, ctx: KernelContext) -> Array:
     """Label of each packed row, on the host."""
     labels = host(Label).reshape(-1)[packing.rows]
     if len(labels) and not (0 <= labels.min() and labels.max() < tags):
@@ -101,7 +124,9 @@ def _labels(Label, packing, tags, ctx):
     return labels
 
 
-def _path_scores(x, transition, labels, packing, lengths, xp):
+def _path_scores(
+    x: Array, transition: Array, labels: Array, packing: Packing, lengths: Array, xp: ArrayModule
+) -> Array:
     """[n, 1]: score of the given path of each sequence."""
     first = packing.sizes[0] if packing.sizes else 0
     gained = x[xp.asarray(packing.rows), xp.asarray(labels)]

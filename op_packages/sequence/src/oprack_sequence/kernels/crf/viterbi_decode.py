@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels.crf._crf import crf_sequences, viterbi
 
 
 @kernel("viterbi_decode", place=("cpu", "cuda"), dtypes=FLOATS)
-def viterbi_decode(Input, Transition, Length, *, include_bos_eos_tag, ctx, xp):
+def viterbi_decode(
+    Input: Array, Transition: Array, Length: Array, *, include_bos_eos_tag: bool, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array, Array]:
     """All sequences at once, one step of time after the other."""
     packing, lengths = crf_sequences(ctx, Input, Length)
     rows, tags = xp.asarray(packing.rows), Input.shape[-1]

@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from oprack.kernel import Array, ArrayModule
 
 
 def ctc_loss(
-    logits: Any, frames: np.ndarray, labels: np.ndarray, sizes: np.ndarray, blank: int, with_grad: bool, xp: Any
+    logits: Array,
+    frames: np.ndarray,
+    labels: np.ndarray,
+    sizes: np.ndarray,
+    blank: int,
+    with_grad: bool,
+    xp: ArrayModule,
 ) -> tuple[Any, Any | None]:
     """(loss [B], gradient [T, B, C] or None); both 0 for a label that does not fit into its frames.
 
@@ -56,7 +63,7 @@ def ctc_loss(
     return -log_total, grad
 
 
-def _forward(emit: Any, skips: Any, xp: Any) -> Any:
+def _forward(emit: Array, skips: Array, xp: ArrayModule) -> Array:
     """[T, B, states]: log of the weight of all paths into each state, its own emission included."""
     alpha = xp.full_like(emit, -xp.inf)
     for t in range(len(emit)):
@@ -71,7 +78,7 @@ def _forward(emit: Any, skips: Any, xp: Any) -> Any:
     return alpha
 
 
-def _backward(emit: Any, skips: Any, frames: Any, count: Any, xp: Any) -> Any:
+def _backward(emit: Array, skips: Array, frames: Array, count: Array, xp: ArrayModule) -> Array:
     """[T, B, states]: log of the weight of all paths out of each state, its own emission left out."""
     beta = xp.full_like(emit, -xp.inf)
     state = xp.arange(emit.shape[2])

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
+from oprack.tensor import LoDTensor
 
 from oprack_sequence.kernels._lod import absolute_offsets, positions, segment_ids, sequence_offsets, with_lod
 
 
 @kernel("ctc_align", dtypes={"int32", "int64"})
-def ctc_align(Input, InputLength=None, *, blank, merge_repeated, padding_value, ctx):
+def ctc_align(
+    Input: Array,
+    InputLength: Array | None = None,
+    *,
+    blank: int,
+    merge_repeated: bool,
+    padding_value: int,
+    ctx: KernelContext,
+) -> dict[str, LoDTensor | None] | tuple[Array, Array]:
     """One mask over all ids."""
     if InputLength is not None:
         lengths = InputLength.reshape(-1, 1)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
 
 from oprack_sequence.kernels._lod import padded_rows, sequence_offsets
 
 
 @kernel("edit_distance", dtypes={"int32", "int64"})
-def edit_distance(Hyps, Refs, HypsLength=None, RefsLength=None, *, normalized, ctx):
+def edit_distance(
+    Hyps: Array,
+    Refs: Array,
+    HypsLength: Array | None = None,
+    RefsLength: Array | None = None,
+    *,
+    normalized: bool,
+    ctx: KernelContext,
+) -> tuple[Array, Array]:
     """Rows of the distance table for all pairs at once; within a row, insertions are a running minimum."""
     hyps, m = _padded(Hyps, HypsLength, "Hyps", ctx)
     refs, n = _padded(Refs, RefsLength, "Refs", ctx)
@@ -36,7 +44,7 @@ def edit_distance(Hyps, Refs, HypsLength=None, RefsLength=None, *, normalized, c
     return np.array([len(m)], np.int64), distance[:, None]
 
 
-def _padded(tokens, length, slot, ctx):
+def _padded(tokens: Array, length: Array | None, slot: str, ctx: KernelContext) -> tuple[Array, Array]:
     """(tokens [pairs, longest], lengths)."""
     if length is not None:
         lengths = length.reshape(-1).astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import host, padded_rows, positions, segment_ids, sequence_offsets
@@ -12,7 +12,16 @@ from oprack_sequence.kernels.ctc._ctc import ctc_loss
 
 
 @kernel("warpctc", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
-def warpctc(Logits, Label, LogitsLength=None, LabelLength=None, *, blank, ctx, xp):
+def warpctc(
+    Logits: Array,
+    Label: Array,
+    LogitsLength: Array | None = None,
+    LabelLength: Array | None = None,
+    *,
+    blank: int,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array, Array]:
     """Both recursions in log space over all sequences at once; the backward one only when a gradient is asked for."""
     if LogitsLength is None:
         offsets = sequence_offsets(ctx, "Logits")
@@ -33,7 +42,15 @@ def warpctc(Logits, Label, LogitsLength=None, LabelLength=None, *, blank, ctx, x
 
 
 @kernel("warpctc_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def warpctc_grad(WarpCTCGrad, Loss_grad, LogitsLength=None, *, norm_by_times, ctx, xp):
+def warpctc_grad(
+    WarpCTCGrad: Array,
+    Loss_grad: Array,
+    LogitsLength: Array | None = None,
+    *,
+    norm_by_times: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     """One product, and for LoD one gather."""
     weight = Loss_grad.reshape(-1)
     offsets = None if LogitsLength is not None else sequence_offsets(ctx, "Logits")
@@ -46,7 +63,7 @@ def warpctc_grad(WarpCTCGrad, Loss_grad, LogitsLength=None, *, norm_by_times, ct
     return grad[xp.asarray(positions(offsets)), xp.asarray(segment_ids(offsets))]
 
 
-def _lengths(length, longest, slot, ctx):
+def _lengths(length: Array, longest: int, slot: str, ctx: KernelContext) -> Array:
     """Lengths, checked."""
     lengths = host(length).reshape(-1).astype(np.int64)
     if (lengths < 0).any() or (lengths > longest).any():
@@ -54,7 +71,9 @@ def _lengths(length, longest, slot, ctx):
     return lengths
 
 
-def _labels(Label, LabelLength, classes, blank, ctx):
+def _labels(
+    Label: Array, LabelLength: Array | None, classes: int, blank: int, ctx: KernelContext
+) -> tuple[Array, Array]:
     """(labels [B, longest], lengths), on the host: they are few, and looked through."""
     Label = host(Label)
     if LabelLength is not None:

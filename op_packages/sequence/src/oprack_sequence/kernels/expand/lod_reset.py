@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
 from oprack.tensor import LoDTensor, check_lod
 from oprack.types import BOOL, FLOATS, HALF_FLOATS, INTEGERS
 
@@ -13,7 +13,9 @@ _ANY = FLOATS | HALF_FLOATS | INTEGERS | BOOL
 
 
 @kernel("lod_reset", place=("cpu", "cuda"), dtypes=_ANY, view=True)
-def lod_reset(X, Y=None, *, target_lod, append, ctx):
+def lod_reset(
+    X: Array, Y: Array | None = None, *, target_lod: list[int], append: bool, ctx: KernelContext
+) -> LoDTensor:
     """X itself under another LoD."""
     if Y is not None and ctx.lod("Y"):
         new = [list(level) for level in ctx.lod("Y")]
@@ -28,6 +30,6 @@ def lod_reset(X, Y=None, *, target_lod, append, ctx):
 
 
 @kernel("lod_reset_grad", place=("cpu", "cuda"), dtypes=_ANY, view=True)
-def lod_reset_grad(Out_grad):
+def lod_reset_grad(Out_grad: Array) -> Array:
     """The gradient itself; X's LoD is shared by the shape rule."""
     return Out_grad

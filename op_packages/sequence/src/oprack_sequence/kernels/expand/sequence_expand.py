@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError, InvalidLoDError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import LoDTensor
 from oprack.types import FLOATS, INTEGERS
 
 from oprack_sequence.kernels._lod import offsets_of, row_ranges, sum_by_index, with_lod
 
 
 @kernel("sequence_expand", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_expand(X, *, ref_level, ctx, xp):
+def sequence_expand(X: Array, *, ref_level: int, ctx: KernelContext, xp: ArrayModule) -> LoDTensor:
     """One gather of rows."""
     repeats = _repeats(ctx, ref_level)
     if not len(repeats):
@@ -23,7 +24,7 @@ def sequence_expand(X, *, ref_level, ctx, xp):
 
 
 @kernel("sequence_expand_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS, deterministic={"cpu"})
-def sequence_expand_grad(Out_grad, *, ref_level, ctx, xp):
+def sequence_expand_grad(Out_grad: Array, *, ref_level: int, ctx: KernelContext, xp: ArrayModule) -> Array:
     """Sums the gradients of all repeats of a row."""
     repeats = _repeats(ctx, ref_level)
     if not len(repeats):
@@ -34,7 +35,7 @@ def sequence_expand_grad(Out_grad, *, ref_level, ctx, xp):
     return sum_by_index(Out_grad, row_ranges(starts, lengths), rows, xp)
 
 
-def _repeats(ctx, ref_level):
+def _repeats(ctx: KernelContext, ref_level: int) -> Array:
     """How often each sequence of X is repeated: lengths of Y's sequences at ref_level."""
     lod = ctx.lod("Y")
     if not lod:
@@ -47,7 +48,7 @@ def _repeats(ctx, ref_level):
     return np.diff(np.asarray(lod[ref_level], np.int64))
 
 
-def _blocks(ctx, rows, repeats):
+def _blocks(ctx: KernelContext, rows: int, repeats: Array) -> tuple[Array, Array]:
     """First row and number of rows of every block of Out, in order."""
     lod = ctx.lod("X")
     if len(lod) > 1:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS, INTEGERS
 
 from oprack_sequence.kernels._lod import segment_ids, segment_sum, sequence_offsets
 
 
 @kernel("sequence_expand_as", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_expand_as(X, *, ctx, xp):
+def sequence_expand_as(X: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """One gather of rows."""
     offsets = sequence_offsets(ctx, "Y")
     if len(offsets) - 1 != X.shape[0]:
@@ -22,6 +22,6 @@ def sequence_expand_as(X, *, ctx, xp):
 
 
 @kernel("sequence_expand_as_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS, deterministic={"cpu"})
-def sequence_expand_as_grad(Out_grad, *, ctx, xp):
+def sequence_expand_as_grad(Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """Sum over each sequence."""
     return segment_sum(Out_grad, np.asarray(sequence_offsets(ctx, "Y")), xp)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS, INTEGERS
 
 
 @kernel("sequence_mask", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_mask(X, MaxLenTensor=None, *, maxlen, out_dtype, xp):
+def sequence_mask(
+    X: Array, MaxLenTensor: Array | None = None, *, maxlen: int, out_dtype: int, xp: ArrayModule
+) -> Array:
     """A comparison with 0, 1, 2 ...; the size of the result is read from X when maxlen is -1."""
     if MaxLenTensor is not None:
         maxlen = int(MaxLenTensor.reshape(-1)[0])

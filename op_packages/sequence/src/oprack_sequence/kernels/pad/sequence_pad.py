@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS, INTEGERS
 
 from oprack_sequence.kernels._lod import positions, segment_ids, sequence_offsets
 
 
 @kernel("sequence_pad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_pad(X, PadValue, *, padded_length, ctx, xp):
+def sequence_pad(
+    X: Array, PadValue: Array, *, padded_length: int, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array, Array]:
     """One scatter of rows into the padding."""
     offsets = sequence_offsets(ctx, "X")
     lengths = np.diff(offsets)
@@ -30,7 +32,7 @@ def sequence_pad(X, PadValue, *, padded_length, ctx, xp):
 
 
 @kernel("sequence_pad_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_pad_grad(Out_grad, *, ctx, xp):
+def sequence_pad_grad(Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """One gather of rows."""
     offsets = sequence_offsets(ctx, "X")
     return Out_grad[xp.asarray(segment_ids(offsets)), xp.asarray(positions(offsets))]

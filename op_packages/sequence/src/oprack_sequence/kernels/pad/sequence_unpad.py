@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import LoDTensor, ShapeOnly
 from oprack.types import FLOATS, INTEGERS
 
 from oprack_sequence.kernels._lod import host, offsets_of, positions, segment_ids, sequence_offsets, with_lod
 
 
 @kernel("sequence_unpad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_unpad(X, Length, *, ctx, xp):
+def sequence_unpad(X: Array, Length: Array, *, ctx: KernelContext, xp: ArrayModule) -> LoDTensor:
     """One gather of rows."""
     lengths = host(Length).reshape(-1).astype(np.int64)
     batch, longest = X.shape[:2]
@@ -28,7 +29,7 @@ def sequence_unpad(X, Length, *, ctx, xp):
 
 
 @kernel("sequence_unpad_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_unpad_grad(X, Out_grad, *, ctx, xp):
+def sequence_unpad_grad(X: ShapeOnly, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """One scatter of rows into zeros."""
     offsets = sequence_offsets(ctx, "Out@GRAD")
     x_grad = xp.zeros(X.shape, Out_grad.dtype)

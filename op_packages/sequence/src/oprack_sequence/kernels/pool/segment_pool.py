@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
 from oprack.types import FLOATS, INTEGERS
 
 from oprack_sequence.kernels._lod import offsets_of
 
 
 @kernel("segment_pool", dtypes=FLOATS | INTEGERS | {"float16"})
-def segment_pool(X, SegmentIds, *, pooltype, ctx):
+def segment_pool(X: Array, SegmentIds: Array, *, pooltype: str, ctx: KernelContext) -> tuple[Array, Array]:
     """One reduction over the runs of equal ids."""
     counts = _counts(SegmentIds, len(X), ctx)
     offsets = offsets_of(counts)
@@ -27,7 +27,9 @@ def segment_pool(X, SegmentIds, *, pooltype, ctx):
 
 
 @kernel("segment_pool_grad", dtypes=FLOATS | INTEGERS | {"float16"})
-def segment_pool_grad(X, SegmentIds, Out, Out_grad, *, pooltype, ctx):
+def segment_pool_grad(
+    X: Array, SegmentIds: Array, Out: Array, Out_grad: Array, *, pooltype: str, ctx: KernelContext
+) -> Array:
     """One gather of rows."""
     ids = SegmentIds.reshape(-1)
     g = Out_grad[ids]
@@ -39,7 +41,7 @@ def segment_pool_grad(X, SegmentIds, Out, Out_grad, *, pooltype, ctx):
     return g
 
 
-def _counts(SegmentIds, rows, ctx):
+def _counts(SegmentIds: Array, rows: int, ctx: KernelContext) -> Array:
     """Rows of each segment."""
     ids = SegmentIds.reshape(-1)
     if len(ids) != rows or (len(ids) and ids[0] < 0) or (np.diff(ids) < 0).any():

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import LoDTensor
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import Packing, segment_ids, segment_sum, sequence_offsets, with_lod
 
 
 @kernel("sequence_pool", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
-def sequence_pool(X, *, pooltype, pad_value, is_test, ctx, xp):
+def sequence_pool(
+    X: Array, *, pooltype: str, pad_value: float, is_test: bool, ctx: KernelContext, xp: ArrayModule
+) -> dict[str, Array | LoDTensor | None]:
     """One pass over the rows; MAX with its index walks over time steps."""
     offsets = sequence_offsets(ctx, "X")
     lengths = np.diff(offsets)
@@ -37,7 +40,9 @@ def sequence_pool(X, *, pooltype, pad_value, is_test, ctx, xp):
 
 
 @kernel("sequence_pool_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def sequence_pool_grad(Out_grad, MaxIndex=None, *, pooltype, ctx, xp):
+def sequence_pool_grad(
+    Out_grad: Array, MaxIndex: Array | None = None, *, pooltype: str, ctx: KernelContext, xp: ArrayModule
+) -> Array:
     """Spreads each row of the gradient over its sequence."""
     offsets = sequence_offsets(ctx, "X")
     lengths = np.diff(offsets)
@@ -56,14 +61,14 @@ def sequence_pool_grad(Out_grad, MaxIndex=None, *, pooltype, ctx, xp):
     return x_grad
 
 
-def _weights(lengths: np.ndarray, pooltype: str, like: Any, xp: Any) -> Any:
+def _weights(lengths: np.ndarray, pooltype: str, like: Array, xp: ArrayModule) -> Array:
     """1/n or 1/sqrt(n) of each sequence, shaped to multiply its row; 1 for an empty one."""
     n = np.maximum(lengths, 1).astype(like.dtype)
     weights = 1 / (n if pooltype == "AVERAGE" else np.sqrt(n))
     return xp.asarray(weights.reshape(-1, *[1] * (like.ndim - 1)))
 
 
-def _max(x: Any, offsets: np.ndarray, xp: Any) -> tuple[Any, Any]:
+def _max(x: Array, offsets: np.ndarray, xp: ArrayModule) -> tuple[Any, Any]:
     """Largest element of each sequence and column, and its row (the first of equals; -1 for an empty sequence)."""
     packing = Packing(offsets)
     best = xp.zeros((len(offsets) - 1, *x.shape[1:]), x.dtype)

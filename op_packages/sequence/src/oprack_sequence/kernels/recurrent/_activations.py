@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from oprack.kernel import Array, ArrayModule
+
 
 @dataclass(frozen=True)
 class Activation:
@@ -15,7 +17,7 @@ class Activation:
     slope: Callable[[Any, Any], Any]
 
 
-def _sigmoid(x: Any, xp: Any) -> None:
+def _sigmoid(x: Array, xp: ArrayModule) -> None:
     # large negative x overflows in exp and gives 1 / inf = 0, which is right; callers silence the warning
     xp.negative(x, out=x)
     xp.exp(x, out=x)
@@ -23,15 +25,15 @@ def _sigmoid(x: Any, xp: Any) -> None:
     xp.reciprocal(x, out=x)
 
 
-def _tanh(x: Any, xp: Any) -> None:
+def _tanh(x: Array, xp: ArrayModule) -> None:
     xp.tanh(x, out=x)
 
 
-def _relu(x: Any, xp: Any) -> None:
+def _relu(x: Array, xp: ArrayModule) -> None:
     xp.maximum(x, 0, out=x)
 
 
-def _identity(x: Any, xp: Any) -> None:
+def _identity(x: Array, xp: ArrayModule) -> None:
     pass
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from oprack.kernel import Array, ArrayModule
+
 from oprack_sequence.kernels.recurrent._activations import ACTIVATIONS
 
 
@@ -20,7 +22,7 @@ class GruCell:
     xp: Any
 
     @classmethod
-    def of(cls, Weight: Any, gate: str, candidate: str, origin_mode: bool, xp: Any) -> GruCell:
+    def of(cls, Weight: Array, gate: str, candidate: str, origin_mode: bool, xp: ArrayModule) -> GruCell:
         """From a Weight as Paddle lays it out: [D, 2 D] for u and r, then [D, D] for c, in one buffer."""
         size = Weight.shape[0]
         buffer = Weight.reshape(-1)
@@ -32,7 +34,7 @@ class GruCell:
     def size(self) -> int:
         return int(self.w_candidate.shape[0])
 
-    def forward(self, g: Any, h_prev: Any | None, reset: Any, h: Any) -> None:
+    def forward(self, g: Array, h_prev: Any | None, reset: Array, h: Array) -> None:
         """Turn the pre-activations g into gates, in place, and fill h and, if there is an h_prev, reset = r h_prev."""
         xp, n = self.xp, self.size
         u, r, c, ur = g[:, :n], g[:, n : 2 * n], g[:, 2 * n :], g[:, : 2 * n]
@@ -54,7 +56,7 @@ class GruCell:
         h *= u
         h += old
 
-    def backward(self, g: Any, h_prev: Any, dh: Any, d: Any) -> Any:
+    def backward(self, g: Array, h_prev: Array, dh: Array, d: Array) -> Array:
         """Fill d, the gradient before the gates' activations, from that of h; returns that of h_prev."""
         n = self.size
         u, r, c = g[:, :n], g[:, n : 2 * n], g[:, 2 * n :]
@@ -67,7 +69,7 @@ class GruCell:
         d_ur *= ACTIVATIONS[self.gate].slope(g[:, : 2 * n], self.xp)
         return dh * keep + d_reset * r + d_ur @ self.w_gates.T
 
-    def weight_grad(self, d_gates: Any, h_prev: Any, reset: Any) -> Any:
+    def weight_grad(self, d_gates: Array, h_prev: Array, reset: Array) -> Array:
         """Gradient of Weight, in its layout, from all rows."""
         n = self.size
         parts = [(h_prev.T @ d_gates[:, : 2 * n]).reshape(-1), (reset.T @ d_gates[:, 2 * n :]).reshape(-1)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from oprack.kernel import Array, ArrayModule
+
 from oprack_sequence.kernels.recurrent._activations import ACTIVATIONS
 
 
@@ -21,18 +23,20 @@ class LstmCell:
     clip: float = 0.0
 
     @classmethod
-    def of(cls, Bias: Any, size: int, use_peepholes: bool, *activations: str, xp: Any, clip: float = 0.0) -> LstmCell:
+    def of(
+        cls, Bias: Array, size: int, use_peepholes: bool, *activations: str, xp: ArrayModule, clip: float = 0.0
+    ) -> LstmCell:
         """From a Bias [1, 7 D] or [1, 4 D]; activations of gates, candidate and cell."""
         p = Bias.reshape(-1)[4 * size :]
         peepholes = (p[:size], p[size : 2 * size], p[2 * size :]) if use_peepholes else None
         return cls(size, peepholes, *activations, xp=xp, clip=clip)
 
-    def split(self, g: Any) -> tuple[Any, Any, Any, Any]:
+    def split(self, g: Array) -> tuple[Any, Any, Any, Any]:
         """Columns c', i, f, o."""
         n = self.size
         return g[:, :n], g[:, n : 2 * n], g[:, 2 * n : 3 * n], g[:, 3 * n :]
 
-    def forward(self, g: Any, c_prev: Any | None, c: Any, c_act: Any, h: Any) -> None:
+    def forward(self, g: Array, c_prev: Any | None, c: Array, c_act: Array, h: Array) -> None:
         """Turn the pre-activations g into gates, in place, and fill c, c_act = cell activation of c, and h."""
         xp, gate = self.xp, ACTIVATIONS[self.gate].apply
         candidate, i, f, o = self.split(g)
@@ -53,7 +57,7 @@ class LstmCell:
         ACTIVATIONS[self.cell].apply(c_act, xp)
         xp.multiply(o, c_act, out=h)
 
-    def backward(self, g: Any, c_prev: Any, c: Any, c_act: Any, dh: Any, dc: Any, d: Any) -> Any:
+    def backward(self, g: Array, c_prev: Array, c: Array, c_act: Array, dh: Array, dc: Array, d: Array) -> Array:
         """Fill d, the gradient before the gates' activations, from that of h and (in place) of c; that of c_prev."""
         gate = ACTIVATIONS[self.gate].slope
         candidate, i, f, o = self.split(g)
@@ -72,7 +76,7 @@ class LstmCell:
             dc_prev += d_i * self.peepholes[0] + d_f * self.peepholes[1]
         return dc_prev
 
-    def bias_grad(self, d_gates: Any, c_prev: Any, c: Any) -> Any:
+    def bias_grad(self, d_gates: Array, c_prev: Array, c: Array) -> Array:
         """Gradient of Bias: of b and, with peepholes, of p_i, p_f, p_o."""
         parts = [d_gates.sum(axis=0)]
         if self.peepholes:

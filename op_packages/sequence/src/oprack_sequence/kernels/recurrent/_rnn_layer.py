@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from oprack.kernel import Array, ArrayModule
 
 from oprack_sequence.kernels.recurrent._activations import ACTIVATIONS
 
@@ -32,7 +33,7 @@ class Layer:
     def _times(self, steps: int) -> range:
         return range(steps - 1, -1, -1) if self.reverse else range(steps)
 
-    def forward(self, x: Any, h: Any, c: Any | None, kept: Any | None) -> tuple[Any, Any, Any | None]:
+    def forward(self, x: Array, h: Array, c: Any | None, kept: Any | None) -> tuple[Any, Any, Any | None]:
         """x [T, B, I], initial h and c [B, H] -> (out [T, B, H], last h, last c).
 
         kept: buffer [T, B, (SAVED + 1) H] to fill for `backward`, or None.
@@ -70,7 +71,9 @@ class Layer:
                 kept[t] = xp.concatenate([*saved, out[t]], axis=1)
         return out, h, c
 
-    def backward(self, x: Any, h0: Any, c0: Any | None, kept: Any, d_out: Any, dh: Any, dc: Any | None) -> _Grads:
+    def backward(
+        self, x: Array, h0: Array, c0: Any | None, kept: Array, d_out: Array, dh: Array, dc: Any | None
+    ) -> _Grads:
         """Gradients from those of out [T, B, H] and of the last states [B, H]."""
         xp, size = self.xp, h0.shape[1]
         h_prev = self._before(kept[:, :, -size:], h0)
@@ -121,7 +124,7 @@ class Layer:
             dc,
         )
 
-    def _before(self, states: Any, first: Any) -> Any:
+    def _before(self, states: Array, first: Array) -> Array:
         """The state that each step began with; rows past the end of a sequence are of no account."""
         before = self.xp.empty_like(states)
         if not len(states):
@@ -148,7 +151,7 @@ class _Grads:
     c0: Any
 
 
-def row_mask(lengths: Any, steps: int, xp: Any) -> Any:
+def row_mask(lengths: Array, steps: int, xp: ArrayModule) -> Array | None:
     """[T, B, 1]: whether step t lies within sequence b; None when all sequences are full."""
     lengths = np.asarray(lengths.get() if hasattr(lengths, "get") else lengths).reshape(-1)
     if (lengths >= steps).all():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import Packing, sequence_offsets
@@ -11,7 +11,19 @@ from oprack_sequence.kernels.recurrent._gru_cell import GruCell
 
 
 @kernel("gru", place=("cpu", "cuda"), dtypes=FLOATS)
-def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_reverse, origin_mode, ctx, xp):
+def gru(
+    Input: Array,
+    Weight: Array,
+    H0: Array | None = None,
+    Bias: Array | None = None,
+    *,
+    activation: str,
+    gate_activation: str,
+    is_reverse: bool,
+    origin_mode: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     """Steps through time-major rows; each step is two products over all sequences that are still running."""
     packing = Packing(sequence_offsets(ctx, "Input"), is_reverse)
     cell = GruCell.of(Weight, gate_activation, activation, origin_mode, xp)
@@ -32,20 +44,20 @@ def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_re
 
 @kernel("gru_grad", place=("cpu", "cuda"), dtypes=FLOATS)
 def gru_grad(
-    Weight,
-    BatchGate,
-    BatchResetHiddenPrev,
-    BatchHidden,
-    Hidden_grad,
-    H0=None,
+    Weight: Array,
+    BatchGate: Array,
+    BatchResetHiddenPrev: Array,
+    BatchHidden: Array,
+    Hidden_grad: Array,
+    H0: Array | None = None,
     *,
-    activation,
-    gate_activation,
-    is_reverse,
-    origin_mode,
-    ctx,
-    xp,
-):
+    activation: str,
+    gate_activation: str,
+    is_reverse: bool,
+    origin_mode: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array | None]:
     """Walks the time-major rows back, collecting the gradient before every activation."""
     packing = Packing(sequence_offsets(ctx, "Input"), is_reverse)
     cell = GruCell.of(Weight, gate_activation, activation, origin_mode, xp)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels.recurrent._activations import ACTIVATIONS
@@ -13,7 +13,17 @@ _NAMES = tuple(ACTIVATIONS)
 
 
 @kernel("gru_unit", place=("cpu", "cuda"), dtypes=FLOATS)
-def gru_unit(Input, HiddenPrev, Weight, Bias=None, *, activation, gate_activation, origin_mode, xp):
+def gru_unit(
+    Input: Array,
+    HiddenPrev: Array,
+    Weight: Array,
+    Bias: Array | None = None,
+    *,
+    activation: int,
+    gate_activation: int,
+    origin_mode: bool,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     """The step that gru repeats."""
     cell = GruCell.of(Weight, _NAMES[gate_activation], _NAMES[activation], origin_mode, xp)
     gate = Input.copy() if Bias is None else Input + Bias.reshape(-1)
@@ -25,8 +35,18 @@ def gru_unit(Input, HiddenPrev, Weight, Bias=None, *, activation, gate_activatio
 
 @kernel("gru_unit_grad", place=("cpu", "cuda"), dtypes=FLOATS)
 def gru_unit_grad(
-    HiddenPrev, Weight, Gate, ResetHiddenPrev, Hidden_grad, *, activation, gate_activation, origin_mode, ctx, xp
-):
+    HiddenPrev: Array,
+    Weight: Array,
+    Gate: Array,
+    ResetHiddenPrev: Array,
+    Hidden_grad: Array,
+    *,
+    activation: int,
+    gate_activation: int,
+    origin_mode: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array]:
     """The step back that gru_grad repeats."""
     cell = GruCell.of(Weight, _NAMES[gate_activation], _NAMES[activation], origin_mode, xp)
     d_gates = xp.empty_like(Gate)

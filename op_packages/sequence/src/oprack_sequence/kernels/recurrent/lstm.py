@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import Packing, sequence_offsets
@@ -12,20 +12,20 @@ from oprack_sequence.kernels.recurrent._lstm_cell import LstmCell
 
 @kernel("lstm", place=("cpu", "cuda"), dtypes=FLOATS)
 def lstm(
-    Input,
-    Weight,
-    Bias,
-    H0=None,
-    C0=None,
+    Input: Array,
+    Weight: Array,
+    Bias: Array,
+    H0: Array | None = None,
+    C0: Array | None = None,
     *,
-    use_peepholes,
-    is_reverse,
-    gate_activation,
-    cell_activation,
-    candidate_activation,
-    ctx,
-    xp,
-):
+    use_peepholes: bool,
+    is_reverse: bool,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     """Steps through time-major rows; each step is one product over all sequences that are still running."""
     packing = Packing(sequence_offsets(ctx, "Input"), is_reverse)
     size = Weight.shape[0]
@@ -48,24 +48,24 @@ def lstm(
 
 @kernel("lstm_grad", place=("cpu", "cuda"), dtypes=FLOATS)
 def lstm_grad(
-    Weight,
-    Bias,
-    Hidden,
-    Cell,
-    BatchGate,
-    BatchCellPreAct,
-    Hidden_grad,
-    H0=None,
-    C0=None,
+    Weight: Array,
+    Bias: Array,
+    Hidden: Array,
+    Cell: Array,
+    BatchGate: Array,
+    BatchCellPreAct: Array,
+    Hidden_grad: Array,
+    H0: Array | None = None,
+    C0: Array | None = None,
     *,
-    use_peepholes,
-    is_reverse,
-    gate_activation,
-    cell_activation,
-    candidate_activation,
-    ctx,
-    xp,
-):
+    use_peepholes: bool,
+    is_reverse: bool,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array | None]:
     """Walks the time-major rows back, collecting the gradient before every activation."""
     packing = Packing(sequence_offsets(ctx, "Input"), is_reverse)
     size = Weight.shape[0]

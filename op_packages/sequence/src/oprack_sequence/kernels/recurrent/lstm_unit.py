@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels.recurrent._activations import ACTIVATIONS
 
 
 @kernel("lstm_unit", place=("cpu", "cuda"), dtypes=FLOATS)
-def lstm_unit(X, C_prev, *, forget_bias, xp):
+def lstm_unit(X: Array, C_prev: Array, *, forget_bias: float, xp: ArrayModule) -> tuple[Array, Array]:
     """Gates first, then cell and state."""
     i, f, o, j = _gates(X, forget_bias, xp)
     c = C_prev * f + i * j
@@ -18,7 +21,9 @@ def lstm_unit(X, C_prev, *, forget_bias, xp):
 
 
 @kernel("lstm_unit_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def lstm_unit_grad(X, C_prev, C, C_grad, H_grad, *, forget_bias, xp):
+def lstm_unit_grad(
+    X: Array, C_prev: Array, C: Array, C_grad: Array, H_grad: Array, *, forget_bias: float, xp: ArrayModule
+) -> tuple[Array, Array]:
     """The gates are computed again."""
     i, f, o, j = _gates(X, forget_bias, xp)
     t = xp.tanh(C)
@@ -27,7 +32,7 @@ def lstm_unit_grad(X, C_prev, C, C_grad, H_grad, *, forget_bias, xp):
     return xp.concatenate(parts, axis=1), dc * f
 
 
-def _gates(X, forget_bias, xp):
+def _gates(X: Array, forget_bias: float, xp: ArrayModule) -> Iterator[Any]:
     """sigmoid(i), sigmoid(f + forget_bias), sigmoid(o), tanh(j)."""
     size = X.shape[1] // 4
     g = X.copy()

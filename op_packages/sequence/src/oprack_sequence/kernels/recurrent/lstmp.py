@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import Packing, sequence_offsets
@@ -13,24 +13,24 @@ from oprack_sequence.kernels.recurrent._lstm_cell import LstmCell
 
 @kernel("lstmp", place=("cpu", "cuda"), dtypes=FLOATS)
 def lstmp(
-    Input,
-    Weight,
-    ProjWeight,
-    Bias,
-    H0=None,
-    C0=None,
+    Input: Array,
+    Weight: Array,
+    ProjWeight: Array,
+    Bias: Array,
+    H0: Array | None = None,
+    C0: Array | None = None,
     *,
-    use_peepholes,
-    is_reverse,
-    cell_clip,
-    proj_clip,
-    gate_activation,
-    cell_activation,
-    candidate_activation,
-    proj_activation,
-    ctx,
-    xp,
-):
+    use_peepholes: bool,
+    is_reverse: bool,
+    cell_clip: float,
+    proj_clip: float,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    proj_activation: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     """Steps through time-major rows; each step is two products over all sequences that are still running."""
     packing = Packing(sequence_offsets(ctx, "Input"), is_reverse)
     size, projected = ProjWeight.shape
@@ -60,29 +60,29 @@ def lstmp(
 
 @kernel("lstmp_grad", place=("cpu", "cuda"), dtypes=FLOATS)
 def lstmp_grad(
-    Weight,
-    ProjWeight,
-    Bias,
-    Projection,
-    Cell,
-    BatchGate,
-    BatchCellPreAct,
-    BatchHidden,
-    Projection_grad,
-    H0=None,
-    C0=None,
+    Weight: Array,
+    ProjWeight: Array,
+    Bias: Array,
+    Projection: Array,
+    Cell: Array,
+    BatchGate: Array,
+    BatchCellPreAct: Array,
+    BatchHidden: Array,
+    Projection_grad: Array,
+    H0: Array | None = None,
+    C0: Array | None = None,
     *,
-    use_peepholes,
-    is_reverse,
-    cell_clip,
-    proj_clip,
-    gate_activation,
-    cell_activation,
-    candidate_activation,
-    proj_activation,
-    ctx,
-    xp,
-):
+    use_peepholes: bool,
+    is_reverse: bool,
+    cell_clip: float,
+    proj_clip: float,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    proj_activation: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array | None]:
     """Walks the time-major rows back, collecting the gradient before every activation."""
     packing = Packing(sequence_offsets(ctx, "Projection"), is_reverse)
     size = ProjWeight.shape[0]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import host
@@ -13,28 +16,39 @@ from oprack_sequence.kernels.recurrent._rnn_layer import SAVED, Layer, row_mask
 
 @kernel("rnn", place=("cpu", "cuda"), dtypes=FLOATS)
 def rnn(
-    Input,
-    PreState,
-    WeightList,
-    SequenceLength=None,
+    Input: Array,
+    PreState: list[Array],
+    WeightList: list[Array],
+    SequenceLength: Array | None = None,
     *,
-    dropout_prob,
-    is_bidirec,
-    hidden_size,
-    num_layers,
-    mode,
-    seed,
-    is_test,
-    ctx,
-    xp,
-):
+    dropout_prob: float,
+    is_bidirec: bool,
+    hidden_size: int,
+    num_layers: int,
+    mode: str,
+    seed: int,
+    is_test: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array | list[Array] | None]:
     """Layer by layer; each direction is one product over all steps and one loop over time."""
     size = hidden_size, num_layers * (2 if is_bidirec else 1), 2 if is_bidirec else 1
     given = Input, PreState, WeightList, SequenceLength
     return run_layers(*given, size, mode, None if is_test else (dropout_prob, seed), Layer, ctx, xp)
 
 
-def run_layers(Input, PreState, WeightList, SequenceLength, size, mode, training, layer, ctx, xp):
+def run_layers(
+    Input: Array,
+    PreState: Sequence[Array],
+    WeightList: Sequence[Array],
+    SequenceLength: Array | None,
+    size: tuple[int, ...],
+    mode: str,
+    training: tuple[float, int] | None,
+    layer: type[Any],
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array | list[Array] | None]:
     """The outputs of rnn. size: columns of a state, number of layers' directions, directions of a layer. training:
     (probability and seed of dropout), None for inference. layer: the class that runs one direction of a layer.
     """
@@ -68,23 +82,23 @@ def run_layers(Input, PreState, WeightList, SequenceLength, size, mode, training
 
 @kernel("rnn_grad", place=("cpu", "cuda"), dtypes=FLOATS)
 def rnn_grad(
-    Input,
-    PreState,
-    WeightList,
-    Reserve,
-    Out_grad,
-    State_grad,
-    SequenceLength=None,
-    DropoutState=None,
+    Input: Array,
+    PreState: list[Array],
+    WeightList: list[Array],
+    Reserve: Array,
+    Out_grad: Array,
+    State_grad: list[Array],
+    SequenceLength: Array | None = None,
+    DropoutState: Array | None = None,
     *,
-    dropout_prob,
-    is_bidirec,
-    hidden_size,
-    num_layers,
-    mode,
-    ctx,
-    xp,
-):
+    dropout_prob: float,
+    is_bidirec: bool,
+    hidden_size: int,
+    num_layers: int,
+    mode: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array | list[Array]]:
     """Layer by layer, from the last."""
     directions = 2 if is_bidirec else 1
     steps, batch = Input.shape[:2]
@@ -116,12 +130,20 @@ def rnn_grad(
     return {"Input@GRAD": d_out, "PreState@GRAD": pre_state_grads, "WeightList@GRAD": weight_grads}
 
 
-def _paired(states, grads):
+def _paired(states: Sequence[Array], grads: Sequence[Array]) -> list[tuple[Array, Array]]:
     """Each state with its gradient, None where it has none."""
     return [(s, grads[i] if i < len(grads) else None) for i, s in enumerate(states)]
 
 
-def _layers(weights, count, directions, mode, mask, xp, layer=Layer):
+def _layers(
+    weights: Sequence[Array],
+    count: int,
+    directions: int,
+    mode: str,
+    mask: Array | None,
+    xp: ArrayModule,
+    layer: type[Any] = Layer,
+) -> list[Layer]:
     """The directions of all layers, in the order of WeightList."""
     biases = weights[2 * count :]
     return [
@@ -139,7 +161,7 @@ def _layers(weights, count, directions, mode, mask, xp, layer=Layer):
     ]
 
 
-def _mask(SequenceLength, steps, batch, ctx, xp):
+def _mask(SequenceLength: Array | None, steps: int, batch: int, ctx: KernelContext, xp: ArrayModule) -> Array | None:
     """Rows within their sequences, or None."""
     if SequenceLength is None:
         return None
@@ -151,14 +173,14 @@ def _mask(SequenceLength, steps, batch, ctx, xp):
     return row_mask(lengths, steps, xp)
 
 
-def _dropout_mask(shape, probability, generator, xp):
+def _dropout_mask(shape: tuple[int, ...], probability: float, generator: np.random.Generator, xp: ArrayModule) -> Array:
     """uint8, 1 where an element stays."""
     if probability == 0:
         return xp.ones(shape, xp.uint8)
     return xp.asarray((generator.random(shape) >= probability).astype(np.uint8))
 
 
-def _dropped(x, mask, probability):
+def _dropped(x: Array, mask: Array, probability: float) -> Array:
     """x with dropped elements at zero and the others scaled up; also the gradient's way back."""
     if probability == 0:
         return x

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import positions, sequence_offsets
 
 
 @kernel("add_position_encoding", place=("cpu", "cuda"), dtypes=FLOATS)
-def add_position_encoding(X, *, alpha, beta, ctx, xp):
+def add_position_encoding(X: Array, *, alpha: float, beta: float, ctx: KernelContext, xp: ArrayModule) -> Array:
     """A table of sinusoids for all positions, then one gather."""
     half = X.shape[-1] // 2
     if X.ndim == 3:
@@ -24,6 +24,6 @@ def add_position_encoding(X, *, alpha, beta, ctx, xp):
 
 
 @kernel("add_position_encoding_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def add_position_encoding_grad(Out_grad, *, alpha):
+def add_position_encoding_grad(Out_grad: Array, *, alpha: float) -> Array:
     """A product."""
     return Out_grad * Out_grad.dtype.type(alpha)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import LoDTensor
 from oprack.types import FLOATS, INTEGERS
 
 from oprack_sequence.kernels._lod import offsets_of, row_ranges, sequence_offsets, with_lod
 
 
 @kernel("sequence_concat", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_concat(X, *, ctx, xp):
+def sequence_concat(X: list[Array], *, ctx: KernelContext, xp: ArrayModule) -> LoDTensor:
     """One gather from the inputs laid end to end."""
     rows, lengths = _rows(ctx)
     out = xp.concatenate(X, axis=0)[xp.asarray(rows)]
@@ -19,7 +20,7 @@ def sequence_concat(X, *, ctx, xp):
 
 
 @kernel("sequence_concat_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_concat_grad(Out_grad, *, ctx, xp):
+def sequence_concat_grad(Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> dict[str, list[Array]]:
     """The inverse scatter, cut into the inputs."""
     rows, lengths = _rows(ctx)
     all_rows = xp.empty_like(Out_grad)
@@ -29,7 +30,7 @@ def sequence_concat_grad(Out_grad, *, ctx, xp):
     return {"X@GRAD": [all_rows[a:b].copy() for a, b in zip(starts, ends, strict=True)]}
 
 
-def _rows(ctx):
+def _rows(ctx: KernelContext) -> tuple[Array, Array]:
     """(row of the inputs laid end to end, for each row of Out; lengths [sequences, inputs])."""
     offsets = [sequence_offsets(ctx, "X", i) for i in range(ctx.input_count("X"))]
     counts = [len(o) - 1 for o in offsets]

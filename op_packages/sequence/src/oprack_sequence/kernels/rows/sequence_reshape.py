@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
+from oprack.tensor import LoDTensor
 from oprack.types import FLOATS, INTEGERS
 
 from oprack_sequence.kernels._lod import sequence_offsets, with_lod
 
 
 @kernel("sequence_reshape", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_reshape(X, *, new_dim, ctx):
+def sequence_reshape(X: Array, *, new_dim: int, ctx: KernelContext) -> LoDTensor:
     """The elements as they are; only shape and LoD change."""
     elements = sequence_offsets(ctx, "X") * X.shape[1]
     uneven = np.flatnonzero(elements % new_dim)
@@ -25,6 +26,6 @@ def sequence_reshape(X, *, new_dim, ctx):
 
 
 @kernel("sequence_reshape_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_reshape_grad(X, Out_grad):
+def sequence_reshape_grad(X: Array, Out_grad: Array) -> Array:
     """The gradient in the shape of X."""
     return Out_grad.reshape(X.shape).copy()

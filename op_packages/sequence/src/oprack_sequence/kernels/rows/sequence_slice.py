@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import LoDTensor
 from oprack.types import FLOATS, INTEGERS
 
 from oprack_sequence.kernels._lod import host, offsets_of, row_ranges, sequence_offsets, with_lod
 
 
 @kernel("sequence_slice", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_slice(X, Offset, Length, *, ctx, xp):
+def sequence_slice(X: Array, Offset: Array, Length: Array, *, ctx: KernelContext, xp: ArrayModule) -> LoDTensor:
     """One gather of rows."""
     rows, lengths = _rows(Offset, Length, ctx)
     return with_lod(X[xp.asarray(rows)], [*ctx.lod("X")[:-1], offsets_of(lengths)])
 
 
 @kernel("sequence_slice_grad", place=("cpu", "cuda"), dtypes=FLOATS | INTEGERS)
-def sequence_slice_grad(Offset, Length, Out_grad, *, ctx, xp):
+def sequence_slice_grad(Offset: Array, Length: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """One scatter of rows into zeros."""
     rows, _ = _rows(Offset, Length, ctx)
     x_grad = xp.zeros((int(sequence_offsets(ctx, "X")[-1]), *Out_grad.shape[1:]), Out_grad.dtype)
@@ -26,7 +27,7 @@ def sequence_slice_grad(Offset, Length, Out_grad, *, ctx, xp):
     return x_grad
 
 
-def _rows(Offset, Length, ctx):
+def _rows(Offset: Array, Length: Array, ctx: KernelContext) -> tuple[Array, Array]:
     """(rows of X that stay, how many of each sequence)."""
     offsets = sequence_offsets(ctx, "X")
     starts = host(Offset).reshape(-1).astype(np.int64)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_sequence.kernels._lod import padded_rows, segment_ids, segment_sum, sequence_offsets
 
 
 @kernel("sequence_softmax", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
-def sequence_softmax(X, *, ctx, xp):
+def sequence_softmax(X: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """Shifted by the largest element of each sequence."""
     offsets = sequence_offsets(ctx, "X")
     flat = X.reshape(-1)
@@ -21,7 +21,7 @@ def sequence_softmax(X, *, ctx, xp):
 
 
 @kernel("sequence_softmax_grad", place=("cpu", "cuda"), dtypes=FLOATS, deterministic={"cpu"})
-def sequence_softmax_grad(Out, Out_grad, *, ctx, xp):
+def sequence_softmax_grad(Out: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> Array:
     """Out (g - sum of Out g over the sequence)."""
     offsets = sequence_offsets(ctx, "X")
     y, g = Out.reshape(-1), Out_grad.reshape(-1)
@@ -29,7 +29,7 @@ def sequence_softmax_grad(Out, Out_grad, *, ctx, xp):
     return (y * (g - inner)).reshape(Out.shape)
 
 
-def _segment_max(x, offsets, xp):
+def _segment_max(x: Array, offsets: Array, xp: ArrayModule) -> Array:
     """[n]: largest element of each sequence of x [N]; 0 for an empty one."""
     lengths = np.diff(offsets)
     out = xp.zeros(len(lengths), x.dtype)

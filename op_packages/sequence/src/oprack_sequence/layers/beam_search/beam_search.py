@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 from oprack.types import FLOATS
 
 
 def beam_search(
-    pre_ids,
-    pre_scores,
-    ids,
-    scores,
-    beam_size,
-    end_id,
-    level=0,
-    is_accumulated=True,
-    name=None,
-    return_parent_idx=False,
-):
+    pre_ids: Variable,
+    pre_scores: Variable,
+    ids: Variable | None,
+    scores: Variable,
+    beam_size: int,
+    end_id: int,
+    level: int = 0,
+    is_accumulated: bool = True,
+    name: str | None = None,
+    return_parent_idx: bool = False,
+) -> tuple[Variable, Variable, Variable]:
     """One step of beam search: (selected_ids, selected_scores), [selected, 1] with two LoD levels, and on demand
     parent_idx [selected], the prefix that each goes on from.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def beam_search_decode(ids, scores, beam_size, end_id, name=None):
+def beam_search_decode(
+    ids: Variable, scores: Variable, beam_size: int, end_id: int, name: str | None = None
+) -> tuple[Variable, Variable]:
     """(sentences' ids, scores), best sentence first, from the arrays of all steps' selected_ids and selected_scores.
 
     LoD: sentences of each source, words of each sentence. Op beam_search_decode.

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable
 from oprack.types import FLOATS
 
 
-def im2sequence(input, filter_size=1, stride=1, padding=0, input_image_size=None, out_stride=1, name=None):
+def im2sequence(
+    input: Variable,
+    filter_size: int | Sequence[int] = 1,
+    stride: int | Sequence[int] = 1,
+    padding: int | str | Sequence[int] = 0,
+    input_image_size: Variable | None = None,
+    out_stride: int | Sequence[int] = 1,
+    name: str | None = None,
+) -> Variable:
     """Windows of images [N, C, H, W] as rows [windows, C h w], one sequence for each image.
 
     filter_size, stride: an int or [h, w]; padding: an int, [h, w] or [top, left, bottom, right]. input_image_size:
@@ -14,7 +24,7 @@ def im2sequence(input, filter_size=1, stride=1, padding=0, input_image_size=None
     """
     check_variable(input, "input", "im2sequence", FLOATS)
 
-    def pair(value):
+    def pair(value: int | Sequence[int]) -> list[int]:
         return [value] * 2 if isinstance(value, int) else list(value)
 
     pads = pair(padding)

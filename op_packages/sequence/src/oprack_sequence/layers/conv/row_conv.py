@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 from oprack.types import FLOATS
 
 
-def row_conv(input, future_context_size, param_attr=None, act=None, name=None):
+def row_conv(
+    input: Variable,
+    future_context_size: int,
+    param_attr: ParamAttrLike = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
     """Row t of the result is the sum over i of input row t + i, weighted element by element with row i of the filter.
 
     input: [rows, D] with LoD, or [B, T, D]; the filter is [future_context_size + 1, D]. Op row_conv.

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 from oprack.types import FLOATS
 
 
 def sequence_conv(
-    input,
-    num_filters,
-    filter_size=3,
-    filter_stride=1,
-    padding=True,
-    padding_start=None,
-    bias_attr=None,
-    param_attr=None,
-    act=None,
-    name=None,
-):
+    input: Variable,
+    num_filters: int,
+    filter_size: int | Sequence[int] = 3,
+    filter_stride: int = 1,
+    padding: bool = True,
+    padding_start: int | None = None,
+    bias_attr: ParamAttrLike = None,
+    param_attr: ParamAttrLike = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
     """Each row becomes the `filter_size` rows around it, in its sequence, times a [filter_size D, num_filters] weight.
 
     input: [rows, D] with LoD. padding_start: place of the first of these rows, default -(filter_size // 2); rows beyond

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, ParamAttr, check_variable
+from oprack.layers import LayerHelper, ParamAttr, ParamAttrLike, Variable, check_variable
 from oprack.types import FLOATS
 
 
-def crf_decoding(input, param_attr, label=None, length=None, name=None):
+def crf_decoding(
+    input: Variable,
+    param_attr: ParamAttrLike,
+    label: Variable | None = None,
+    length: Variable | None = None,
+    name: str | None = None,
+) -> Variable:
     """The best path of labels, int64 [rows, 1]; with `label` instead 1 where the path agrees with it, else 0.
 
     input, length: as of linear_chain_crf. param_attr: name (or ParamAttr with the name) of its transitions. Op

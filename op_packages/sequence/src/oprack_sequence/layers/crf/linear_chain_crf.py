@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 from oprack.types import FLOATS
 
 
-def linear_chain_crf(input, label, param_attr=None, length=None, name=None):
+def linear_chain_crf(
+    input: Variable,
+    label: Variable,
+    param_attr: ParamAttrLike = None,
+    length: Variable | None = None,
+    name: str | None = None,
+) -> Variable:
     """Cost [sequences, 1] (negative log-likelihood) of the labels, to be minimised.
 
     input: emission scores [rows, labels] with LoD, or [sequences, T, labels] with `length` [sequences, 1]; label: int64

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 from oprack.types import FLOATS
 
 
-def ctc_greedy_decoder(input, blank, input_length=None, padding_value=0, name=None):
+def ctc_greedy_decoder(
+    input: Variable, blank: int, input_length: Variable | None = None, padding_value: int = 0, name: str | None = None
+) -> Variable | tuple[Variable, Variable]:
     """The best class of each row, without repetitions and blanks: int64 [rows, 1] with LoD.
 
     input: probabilities [rows, classes + 1] with LoD. With input_length [sequences, 1], input is [sequences, T,

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def edit_distance(input, label, normalized=True, ignored_tokens=None, input_length=None, label_length=None, name=None):
+def edit_distance(
+    input: Variable,
+    label: Variable,
+    normalized: bool = True,
+    ignored_tokens: Sequence[int] | None = None,
+    input_length: Variable | None = None,
+    label_length: Variable | None = None,
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
     """(distances [sequences, 1], number of sequences [1]): insertions, deletions and replacements from input to label.
 
     input, label: int64 ids [rows, 1] with LoD, or [sequences, T] with lengths. normalized: divided by the length of

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 from oprack.types import FLOATS
 
 
-def warpctc(input, label, blank=0, norm_by_times=False, input_length=None, label_length=None, name=None):
+def warpctc(
+    input: Variable,
+    label: Variable,
+    blank: int = 0,
+    norm_by_times: bool = False,
+    input_length: Variable | None = None,
+    label_length: Variable | None = None,
+    name: str | None = None,
+) -> Variable:
     """CTC loss [sequences, 1] of unscaled scores.
 
     input: [rows, classes + 1] with LoD, or [T, sequences, classes + 1] with input_length [sequences]; label: int32

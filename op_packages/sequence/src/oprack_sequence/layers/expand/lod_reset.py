@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def lod_reset(x, y=None, target_lod=None, name=None):
+def lod_reset(
+    x: Variable, y: Variable | None = None, target_lod: Sequence[int] | None = None, name: str | None = None
+) -> Variable:
     """x with another LoD: that of y (or the int32 offsets that y holds), or the offsets target_lod. Op lod_reset."""
     check_variable(x, "x", "lod_reset")
     if (y is None) == (target_lod is None):
@@ -15,7 +19,7 @@ def lod_reset(x, y=None, target_lod=None, name=None):
     return LayerHelper("lod_reset", name=name).apply("lod_reset", {"X": x, "Y": y}, attrs)
 
 
-def lod_append(x, level, name=None):
+def lod_append(x: Variable, level: Sequence[int], name: str | None = None) -> Variable:
     """x with one more LoD level below: the LoD of Variable `level`, or a list of offsets. Op lod_reset."""
     check_variable(x, "x", "lod_append")
     helper = LayerHelper("lod_append", name=name)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_dtype, check_variable
+from oprack.layers import LayerHelper, Variable, check_dtype, check_variable
 from oprack.types import ALL_DTYPES, dtype_enum
 
 
-def sequence_mask(x, maxlen=None, dtype="int64", name=None):
+def sequence_mask(x: Variable, maxlen: int | None = None, dtype: object = "int64", name: str | None = None) -> Variable:
     """[*x.shape, maxlen]: 1 where the place is less than the length in x, else 0. maxlen: an int, a Variable of one
     element, or None for the largest length. Op sequence_mask. Raises InvalidArgumentError.
     """

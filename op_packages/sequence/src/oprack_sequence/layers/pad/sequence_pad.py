@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def sequence_pad(x, pad_value, maxlen=None, name=None):
+def sequence_pad(
+    x: Variable, pad_value: Variable, maxlen: int | None = None, name: str | None = None
+) -> tuple[Variable, Variable]:
     """(x as [sequences, maxlen, ...], int64 lengths [sequences]); shorter sequences are filled up with pad_value.
 
     pad_value: a Variable of one element or of a row's shape. maxlen: default the longest one's length. Op sequence_pad.

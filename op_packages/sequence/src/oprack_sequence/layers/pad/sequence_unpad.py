@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def sequence_unpad(x, length, name=None):
+def sequence_unpad(x: Variable, length: Variable | None, name: str | None = None) -> Variable:
     """Undoes sequence_pad: rows with LoD, of [sequences, maxlen, ...] and int64 lengths. Op sequence_unpad."""
     inputs = {
         "X": check_variable(x, "x", "sequence_unpad"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 _POOLS = ("average", "sum", "sqrt", "max", "last", "first")
 
 
-def sequence_pool(input, pool_type, is_test=False, pad_value=0.0, name=None):
+def sequence_pool(
+    input: Variable, pool_type: str, is_test: bool = False, pad_value: float = 0.0, name: str | None = None
+) -> Variable:
     """One row for each sequence: its rows' "average", "sum", "sqrt" (sum / sqrt(length)), "max", "last" or "first".
 
     An empty sequence gives pad_value. The innermost LoD level is gone. is_test: "max" keeps no places for the gradient.
@@ -21,11 +23,11 @@ def sequence_pool(input, pool_type, is_test=False, pad_value=0.0, name=None):
     return LayerHelper("sequence_pool", name=name).apply("sequence_pool", {"X": input}, attrs)
 
 
-def sequence_first_step(input, name=None):
+def sequence_first_step(input: Variable, name: str | None = None) -> Variable:
     """The first row of each sequence; see sequence_pool."""
     return sequence_pool(input, "first", name=name)
 
 
-def sequence_last_step(input, name=None):
+def sequence_last_step(input: Variable, name: str | None = None) -> Variable:
     """The last row of each sequence; see sequence_pool."""
     return sequence_pool(input, "last", name=name)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 from oprack.types import FLOATS
 
 
 def dynamic_gru(
-    input,
-    size,
-    param_attr=None,
-    bias_attr=None,
-    is_reverse=False,
-    gate_activation="sigmoid",
-    candidate_activation="tanh",
-    h_0=None,
-    origin_mode=False,
-    name=None,
-):
+    input: Variable,
+    size: int,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    candidate_activation: str = "tanh",
+    h_0: Variable | None = None,
+    origin_mode: bool = False,
+    name: str | None = None,
+) -> Variable:
     """GRU over each sequence; returns the hidden states [rows, size] with the LoD of input.
 
     input: [rows, 3 size] with LoD, what an fc makes of the words. h_0: [sequences, size]. param_attr: of the weight

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 from oprack.types import FLOATS
 
 from oprack_sequence.layers.recurrent._size import hidden_size
@@ -12,16 +12,16 @@ _ACTIVATIONS = {"identity": 0, "sigmoid": 1, "tanh": 2, "relu": 3}
 
 
 def gru_unit(
-    input,
-    hidden,
-    size,
-    param_attr=None,
-    bias_attr=None,
-    activation="tanh",
-    gate_activation="sigmoid",
-    origin_mode=False,
-    name=None,
-):
+    input: Variable,
+    hidden: Variable,
+    size: int,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    activation: str = "tanh",
+    gate_activation: str = "sigmoid",
+    origin_mode: bool = False,
+    name: str | None = None,
+) -> tuple[Variable, Variable, Variable]:
     """One step of a GRU; returns (hidden [B, D], reset hidden [B, D], gates [B, 3 D]).
 
     input: [B, 3 D], hidden: [B, D], size: 3 D. param_attr: of the weight [D, 3 D]; bias_attr: of [1, 3 D], False for

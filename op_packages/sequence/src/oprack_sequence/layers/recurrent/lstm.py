@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 from oprack.types import FLOATS
 
 from oprack_sequence.layers.recurrent._size import hidden_size
 
 
 def dynamic_lstm(
-    input,
-    size,
-    h_0=None,
-    c_0=None,
-    param_attr=None,
-    bias_attr=None,
-    use_peepholes=True,
-    is_reverse=False,
-    gate_activation="sigmoid",
-    cell_activation="tanh",
-    candidate_activation="tanh",
-    name=None,
-):
+    input: Variable,
+    size: int,
+    h_0: Variable | None = None,
+    c_0: Variable | None = None,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    use_peepholes: bool = True,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    cell_activation: str = "tanh",
+    candidate_activation: str = "tanh",
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
     """LSTM over each sequence; returns (hidden, cell), [rows, D] each, with the LoD of input.
 
     input: [rows, 4 D] with LoD, what an fc of width `size` = 4 D makes of the words. h_0, c_0: [sequences, D], both or

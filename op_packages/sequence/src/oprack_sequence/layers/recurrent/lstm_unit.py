@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 from oprack.types import FLOATS
 
 
-def lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None, bias_attr=None, name=None):
+def lstm_unit(
+    x_t: Variable,
+    hidden_t_prev: Variable,
+    cell_t_prev: Variable,
+    forget_bias: float = 0.0,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
     """One step of an LSTM; returns (hidden, cell), [B, D] each.
 
     x_t: [B, M], hidden_t_prev and cell_t_prev: [B, D]. param_attr: of the weight [M + D, 4 D]; bias_attr: of [4 D].

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 from oprack.types import FLOATS
 
 from oprack_sequence.layers.recurrent._size import hidden_size
 
 
 def dynamic_lstmp(
-    input,
-    size,
-    proj_size,
-    param_attr=None,
-    bias_attr=None,
-    use_peepholes=True,
-    is_reverse=False,
-    gate_activation="sigmoid",
-    cell_activation="tanh",
-    candidate_activation="tanh",
-    proj_activation="tanh",
-    name=None,
-    h_0=None,
-    c_0=None,
-    cell_clip=None,
-    proj_clip=None,
-):
+    input: Variable,
+    size: int,
+    proj_size: int,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    use_peepholes: bool = True,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    cell_activation: str = "tanh",
+    candidate_activation: str = "tanh",
+    proj_activation: str = "tanh",
+    name: str | None = None,
+    h_0: Variable | None = None,
+    c_0: Variable | None = None,
+    cell_clip: float | None = None,
+    proj_clip: float | None = None,
+) -> tuple[Variable, Variable]:
     """dynamic_lstm whose hidden state is projected to `proj_size` before it goes on; returns (projection, cell).
 
     param_attr: of the weight [proj_size, 4 D] and of the projection [D, proj_size] (its name with "_1"). cell_clip,

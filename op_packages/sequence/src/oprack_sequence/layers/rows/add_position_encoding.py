@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 from oprack.types import FLOATS
 
 
-def add_position_encoding(input, alpha, beta, name=None):
+def add_position_encoding(input: Variable, alpha: float, beta: float, name: str | None = None) -> Variable:
     """alpha * input + beta * sines and cosines of the place in the sequence; [B, T, D], or [rows, D] with LoD.
 
     Op add_position_encoding.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def sequence_enumerate(input, win_size, pad_value=0, name=None):
+def sequence_enumerate(input: Variable, win_size: int, pad_value: int = 0, name: str | None = None) -> Variable:
     """[rows, win_size]: each id and those after it in its sequence, pad_value beyond its end. Op sequence_enumerate."""
     input = check_variable(input, "input", "sequence_enumerate", {"int32", "int64"})
     attrs = {"win_size": win_size, "pad_value": pad_value}

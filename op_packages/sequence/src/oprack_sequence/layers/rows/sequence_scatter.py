@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def sequence_scatter(input, index, updates, name=None):
+def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
     """Row i of input, with sequence i of updates added at the columns of sequence i of index. Op sequence_scatter."""
     inputs = {
         "X": check_variable(input, "input", "sequence_scatter"),

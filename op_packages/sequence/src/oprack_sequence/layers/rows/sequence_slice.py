@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def sequence_slice(input, offset, length, name=None):
+def sequence_slice(input: Variable, offset: Variable, length: Variable, name: str | None = None) -> Variable:
     """Of each sequence `length[i]` rows from row `offset[i]` on; both are [sequences, 1]. Op sequence_slice."""
     inputs = {
         "X": check_variable(input, "input", "sequence_slice"),

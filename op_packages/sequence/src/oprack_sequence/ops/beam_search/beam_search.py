@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType, VarType
 
 
@@ -27,14 +27,14 @@ class BeamSearch(OpDef, type="beam_search"):
     is_accumulated = Attr(True, "scores are of whole prefixes; else probabilities, whose log is added to pre_scores.")
     expected_kernel_type = dtype_of("scores")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_rank("scores", 2)
         for slot in ("selected_ids", "selected_scores"):
             ctx.set_dim(slot, (-1, 1))
             ctx.set_lod_level(slot, 2)
         ctx.set_dim("parent_idx", (-1,))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("selected_ids", VarType.INT64)
         ctx.set_dtype("selected_scores", ctx.dtype("pre_scores"))
         if ctx.has_output("parent_idx"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType, VarType
 
 
@@ -21,12 +21,12 @@ class BeamSearchDecode(OpDef, type="beam_search_decode"):
     end_id = Attr(REQUIRED, "Id that ends a sentence.", type=AttrType.INT)
     expected_kernel_type = dtype_of("Scores")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         for slot in ("SentenceIds", "SentenceScores"):
             ctx.set_dim(slot, (-1,))
             ctx.set_lod_level(slot, 2)
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("SentenceIds", VarType.LOD_TENSOR)
         ctx.set_dtype("SentenceIds", ctx.dtype("Ids"))
         ctx.set_kind("SentenceScores", VarType.LOD_TENSOR)

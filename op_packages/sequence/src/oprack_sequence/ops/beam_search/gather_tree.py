@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.op import InferShapeContext, Input, OpDef, Output, empty_grad
 
 from oprack_sequence.ops._infer import same_dim
 
@@ -18,7 +18,7 @@ class GatherTree(OpDef, type="gather_tree"):
     Out = Output("Shape of Ids.")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_rank("Ids", 3)
         ctx.same_dims("Ids", "Parents")
         same_dim(ctx, "Ids", "Out")

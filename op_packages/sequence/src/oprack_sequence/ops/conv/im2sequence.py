@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 
-def _window_count(size, kernel, before, after, stride):
+def _window_count(size: int, kernel: int, before: int, after: int, stride: int) -> int:
     """Windows along one axis."""
     return (before + after + size - kernel) // stride + 1
 
 
-def _output_dims(ctx, has_sizes=False):
+def _output_dims(ctx: InferShapeContext, has_sizes: bool = False) -> tuple[int, ...]:
     batch, channels, height, width = ctx.require_rank("X", 4)
     (kh, kw), (sh, sw), pads = ctx.attr("kernels"), ctx.attr("strides"), ctx.attr("paddings")
     rows = -1
@@ -43,7 +43,7 @@ class Im2Sequence(OpDef, type="im2sequence"):
     out_stride = Attr([1, 1], "Pixels of the original image per pixel of X.").size(2)
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", _output_dims(ctx, ctx.has_input("Y")))
         ctx.set_lod_level("Out", 1)
 

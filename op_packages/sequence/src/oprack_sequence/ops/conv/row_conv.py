@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 from oprack_sequence.ops._infer import same_as
 
@@ -17,7 +17,7 @@ class RowConv(OpDef, type="row_conv"):
     Filter = Input("[K, D]: weights of this row and of K - 1 rows to come.")
     Out = Output("Shape and LoD of X.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if len(ctx.require_rank("X", 2, 3)) == 2:
             ctx.require_lod("X")
         ctx.require_rank("Filter", 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, ForwardOp, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 
@@ -22,7 +22,7 @@ class SequenceConv(OpDef, type="sequence_conv"):
     contextStart = Attr(0, "Where a window begins, relative to its row.")
     contextStride = Attr(1, "Only 1 is defined.").in_set((1,))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")
         rows, width = ctx.require_rank("X", 2)
         taps, channels = ctx.require_rank("Filter", 2)
@@ -36,7 +36,7 @@ class SequenceConv(OpDef, type="sequence_conv"):
         ctx.share_lod("X", "Out")
 
 
-def _trains_padding(fwd):
+def _trains_padding(fwd: ForwardOp):
     return fwd.attrs["paddingTrainable"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.types import VarType
 
 
@@ -20,7 +20,7 @@ class CrfDecoding(OpDef, type="crf_decoding"):
     expected_kernel_type = dtype_of("Emission")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         padded = ctx.has_input("Length")
         if not padded:
             ctx.require_lod("Emission")
@@ -31,5 +31,5 @@ class CrfDecoding(OpDef, type="crf_decoding"):
         ctx.set_dim("ViterbiPath", emission[:2] if padded else (emission[0], 1))
         ctx.share_lod("Emission", "ViterbiPath")
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("ViterbiPath", VarType.INT64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 
 class LinearChainCrf(OpDef, type="linear_chain_crf"):
@@ -23,7 +23,7 @@ class LinearChainCrf(OpDef, type="linear_chain_crf"):
     LogLikelihood = Output("[number of sequences, 1].")
     expected_kernel_type = dtype_of("Emission")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not ctx.has_input("Length"):
             ctx.require_lod("Emission")
         emission = ctx.require_rank("Emission", *((3,) if ctx.has_input("Length") else (2,)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.types import VarType
 
 
@@ -23,12 +23,12 @@ class ViterbiDecode(OpDef, type="viterbi_decode"):
     expected_kernel_type = dtype_of("Input")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         batch, _, tags = ctx.require_rank("Input", 3)
         ctx.require_dims("Transition", (tags, tags), why=f"for the {tags} tags of Input")
         ctx.set_dim("Scores", (batch,))
         ctx.set_dim("Path", (batch, -1))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Scores", ctx.dtype("Input"))
         ctx.set_dtype("Path", VarType.INT64)

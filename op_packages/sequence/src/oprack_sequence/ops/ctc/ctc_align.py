@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, dtype_of, empty_grad
 
 
 class CtcAlign(OpDef, type="ctc_align"):
@@ -22,7 +22,7 @@ class CtcAlign(OpDef, type="ctc_align"):
     expected_kernel_type = dtype_of("Input")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dim = ctx.require_rank("Input", 2)
         if ctx.has_input("InputLength"):
             ctx.set_dim("Output", dim)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.types import VarType
 
 
@@ -22,7 +22,7 @@ class EditDistance(OpDef, type="edit_distance"):
     expected_kernel_type = dtype_of("Hyps")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require(
             ctx.has_input("HypsLength") == ctx.has_input("RefsLength"),
             "only one of HypsLength and RefsLength is given; expected both or none",
@@ -33,6 +33,6 @@ class EditDistance(OpDef, type="edit_distance"):
         ctx.set_dim("Out", (ctx.dim("Hyps")[0] if ctx.has_input("HypsLength") else -1, 1))
         ctx.set_dim("SequenceNum", (1,))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", VarType.FP32)
         ctx.set_dtype("SequenceNum", VarType.INT64)

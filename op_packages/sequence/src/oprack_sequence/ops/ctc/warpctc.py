@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 
 class WarpCtc(OpDef, type="warpctc"):
@@ -22,7 +22,7 @@ class WarpCtc(OpDef, type="warpctc"):
     norm_by_times = Attr(False, "Divide the gradient (only it) of a sequence by its frames.")
     expected_kernel_type = dtype_of("Logits")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         padded = ctx.has_input("LogitsLength")
         ctx.require(
             padded == ctx.has_input("LabelLength"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 
@@ -17,7 +17,7 @@ class LodReset(OpDef, type="lod_reset"):
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         level = max(ctx.lod_level("Y"), 1) if ctx.has_input("Y") else 1
         ctx.set_lod_level("Out", level + (ctx.lod_level("X") if ctx.attr("append") else 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 
 class SequenceExpandAs(OpDef, type="sequence_expand_as"):
@@ -14,7 +14,7 @@ class SequenceExpandAs(OpDef, type="sequence_expand_as"):
     no_need_buffer_vars = ("Y",)
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("Y")
         ctx.set_dim("Out", (ctx.dim("Y")[0], *ctx.dim("X")[1:]))
         ctx.share_lod("Y", "Out")

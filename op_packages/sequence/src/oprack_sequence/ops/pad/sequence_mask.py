@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 from oprack.types import AttrType
 
 
@@ -19,7 +19,7 @@ class SequenceMask(OpDef, type="sequence_mask"):
     expected_kernel_type = dtype_of("X")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         maxlen = ctx.attr("maxlen")
         if ctx.has_input("MaxLenTensor"):
             value = ctx.scalar("MaxLenTensor")
@@ -30,5 +30,5 @@ class SequenceMask(OpDef, type="sequence_mask"):
             maxlen = -1 if lengths is None else max(int(lengths.max()), 0) if lengths.size else 0
         ctx.set_dim("Y", (*ctx.dim("X"), maxlen))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Y", ctx.attr("out_dtype"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 from oprack.types import VarType
 
 
@@ -17,7 +17,7 @@ class SequencePad(OpDef, type="sequence_pad"):
     Length = Output("int64 [number of sequences].")
     padded_length = Attr(-1, "Length to pad to; -1 is that of the longest sequence.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")
         dim = ctx.dim("X")
         ctx.require(len(dim) >= 2, f"X has shape {list(dim)}; expected rank 2 or more: reshape it to [N, 1]")
@@ -34,7 +34,7 @@ class SequencePad(OpDef, type="sequence_pad"):
         ctx.set_dim("Out", (count, length, *dim[1:]))
         ctx.set_dim("Length", (count,))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.dtype("X"))
         ctx.set_dtype("Length", VarType.INT64)
 

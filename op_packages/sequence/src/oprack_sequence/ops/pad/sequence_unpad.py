@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 
 class SequenceUnpad(OpDef, type="sequence_unpad"):
@@ -13,7 +13,7 @@ class SequenceUnpad(OpDef, type="sequence_unpad"):
     Out = Output("[sum of Length, ...], at least [.., 1], with one LoD level.")
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dim = ctx.dim("X")
         ctx.require(len(dim) >= 2, f"X has shape {list(dim)}; expected [B, T, ...]")
         ctx.set_dim("Out", (-1, *(dim[2:] or (1,))))

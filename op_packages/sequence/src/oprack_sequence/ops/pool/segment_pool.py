@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 from oprack_sequence.ops._infer import same_as
 
@@ -17,7 +17,7 @@ class SegmentPool(OpDef, type="segment_pool"):
     pooltype = Attr("SUM", "What to compute.").in_set(("SUM", "MEAN", "MAX", "MIN"))
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ids = ctx.value("SegmentIds")
         segments = -1 if ids is None else int(ids.reshape(-1)[-1]) + 1 if ids.size else 0
         ctx.require(segments >= 0 or ids is None, f"the last of SegmentIds is {segments - 1}; expected ids from 0 on")
@@ -30,6 +30,6 @@ class SegmentPoolGrad(GradOpDef, of=SegmentPool, reads="X SegmentIds Out SummedI
 
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("Out", "Out@GRAD")
         same_as(ctx, "X", "X@GRAD")

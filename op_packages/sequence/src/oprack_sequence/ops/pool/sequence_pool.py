@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 from oprack.types import VarType
 
 
@@ -20,7 +20,7 @@ class SequencePool(OpDef, type="sequence_pool"):
     pooltype = Attr("AVERAGE", "What to compute.").in_set(("AVERAGE", "SUM", "SQRT", "LAST", "FIRST", "MAX"))
     pad_value = Attr(0.0, "Result of an empty sequence.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")
         dim = (-1, *ctx.dim("X")[1:])
         ctx.set_dim("Out", dim)
@@ -28,7 +28,7 @@ class SequencePool(OpDef, type="sequence_pool"):
         if ctx.attr("pooltype") == "MAX" and not ctx.attr("is_test"):
             ctx.set_dim("MaxIndex", dim)
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.dtype("X"))
         if ctx.has_output("MaxIndex"):
             ctx.set_dtype("MaxIndex", VarType.INT32)

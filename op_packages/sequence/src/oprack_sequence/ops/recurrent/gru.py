@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 from oprack_sequence.ops._infer import ACTIVATIONS
 
@@ -29,7 +29,7 @@ class Gru(OpDef, type="gru"):
     origin_mode = Attr(False, "Which of u and 1 - u keeps the old state.")
     is_test = Attr(False, "Has no effect on the result.", extra=True)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("Input")
         rows, columns = ctx.require_rank("Input", 2)
         size = ctx.require_rank("Weight", 2)[0]

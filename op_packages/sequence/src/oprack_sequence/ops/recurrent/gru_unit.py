@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class GruUnit(OpDef, type="gru_unit"):
@@ -22,7 +22,7 @@ class GruUnit(OpDef, type="gru_unit"):
     gate_activation = Attr(1, "Of the gates u and r.").in_set((0, 1, 2, 3))
     origin_mode = Attr(False, "Which of u and 1 - u keeps the old state.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         batch, columns = ctx.require_rank("Input", 2)
         size = ctx.require_rank("HiddenPrev", 2)[1]
         gates = 3 * size if size >= 0 else -1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 from oprack_sequence.ops._infer import ACTIVATIONS
 
@@ -32,7 +32,7 @@ class Lstm(OpDef, type="lstm"):
     cell_activation = Attr("tanh", "Of the cell, on its way to h.").in_set(ACTIVATIONS)
     candidate_activation = Attr("tanh", "Of the candidate c'.").in_set(ACTIVATIONS)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("Input")
         rows, columns = ctx.require_rank("Input", 2)
         size = ctx.require_rank("Weight", 2)[0]

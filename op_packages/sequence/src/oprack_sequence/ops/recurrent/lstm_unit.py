@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class LstmUnit(OpDef, type="lstm_unit"):
@@ -18,7 +18,7 @@ class LstmUnit(OpDef, type="lstm_unit"):
     H = Output("State after the step, [B, D].")
     forget_bias = Attr(0.0, "Added to f.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         batch, columns = ctx.require_rank("X", 2)
         size = ctx.require_rank("C_prev", 2)[1]
         ctx.require(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 from oprack_sequence.ops._infer import ACTIVATIONS
 
@@ -33,7 +33,7 @@ class Lstmp(OpDef, type="lstmp"):
     candidate_activation = Attr("tanh", "Of the candidate c'.").in_set(ACTIVATIONS)
     proj_activation = Attr("tanh", "Of the projection.").in_set(ACTIVATIONS)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("Input")
         rows, columns = ctx.require_rank("Input", 2)
         size, projected = ctx.require_rank("ProjWeight", 2)

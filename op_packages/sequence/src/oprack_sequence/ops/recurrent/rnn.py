@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
 from oprack.types import VarType
 
 MODES = ("RNN_TANH", "RNN_RELU", "LSTM", "GRU")
@@ -38,7 +38,7 @@ class Rnn(OpDef, type="rnn"):
     is_test = Attr(False, "No dropout, and nothing is kept for a gradient.")
     expected_kernel_type = dtype_of("Input")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         steps, batch, inputs = ctx.require_rank("Input", 3)
         directions = 2 if ctx.attr("is_bidirec") else 1
         cells = ctx.attr("num_layers") * directions
@@ -65,7 +65,7 @@ class Rnn(OpDef, type="rnn"):
             ctx.require_dims("PreState", (cells, batch, size), i)
             ctx.set_dim("State", ctx.dim("PreState", i), i)
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         for slot in ("Out", "State", "Reserve"):
             if ctx.has_output(slot):
                 ctx.set_dtype(slot, ctx.dtype("Input"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 from oprack_sequence.ops._infer import same_as
 
@@ -19,7 +19,7 @@ class AddPositionEncoding(OpDef, type="add_position_encoding"):
     alpha = Attr(1.0, "Factor of X.")
     beta = Attr(1.0, "Factor of the sinusoids.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dim = ctx.require_rank("X", 2, 3)
         if len(dim) == 2:
             ctx.require_lod("X")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class SequenceConcat(OpDef, type="sequence_concat"):
@@ -11,7 +11,7 @@ class SequenceConcat(OpDef, type="sequence_concat"):
     X = Input("Tensors [N_k, ...] with LoD of the same number of sequences.", duplicable=True)
     Out = Output("[sum of N_k, ...]; outer LoD levels are those of the first input.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         for i in range(ctx.input_count("X")):
             ctx.require_lod("X", i=i)
         dims = ctx.dims("X")

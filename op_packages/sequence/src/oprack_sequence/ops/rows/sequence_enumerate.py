@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, Output, empty_grad
 from oprack.types import AttrType
 
 
@@ -18,7 +18,7 @@ class SequenceEnumerate(OpDef, type="sequence_enumerate"):
     )
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")
         ctx.set_dim("Out", (ctx.dim("X")[0], ctx.attr("win_size")))
         ctx.share_lod("X", "Out")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, Output, empty_grad
 from oprack.types import AttrType
 
 
@@ -14,7 +14,7 @@ class SequenceErase(OpDef, type="sequence_erase"):
     tokens = Attr(REQUIRED, "Ids to drop.", type=AttrType.INTS)
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")
         ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
         ctx.set_lod_level("Out", max(ctx.lod_level("X"), 1))

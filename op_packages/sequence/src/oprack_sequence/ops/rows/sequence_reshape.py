@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.types import AttrType
 
 
@@ -13,7 +13,7 @@ class SequenceReshape(OpDef, type="sequence_reshape"):
     Out = Output("[N D / new_dim, new_dim] with LoD.")
     new_dim = Attr(REQUIRED, "Elements of a row of Out.", type=AttrType.INT).at_least(1)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")
         rows, width = ctx.require_rank("X", 2)
         new_dim = ctx.attr("new_dim")

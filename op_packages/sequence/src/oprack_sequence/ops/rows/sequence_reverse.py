@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOp, Input, OpDef, Output
+from oprack.op import ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output
 
 from oprack_sequence.ops._infer import same_as
 
@@ -13,9 +13,9 @@ class SequenceReverse(OpDef, type="sequence_reverse"):
     X = Input("[N, ...] with LoD.")
     Y = Output("Shape and LoD of X.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")
         same_as(ctx, "X", "Y")
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp("sequence_reverse", X=fwd.output_grad("Y"), Y=fwd.input_grad("X"), attrs=fwd.attrs)

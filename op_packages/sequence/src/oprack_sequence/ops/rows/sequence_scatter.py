@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
 
 from oprack_sequence.ops._infer import same_dim
 
@@ -16,7 +16,7 @@ class SequenceScatter(OpDef, type="sequence_scatter"):
     Out = Output("Shape of X.")
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("Ids")
         same_dim(ctx, "X", "Out")
 
@@ -26,7 +26,7 @@ class SequenceScatterGrad(
 ):
     """X takes the gradient as it is, each update the element that it was added to."""
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         for slot in ("X@GRAD", "Updates@GRAD"):
             if ctx.has_output(slot):
                 ctx.set_dtype(slot, ctx.dtype("Out@GRAD"))

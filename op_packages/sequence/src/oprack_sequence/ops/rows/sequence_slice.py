@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 
 class SequenceSlice(OpDef, type="sequence_slice"):
@@ -14,7 +14,7 @@ class SequenceSlice(OpDef, type="sequence_slice"):
     Out = Output("[sum of Length, ...] with LoD.")
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")
         ctx.set_dim("Out", (-1, *ctx.dim("X")[1:]))
         ctx.set_lod_level("Out", max(ctx.lod_level("X"), 1))

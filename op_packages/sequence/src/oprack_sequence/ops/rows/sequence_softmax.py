@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 from oprack_sequence.ops._infer import same_as
 
@@ -15,7 +15,7 @@ class SequenceSoftmax(OpDef, type="sequence_softmax"):
     use_cudnn = Attr(False, "Chooses a kernel library elsewhere.", extra=True)
     data_format = Attr("AnyLayout", "Has no effect.", extra=True)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_lod("X")
         same_as(ctx, "X", "Out")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.tensor import numpy_dtype
 
 from oprack_tensor.dims import cut_shapes, product
@@ -13,20 +13,20 @@ _GPU_ALIGNMENT = 256
 
 @kernel("coalesce_tensor", place=("cpu", "cuda"))
 def coalesce_tensor(
-    Input,
+    Input: list[Array],
     *,
-    dtype,
-    copy_data,
-    set_constant,
-    constant,
-    use_align,
-    align_size,
-    user_defined_size_of_dtype,
-    concated_shapes,
-    concated_ranks,
-    ctx,
-    xp,
-):
+    dtype: int,
+    copy_data: bool,
+    set_constant: bool,
+    constant: float,
+    use_align: bool,
+    align_size: int,
+    user_defined_size_of_dtype: int,
+    concated_shapes: list[int],
+    concated_ranks: list[int],
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array | list[Array]]:
     wanted = numpy_dtype(dtype)
     shapes = cut_shapes(concated_shapes, concated_ranks) or [t.shape for t in Input]
     element = user_defined_size_of_dtype if user_defined_size_of_dtype > 0 else wanted.itemsize

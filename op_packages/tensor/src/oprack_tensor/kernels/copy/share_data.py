@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 from oprack.tensor import SelectedRows
 
 
 @kernel("share_data", place=("cpu", "cuda"))
-def share_data(X):
+def share_data(X: Array) -> Array:
     return X.copy()
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from oprack.errors import AttributeValueError
 
 
-def constant(op, value, str_value, dtype):
+def constant(op: str, value: float, str_value: str, dtype: np.dtype[Any]) -> float:
     """The value as a Python number: `str_value` unless it is empty, exactly for integers."""
     if not str_value:
         return value
@@ -23,7 +25,7 @@ def constant(op, value, str_value, dtype):
         ) from None
 
 
-def cast(value, dtype):
+def cast(value: float, dtype: np.dtype[Any]) -> bool | float:
     """A Python number as an element of a dtype, again as a Python number, which every array library fills with."""
     element = np.asarray(value).astype(dtype)
     return element.item() if dtype.kind in "biufc" else float(element)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from oprack.device import constant
 from oprack.errors import AttributeValueError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import numpy_dtype
 from oprack.types import dtype_name
 
@@ -15,7 +15,17 @@ _LISTS = {"bool": "bool_values", "float32": "fp32_values", "float64": "fp64_valu
 
 
 @kernel("assign_value", place=("cpu", "cuda"))
-def assign_value(*, shape, dtype, bool_values, fp32_values, fp64_values, int32_values, int64_values, xp):
+def assign_value(
+    *,
+    shape: list[int],
+    dtype: int,
+    bool_values: list[int],
+    fp32_values: list[float],
+    fp64_values: list[float],
+    int32_values: list[int],
+    int64_values: list[int],
+    xp: ArrayModule,
+) -> Array:
     lists = {
         "bool_values": bool_values,
         "fp32_values": fp32_values,

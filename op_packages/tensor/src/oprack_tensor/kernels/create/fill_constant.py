@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import numpy_dtype
 
 from oprack_tensor.dims import to_ints
@@ -11,7 +11,17 @@ from oprack_tensor.kernels.create._constant import cast, constant
 
 
 @kernel("fill_constant", place=("cpu", "cuda"))
-def fill_constant(ValueTensor=None, ShapeTensor=None, ShapeTensorList=None, *, dtype, shape, value, str_value, xp):
+def fill_constant(
+    ValueTensor: Array | None = None,
+    ShapeTensor: Array | None = None,
+    ShapeTensorList: list[Array] | None = None,
+    *,
+    dtype: int,
+    shape: list[int],
+    value: float,
+    str_value: str,
+    xp: ArrayModule,
+) -> Array:
     wanted = numpy_dtype(dtype)
     dims = to_ints(ShapeTensor, ShapeTensorList, shape)
     if any(d < 0 for d in dims):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import numpy_dtype
 
 from oprack_tensor.kernels._index import check_index
 
 
 @kernel("one_hot_v2", place=("cpu", "cuda"))
-def one_hot_v2(X, depth_tensor=None, *, depth, dtype, allow_out_of_range, xp):
+def one_hot_v2(
+    X: Array, depth_tensor: Array | None = None, *, depth: int, dtype: int, allow_out_of_range: bool, xp: ArrayModule
+) -> Array:
     depth = depth if depth_tensor is None else int(depth_tensor.reshape(-1)[0])
     if not allow_out_of_range:
         check_index("one_hot_v2", "X", X, depth, xp)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 
 @kernel("tril_triu", place=("cpu", "cuda"))
-def tril_triu(X, *, diagonal, lower, xp):
+def tril_triu(X: Array, *, diagonal: int, lower: bool, xp: ArrayModule) -> Array:
     return (xp.tril if lower else xp.triu)(X, diagonal)
 
 
 @kernel("tril_triu_grad", place=("cpu", "cuda"))
-def tril_triu_grad(Out_grad, *, diagonal, lower, xp):
+def tril_triu_grad(Out_grad: Array, *, diagonal: int, lower: bool, xp: ArrayModule) -> Array:
     return (xp.tril if lower else xp.triu)(Out_grad, diagonal)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from oprack.kernel import attr, kernel
+from oprack.kernel import Array, ArrayModule, attr, kernel
 
 from oprack_tensor.kernels._index import check_index, grid
 
@@ -12,21 +14,21 @@ _COMBINE = {"mean": "add", "mul": "multiply", "amin": "minimum", "amax": "maximu
 _ATOMIC = attr("Reduce").isin("assign", "add", "mean", "amin", "amax")
 
 
-def _neutral(reduce, dtype):
+def _neutral(reduce: str, dtype: np.dtype[Any]) -> Array | int:
     if reduce in ("amin", "amax"):
         info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
         return info.max if reduce == "amin" else info.min
     return 1 if reduce in ("mul", "multiply") else 0
 
 
-def _writes(shape, places, include_self, xp):
+def _writes(shape: tuple[int, ...], places: tuple[Array, ...], include_self: bool, xp: ArrayModule) -> Array:
     """How many values meet in each place."""
     count = xp.zeros(shape, xp.int64)
     xp.add.at(count, places, 1)
     return xp.maximum(count + include_self, 1)
 
 
-def _last(shape, places, index, xp):
+def _last(shape: tuple[int, ...], places: tuple[Array, ...], index: Array, xp: ArrayModule) -> tuple[Array, Array]:
     """(number of the value that is written last to each place, or -1; the numbers of all values)."""
     order = xp.arange(index.size).reshape(index.shape)
     last = xp.full(shape, -1, xp.int64)
@@ -34,7 +36,9 @@ def _last(shape, places, index, xp):
     return last, order
 
 
-def _put(Input, Index, Value, Axis, Reduce, Include_self, xp):
+def _put(
+    Input: Array, Index: Array, Value: Array, Axis: int, Reduce: str, Include_self: bool, xp: ArrayModule
+) -> Array:
     check_index("put_along_axis", "Index", Index, Input.shape[Axis], xp, low=-Input.shape[Axis])
     out, places = Input.copy(), grid(Index, Axis, xp)
     value = xp.broadcast_to(Value, Index.shape)
@@ -52,23 +56,38 @@ def _put(Input, Index, Value, Axis, Reduce, Include_self, xp):
 
 
 @kernel("put_along_axis")
-def put_along_axis(Input, Index, Value, *, Axis, Reduce, Include_self, xp):
+def put_along_axis(
+    Input: Array, Index: Array, Value: Array, *, Axis: int, Reduce: str, Include_self: bool, xp: ArrayModule
+) -> Array:
     return _put(Input, Index, Value, Axis, Reduce, Include_self, xp)
 
 
 @kernel("put_along_axis", place="cuda", when=_ATOMIC, deterministic=False)
-def put_along_axis_atomic(Input, Index, Value, *, Axis, Reduce, Include_self, xp):
+def put_along_axis_atomic(
+    Input: Array, Index: Array, Value: Array, *, Axis: int, Reduce: str, Include_self: bool, xp: ArrayModule
+) -> Array:
     return _put(Input, Index, Value, Axis, Reduce, Include_self, xp)
 
 
-def _hit(shape, places, xp):
+def _hit(shape: tuple[int, ...], places: tuple[Array, ...], xp: ArrayModule) -> Array:
     hit = xp.zeros(shape, bool)
     hit[places] = True
     return hit
 
 
 @kernel("put_along_axis_grad", place=("cpu", "cuda"))
-def put_along_axis_grad(Input, Index, Value, Result, Result_grad, *, Axis, Reduce, Include_self, xp):
+def put_along_axis_grad(
+    Input: Array,
+    Index: Array,
+    Value: Array,
+    Result: Array,
+    Result_grad: Array,
+    *,
+    Axis: int,
+    Reduce: str,
+    Include_self: bool,
+    xp: ArrayModule,
+) -> tuple[Array, ...]:
     places = grid(Index, Axis, xp)
     hit = _hit(Input.shape, places, xp)
     value, flow = xp.broadcast_to(Value, Index.shape), Result_grad[places]

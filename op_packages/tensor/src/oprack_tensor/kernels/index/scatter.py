@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_tensor.kernels._index import check_index
 
 
 @kernel("scatter", place=("cpu", "cuda"), deterministic={"cpu"})
-def scatter(X, Ids, Updates, *, overwrite, out=None, xp):
+def scatter(
+    X: Array, Ids: Array, Updates: Array, *, overwrite: bool, out: Array | None = None, xp: ArrayModule
+) -> Array:
     check_index("scatter", "Ids", Ids, len(X), xp)
     ids = Ids.reshape(-1)
     rows = Updates.reshape(len(ids), *X.shape[1:])
@@ -22,7 +25,7 @@ def scatter(X, Ids, Updates, *, overwrite, out=None, xp):
 
 
 @kernel("scatter_grad", place=("cpu", "cuda"))
-def scatter_grad(Ids, Updates, Out_grad, *, ctx):
+def scatter_grad(Ids: Array, Updates: ShapeOnly, Out_grad: Array, *, ctx: KernelContext) -> dict[str, Array]:
     ids = Ids.reshape(-1)
     x_grad = None
     if ctx.wants("X@GRAD"):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from oprack.device import constant
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
-from oprack.tensor import numpy_dtype
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import ShapeOnly, numpy_dtype
 
 from oprack_tensor.dims import strided_slice_of, to_ints
 from oprack_tensor.kernels._reduce import sum_to
@@ -14,7 +17,15 @@ from oprack_tensor.kernels._reduce import sum_to
 _OLD_LISTS = ("bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")  # programs before 2.5
 
 
-def _part(array, axes, starts, ends, steps, decrease_axes, none_axes):
+def _part(
+    array: Array,
+    axes: Sequence[int],
+    starts: Sequence[int],
+    ends: Sequence[int],
+    steps: Sequence[int],
+    decrease_axes: Sequence[int],
+    none_axes: Sequence[int],
+) -> Array:
     """View of the part, without the dims that the value lacks and with those of size 1 that it has in addition."""
     index = [slice(None)] * array.ndim
     for a, start, end, step in zip(axes, starts, ends, steps or [1] * len(axes), strict=True):
@@ -33,7 +44,7 @@ def _part(array, axes, starts, ends, steps, decrease_axes, none_axes):
     return array[tuple(index)][(*keys, *[None] * len(added), ...)]
 
 
-def _fitted(value, part):
+def _fitted(value: Array | ShapeOnly, part: Array) -> Array | ShapeOnly:
     """The value without the leading dims of size 1 that it has too many."""
     while value.ndim > part.ndim and value.shape[0] == 1:
         value = value[0]
@@ -42,25 +53,25 @@ def _fitted(value, part):
 
 @kernel("set_value", place=("cpu", "cuda"))
 def set_value(
-    Input,
-    ValueTensor=None,
-    StartsTensorList=None,
-    EndsTensorList=None,
-    StepsTensorList=None,
+    Input: Array,
+    ValueTensor: Array | None = None,
+    StartsTensorList: list[Array] | None = None,
+    EndsTensorList: list[Array] | None = None,
+    StepsTensorList: list[Array] | None = None,
     *,
-    dtype,
-    axes,
-    starts,
-    ends,
-    steps,
-    decrease_axes,
-    none_axes,
-    values,
-    shape,
-    out=None,
-    ctx,
-    xp,
-):
+    dtype: int,
+    axes: list[int],
+    starts: list[int],
+    ends: list[int],
+    steps: list[int],
+    decrease_axes: list[int],
+    none_axes: list[int],
+    values: list[Any],
+    shape: list[int],
+    out: Array | None = None,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     if ValueTensor is None:
         flat = values or next((ctx.attrs[n] for n in _OLD_LISTS if ctx.attrs.get(n)), [])
         ValueTensor = constant(np.array(flat, numpy_dtype(dtype)), xp).reshape(shape)
@@ -80,21 +91,21 @@ def set_value(
 
 @kernel("set_value_grad", place=("cpu", "cuda"))
 def set_value_grad(
-    Out_grad,
-    ValueTensor=None,
-    StartsTensorList=None,
-    EndsTensorList=None,
-    StepsTensorList=None,
+    Out_grad: Array,
+    ValueTensor: ShapeOnly | None = None,
+    StartsTensorList: list[Array] | None = None,
+    EndsTensorList: list[Array] | None = None,
+    StepsTensorList: list[Array] | None = None,
     *,
-    axes,
-    starts,
-    ends,
-    steps,
-    decrease_axes,
-    none_axes,
-    ctx,
-    xp,
-):
+    axes: list[int],
+    starts: list[int],
+    ends: list[int],
+    steps: list[int],
+    decrease_axes: list[int],
+    none_axes: list[int],
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Array | None]:
     bounds = (
         axes,
         to_ints(None, StartsTensorList, starts),

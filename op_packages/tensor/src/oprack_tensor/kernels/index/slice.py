@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
-from oprack.tensor import LoDTensor, LoDTensorArray
+from collections.abc import Sequence
+
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.tensor import LoDTensor, LoDTensorArray, ShapeOnly
 
 from oprack_tensor.dims import slice_range, to_ints
 
 
-def _cut(dims, axes, starts, ends):
+def _cut(dims: tuple[int, ...], axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> tuple[slice, ...]:
     """Index of the part."""
     index = [slice(None)] * len(dims)
     for a, start, end in zip(axes, starts, ends, strict=True):
@@ -18,17 +20,17 @@ def _cut(dims, axes, starts, ends):
 
 @kernel("slice", place=("cpu", "cuda"), view=True)
 def slice_tensor(
-    Input,
-    StartsTensor=None,
-    EndsTensor=None,
-    StartsTensorList=None,
-    EndsTensorList=None,
+    Input: Array,
+    StartsTensor: Array | None = None,
+    EndsTensor: Array | None = None,
+    StartsTensorList: list[Array] | None = None,
+    EndsTensorList: list[Array] | None = None,
     *,
-    axes,
-    starts,
-    ends,
-    decrease_axis,
-):
+    axes: list[int],
+    starts: list[int],
+    ends: list[int],
+    decrease_axis: list[int],
+) -> Array:
     first = to_ints(StartsTensor, StartsTensorList, starts)
     last = to_ints(EndsTensor, EndsTensorList, ends)
     part = Input[_cut(Input.shape, axes, first, last)]
@@ -38,15 +40,15 @@ def slice_tensor(
 @kernel("slice", place=("cpu", "cuda"))
 def slice_array(
     Input: LoDTensorArray,
-    StartsTensor=None,
-    EndsTensor=None,
-    StartsTensorList=None,
-    EndsTensorList=None,
+    StartsTensor: Array | None = None,
+    EndsTensor: Array | None = None,
+    StartsTensorList: list[Array] | None = None,
+    EndsTensorList: list[Array] | None = None,
     *,
-    starts,
-    ends,
-    decrease_axis,
-):
+    starts: list[int],
+    ends: list[int],
+    decrease_axis: list[int],
+) -> LoDTensor | LoDTensorArray:
     first, last = slice_range(
         to_ints(StartsTensor, StartsTensorList, starts)[0], to_ints(EndsTensor, EndsTensorList, ends)[0], len(Input)
     )
@@ -56,18 +58,18 @@ def slice_array(
 
 @kernel("slice_grad", place=("cpu", "cuda"))
 def slice_grad(
-    Input,
-    StartsTensor=None,
-    EndsTensor=None,
-    StartsTensorList=None,
-    EndsTensorList=None,
-    Out_grad=None,
+    Input: ShapeOnly,
+    StartsTensor: Array | None = None,
+    EndsTensor: Array | None = None,
+    StartsTensorList: list[Array] | None = None,
+    EndsTensorList: list[Array] | None = None,
+    Out_grad: Array | None = None,
     *,
-    axes,
-    starts,
-    ends,
-    xp,
-):
+    axes: list[int],
+    starts: list[int],
+    ends: list[int],
+    xp: ArrayModule,
+) -> Array:
     grad = xp.zeros(Input.shape, Out_grad.dtype)
     first = to_ints(StartsTensor, StartsTensorList, starts)
     last = to_ints(EndsTensor, EndsTensorList, ends)
@@ -76,7 +78,9 @@ def slice_grad(
     return grad
 
 
-def _array_grad(array, first, last, parts, xp):
+def _array_grad(
+    array: LoDTensorArray, first: int, last: int, parts: Sequence[LoDTensor | None], xp: ArrayModule
+) -> LoDTensorArray:
     grads = [LoDTensor(xp.zeros_like(t.array), t.lod, check=False) for t in array]
     for i, part in zip(range(*slice_range(first, last, len(array))), parts, strict=True):
         if part is not None:
@@ -87,16 +91,16 @@ def _array_grad(array, first, last, parts, xp):
 @kernel("slice_grad", place=("cpu", "cuda"))
 def slice_array_grad(
     Input: LoDTensorArray,
-    StartsTensor=None,
-    EndsTensor=None,
-    StartsTensorList=None,
-    EndsTensorList=None,
+    StartsTensor: Array | None = None,
+    EndsTensor: Array | None = None,
+    StartsTensorList: list[Array] | None = None,
+    EndsTensorList: list[Array] | None = None,
     Out_grad: LoDTensorArray = None,
     *,
-    starts,
-    ends,
-    xp,
-):
+    starts: list[int],
+    ends: list[int],
+    xp: ArrayModule,
+) -> LoDTensorArray:
     first = to_ints(StartsTensor, StartsTensorList, starts)[0]
     return _array_grad(Input, first, to_ints(EndsTensor, EndsTensorList, ends)[0], Out_grad, xp)
 
@@ -104,15 +108,15 @@ def slice_array_grad(
 @kernel("slice_grad", place=("cpu", "cuda"))
 def slice_array_element_grad(
     Input: LoDTensorArray,
-    StartsTensor=None,
-    EndsTensor=None,
-    StartsTensorList=None,
-    EndsTensorList=None,
+    StartsTensor: Array | None = None,
+    EndsTensor: Array | None = None,
+    StartsTensorList: list[Array] | None = None,
+    EndsTensorList: list[Array] | None = None,
     Out_grad: LoDTensor = None,
     *,
-    starts,
-    ends,
-    xp,
-):
+    starts: list[int],
+    ends: list[int],
+    xp: ArrayModule,
+) -> LoDTensorArray:
     first = to_ints(StartsTensor, StartsTensorList, starts)[0]
     return _array_grad(Input, first, to_ints(EndsTensor, EndsTensorList, ends)[0], [Out_grad], xp)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from collections.abc import Sequence
+
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_tensor.dims import strided_slice_of, to_ints
 
 
-def _cut(dims, axes, starts, ends, strides, decrease_axis):
+def _cut(
+    dims: tuple[int, ...],
+    axes: Sequence[int],
+    starts: Sequence[int],
+    ends: Sequence[int],
+    strides: Sequence[int],
+    decrease_axis: Sequence[int],
+) -> tuple[slice, ...]:
     index = [slice(None)] * len(dims)
     gone = {a % len(dims) for a in decrease_axis}
     for a, start, end, step in zip(axes, starts, ends, strides, strict=True):
@@ -17,20 +27,20 @@ def _cut(dims, axes, starts, ends, strides, decrease_axis):
 
 @kernel("strided_slice", place=("cpu", "cuda"), view=True)
 def strided_slice(
-    Input,
-    StartsTensor=None,
-    StartsTensorList=None,
-    EndsTensor=None,
-    EndsTensorList=None,
-    StridesTensor=None,
-    StridesTensorList=None,
+    Input: Array,
+    StartsTensor: Array | None = None,
+    StartsTensorList: list[Array] | None = None,
+    EndsTensor: Array | None = None,
+    EndsTensorList: list[Array] | None = None,
+    StridesTensor: Array | None = None,
+    StridesTensorList: list[Array] | None = None,
     *,
-    axes,
-    starts,
-    ends,
-    strides,
-    decrease_axis,
-):
+    axes: list[int],
+    starts: list[int],
+    ends: list[int],
+    strides: list[int],
+    decrease_axis: list[int],
+) -> Array:
     starts = to_ints(StartsTensor, StartsTensorList, starts)
     ends = to_ints(EndsTensor, EndsTensorList, ends)
     strides = to_ints(StridesTensor, StridesTensorList, strides)
@@ -40,22 +50,22 @@ def strided_slice(
 
 @kernel("strided_slice_grad", place=("cpu", "cuda"))
 def strided_slice_grad(
-    Input,
-    StartsTensor=None,
-    StartsTensorList=None,
-    EndsTensor=None,
-    EndsTensorList=None,
-    StridesTensor=None,
-    StridesTensorList=None,
-    Out_grad=None,
+    Input: ShapeOnly,
+    StartsTensor: Array | None = None,
+    StartsTensorList: list[Array] | None = None,
+    EndsTensor: Array | None = None,
+    EndsTensorList: list[Array] | None = None,
+    StridesTensor: Array | None = None,
+    StridesTensorList: list[Array] | None = None,
+    Out_grad: Array | None = None,
     *,
-    axes,
-    starts,
-    ends,
-    strides,
-    decrease_axis,
-    xp,
-):
+    axes: list[int],
+    starts: list[int],
+    ends: list[int],
+    strides: list[int],
+    decrease_axis: list[int],
+    xp: ArrayModule,
+) -> Array:
     starts = to_ints(StartsTensor, StartsTensorList, starts)
     ends = to_ints(EndsTensor, EndsTensorList, ends)
     strides = to_ints(StridesTensor, StridesTensorList, strides)

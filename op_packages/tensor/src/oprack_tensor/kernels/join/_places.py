@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from oprack.kernel import Array
 
-def places(array, axis):
+
+def places(array: Array, axis: int) -> list[Array]:
     """Views of the places along an axis, without that dim."""
     axis += array.ndim if axis < 0 else 0
     lead = (slice(None),) * axis

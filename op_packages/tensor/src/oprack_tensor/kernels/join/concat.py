@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 from oprack.errors import InvalidLoDError
-from oprack.kernel import attr, has_input, kernel
-from oprack.tensor import LoDTensor, lod_from_lengths, lod_to_lengths
+from oprack.kernel import Array, ArrayModule, KernelContext, attr, has_input, kernel
+from oprack.tensor import LoDTensor, ShapeOnly, lod_from_lengths, lod_to_lengths
 
 
 @kernel("concat", place=("cpu", "cuda"), when=(attr("axis") > 0) & ~has_input("AxisTensor"), priority=1)
-def concat(X, *, axis, xp):
+def concat(X: list[Array], *, axis: int, xp: ArrayModule) -> Array:
     return _joined(X, axis, xp)
 
 
 @kernel("concat", place=("cpu", "cuda"))
-def concat_rows(X, AxisTensor=None, *, axis, ctx, xp):
+def concat_rows(
+    X: list[Array], AxisTensor: Array | None = None, *, axis: int, ctx: KernelContext, xp: ArrayModule
+) -> Array | LoDTensor:
     """Along dim 0, where sequences are joined as well, or along a dim that only a tensor tells."""
     lod = ctx.lod("X")
     if AxisTensor is not None:
@@ -26,7 +29,7 @@ def concat_rows(X, AxisTensor=None, *, axis, ctx, xp):
     return LoDTensor(out, lod if axis % out.ndim else _joined_lod(ctx), check=False)
 
 
-def _joined(pieces, axis, xp):
+def _joined(pieces: Sequence[Array], axis: int, xp: ArrayModule) -> Array:
     out = xp.concatenate(pieces, axis=axis)
     if out.dtype != pieces[0].dtype:
         filled = [x for x in pieces if x.size]
@@ -35,7 +38,7 @@ def _joined(pieces, axis, xp):
     return out
 
 
-def _joined_lod(ctx):
+def _joined_lod(ctx: KernelContext) -> list[list[int]]:
     """The sequences of all X, one after the other; none when some X has no LoD."""
     lods = [ctx.lod("X", i) for i in range(ctx.input_count("X"))]
     levels = [len(lod) for lod in lods]
@@ -48,7 +51,9 @@ def _joined_lod(ctx):
 
 
 @kernel("concat_grad", place=("cpu", "cuda"), view=True)
-def concat_grad(Out_grad, X, AxisTensor=None, *, axis, ctx):
+def concat_grad(
+    Out_grad: Array, X: list[ShapeOnly], AxisTensor: Array | None = None, *, axis: int, ctx: KernelContext
+) -> list[Array | None]:
     axis = axis if AxisTensor is None else int(AxisTensor.reshape(-1)[0])
     axis += Out_grad.ndim if axis < 0 else 0
     grads, start = [], 0

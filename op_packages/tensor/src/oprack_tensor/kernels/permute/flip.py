@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 
 @kernel("flip", place=("cpu", "cuda"), view=True)
-def flip(X, *, axis, xp):
+def flip(X: Array, *, axis: list[int], xp: ArrayModule) -> Array:
     return xp.flip(X, tuple(axis))

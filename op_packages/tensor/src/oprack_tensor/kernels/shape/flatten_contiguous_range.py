@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_tensor.dims import product
 
 
 @kernel("flatten_contiguous_range", place=("cpu", "cuda"), view=True)
-def flatten_contiguous_range(X, *, start_axis, stop_axis, xp):
+def flatten_contiguous_range(X: Array, *, start_axis: int, stop_axis: int, xp: ArrayModule) -> tuple[Array, Array]:
     dims = X.shape or (1,)
     start, stop = start_axis % len(dims), stop_axis % len(dims)
     out = X.reshape((*dims[:start], product(dims[start : stop + 1]), *dims[stop + 1 :]))
@@ -16,5 +17,5 @@ def flatten_contiguous_range(X, *, start_axis, stop_axis, xp):
 
 
 @kernel("flatten_contiguous_range_grad", place=("cpu", "cuda"), view=True)
-def flatten_contiguous_range_grad(Out_grad, XShape):
+def flatten_contiguous_range_grad(Out_grad: Array, XShape: ShapeOnly) -> Array:
     return Out_grad.reshape(XShape.shape[1:])

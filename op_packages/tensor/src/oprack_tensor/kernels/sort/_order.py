@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from oprack.kernel import Array, ArrayModule
+
 from oprack_tensor.kernels._index import grid
 
 
-def order_of(array, axis, descending, xp):
+def order_of(array: Array, axis: int, descending: bool, xp: ArrayModule) -> Array:
     """Indices that sort along an axis; equals keep their order; NaN counts as the largest value."""
     if not descending:
         return xp.argsort(array, axis=axis, kind="stable")
@@ -14,7 +16,7 @@ def order_of(array, axis, descending, xp):
     return array.shape[axis] - 1 - xp.flip(xp.argsort(backwards, axis=axis, kind="stable"), axis)
 
 
-def put_back(shape, index, values, axis, xp):
+def put_back(shape: tuple[int, ...], index: Array, values: Array, axis: int, xp: ArrayModule) -> Array:
     """Zeros of `shape` with `values` at the places `index` along an axis, each of which is named once."""
     grad = xp.zeros(shape, values.dtype)
     if not shape:

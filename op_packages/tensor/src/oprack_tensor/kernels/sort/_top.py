@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from oprack.kernel import Array, ArrayModule
+
 from oprack_tensor.kernels.sort._order import order_of
 
 
-def top(X, k, axis, largest, xp):
+def top(X: Array, k: int, axis: int, largest: bool, xp: ArrayModule) -> tuple[Array, Array]:
     if not X.ndim:
         return X.copy(), xp.zeros((), xp.int64)
     axis += X.ndim if axis < 0 else 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_tensor.kernels.sort._order import order_of, put_back
 
 
 @kernel("argsort", place=("cpu", "cuda"))
-def argsort(X, *, axis, descending, xp):
+def argsort(X: Array, *, axis: int, descending: bool, xp: ArrayModule) -> tuple[Array, Array]:
     if not X.ndim:
         return X.copy(), xp.zeros((), xp.int64)
     index = order_of(X, axis, descending, xp)
@@ -16,5 +17,5 @@ def argsort(X, *, axis, descending, xp):
 
 
 @kernel("argsort_grad", place=("cpu", "cuda"))
-def argsort_grad(X, Indices, Out_grad, *, axis, xp):
+def argsort_grad(X: ShapeOnly, Indices: Array, Out_grad: Array, *, axis: int, xp: ArrayModule) -> Array:
     return put_back(X.shape, Indices, Out_grad, axis, xp)

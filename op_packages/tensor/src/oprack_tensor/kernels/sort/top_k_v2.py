@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_tensor.kernels.sort._order import put_back
 from oprack_tensor.kernels.sort._top import top
 
 
 @kernel("top_k_v2", place=("cpu", "cuda"))
-def top_k_v2(X, K=None, *, k, axis, largest, xp):
+def top_k_v2(
+    X: Array, K: Array | None = None, *, k: int, axis: int, largest: bool, xp: ArrayModule
+) -> tuple[Array, Array]:
     return top(X, k if K is None else int(K.reshape(-1)[0]), axis, largest, xp)
 
 
 @kernel("top_k_v2_grad", place=("cpu", "cuda"))
-def top_k_v2_grad(X, Indices, Out_grad, *, axis, xp):
+def top_k_v2_grad(X: ShapeOnly, Indices: Array, Out_grad: Array, *, axis: int, xp: ArrayModule) -> Array:
     return put_back(X.shape, Indices, Out_grad, axis, xp)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 from oprack.tensor import numpy_dtype
 
 
 @kernel("unique")
-def unique(X, *, return_index, return_inverse, return_counts, axis, dtype, is_sorted):
+def unique(
+    X: Array,
+    *,
+    return_index: bool,
+    return_inverse: bool,
+    return_counts: bool,
+    axis: list[int],
+    dtype: int,
+    is_sorted: bool,
+) -> tuple[Array | None, ...]:
     kind = numpy_dtype(dtype)
     out, first, inverse, counts = np.unique(
         X, return_index=True, return_inverse=True, return_counts=True, axis=axis[0] if axis and is_sorted else None

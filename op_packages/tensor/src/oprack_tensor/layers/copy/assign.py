@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.kernel import Array
+from oprack.layers import LayerHelper, Variable, check_variable
 from oprack.types import dtype_enum
 
 _VALUE_SLOTS = {
@@ -15,7 +18,9 @@ _VALUE_SLOTS = {
 }
 
 
-def assign(input, output=None, name=None):
+def assign(
+    input: Array | Sequence[float | str] | Variable, output: Variable | None = None, name: str | None = None
+) -> Variable:
     """The values of a Variable, or of an array, list or number that the program then carries.
 
     output: a Variable that receives them (a loop's state, say). Ops assign, assign_value. Raises InvalidArgumentError.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper
+from oprack.layers import LayerHelper, Variable
 
 from oprack_tensor.layers.create._dtype import dtype_attr
 
 
-def eye(num_rows, num_columns=None, dtype="float32", name=None):
+def eye(num_rows: int, num_columns: int | None = None, dtype: object = "float32", name: str | None = None) -> Variable:
     """[num_rows, num_columns] with ones on the diagonal; num_columns defaults to num_rows. Op eye."""
     attrs = {
         "num_rows": num_rows,

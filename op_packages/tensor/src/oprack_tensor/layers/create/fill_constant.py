@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 
-from oprack.layers import LayerHelper, check_variable, int_list
+from oprack.layers import LayerHelper, Variable, check_variable, int_list
 
 from oprack_tensor.layers.create._dtype import dtype_attr
 
 
-def fill_constant(shape, dtype, value, force_cpu=False, out=None, name=None):
+def fill_constant(
+    shape: Sequence[int | Variable],
+    dtype: object,
+    value: bool | float,
+    force_cpu: bool = False,
+    out: Variable | None = None,
+    name: str | None = None,
+) -> Variable:
     """A variable of `shape` (ints, or integer Variables of one element) and `dtype` whose every element is `value`.
 
     value: a number, or a Variable of one element. out: a Variable that receives the result. No gradient flows through
@@ -30,11 +38,11 @@ def fill_constant(shape, dtype, value, force_cpu=False, out=None, name=None):
     return made
 
 
-def zeros(shape, dtype, force_cpu=False, name=None):
+def zeros(shape: Sequence[int | Variable], dtype: object, force_cpu: bool = False, name: str | None = None) -> Variable:
     """Zeros of a shape and dtype; see fill_constant."""
     return fill_constant(shape, dtype, 0, force_cpu, name=name)
 
 
-def ones(shape, dtype, force_cpu=False, name=None):
+def ones(shape: Sequence[int | Variable], dtype: object, force_cpu: bool = False, name: str | None = None) -> Variable:
     """Ones of a shape and dtype; see fill_constant."""
     return fill_constant(shape, dtype, 1, force_cpu, name=name)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_tensor.layers.create._dtype import dtype_attr
 
 
 def fill_constant_batch_size_like(
-    input, shape, dtype, value, input_dim_idx=0, output_dim_idx=0, force_cpu=False, name=None
-):
+    input: Variable,
+    shape: Sequence[int | Variable],
+    dtype: object,
+    value: float,
+    input_dim_idx: int = 0,
+    output_dim_idx: int = 0,
+    force_cpu: bool = False,
+    name: str | None = None,
+) -> Variable:
     """As fill_constant, but dim `output_dim_idx` is that of dim `input_dim_idx` of `input` (with LoD: its sequences).
 
     Op fill_constant_batch_size_like. Raises InvalidArgumentError.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable, int_list
+from collections.abc import Mapping, Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable, int_list
 
 
-def slice_by(op_type, input, axes, places, name):
+def slice_by(
+    op_type: str, input: Variable, axes: int | Sequence[int], places: Mapping[str, Sequence[int]], name: str | None
+) -> Variable:
     helper = LayerHelper(op_type, name=name)
     inputs = {"Input": check_variable(input, "input", op_type)}
     attrs, flags = {"axes": list(axes)}, [1] * len(axes)

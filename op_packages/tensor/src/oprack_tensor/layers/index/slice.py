@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from oprack.layers import Variable
+
 from oprack_tensor.layers.index._slice import slice_by
 
 
-def slice(input, axes, starts, ends, name=None):
+def slice(
+    input: Variable, axes: int | Sequence[int], starts: Sequence[int], ends: Sequence[int], name: str | None = None
+) -> Variable:
     """input[..., starts[i]:ends[i], ...] along each dim axes[i]; Variables of one element may be among the places.
 
     Op slice. Raises InvalidArgumentError.

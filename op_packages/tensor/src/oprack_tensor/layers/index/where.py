@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def where(condition, x=None, y=None, name=None):
+def where(
+    condition: Variable, x: Variable | None = None, y: Variable | None = None, name: str | None = None
+) -> Variable:
     """x where condition, else y, all of one shape; without x and y: int64 [n, rank], the places where it is true.
 
     Ops where, where_index. Raises InvalidArgumentError.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable
 
 from oprack_tensor.layers.join._variables import variables
 
 
-def concat(input, axis=0, name=None):
+def concat(input: Sequence[Variable], axis: int = 0, name: str | None = None) -> Variable:
     """A list of variables one after another along `axis`, an int or a Variable of one element. Op concat."""
     helper = LayerHelper("concat", name=name)
     inputs, attrs = {"X": variables(input, "input", "concat")}, {}

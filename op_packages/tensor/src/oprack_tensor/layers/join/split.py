@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable, int_list
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable, int_list
 
 
-def split(input, num_or_sections, dim=-1, name=None):
+def split(
+    input: Variable, num_or_sections: Sequence[int] | int, dim: int | Sequence[int] | None = -1, name: str | None = None
+) -> list[Variable]:
     """A list of parts along `dim`: an int says how many equal ones, a list how long each is (-1, once: what is left).
 
     Op split. Raises InvalidArgumentError.

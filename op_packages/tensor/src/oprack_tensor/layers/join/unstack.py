@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def unstack(x, axis=0, num=None, name=None):
+def unstack(x: Variable, axis: int = 0, num: int | None = None, name: str | None = None) -> list[Variable]:
     """A list of the parts of x along `axis`, that dim gone. num: how many, if its size is not known. Op unstack."""
     check_variable(x, "x", "unstack")
     if num is None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def transpose(x, perm, name=None):
+def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Variable:
     """Dim i of the result is dim perm[i] of x. Op transpose2. Raises InvalidArgumentError."""
     check_variable(x, "x", "transpose")
     return LayerHelper("transpose", name=name).apply("transpose2", {"X": x}, {"axis": list(perm)})

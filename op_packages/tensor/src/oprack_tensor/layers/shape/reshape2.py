@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable, int_list
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable, int_list
 
 
-def reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None):
+def reshape(
+    x: Variable,
+    shape: Sequence[int | Variable],
+    actual_shape: Variable | None = None,
+    act: str | None = None,
+    inplace: bool = False,
+    name: str | None = None,
+) -> Variable:
     """x in another shape: -1 (once) for what is left over, 0 for the dim of x there; Variables of one element may be
     among the ints, or `shape` is one integer Variable.
 

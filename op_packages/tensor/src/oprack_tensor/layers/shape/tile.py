@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable, int_list
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable, int_list
 
 
-def expand(x, expand_times, name=None):
+def expand(x: Variable, expand_times: Sequence[int], name: str | None = None) -> Variable:
     """x, repeated expand_times[i] times along dim i; Variables of one element may be among these. Op tile."""
     check_variable(x, "x", "expand")
     helper = LayerHelper("expand", name=name)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable, int_list
+from collections.abc import Sequence
+
+from oprack.layers import LayerHelper, Variable, check_variable, int_list
 
 
-def unsqueeze(input, axes, name=None):
+def unsqueeze(input: Variable, axes: int | Sequence[int], name: str | None = None) -> Variable:
     """input with dims of size 1 at `axes` of the result; Variables of one element may be among them. Op unsqueeze2."""
     check_variable(input, "input", "unsqueeze")
     helper = LayerHelper("unsqueeze2", name=name)

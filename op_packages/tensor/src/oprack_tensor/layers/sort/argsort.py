@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def argsort(input, axis=-1, descending=False, name=None):
+def argsort(
+    input: Variable, axis: int = -1, descending: bool = False, name: str | None = None
+) -> tuple[Variable, Variable]:
     """(sorted values, int64 places) along `axis`. Op argsort."""
     check_variable(input, "input", "argsort")
     attrs = {"axis": axis, "descending": descending}

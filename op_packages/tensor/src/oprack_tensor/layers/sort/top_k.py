@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.layers import LayerHelper, check_variable
+from oprack.layers import LayerHelper, Variable, check_variable
 
 
-def topk(input, k, name=None):
+def topk(input: Variable, k: int, name: str | None = None) -> tuple[Variable, Variable]:
     """(values, int64 places) of the k largest elements along the last dim, largest first. Op top_k.
 
     k: an int, or an integer Variable of one element.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, OpVersion, Output, dtype_of_attr, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of_attr, empty_grad
 from oprack.types import AttrType
 
 from oprack_tensor.dims import cut_shapes
@@ -35,7 +35,7 @@ class CoalesceTensor(OpDef, type="coalesce_tensor"):
         .checkpoint("The alignment may be chosen.", ("new_attr", "align_size", -1))
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         given = cut_shapes(ctx.attr("concated_shapes"), ctx.attr("concated_ranks"))
         ctx.set_dims("Output", given or ctx.dims("Input"))
         ctx.set_dim("FusedOutput", (-1,))

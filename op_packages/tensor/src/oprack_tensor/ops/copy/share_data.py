@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.op import InferShapeContext, Input, OpDef, Output, empty_grad
 
 
 class ShareData(OpDef, type="share_data"):
@@ -12,9 +12,9 @@ class ShareData(OpDef, type="share_data"):
     Out = Output("Shape, type, LoD and kind of X.")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
-    def identity(ctx):
+    def identity(ctx: InferShapeContext) -> bool:
         return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, OpDef, Output, dtype_of_attr, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, OpDef, Output, dtype_of_attr, empty_grad
 from oprack.types import AttrType
 
 
@@ -20,9 +20,9 @@ class AssignValue(OpDef, type="assign_value"):
     expected_kernel_type = dtype_of_attr("dtype")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_sizes("shape", ctx.attr("shape"))
         ctx.set_dim("Out", ctx.attr("shape"))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.attr("dtype"))

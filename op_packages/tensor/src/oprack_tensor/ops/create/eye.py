@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, OpDef, Output, dtype_of_attr, empty_grad
+from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, OpDef, Output, dtype_of_attr, empty_grad
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints
@@ -18,12 +18,12 @@ class Eye(OpDef, type="eye"):
     expected_kernel_type = dtype_of_attr("dtype")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         (rows,), (columns,) = given_ints(ctx, "num_rows"), given_ints(ctx, "num_columns")
         columns = rows if columns == -1 else columns
         sizes = [-1 if n is None else n for n in (rows, columns)]
         ctx.require_sizes("the matrix of num_rows and num_columns", sizes)
         ctx.set_dim("Out", sizes)
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.attr("dtype"))

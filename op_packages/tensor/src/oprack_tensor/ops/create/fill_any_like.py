@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of_attr, empty_grad
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of_attr, empty_grad
 
 
 class FillAnyLike(OpDef, type="fill_any_like"):
@@ -16,10 +16,10 @@ class FillAnyLike(OpDef, type="fill_any_like"):
     expected_kernel_type = dtype_of_attr("dtype", "X")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Out", ctx.kind("X"))
         ctx.set_dtype("Out", ctx.dtype("X") if ctx.attr("dtype") < 0 else ctx.attr("dtype"))

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, OpVersion, Output, dtype_of_attr, empty_grad
+from oprack.op import (
+    Attr,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    OpDef,
+    OpVersion,
+    Output,
+    dtype_of_attr,
+    empty_grad,
+)
 from oprack.op.families import USE_MKLDNN
 from oprack.types import AttrType
 
@@ -31,10 +41,10 @@ class FillConstant(OpDef, type="fill_constant"):
         .checkpoint("The place may be chosen.", ("new_attr", "place_type", -1))
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         shape = [-1 if s is None else s for s in given_ints(ctx, "shape", "ShapeTensor", "ShapeTensorList")]
         ctx.require_sizes("shape", shape)
         ctx.set_dim("Out", shape)
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.attr("dtype"))

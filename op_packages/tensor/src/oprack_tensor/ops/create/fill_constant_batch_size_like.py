@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, dtype_of_attr, empty_grad
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    OpDef,
+    Output,
+    dtype_of_attr,
+    empty_grad,
+)
 from oprack.types import AttrType
 
 
@@ -22,7 +32,7 @@ class FillConstantBatchSizeLike(OpDef, type="fill_constant_batch_size_like"):
     expected_kernel_type = dtype_of_attr("dtype")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, shape = ctx.dim("Input"), list(ctx.attr("shape"))
         source, target = ctx.attr("input_dim_idx"), ctx.attr("output_dim_idx")
         ctx.require(
@@ -37,5 +47,5 @@ class FillConstantBatchSizeLike(OpDef, type="fill_constant_batch_size_like"):
         ctx.require_sizes("shape", shape)
         ctx.set_dim("Out", shape)
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.attr("dtype"))

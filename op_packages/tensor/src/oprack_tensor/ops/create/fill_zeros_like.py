@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, empty_grad
+from typing import TYPE_CHECKING
+
+from oprack.op import InferShapeContext, Input, KernelTypeContext, OpDef, Output, empty_grad
 from oprack.types import VarType
 
+if TYPE_CHECKING:
+    from oprack.kernel import OpKernelType
 
-def _kernel_type(ctx):
+
+def _kernel_type(ctx: KernelTypeContext) -> OpKernelType:
     dtype = ctx.dtype("X") if ctx.is_initialized("X") else ctx.output_dtype("Out") or "float32"
     return ctx.kernel_type(dtype=dtype)
 
@@ -20,7 +25,7 @@ class FillZerosLike(OpDef, type="fill_zeros_like"):
     no_need_buffer_vars = ("X",)
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if not (ctx.is_runtime and ctx.kind("X") == VarType.LOD_TENSOR_ARRAY):
             ctx.set_dim("Out", ctx.dim("X"))
             ctx.share_lod("X", "Out")

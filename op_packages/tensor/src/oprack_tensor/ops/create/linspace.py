@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, OpVersion, Output, dtype_of_attr, empty_grad
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    OpDef,
+    OpVersion,
+    Output,
+    dtype_of_attr,
+    empty_grad,
+)
 from oprack.types import AttrType
 
 
@@ -18,11 +29,11 @@ class Linspace(OpDef, type="linspace"):
     make_grad = empty_grad
     versions = OpVersion("linspace").checkpoint("The dtype may differ from that of Start.", ("new_attr", "dtype", 5))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         num = ctx.scalar("Num")
         size = -1 if num is None else int(num)
         ctx.require_sizes("Num", [size])
         ctx.set_dim("Out", (size,))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.attr("dtype"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 from oprack_tensor.dims import product
 
@@ -13,7 +13,7 @@ class Meshgrid(OpDef, type="meshgrid"):
     X = Input("k tensors, 1-D or 0-D.", duplicable=True)
     Out = Output("k tensors of shape [elements of X[0], ..., elements of X[k-1]].", duplicable=True)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         shapes = ctx.dims("X")
         ctx.require(all(len(s) <= 1 for s in shapes), f"X has shapes {[list(s) for s in shapes]}; expected rank 0 or 1")
         ctx.set_dims("Out", [[product(s) for s in shapes]] * len(shapes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 
 
 class OneHotV2(OpDef, type="one_hot_v2"):
@@ -17,7 +17,7 @@ class OneHotV2(OpDef, type="one_hot_v2"):
     expected_kernel_type = dtype_of("X")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         depth = ctx.attr("depth")
         if ctx.has_input("depth_tensor"):
             value = ctx.scalar("depth_tensor")
@@ -26,5 +26,5 @@ class OneHotV2(OpDef, type="one_hot_v2"):
         ctx.set_dim("Out", (*ctx.dim("X"), depth))
         ctx.share_lod("X", "Out")
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.attr("dtype"))

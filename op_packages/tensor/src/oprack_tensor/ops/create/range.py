@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from oprack.op import Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import InferShapeContext, Input, OpDef, Output, dtype_of, empty_grad
 
 
 class Range(OpDef, type="range"):
@@ -17,7 +17,7 @@ class Range(OpDef, type="range"):
     expected_kernel_type = dtype_of("Start")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         values = [ctx.scalar(slot) for slot in ("Start", "End", "Step")]
         if any(v is None for v in values):
             ctx.set_dim("Out", (-1,))

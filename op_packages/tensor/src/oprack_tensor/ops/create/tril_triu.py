@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class TrilTriu(OpDef, type="tril_triu"):
@@ -13,7 +13,7 @@ class TrilTriu(OpDef, type="tril_triu"):
     diagonal = Attr(0, "Which diagonal: 0 the main one, positive above it.")
     lower = Attr(False, "Keep the lower part instead of the upper one.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
         ctx.require(len(dims) >= 2, f"X has shape {list(dims)}; expected rank 2 or more")
         ctx.set_dim("Out", dims)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of, normal_axis
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of, normal_axis
 
 
 class Gather(OpDef, type="gather"):
@@ -16,7 +16,7 @@ class Gather(OpDef, type="gather"):
     expected_kernel_type = dtype_of("X")
     versions = OpVersion("gather").checkpoint("The axis may be a tensor.", ("new_input", "Axis", None))
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, index, axis = ctx.dim("X"), ctx.dim("Index"), ctx.attr("axis")
         ctx.require(
             len(index) < 2 or (len(index) == 2 and index[1] == 1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 
 class IndexSample(OpDef, type="index_sample"):
@@ -13,7 +13,7 @@ class IndexSample(OpDef, type="index_sample"):
     Out = Output("[n, k]; LoD of Index.")
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         (n, _), index = ctx.require_rank("X", 2), ctx.require_rank("Index", 2)
         ctx.require(n in (-1, index[0]) or index[0] == -1, f"X has {n} rows and Index {index[0]}; expected as many")
         ctx.set_dim("Out", index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of, normal_axis
 
 
 class IndexSelect(OpDef, type="index_select"):
@@ -14,7 +14,7 @@ class IndexSelect(OpDef, type="index_select"):
     dim = Attr(0, "Dim to pick along; negative counts from the end.")
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, (n, *_) = ctx.dim("X"), ctx.require_rank("Index", 1, 2)
         axis = normal_axis(ctx.op_type, ctx.attr("dim"), len(dims), "dim")
         ctx.set_dim("Out", (*dims[:axis], n, *dims[axis + 1 :]))

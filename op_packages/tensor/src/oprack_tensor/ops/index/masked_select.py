@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 
 class MaskedSelect(OpDef, type="masked_select"):
@@ -13,7 +13,7 @@ class MaskedSelect(OpDef, type="masked_select"):
     Y = Output("[number of true elements]")
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Y", (-1,))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 _REDUCTIONS = ("assign", "add", "mul", "multiply", "mean", "amin", "amax")
@@ -21,7 +21,7 @@ class PutAlongAxis(OpDef, type="put_along_axis"):
     inplace = {"Input": "Result"}
     expected_kernel_type = dtype_of("Input")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_rank("Index", len(ctx.dim("Input")))
         ctx.axis("Input", "Axis")
         ctx.set_dim("Result", ctx.dim("Input"))
@@ -31,7 +31,7 @@ class PutAlongAxis(OpDef, type="put_along_axis"):
 class PutAlongAxisGrad(GradOpDef, of=PutAlongAxis, reads="Input Index Value Result", grads_of="Input Value"):
     """Input@GRAD is Result@GRAD where Input's value still counts; Value@GRAD takes what went to each value."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("Input", "Axis")
         ctx.require_rank("Index", len(ctx.dim("Input")))
         ctx.set_dim("Input@GRAD", ctx.dim("Input"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 
 class Scatter(OpDef, type="scatter"):
@@ -16,7 +16,7 @@ class Scatter(OpDef, type="scatter"):
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, ids, updates = ctx.dim("X"), ctx.dim("Ids"), ctx.dim("Updates")
         ctx.require(
             len(ids) < 2 or (len(ids) == 2 and ids[1] == 1), f"Ids has shape {list(ids)}; expected [n], [n, 1] or []"

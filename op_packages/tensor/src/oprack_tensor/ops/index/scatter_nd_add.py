@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 
 
 class ScatterNdAdd(OpDef, type="scatter_nd_add"):
@@ -14,7 +14,7 @@ class ScatterNdAdd(OpDef, type="scatter_nd_add"):
     Out = Output("Shape and LoD of X.")
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, index = ctx.dim("X"), ctx.dim("Index")
         ctx.require(
             len(index) > 0 and index[-1] <= len(dims),

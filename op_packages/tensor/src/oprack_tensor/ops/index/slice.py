@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, normal_axis
+from typing import TYPE_CHECKING
+
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    GradOpDef,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    KernelTypeContext,
+    OpDef,
+    Output,
+    normal_axis,
+)
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType, VarType
 
 from oprack_tensor.dims import given_ints, slice_range
 
+if TYPE_CHECKING:
+    from oprack.kernel import OpKernelType
 
-def _kernel_type(ctx):
+
+def _kernel_type(ctx: KernelTypeContext) -> OpKernelType:
     # an array without elements has no dtype of its own, and any kernel cuts it
     dtype = ctx.dtype("Input") if ctx.is_initialized("Input") else ctx.output_dtype("Out") or "float32"
     return ctx.kernel_type(dtype=dtype)
@@ -33,7 +49,7 @@ class Slice(OpDef, type="slice"):
     mkldnn_data_type = MKLDNN_DATA_TYPE
     expected_kernel_type = _kernel_type
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         if ctx.kind("Input") == VarType.LOD_TENSOR_ARRAY:
             if not ctx.is_runtime:
                 ctx.set_dim("Out", ctx.dim("Input"))
@@ -61,7 +77,7 @@ class Slice(OpDef, type="slice"):
         if 0 not in axes:
             ctx.share_lod("Input", "Out")
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         whole = ctx.kind("Input") == VarType.LOD_TENSOR_ARRAY and not ctx.attr("decrease_axis")
         ctx.set_kind("Out", VarType.LOD_TENSOR_ARRAY if whole else VarType.LOD_TENSOR)
         ctx.set_dtype("Out", ctx.dtype("Input"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of, normal_axis
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, length_of, strided_slice_of
@@ -27,7 +27,7 @@ class StridedSlice(OpDef, type="strided_slice"):
     decrease_axis = Attr([], "Dims of size 1 to remove afterwards.", type=AttrType.INTS)
     expected_kernel_type = dtype_of("Input")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, axes = list(ctx.dim("Input")), ctx.attr("axes")
         starts = given_ints(ctx, "starts", "StartsTensor", "StartsTensorList", likely=len(axes))
         ends = given_ints(ctx, "ends", "EndsTensor", "EndsTensorList", likely=len(axes))

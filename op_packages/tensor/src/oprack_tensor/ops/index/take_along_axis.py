@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 
@@ -15,7 +15,7 @@ class TakeAlongAxis(OpDef, type="take_along_axis"):
     Axis = Attr(REQUIRED, "Dim to pick along; negative counts from the end.", type=AttrType.INT)
     expected_kernel_type = dtype_of("Input")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_rank("Index", len(ctx.dim("Input")))
         ctx.axis("Input", "Axis")
         ctx.set_dim("Result", ctx.dim("Index"))
@@ -24,7 +24,7 @@ class TakeAlongAxis(OpDef, type="take_along_axis"):
 class TakeAlongAxisGrad(GradOpDef, of=TakeAlongAxis, reads="Index", shape_of="Input", grads_of="Input", linear=True):
     """Adds each element of Result@GRAD to the place of Input@GRAD that it came from."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("Input", "Axis")
         ctx.require_rank("Index", len(ctx.dim("Input")))
         ctx.same_dims("Index", "Result@GRAD")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
 
 
 class Where(OpDef, type="where"):
@@ -15,13 +15,13 @@ class Where(OpDef, type="where"):
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X", "Y")
         ctx.same_dims("Condition", "X")
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.dtype("X"))
 
 

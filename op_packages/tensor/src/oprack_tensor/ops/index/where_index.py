@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
 
 
 class WhereIndex(OpDef, type="where_index"):
@@ -12,8 +12,8 @@ class WhereIndex(OpDef, type="where_index"):
     Out = Output("int64 [number of places, rank of Condition]")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (-1, len(ctx.dim("Condition"))))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", "int64")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
 
 
@@ -19,7 +19,7 @@ class Concat(OpDef, type="concat"):
     mkldnn_data_type = MKLDNN_DATA_TYPE
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         shapes = ctx.dims("X")
         rank, axis = len(shapes[0]), ctx.attr("axis")
         ctx.require(
@@ -53,7 +53,7 @@ class Concat(OpDef, type="concat"):
             out.append(known.pop() if known else -1)
         ctx.set_dim("Out", out)
 
-    def identity(ctx):
+    def identity(ctx: InferShapeContext) -> bool:
         return ctx.input_count("X") == 1
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output, dtype_of, normal_axis
 from oprack.types import AttrType
 
 from oprack_tensor.dims import sections_of
@@ -22,7 +22,7 @@ class Split(OpDef, type="split"):
     mkldnn_data_type = Attr("float32", "dtype of oneDNN kernels.")
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis, parts = ctx.dim("X"), ctx.attr("axis"), ctx.output_count("Out")
         if ctx.has_input("AxisTensor"):
             value = ctx.scalar("AxisTensor")
@@ -43,7 +43,7 @@ class Split(OpDef, type="split"):
             for i in range(parts):
                 ctx.share_lod("X", "Out", 0, i)
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp(
             "concat",
             X=fwd.output_grad("Out"),

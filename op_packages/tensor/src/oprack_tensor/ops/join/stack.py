@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, normal_axis
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, normal_axis
 from oprack.op.families import USE_MKLDNN
 
 
@@ -14,7 +14,7 @@ class Stack(OpDef, type="stack"):
     axis = Attr(0, "Place of the new dim; negative counts from the end of Y.")
     use_mkldnn = USE_MKLDNN
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         shapes = ctx.dims("X")
         first = shapes[0]
         for s in shapes[1:]:
@@ -30,7 +30,7 @@ class Stack(OpDef, type="stack"):
 class StackGrad(GradOpDef, of=Stack, reads="Y@GRAD", shape_of="X?", linear=True):
     """X@GRAD[i] is place i of Y@GRAD along `axis`."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("Y@GRAD")
         axis = normal_axis(ctx.op_type, ctx.attr("axis"), len(dims))
         for i in range(ctx.output_count("X@GRAD")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOp, Input, OpDef, Output, normal_axis
+from oprack.op import Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output, normal_axis
 
 
 class Unbind(OpDef, type="unbind"):
@@ -12,7 +12,7 @@ class Unbind(OpDef, type="unbind"):
     Out = Output("One tensor for each place; LoD of X unless axis is 0.", duplicable=True)
     axis = Attr(0, "Dim to take apart; negative counts from the end.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, num = ctx.dim("X"), ctx.output_count("Out")
         axis = normal_axis(ctx.op_type, ctx.attr("axis"), len(dims))
         ctx.require(
@@ -24,5 +24,5 @@ class Unbind(OpDef, type="unbind"):
             for i in range(num):
                 ctx.share_lod("X", "Out", 0, i)
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp("stack", X=fwd.output_grad("Out"), Y=fwd.input_grad("X"), attrs={"axis": fwd.attrs["axis"]})

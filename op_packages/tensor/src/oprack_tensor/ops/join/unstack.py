@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, normal_axis
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, normal_axis
 
 
 class Unstack(OpDef, type="unstack"):
@@ -13,7 +13,7 @@ class Unstack(OpDef, type="unstack"):
     axis = Attr(0, "Dim to take apart; negative counts from the end.")
     num = Attr(0, "Size of that dim, or 0.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, num = ctx.dim("X"), ctx.output_count("Y")
         axis = normal_axis(ctx.op_type, ctx.attr("axis"), len(dims))
         ctx.require(
@@ -26,7 +26,7 @@ class Unstack(OpDef, type="unstack"):
 class UnstackGrad(GradOpDef, of=Unstack, linear=True):
     """X@GRAD stacks the gradients of Y along `axis`."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("Y@GRAD")
         axis = normal_axis(ctx.op_type, ctx.attr("axis"), len(dims) + 1)
         ctx.set_dim("X@GRAD", (*dims[:axis], ctx.input_count("Y@GRAD"), *dims[axis:]))

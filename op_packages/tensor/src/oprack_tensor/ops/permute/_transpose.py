@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, Input, OpDef, Output, normal_axis
+from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, Output, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType
 
 
-def permutation(ctx, rank):
+def permutation(ctx: InferShapeContext, rank: int) -> list[int]:
     """The attribute axis, without negative dims. Refuses one that is no permutation of `rank` dims."""
     axes = [normal_axis(ctx.op_type, a, rank) for a in ctx.attr("axis")]
     ctx.require(
@@ -27,9 +27,9 @@ class TransposeOp(OpDef):
     data_format = Attr("AnyLayout", "Memory layout of old programs.", extra=True)
     mkldnn_data_type = MKLDNN_DATA_TYPE
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
         ctx.set_dim("Out", [dims[a] for a in permutation(ctx, len(dims))])
 
-    def identity(ctx):
+    def identity(ctx: InferShapeContext) -> bool:
         return list(ctx.attr("axis")) == list(range(len(ctx.dim("X")))) and ctx.lod_level("X") == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, GradOp, Input, OpDef, OpVersion, Output
+from oprack.op import REQUIRED, Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, OpVersion, Output
 from oprack.types import AttrType
 
 
@@ -16,10 +16,10 @@ class Flip(OpDef, type="flip"):
         "The dims to reverse are named axis.", ("new_attr", "axis", None), ("delete_attr", "dims", None)
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axes("X")
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp("flip", X=fwd.output_grad("Out"), Out=fwd.input_grad("X"), attrs=fwd.attrs)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, OpVersion, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, normal_axis
 
 
-def _check_axes(ctx):
+def _check_axes(ctx: InferShapeContext) -> None:
     rank, axes, shifts = len(ctx.dim("X")), ctx.attr("axis"), given_ints(ctx, "shifts", "ShiftsTensor")
     for axis in axes:
         normal_axis(ctx.op_type, axis, rank)
@@ -31,7 +31,7 @@ class Roll(OpDef, type="roll"):
         .checkpoint("The shifts may be a tensor.", ("new_input", "ShiftsTensor", None))
     )
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         _check_axes(ctx)
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")

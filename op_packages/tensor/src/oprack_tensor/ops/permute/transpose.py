@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef
+from oprack.op import GradOpDef, InferShapeContext
 
 from oprack_tensor.ops.permute._transpose import TransposeOp, permutation
 
@@ -14,7 +14,7 @@ class Transpose(TransposeOp, type="transpose"):
 class TransposeGrad(GradOpDef, of=Transpose, reads="Out@GRAD", shape_of="X? Out?", linear=True):
     """X@GRAD is Out@GRAD with the dims permuted back."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("Out@GRAD")
         axes = permutation(ctx, len(dims))
         ctx.set_dim("X@GRAD", [dims[axes.index(i)] for i in range(len(dims))])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Output
 
 from oprack_tensor.ops.permute._transpose import TransposeOp
 
@@ -12,7 +12,7 @@ class Transpose2(TransposeOp, type="transpose2"):
 
     XShape = Output("Empty, [0, dims of X]: carries X's shape to the gradient.", intermediate=True, extra=True)
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         TransposeOp.infer_shape(ctx)
         ctx.set_dim("XShape", (0, *ctx.dim("X")))
 
@@ -20,5 +20,5 @@ class Transpose2(TransposeOp, type="transpose2"):
 class Transpose2Grad(GradOpDef, of=Transpose2, reads="Out@GRAD", shape_of="XShape", linear=True, grads_of="X"):
     """X@GRAD is Out@GRAD with the dims permuted back."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN
 from oprack.types import AttrType
 
@@ -21,12 +21,12 @@ class ReshapeOp(OpDef):
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         shape = given_ints(ctx, "shape", "" if ctx.has_input("ShapeTensor") else "Shape", "ShapeTensor")
         ctx.set_dim("Out", reshape_dims(ctx.op_type, ctx.dim("X"), shape))
         ctx.share_lod("X", "Out")
 
-    def identity(ctx):
+    def identity(ctx: InferShapeContext) -> bool:
         dims, shape = ctx.dim("X"), ctx.attr("shape")
         if ctx.has_input("Shape") or ctx.has_input("ShapeTensor") or len(dims) != len(shape):
             return False

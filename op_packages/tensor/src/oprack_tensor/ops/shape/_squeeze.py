@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output
+from oprack.op import Attr, InferShapeContext, Input, OpDef, Output
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, squeeze_axes
@@ -16,7 +16,7 @@ class SqueezeOp(OpDef):
     axes = Attr([], "Dims to remove; negative ones count from the end.", type=AttrType.INTS)
     inplace = {"X": "Out"}
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, axes = ctx.dim("X"), given_ints(ctx, "axes")
         if any(a is None for a in axes):
             out = (-1,) * (len(dims) - len(axes))

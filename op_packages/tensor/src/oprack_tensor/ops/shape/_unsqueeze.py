@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output
+from oprack.op import Attr, InferShapeContext, Input, OpDef, Output
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, unsqueeze_dims
@@ -21,7 +21,7 @@ class UnsqueezeOp(OpDef):
     inplace = {"X": "Out"}
 
 
-def infer_shape(ctx, tensor="", tensors=""):
+def infer_shape(ctx: InferShapeContext, tensor: str = "", tensors: str = "") -> None:
     """Sets Out. tensor, tensors: slots that override `axes`."""
     dims, axes = ctx.dim("X"), given_ints(ctx, "axes", tensor, tensors)
     unknown = any(a is None for a in axes)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, Output
+from oprack.op import GradOpDef, InferShapeContext, Output
 
 XSHAPE = Output("Empty, [0, dims of X]: carries X's shape and LoD to the gradient.", intermediate=True, extra=True)
 
 
-def keep_shape(ctx):
+def keep_shape(ctx: InferShapeContext) -> None:
     """Sets XShape."""
     ctx.set_dim("XShape", (0, *ctx.dim("X")))
     ctx.share_lod("X", "XShape")
@@ -18,6 +18,6 @@ class XShapeGrad(GradOpDef, reads="Out@GRAD", shape_of="XShape", grads_of="X"):
 
     inplace = {"Out@GRAD": "X@GRAD"}
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("X@GRAD", ctx.dim("XShape")[1:])
         ctx.share_lod("XShape", "X@GRAD")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 from oprack_tensor.dims import broadcast_dims
@@ -18,7 +18,7 @@ class ExpandAsV2(OpDef, type="expand_as_v2"):
     no_need_buffer_vars = ("Y",)
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
         target = [None if d < 0 else d for d in ctx.dim("Y")] if ctx.has_input("Y") else ctx.attr("target_shape")
         ctx.set_dim("Out", broadcast_dims(ctx.op_type, dims, target))

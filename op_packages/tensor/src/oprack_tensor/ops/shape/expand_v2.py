@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType
 
@@ -21,7 +21,7 @@ class ExpandV2(OpDef, type="expand_v2"):
     mkldnn_data_type = MKLDNN_DATA_TYPE
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
         shape = given_ints(ctx, "shape", "Shape", "expand_shapes_tensor", likely=len(dims))
         out = broadcast_dims(ctx.op_type, dims, shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, normal_axis
+from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 
 from oprack_tensor.dims import product
@@ -20,7 +20,7 @@ class Flatten2(OpDef, type="flatten2"):
     mkldnn_data_type = MKLDNN_DATA_TYPE
     inplace = {"X": "Out"}
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis = ctx.dim("X"), ctx.attr("axis")
         if axis != len(dims):
             axis = normal_axis(ctx.op_type, axis, len(dims))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, normal_axis
+from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, normal_axis
 
 from oprack_tensor.dims import product
 from oprack_tensor.ops.shape._xshape import XSHAPE, XShapeGrad, keep_shape
@@ -18,7 +18,7 @@ class FlattenContiguousRange(OpDef, type="flatten_contiguous_range"):
     stop_axis = Attr(1, "Last dim to join; negative counts from the end.")
     inplace = {"X": "Out"}
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
         keep_shape(ctx)
         if not dims:

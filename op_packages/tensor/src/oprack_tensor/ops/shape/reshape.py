@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef
+from oprack.op import GradOpDef, InferShapeContext
 
 from oprack_tensor.ops.shape._reshape import ReshapeOp
 
@@ -18,6 +18,6 @@ class ReshapeGrad(
 
     inplace = {"Out@GRAD": "X@GRAD"}
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("X@GRAD", ctx.dim("X"))
         ctx.share_lod("X", "X@GRAD")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Output
 from oprack.op.families import MKLDNN_DATA_TYPE
 
 from oprack_tensor.ops.shape._reshape import ReshapeOp
@@ -16,7 +16,7 @@ class Reshape2(ReshapeOp, type="reshape2"):
     use_quantizer = Attr(False, "Set by quantisation tools.")
     mkldnn_data_type = MKLDNN_DATA_TYPE
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ReshapeOp.infer_shape(ctx)
         keep_shape(ctx)
 

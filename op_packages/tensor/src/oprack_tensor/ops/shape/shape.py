@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import VarType
 
@@ -16,9 +16,9 @@ class Shape(OpDef, type="shape"):
     mkldnn_data_type = MKLDNN_DATA_TYPE
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (len(ctx.dim("Input")),))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Out", VarType.LOD_TENSOR)
         ctx.set_dtype("Out", "int32")

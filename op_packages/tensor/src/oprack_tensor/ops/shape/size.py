@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, Output, empty_grad
+from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
 
 
 class Size(OpDef, type="size"):
@@ -13,8 +13,8 @@ class Size(OpDef, type="size"):
     no_need_buffer_vars = ("Input",)
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ())
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", "int64")

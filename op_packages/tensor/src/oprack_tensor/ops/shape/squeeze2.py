@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr
+from oprack.op import Attr, InferShapeContext
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType
 
@@ -18,7 +18,7 @@ class Squeeze2(SqueezeOp, type="squeeze2"):
     use_mkldnn = USE_MKLDNN
     mkldnn_data_type = MKLDNN_DATA_TYPE
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         SqueezeOp.infer_shape(ctx)
         keep_shape(ctx)
 

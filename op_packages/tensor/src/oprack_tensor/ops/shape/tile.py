@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints
@@ -18,7 +18,7 @@ class Tile(OpDef, type="tile"):
     repeat_times = Attr([], "Repetitions along each dim.", type=AttrType.INTS, support_tensor=True)
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")
         times = given_ints(ctx, "repeat_times", "RepeatTimes", "repeat_times_tensor")
         rank = max(len(dims), len(times))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef
+from oprack.op import GradOpDef, InferShapeContext
 
 from oprack_tensor.ops.shape._unsqueeze import UnsqueezeOp, infer_shape
 
@@ -10,7 +10,7 @@ from oprack_tensor.ops.shape._unsqueeze import UnsqueezeOp, infer_shape
 class Unsqueeze(UnsqueezeOp, type="unsqueeze"):
     """Out is X with a dim of size 1 inserted for each of `axes`, one after the other."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         infer_shape(ctx)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, dtype_of
+from oprack.op import InferShapeContext, Input, dtype_of
 
 from oprack_tensor.ops.shape._unsqueeze import UnsqueezeOp, infer_shape
 from oprack_tensor.ops.shape._xshape import XSHAPE, XShapeGrad, keep_shape
@@ -16,7 +16,7 @@ class Unsqueeze2(UnsqueezeOp, type="unsqueeze2"):
     XShape = XSHAPE
     expected_kernel_type = dtype_of("X")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         infer_shape(ctx, "AxesTensor", "AxesTensorList")
         keep_shape(ctx)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Input, OpDef, dtype_of, normal_axis
+from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, dtype_of, normal_axis
 
 
 class TopKOp(OpDef):
@@ -12,12 +12,12 @@ class TopKOp(OpDef):
     K = Input("One-element tensor that overrides `k`.", dispensable=True)
     expected_kernel_type = dtype_of("X")
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.dtype("X"))
         ctx.set_dtype("Indices", "int64")
 
 
-def infer_shape(ctx, axis):
+def infer_shape(ctx: InferShapeContext, axis: int) -> None:
     """Sets Out and Indices."""
     dims, k = list(ctx.dim("X")), ctx.attr("k")
     if ctx.has_input("K"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
 
 
 class Argsort(OpDef, type="argsort"):
@@ -14,13 +14,13 @@ class Argsort(OpDef, type="argsort"):
     axis = Attr(-1, "Along which dim; negative counts from the end.")
     descending = Attr(False, "Largest first.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("X")
         for slot in ("Out", "Indices"):
             ctx.set_dim(slot, ctx.dim("X"))
             ctx.share_lod("X", slot)
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.dtype("X"))
         ctx.set_dtype("Indices", "int64")
 
@@ -28,7 +28,7 @@ class Argsort(OpDef, type="argsort"):
 class ArgsortGrad(GradOpDef, of=Argsort, reads="X Indices Out@GRAD", shape_of="X"):
     """X@GRAD holds Out@GRAD at the places Indices."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("X")
         ctx.same_size("X", "Out@GRAD")
         ctx.same_dims("Indices", "Out@GRAD")

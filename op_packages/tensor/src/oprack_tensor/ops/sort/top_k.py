@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Input, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, Output
 
 from oprack_tensor.ops.sort._top_k import TopKOp, infer_shape
 
@@ -15,7 +15,7 @@ class TopK(TopKOp, type="top_k"):
     Indices = Output("int64, shape of Out: places along the last dim.")
     k = Attr(1, "How many.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         infer_shape(ctx, -1)
 
 

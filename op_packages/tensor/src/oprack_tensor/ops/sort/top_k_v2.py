@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Output
 
 from oprack_tensor.ops.sort._top_k import TopKOp, infer_shape
 
@@ -17,7 +17,7 @@ class TopKV2(TopKOp, type="top_k_v2"):
     largest = Attr(True, "The largest instead of the smallest.")
     sorted = Attr(True, "In order; otherwise any order is allowed.")
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         infer_shape(ctx, ctx.attr("axis"))
 
 

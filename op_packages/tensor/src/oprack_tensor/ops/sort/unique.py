@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, empty_grad
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
 from oprack.types import AttrType
 
 from oprack_tensor.dims import normal_axis, product
@@ -24,7 +24,7 @@ class Unique(OpDef, type="unique"):
     is_sorted = Attr(False, "In ascending order.")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = list(ctx.dim("X"))
         n = product(dims)
         if ctx.attr("axis") and ctx.attr("is_sorted"):
@@ -38,7 +38,7 @@ class Unique(OpDef, type="unique"):
         ctx.set_dim("Counts", (-1,))
         ctx.set_dim("Index", (n,))
 
-    def infer_var_type(ctx):
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", ctx.dtype("X"))
         for slot in ("Indices", "Index", "Counts"):
             if ctx.has_output(slot):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.op import Attr, GradOpDef, Input, OpDef, Output
+from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class {{ cookiecutter.__class_name }}(OpDef, type="{{ cookiecutter.first_op }}"):
@@ -14,7 +12,7 @@ class {{ cookiecutter.__class_name }}(OpDef, type="{{ cookiecutter.first_op }}")
     Out = Output("Shape, dtype and LoD of X.")
     factor = Attr(1.0, "Factor; not zero.").check(lambda v: v != 0, "a value other than 0")
 
-    def infer_shape(ctx: Any) -> None:
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
