@@ -9,8 +9,13 @@ _STATE = {"PrevLossScaling": "LossScaling", "InGoodSteps": "OutGoodSteps", "InBa
 
 
 class UpdateLossScaling(OpDef, type="update_loss_scaling"):
-    """Adapts the loss scale: after incr_every_n_steps finite steps in a row it grows, after decr_every_n_nan_or_inf bad
-    ones it shrinks (not below 1). Gradients of a bad step become 0."""
+    r"""Adapts the scale s = PrevLossScaling of the loss: $$LossScaling = s \cdot incr\_ratio$$ after incr_every_n_steps
+    finite steps in a row (s where that is not finite), $$LossScaling = \max(s \cdot decr\_ratio, 1)$$ after
+    decr_every_n_nan_or_inf bad ones in a row, else s.
+
+    $$Out_i = 0$$ for all i where FoundInfinite, else $$X_i$$. With StopUpdate or stop_update the scale and both counts
+    of steps stay.
+    """
 
     X = Input("Gradients.", duplicable=True)
     FoundInfinite = Input("One bool: a gradient is not finite.")

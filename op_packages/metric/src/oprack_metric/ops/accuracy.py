@@ -6,7 +6,9 @@ from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Outp
 
 
 class Accuracy(OpDef, type="accuracy"):
-    """Share of the samples whose label is among their k best classes."""
+    r"""$$Accuracy = \frac{1}{N} \sum_i [Label_i \in Indices_i]$$: the share of the samples whose label is among their k
+    best.
+    """
 
     Out = Input("Scores of the k best classes [N, k]; only the dtype is read.")
     Indices = Input("The k best classes [N, k].")

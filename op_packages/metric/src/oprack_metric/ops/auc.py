@@ -16,9 +16,12 @@ from oprack.op import (
 
 
 class Auc(OpDef, type="auc"):
-    """Area under the ROC curve from histograms of scores, over all batches or the last `slide_steps` of them.
+    r"""$$AUC = \sum_b n_b (P_b - \tfrac{1}{2} p_b) \Big/ \Big(\sum_b p_b \sum_b n_b\Big)$$, 0 where a class has no
+    sample.
 
-    With slide_steps = s > 0 StatPos and StatNeg hold the histograms of s batches, their sum, and a count of batches.
+    Area under the ROC curve by trapezoids: p_b and n_b are the positive and negative samples whose score falls into bin
+    b, and P_b the positive ones in bin b and above, over all batches or the last `slide_steps` of them. With
+    slide_steps = s > 0 StatPos and StatNeg hold the histograms of s batches, their sum, and a count of batches.
     """
 
     Predict = Input("Scores in [0, 1], the last column counts: [N, 2] or [N, 1].")

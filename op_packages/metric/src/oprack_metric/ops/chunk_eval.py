@@ -25,10 +25,12 @@ _COUNTS = ("NumInferChunks", "NumLabelChunks", "NumCorrectChunks")
 
 
 class ChunkEval(OpDef, type="chunk_eval"):
-    """Precision and recall of chunks in tagged sequences: one is right when its begin, end and type agree.
+    r"""$$Precision = \frac{correct}{inferred}, \; Recall = \frac{correct}{labelled}, \; F1 = \frac{2 P R}{P + R}$$
 
-    A tag is type * tags of the scheme + position in the chunk; the largest one is "outside". Tags of the schemes:
-    IOB begin, inside; IOE inside, end; IOBES begin, inside, end, single; plain one only.
+    of chunks in tagged sequences: one is correct when its begin, end and type agree. Each is 0 where it would be 0 / 0.
+
+    A tag is type * tags of the scheme + position in the chunk; the largest one is "outside". Tags of the schemes: IOB
+    begin, inside; IOE inside, end; IOBES begin, inside, end, single; plain one only.
     """
 
     Inference = Input("Predicted tags: [N, 1] with LoD, or [B, T] with SeqLength.")

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 
 class MeanIou(OpDef, type="mean_iou"):
-    """Mean over classes of right / (right + wrong) elements, where a wrong element counts for both of its classes;
-    classes that do not occur are left out."""
+    r"""$$OutMeanIou = \frac{1}{|C|} \sum_{c \in C} \frac{OutCorrect_c}{OutCorrect_c + OutWrong_c} + \sum InMeanIou$$
+
+    over the classes C that occur, where a wrong element counts for both of its classes.
+    """
 
     Predictions = Input("Predicted classes of any shape, int32 or int64.")
     Labels = Input("True classes, shape of Predictions.")

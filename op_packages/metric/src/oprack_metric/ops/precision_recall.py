@@ -7,7 +7,11 @@ from oprack.types import AttrType
 
 
 class PrecisionRecall(OpDef, type="precision_recall"):
-    """Macro and micro averages of precision, recall and F1 over classes, for this batch and for all batches."""
+    r"""$$P_c = \frac{TP_c}{TP_c + FP_c}, \; R_c = \frac{TP_c}{TP_c + FN_c}, \; F1 = \frac{2 P R}{P + R}$$
+
+    The macro average is the mean of P_c and R_c over classes, the micro average has the sums of the counts in their
+    places; P_c or R_c is 1 where nothing was counted. For this batch and for all batches.
+    """
 
     MaxProbs = Input("Best score of each sample [N, 1]; only the dtype is read.")
     Indices = Input("Predicted class [N, 1], int32.")

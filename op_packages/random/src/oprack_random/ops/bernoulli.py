@@ -6,7 +6,7 @@ from oprack.op import InferShapeContext, Input, OpDef, Output, empty_grad
 
 
 class Bernoulli(OpDef, type="bernoulli"):
-    """Each element of Out is 1 with the probability X, else 0."""
+    r"""$$P(Out_i = 1) = X_i, \quad P(Out_i = 0) = 1 - X_i$$"""
 
     X = Input("Probabilities, of any shape.")
     Out = Output("Shape, type and LoD of X.")

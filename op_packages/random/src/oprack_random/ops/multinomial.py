@@ -6,7 +6,10 @@ from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef
 
 
 class Multinomial(OpDef, type="multinomial"):
-    """Draws `num_samples` classes from each row of weights X, with the weights' shares as probabilities."""
+    r"""$$P(Out_{i,j} = k) = X_{i,k} / \sum_l X_{i,l}$$
+
+    num_samples draws from each row; without replacement, what was drawn before counts as weight 0.
+    """
 
     X = Input("[m] or [n, m] weights, not negative.")
     Out = Output("int64 [num_samples] or [n, num_samples]")

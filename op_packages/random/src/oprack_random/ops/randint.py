@@ -9,7 +9,7 @@ from oprack_random.ops._shape import SHAPE_TENSOR, SHAPE_TENSOR_LIST, infer_dtyp
 
 
 class Randint(OpDef, type="randint"):
-    r"""Out holds integers, each of [low, high) as likely."""
+    r"""$$P(Out_i = k) = \frac{1}{high - low}, \quad low \le k < high$$"""
 
     ShapeTensor = SHAPE_TENSOR
     ShapeTensorList = SHAPE_TENSOR_LIST

@@ -9,7 +9,7 @@ from oprack_random.ops._shape import infer_dtype_attr
 
 
 class Randperm(OpDef, type="randperm"):
-    """Out is a random order of 0 ... n-1."""
+    r"""$$P(Out = \pi) = 1 / n!$$ for each order of 0 ... n-1."""
 
     Out = Output("[n]")
     n = Attr(REQUIRED, "How many.", type=AttrType.INT)

@@ -7,7 +7,7 @@ from oprack.types import VarType
 
 
 class GetTensorFromSelectedRows(OpDef, type="get_tensor_from_selected_rows"):
-    """The values of a SelectedRows as a tensor [rows listed, ...], in their order; rows that repeat stay apart."""
+    r"""$$Out_i = X.value_i$$: a tensor [rows listed, ...] in their order; rows that repeat stay apart."""
 
     X = Input("SelectedRows.")
     Out = Output("Its values.")

@@ -6,7 +6,7 @@ from oprack.op import InferShapeContext, Input, OpDef, Output, empty_grad
 
 
 class MergeSelectedRows(OpDef, type="merge_selected_rows"):
-    """Lists each row once, in ascending order; values of one row are added."""
+    r"""$$Out.value_r = \sum_{i : X.rows_i = r} X.value_i$$: each row is listed once, in ascending order."""
 
     X = Input("SelectedRows whose rows may repeat.")
     Out = Output("SelectedRows of the same matrix.")

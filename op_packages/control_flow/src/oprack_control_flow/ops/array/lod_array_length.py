@@ -7,7 +7,7 @@ from oprack.types import VarType
 
 
 class LoDArrayLength(OpDef, type="lod_array_length"):
-    """Out is the number of places of an array."""
+    r"""$$Out = |X|$$: the number of places of an array."""
 
     X = Input("Tensor array.")
     Out = Output("int64 [1]")

@@ -7,7 +7,7 @@ from oprack.types import VarType
 
 
 class ReadFromArray(OpDef, type="read_from_array"):
-    """Out = X[I]; zeros like X_W when the array has no such place and X_W is given (the array is a gradient)."""
+    r"""$$Out = X[I]$$; zeros like X_W when the array has no such place and X_W is given (the array is a gradient)."""
 
     X = Input("Tensor array.")
     I = Input("One integer: the place.")  # noqa: E741  the slot's name

@@ -7,7 +7,7 @@ from oprack.types import VarType
 
 
 class TensorArrayToTensor(OpDef, type="tensor_array_to_tensor"):
-    """Out joins the tensors of an array along `axis`, which is a new dim with use_stack."""
+    r"""$$Out = [X[0]; X[1]; \ldots]$$ joined along `axis`, which is a new dim with use_stack."""
 
     X = Input("Tensor array.")
     Out = Output("The joined tensor.")

@@ -7,7 +7,7 @@ from oprack.types import VarType
 
 
 class WriteToArray(OpDef, type="write_to_array"):
-    """Out[I] = X; the array grows as needed."""
+    r"""$$Out[I] = X$$; the array grows as needed."""
 
     X = Input("Tensor of any shape.")
     I = Input("One integer: the place.")  # noqa: E741  the slot's name

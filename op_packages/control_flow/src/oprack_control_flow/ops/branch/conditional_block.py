@@ -9,7 +9,10 @@ from oprack_control_flow.ops.branch._conditional import ConditionalOp
 
 
 class ConditionalBlock(ConditionalOp, type="conditional_block"):
-    """Runs a block when Cond is true, or, without is_scalar_condition, when no tensor of Input is empty."""
+    r"""$$Out = block(Input)$$ where Cond is true, or, without is_scalar_condition, where no tensor of Input is empty.
+
+    Otherwise the block does not run, and the variables of Out are left alone.
+    """
 
     Scope = Output("The scope of the block, for the gradient.")
     skip_eager_deletion_vars = Attr([], "Variables that the gradient needs.", type=AttrType.STRINGS, extra=True)

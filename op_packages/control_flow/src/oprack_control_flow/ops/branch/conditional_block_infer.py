@@ -8,7 +8,7 @@ from oprack_control_flow.ops.branch._conditional import ConditionalOp
 
 
 class ConditionalBlockInfer(ConditionalOp, type="conditional_block_infer"):
-    """conditional_block without a gradient."""
+    r"""conditional_block without a gradient: $$Out = block(Input)$$ where Cond is true."""
 
     Scope = Output("Not used.")
     make_grad = empty_grad

@@ -7,7 +7,7 @@ from oprack.types import VarType
 
 
 class SelectInput(OpDef, type="select_input"):
-    """Out = X[Mask]: joins branches of which only one ran."""
+    r"""$$Out = X_{Mask}$$: joins branches of which only one ran."""
 
     X = Input("One variable of each branch.", duplicable=True)
     Mask = Input("One integer: the branch.")

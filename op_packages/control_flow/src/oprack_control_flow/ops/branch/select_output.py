@@ -7,7 +7,7 @@ from oprack.types import VarType
 
 
 class SelectOutput(OpDef, type="select_output"):
-    """Out[Mask] = X; the other outputs are left alone."""
+    r"""$$Out_{Mask} = X$$; the other outputs are left alone."""
 
     X = Input("Variable of any kind.")
     Mask = Input("One integer: the branch.")

@@ -27,10 +27,11 @@ _STATES = "Names by which the block writes the new states."
 
 
 class Recurrent(OpDef, type="recurrent"):
-    """Runs a block once for each place t along the first dim of inputs.
+    r"""$$(outputs_t, states_t) = block(inputs_t, states_{t-1}, parameters), \quad states_{-1} = initial\_states$$
 
-    The block sees inputs[t] under the names of the inputs, and the states of the step before as ex_states. What it
-    writes under the names of the outputs is stacked along a new first dim.
+    for each place t along the first dim of inputs, from the last one with `reverse`. The block sees inputs[t] under the
+    names of the inputs, and the states of the step before as ex_states. What it writes under the names of the outputs
+    is stacked along a new first dim.
     """
 
     inputs_ = Input("[steps, ...] each.", duplicable=True, name="inputs")

@@ -6,7 +6,7 @@ from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, 
 
 
 class RnnMemoryHelper(OpDef, type="rnn_memory_helper"):
-    """Out is X: gives the new state of a StaticRNN a name of its own (programs of 1.x)."""
+    r"""$$Out = X$$: gives the new state of a StaticRNN a name of its own (programs of 1.x)."""
 
     X = Input("Tensor of any shape.")
     Out = Output("Shape, type and LoD of X.")

@@ -20,7 +20,10 @@ from oprack.types import AttrType, VarType
 
 
 class While(OpDef, type="while"):
-    """Runs a block again and again while Condition is true. The block reads and writes outer variables by name."""
+    r"""$$\text{while } Condition: \quad Out = block(X)$$
+
+    The block reads and writes outer variables by name, Condition among them.
+    """
 
     X = Input("Variables that the block reads.", duplicable=True)
     Condition = Input("One bool; the block writes it.", duplicable=True)

@@ -8,7 +8,11 @@ from oprack_control_flow.ops.mask._merge import MergeOp
 
 
 class MergeLoDTensor(MergeOp, type="merge_lod_tensor"):
-    """Undoes split_lod_tensor: takes the sequences of InTrue and InFalse in turn, as Mask says."""
+    r"""$$Out_i = InTrue_{k(i)}$$ where $$Mask_i$$, else $$InFalse_{i - k(i)}$$, with $$k(i) = \sum_{j<i} Mask_j$$,
+    sequence by sequence.
+
+    Undoes split_lod_tensor.
+    """
 
     def make_grad(fwd: ForwardOp) -> GradOp:
         return GradOp(

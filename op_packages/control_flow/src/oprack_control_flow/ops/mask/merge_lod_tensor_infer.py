@@ -8,6 +8,8 @@ from oprack_control_flow.ops.mask._merge import MergeOp
 
 
 class MergeLoDTensorInfer(MergeOp, type="merge_lod_tensor_infer"):
-    """merge_lod_tensor without a gradient."""
+    r"""merge_lod_tensor without a gradient: $$Out_i = InTrue_{k(i)}$$ where $$Mask_i$$, else
+    $$InFalse_{i - k(i)}$$.
+    """
 
     make_grad = empty_grad

@@ -6,7 +6,9 @@ from oprack.op import Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, 
 
 
 class SplitLoDTensor(OpDef, type="split_lod_tensor"):
-    """OutTrue holds the sequences (rows when X has no LoD) where Mask is true, OutFalse the others."""
+    r"""$$OutTrue = (X_i : Mask_i), \quad OutFalse = (X_i : \lnot Mask_i)$$ for the sequences X_i (rows when X has no
+    LoD).
+    """
 
     X = Input("Tensor.")
     Mask = Input("bool [n, 1]: one for each sequence.")

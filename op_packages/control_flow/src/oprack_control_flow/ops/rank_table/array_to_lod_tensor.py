@@ -7,7 +7,11 @@ from oprack.types import VarType
 
 
 class ArrayToLoDTensor(OpDef, type="array_to_lod_tensor"):
-    """Undoes lod_tensor_to_array: Out holds the sequences in their own order again."""
+    r"""$$Out_{o_s + t} = X[t]_{r(s)}$$ for each sequence s, whose rows begin at o_s and whose place in the rank table
+    is r(s).
+
+    Undoes lod_tensor_to_array: Out holds the sequences in their own order again.
+    """
 
     X = Input("Tensor array, one tensor for each time step.")
     RankTable = Input("Rank table.")

@@ -7,7 +7,9 @@ from oprack.types import VarType
 
 
 class LoDRankTableDef(OpDef, type="lod_rank_table"):
-    """Out ranks the sequences of X by length, longest first."""
+    r"""$$\ell_{Out_0} \ge \ell_{Out_1} \ge \ldots$$: the sequences of X by their lengths l, longest first; equals keep
+    their order.
+    """
 
     X = Input("Tensor with LoD.")
     Out = Output("Rank table.")

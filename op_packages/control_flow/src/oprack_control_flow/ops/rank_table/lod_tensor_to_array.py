@@ -7,7 +7,9 @@ from oprack.types import VarType
 
 
 class LoDTensorToArray(OpDef, type="lod_tensor_to_array"):
-    """Out[t] holds the t-th element of every sequence that has one, longest sequence first."""
+    r"""$$Out[t]_r = X_{o_s + t}$$ where s is the r-th longest sequence, its rows begin at o_s, and it has more than t
+    of them.
+    """
 
     X = Input("Tensor with sequences as the rank table has them.")
     RankTable = Input("Rank table.")

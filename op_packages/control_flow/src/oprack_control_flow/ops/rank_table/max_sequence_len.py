@@ -7,7 +7,7 @@ from oprack.types import VarType
 
 
 class MaxSequenceLen(OpDef, type="max_sequence_len"):
-    """Out is the length of the longest sequence of a rank table."""
+    r"""$$Out = \max_s \ell_s$$: the length of the longest sequence of a rank table, 0 when it has none."""
 
     RankTable = Input("Rank table.")
     Out = Output("int64 [1]")

@@ -6,7 +6,9 @@ from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class ReorderLoDTensorByRank(OpDef, type="reorder_lod_tensor_by_rank"):
-    """Out holds the sequences of X (its rows when it has no LoD) in the order of the rank table."""
+    r"""$$Out^{(r)} = X^{(s_r)}$$: the sequences of X (its rows when it has no LoD) in the order s of the
+    rank table.
+    """
 
     X = Input("As many sequences or rows as the rank table has.")
     RankTable = Input("Rank table.")

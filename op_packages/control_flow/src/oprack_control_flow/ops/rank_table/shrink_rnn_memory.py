@@ -6,7 +6,10 @@ from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class ShrinkRnnMemory(OpDef, type="shrink_rnn_memory"):
-    """Out holds the states of the sequences that are longer than I, which come first in X."""
+    r"""$$Out = X_{0 \ldots n - 1}, \quad n = |\{s : \ell_s > I\}|$$
+
+    The states of the sequences that are longer than I, which come first in X.
+    """
 
     X = Input("States, longest sequence first.")
     RankTable = Input("Rank table.")

@@ -6,7 +6,7 @@ from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Outp
 
 
 class IsEmpty(OpDef, type="is_empty"):
-    """Out is true when X has no elements."""
+    r"""$$Out = [|X| = 0]$$: whether X has no elements."""
 
     X = Input("Tensor of any shape.")
     Out = Output("bool, 0-D.")

@@ -7,7 +7,7 @@ from oprack.types import AttrType
 
 
 class Print(OpDef, type="print"):
-    """Out is In, which is written to the standard output in passing."""
+    r"""$$Out = In$$, which is written to the standard output in passing."""
 
     In = Input("Tensor of any shape.")
     Out = Output("Shape, type and LoD of In.")

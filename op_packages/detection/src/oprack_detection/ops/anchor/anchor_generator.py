@@ -7,7 +7,13 @@ from oprack.types import AttrType
 
 
 class AnchorGenerator(OpDef, type="anchor_generator"):
-    """Anchors of Faster R-CNN: for each cell one box per aspect ratio (outer) and size (inner), in pixels."""
+    r"""$$Anchors_{y,x} = \left(x\, stride_w + offset (stride_w - 1) \mp \tfrac{w - 1}{2}, \; y\, stride_h + offset
+    (stride_h - 1) \mp \tfrac{h - 1}{2}\right)$$
+
+    Anchors of Faster R-CNN (Ren et al., 2015): for each cell (x, y) one box per aspect ratio a (outer) and size s
+    (inner), in pixels, with $$w = \frac{s}{stride_w} w_a, \; h = \frac{s}{stride_h} h_a$$, where $$w_a = \lfloor
+    \sqrt{stride_w stride_h / a} + 0.5 \rfloor, \; h_a = \lfloor w_a a + 0.5 \rfloor$$.
+    """
 
     Input = Input("Feature map [N, C, H, W]; only its shape is read.")
     Anchors = Output("Boxes [H, W, anchors, 4].")

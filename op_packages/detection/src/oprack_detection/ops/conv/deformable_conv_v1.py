@@ -20,7 +20,10 @@ from oprack_detection.ops.conv._deformable_conv import (
 
 
 class DeformableConvV1(OpDef, type="deformable_conv_v1"):
-    """As deformable_conv without weights of taps."""
+    r"""$$Output(p) = \sum_k Filter_k \cdot Input(p + k + Offset_k(p))$$, bilinear, 0 outside.
+
+    deformable_conv without weights of taps (Dai et al., 2017).
+    """
 
     Input = INPUT
     Offset = OFFSET

@@ -20,7 +20,11 @@ from oprack_detection.ops.nms._multiclass_nms import (
 
 
 class MulticlassNms(OpDef, type="multiclass_nms"):
-    """Non-maximum suppression per class and image. With no detection at all Out is [[-1]]."""
+    r"""$$kept_c = \{b : score_{c,b} > score\_threshold, \; IoU(b, k) \le nms\_threshold\}$$ for all better k of kept_c
+
+    and each class c but the background, from at most nms_top_k boxes; of all classes the keep_top_k best of an image.
+    With no detection at all Out is [[-1]].
+    """
 
     BBoxes = BOXES
     Scores = SCORES

@@ -21,7 +21,10 @@ from oprack_detection.ops.nms._multiclass_nms import (
 
 
 class MulticlassNms2(OpDef, type="multiclass_nms2"):
-    """As multiclass_nms; with no detection at all Out has no rows, and Index tells where each box came from."""
+    r"""$$kept_c = \{b : score_{c,b} > score\_threshold, \; IoU(b, k) \le nms\_threshold\}$$ for all better k of kept_c.
+
+    As multiclass_nms; with no detection at all Out has no rows, and Index tells where each box came from.
+    """
 
     BBoxes = BOXES
     Scores = SCORES

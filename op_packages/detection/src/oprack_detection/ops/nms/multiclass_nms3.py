@@ -21,7 +21,10 @@ from oprack_detection.ops.nms._multiclass_nms import (
 
 
 class MulticlassNms3(OpDef, type="multiclass_nms3"):
-    """As multiclass_nms2, with the number of detections per image as a tensor instead of LoD."""
+    r"""$$kept_c = \{b : score_{c,b} > score\_threshold, \; IoU(b, k) \le nms\_threshold\}$$ for all better k of kept_c.
+
+    As multiclass_nms2, with the number of detections per image as a tensor instead of LoD.
+    """
 
     BBoxes = BOXES
     Scores = SCORES

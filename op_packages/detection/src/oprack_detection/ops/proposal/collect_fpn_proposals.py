@@ -18,7 +18,10 @@ from oprack.types import AttrType
 
 
 class CollectFpnProposals(OpDef, type="collect_fpn_proposals"):
-    """The best regions of all levels of a feature pyramid, by image and from high to low score in each."""
+    r"""$$FpnRois = (r \in \bigcup_l MultiLevelRois_l : rank(score_r) \le post\_nms\_topN)$$
+
+    The best regions of all levels of a feature pyramid, by image and from high to low score in each.
+    """
 
     MultiLevelRois = Input("Regions [R_i, 4] of each level; LoD or MultiLevelRoIsNum tells images.", duplicable=True)
     MultiLevelScores = Input("Their scores [R_i, 1].", duplicable=True)

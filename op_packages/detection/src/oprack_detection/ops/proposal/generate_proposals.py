@@ -23,7 +23,13 @@ from oprack_detection.ops.proposal._generate_proposals import (
 
 
 class GenerateProposals(OpDef, type="generate_proposals"):
-    """Proposals of a region network: the best boxes, decoded, clipped, and suppressed. LoD tells the images apart."""
+    r"""$$c = v_c \delta_c s_a + c_a, \quad s = e^{\min(v_s \delta_s, \log(1000/16))} s_a$$
+
+    Proposals of a region network (Ren et al., 2015): BboxDeltas d and Variances v give the centre c and size s of each
+    box from those of its anchor. Of the pre_nms_topN best boxes, clipped to the image and not smaller than min_size,
+    one is kept when it overlaps no better one that is kept by more than nms_thresh; post_nms_topN of them at most. LoD
+    tells the images apart.
+    """
 
     Scores = SCORES
     BboxDeltas = DELTAS

@@ -23,7 +23,10 @@ from oprack_detection.ops.proposal._generate_proposals import (
 
 
 class GenerateProposalsV2(OpDef, type="generate_proposals_v2"):
-    """Proposals of a region network: the best boxes, decoded, clipped, and suppressed."""
+    r"""$$c = v_c \delta_c s_a + c_a, \quad s = e^{\min(v_s \delta_s, \log(1000/16))} s_a$$
+
+    As generate_proposals, with the sizes of images alone, and exclusive corners without pixel_offset.
+    """
 
     Scores = SCORES
     BboxDeltas = DELTAS

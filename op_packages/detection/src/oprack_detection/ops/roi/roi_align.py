@@ -12,7 +12,12 @@ def _output_dims(ctx: InferShapeContext) -> tuple[int, ...]:
 
 
 class RoiAlign(OpDef, type="roi_align"):
-    """Mean over each bin of a region of bilinear samples of X."""
+    r"""$$Out_{r,c,i,j} = \frac{1}{n_y n_x} \sum_{p,q} X_c\left(y_1 + \frac{h}{H'} (i + \frac{p + 0.5}{n_y}), x_1 +
+    \frac{w}{W'} (j + \frac{q + 0.5}{n_x})\right)$$
+
+    with bilinear samples of the region's image, which are 0 more than a pixel outside of it. (y_1, x_1) is the corner
+    and h, w the size of region r in pixels of X, H' = pooled_height, W' = pooled_width (Mask R-CNN, He et al., 2017).
+    """
 
     X = Input("Feature maps [N, C, H, W].")
     ROIs = Input("Regions [R, 4] as xmin, ymin, xmax, ymax; LoD or RoisNum tells the image of each.")

@@ -6,7 +6,11 @@ from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, I
 
 
 class RoiPool(OpDef, type="roi_pool"):
-    """Maximum over each bin of a region, whose corners are rounded to pixels; 0 for an empty bin."""
+    r"""$$Out_{r,c,i,j} = \max_{(y, x) \in bin_{i,j}(r)} X_{c,y,x}$$; 0 for an empty bin.
+
+    The corners of region r are rounded to pixels; bin i has the rows from $$\lfloor i h / H' \rfloor$$ to before
+    $$\lceil (i + 1) h / H' \rceil$$ of its h, with H' = pooled_height, and columns alike (Fast R-CNN, Girshick, 2015).
+    """
 
     X = Input("Feature maps [N, C, H, W].")
     ROIs = Input("Regions [R, 4] as xmin, ymin, xmax, ymax; LoD or RoisNum tells the image of each.")

@@ -11,7 +11,11 @@ from oprack_nn.ops.conv._family import USE_ADDTO_NOTE, ConvDoubleGrad, ConvGrad,
 
 
 class Conv3D(FusedConvExtras, type="conv3d"):
-    """conv2d with a third spatial dim, D."""
+    r"""$$Output_{n,k,z,y,x} = \sum_{c,h,i,j} Input_{n,c,z s_d + h d_d - p_f,y s_h + i d_h - p_t,x s_w + j d_w - p_l}
+    Filter_{k,c,h,i,j}$$
+
+    conv2d with a third spatial dim, D.
+    """
 
     Input = op.Input("[N, C, D, H, W], or [N, D, H, W, C] with data_format NDHWC.")
     Filter = op.Input("[K, C / groups, kd, kh, kw] in either layout.")

@@ -13,7 +13,11 @@ from oprack_nn.ops.conv._family import CudnnExtras
 
 
 class Conv3DTranspose(CudnnExtras, type="conv3d_transpose"):
-    """conv2d_transpose with a third spatial dim, D."""
+    r"""$$Output_{n,k,z s_d + h d_d - p_f,y s_h + i d_h - p_t,x s_w + j d_w - p_l} \mathrel{+}= Input_{n,c,z,y,x}
+    Filter_{c,k,h,i,j}$$
+
+    conv2d_transpose with a third spatial dim, D.
+    """
 
     Input = op.Input("[N, C, D, H, W], or [N, D, H, W, C] with data_format NDHWC.")
     Filter = op.Input("[C, K / groups, kd, kh, kw] in either layout.")

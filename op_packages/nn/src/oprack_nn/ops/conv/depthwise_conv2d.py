@@ -24,7 +24,11 @@ class DepthwiseExtras(FusedConvExtras):
 
 
 class DepthwiseConv2D(DepthwiseExtras, type="depthwise_conv2d"):
-    """conv2d with one group per input channel; each channel makes K / C output channels."""
+    r"""$$Output_{n,k,y,x} = \sum_{i,j} Input_{n,\lfloor k C / K \rfloor,y s_h + i d_h - p_t,x s_w + j d_w - p_l}
+    Filter_{k,0,i,j}$$
+
+    conv2d with one group per input channel; each channel makes K / C output channels.
+    """
 
     Input = op.Input("[N, C, H, W], or [N, H, W, C] with data_format NHWC.")
     Filter = op.Input("[K, 1, kh, kw] in either layout.")

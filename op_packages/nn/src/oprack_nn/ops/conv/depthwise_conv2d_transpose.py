@@ -14,7 +14,11 @@ from oprack_nn.ops.conv._conv_transpose import (
 
 
 class DepthwiseConv2DTranspose(ConvTranspose2DAttrs, type="depthwise_conv2d_transpose"):
-    """conv2d_transpose with one group per input channel."""
+    r"""$$Output_{n,c m + k,y s_h + i d_h - p_t,x s_w + j d_w - p_l} \mathrel{+}= Input_{n,c,y,x} Filter_{c,k,i,j}$$, m
+    = K / C.
+
+    conv2d_transpose with one group per input channel.
+    """
 
     Input = op.Input("[N, C, H, W], or [N, H, W, C] with data_format NHWC.")
     Filter = op.Input("[C, K / groups, kh, kw] in either layout.")

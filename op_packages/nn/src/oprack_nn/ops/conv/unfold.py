@@ -47,7 +47,10 @@ def _output_dims(ctx: InferShapeContext) -> tuple[int, ...]:
 
 
 class Unfold(OpDef, type="unfold"):
-    """Every patch of X as a column: Y[n, (c kh + i) kw + j, l] is element (c, i, j) of patch l (im2col)."""
+    r"""$$Y_{n, (c k_h + i) k_w + j, l} = X_{n,c,y s_h + i d_h - p_t,x s_w + j d_w - p_l}$$, 0 outside of X (im2col).
+
+    Every patch of X as a column: patch l is that of output place (y, x), in reading order.
+    """
 
     X = op.Input("[N, C, H, W].")
     Y = op.Output("[N, C kh kw, number of patches].")

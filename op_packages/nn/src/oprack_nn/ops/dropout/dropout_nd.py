@@ -17,7 +17,10 @@ from oprack_nn.ops.dropout._family import (
 
 
 class DropoutNd(OpDef, type="dropout_nd"):
-    r"""As dropout, but the elements along dims that `axis` does not list are kept or dropped together"""
+    r"""$$Out = X \cdot Mask$$, scaled as `dropout_implementation` says.
+
+    As dropout, but the elements along dims that `axis` does not list are kept or dropped together.
+    """
 
     X = Input("Tensor of any shape.")
     Seed = Input("One int32 that overrides `seed`.", dispensable=True, extra=True)

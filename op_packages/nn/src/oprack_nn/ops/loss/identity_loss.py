@@ -8,7 +8,9 @@ _REDUCTION = "0: sum. 1: mean. 2: none."
 
 
 class IdentityLoss(OpDef, type="identity_loss"):
-    r"""Marks a value as the loss: X itself, or its sum or mean"""
+    r"""$$Out = \sum_i X_i, \; \frac{1}{n} \sum_i X_i$$ or X itself, as reduction is 0, 1 or 2: marks a value as the
+    loss.
+    """
 
     X = Input("Tensor of any shape.")
     Out = Output("0-D, or shape of X with reduction 2.")

@@ -8,7 +8,10 @@ from oprack.types import AttrType
 
 
 class Pad(OpDef, type="pad"):
-    r"""Out is X with paddings[2i] elements before and paddings[2i + 1] after dim i, all equal to pad_value."""
+    r"""$$Out_{i_0, i_1, \ldots} = X_{i_0 - paddings_0, i_1 - paddings_2, \ldots}$$ inside of X, else pad_value.
+
+    paddings[2i] elements come before and paddings[2i + 1] after dim i.
+    """
 
     X = op.Input("Any shape.")
     Out = op.Output("Shape of X plus the paddings.")

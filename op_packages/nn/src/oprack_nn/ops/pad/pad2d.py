@@ -11,7 +11,12 @@ from oprack_nn.ops.pad._family import infer_padded, pairs_2d
 
 
 class Pad2D(OpDef, type="pad2d"):
-    """Pads H and W of images; an op of Paddle 1.x, pad3d in 2.x."""
+    r"""$$Out_{n,c,y,x} = X_{n,c,\sigma_H(y - top),\sigma_W(x - left)}$$
+
+    With constant, sigma(i) = i and what lies outside is pad_value; reflect:
+    $$\sigma_n(i) = \min(|i|, 2 (n - 1) - |i|)$$; edge: $$\sigma_n(i) = \min(\max(i, 0), n - 1)$$. An op of Paddle 1.x,
+    pad3d in 2.x.
+    """
 
     X = op.Input("[N, C, H, W], or [N, H, W, C] with data_format NHWC.")
     Paddings = op.Input("[4], int32; overrides the attribute.", dispensable=True)

@@ -11,7 +11,12 @@ from oprack_nn.ops.pad._family import infer_padded, pairs_3d
 
 
 class Pad3D(OpDef, type="pad3d"):
-    """Pads D, H and W; images and sequences come with D or D and H of 1."""
+    r"""$$Out_{n,c,z,y,x} = X_{n,c,\sigma_D(z - front),\sigma_H(y - top),\sigma_W(x - left)}$$
+
+    With constant, sigma(i) = i and what lies outside is `value`; reflect: $$\sigma_n(i) = \min(|i|, 2 (n - 1) - |i|)$$;
+    replicate: $$\sigma_n(i) = \min(\max(i, 0), n - 1)$$; circular: $$\sigma_n(i) = i \bmod n$$. Images and sequences
+    come with D or D and H of 1.
+    """
 
     X = op.Input("[N, C, D, H, W], or [N, D, H, W, C] with data_format NDHWC.")
     Paddings = op.Input("[6], int32; overrides the attribute.", dispensable=True)

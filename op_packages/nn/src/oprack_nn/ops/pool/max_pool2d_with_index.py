@@ -10,7 +10,10 @@ from oprack_nn.ops.pool._family import infer_max_pool_shape, infer_max_pool_type
 
 
 class MaxPool2DWithIndex(OpDef, type="max_pool2d_with_index"):
-    """Max pooling that also says where: Mask is y W + x of the first maximum of each window."""
+    r"""$$Out_{n,c,y,x} = \max_{i,j} X_{n,c,y s_h + i - p_t,x s_w + j - p_l}$$
+
+    Max pooling that also says where: Mask is y W + x of the first maximum of each window.
+    """
 
     X = op.Input("[N, C, H, W].")
     Out = op.Output("[N, C, H', W'].")

@@ -10,7 +10,10 @@ from oprack_nn.ops.pool._family import infer_max_pool_shape, infer_max_pool_type
 
 
 class MaxPool3DWithIndex(OpDef, type="max_pool3d_with_index"):
-    """Max pooling that also says where: Mask is (z H + y) W + x of the first maximum of each window."""
+    r"""$$Out_{n,c,z,y,x} = \max_{h,i,j} X_{n,c,z s_d + h - p_f,y s_h + i - p_t,x s_w + j - p_l}$$
+
+    Max pooling that also says where: Mask is (z H + y) W + x of the first maximum of each window.
+    """
 
     X = op.Input("[N, C, D, H, W].")
     Out = op.Output("[N, C, D', H', W'].")

@@ -11,7 +11,11 @@ from oprack_nn.ops.pool._family import infer_pool_shape, ksize_attr, pool_dims
 
 
 class Pool3D(OpDef, type="pool3d"):
-    """pool2d with a third spatial dim, D."""
+    r"""$$Out_{n,c,z,y,x} = \max_{h,i,j} X_{n,c,z s_d + h - p_f,y s_h + i - p_t,x s_w + j - p_l}$$ or the mean of the
+    same window.
+
+    pool2d with a third spatial dim, D.
+    """
 
     X = op.Input("[N, C, D, H, W], or [N, D, H, W, C] with data_format NDHWC.")
     Out = op.Output("[N, C, D', H', W'] in the layout of X.")

@@ -6,7 +6,11 @@ from oprack_nn.ops.resize._interp import InterpGrad, InterpV2
 
 
 class TrilinearInterpV2(InterpV2, type="trilinear_interp_v2"):
-    """Linear interpolation along D, H and W.
+    r"""$$Out_{z,y,x} = \sum_{h,i,j \in \{0,1\}} |1 - h - f_z| |1 - i - f_y| |1 - j - f_x| X_{\lfloor s_z \rfloor + h,
+    \lfloor s_y \rfloor + i, \lfloor s_x \rfloor + j}$$
+
+    Linear interpolation along D, H and W: s = r (y + 0.5) - 0.5 (with align_mode 0, without align_corners) or r y, from
+    0 on, and f its fraction.
 
     X is [N, C, D, H, W]. scale, where given, decides where the samples lie.
     """

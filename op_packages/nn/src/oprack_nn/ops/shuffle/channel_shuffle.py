@@ -11,7 +11,7 @@ from oprack_nn.ops.shuffle._family import regrouped
 
 
 class ChannelShuffle(OpDef, type="channel_shuffle"):
-    """Channels seen as [groups, C / groups] become [C / groups, groups]."""
+    r"""$$Out_{n, j g + i} = X_{n, i C / g + j}$$: channels seen as [g, C / g] become [C / g, g], with g = groups."""
 
     X = op.Input("[N, C, H, W], or [N, H, W, C] with data_format NHWC.")
     Out = op.Output("Shape of X.")

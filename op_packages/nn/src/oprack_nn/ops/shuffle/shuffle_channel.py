@@ -9,7 +9,7 @@ from oprack_nn.ops.shuffle._family import regrouped
 
 
 class ShuffleChannel(OpDef, type="shuffle_channel"):
-    """channel_shuffle for [N, C, H, W] only."""
+    r"""$$Out_{n, j g + i} = X_{n, i C / g + j}$$ with g = group: channel_shuffle for [N, C, H, W] only."""
 
     X = op.Input("[N, C, H, W].")
     Out = op.Output("Shape of X.")

@@ -19,9 +19,10 @@ def _infer(ctx: InferShapeContext, source: str, target: str) -> None:
 
 
 class TemporalShift(OpDef, type="temporal_shift"):
-    """The first C shift_ratio channels take the previous frame's values, the next as many the next frame's.
+    r"""$$Out_{t,c} = X_{t-1,c}$$ for $$c < C r$$, $$X_{t+1,c}$$ for $$C r \le c < 2 C r$$, else $$X_{t,c}$$, with r =
+    shift_ratio.
 
-    Zeros come in at the ends of each video.
+    Zeros come in at the ends of each video (TSM, Lin et al., 2019).
     """
 
     X = op.Input("[N T, C, H, W], or [N T, H, W, C] with data_format NHWC.")

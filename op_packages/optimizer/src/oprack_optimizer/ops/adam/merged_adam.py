@@ -17,7 +17,11 @@ _UPDATES = {
 
 
 class MergedAdam(OpDef, type="merged_adam"):
-    r"""As adam, for many parameters at once"""
+    r"""$$ParamOut_i = Param_i - LearningRate_i \frac{\sqrt{1 - Beta2Pow_i}}{1 - Beta1Pow_i} \cdot \frac{m_1}{\sqrt{m_2}
+    + epsilon \sqrt{1 - Beta2Pow_i}}$$
+
+    As adam, for many parameters at once.
+    """
 
     Param = Input("Parameters.", duplicable=True)
     Grad = Input("Their gradients.", duplicable=True)

@@ -16,8 +16,12 @@ _UPDATES = {
 
 
 class AverageAccumulates(OpDef, type="average_accumulates"):
-    """Sums of a parameter over the last steps, for ModelAverage: sum_1 takes each step, is moved to sum_2 every 16384
-    steps for precision, and both to sum_3 when the window is full. The average is the three sums over both counts."""
+    r"""$$\overline{param} = \frac{out\_sum_1 + out\_sum_2 + out\_sum_3}{out\_num\_accumulates +
+    out\_old\_num\_accumulates}$$
+
+    is what ModelAverage takes from these sums of a parameter over the last steps: sum_1 takes each step, is moved to
+    sum_2 every 16384 steps for precision, and both to sum_3 when the window is full.
+    """
 
     param = Input("Parameter of this step.")
     in_sum_1 = Input("Sum of the latest steps, shape of param.")

@@ -11,7 +11,10 @@ _UPDATES = {"Param": "ParamOut", "Velocity": "VelocityOut", "MasterParam": "Mast
 
 
 class MergedMomentum(OpDef, type="merged_momentum"):
-    r"""As momentum, for many parameters at once"""
+    r"""$$VelocityOut_i = mu \cdot Velocity_i + g_i, \quad ParamOut_i = Param_i - LearningRate_i \cdot VelocityOut_i$$
+
+    As momentum, for many parameters at once.
+    """
 
     Param = Input("Parameters.", duplicable=True)
     Grad = Input("Their gradients.", duplicable=True)

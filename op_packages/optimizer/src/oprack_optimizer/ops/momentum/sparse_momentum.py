@@ -19,8 +19,11 @@ _UPDATES = {"Param": "ParamOut", "Velocity": "VelocityOut", "MasterParam": "Mast
 
 
 class SparseMomentum(OpDef, type="sparse_momentum"):
-    r"""As momentum, for the rows (or columns) of Param that Index lists: Grad holds them, equal ones are added, and all
-    others have a gradient of 0"""
+    r"""$$g_r = \sum_{i : Index_i = r} Grad_i, \; VelocityOut = mu \cdot Velocity + g, \; ParamOut = Param -
+    LearningRate \cdot VelocityOut$$
+
+    As momentum, for the rows (or columns, with axis 1) of Param that Index lists; all others have a gradient of 0.
+    """
 
     Param = PARAM
     Grad = Input("Gradients of the listed rows or columns.")

@@ -7,7 +7,10 @@ from oprack.types import AttrType, VarType
 
 
 class BeamSearch(OpDef, type="beam_search"):
-    """One step of beam search: of all candidates of a source sentence the beam_size best go on.
+    r"""$$s_{p,k} = scores_{p,k}$$ or, without is_accumulated, $$pre\_scores_p + \log scores_{p,k}$$
+
+    One step of beam search: of all candidates k of the prefixes p of a source sentence the beam_size with the largest s
+    go on.
 
     Each row is a prefix with K candidates. A prefix that has ended (its last id is end_id) has itself as its only
     candidate; a source whose selected prefixes have all ended is dropped. Candidates of equal score: the later prefix

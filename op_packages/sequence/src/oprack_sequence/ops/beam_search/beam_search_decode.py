@@ -7,10 +7,11 @@ from oprack.types import AttrType, VarType
 
 
 class BeamSearchDecode(OpDef, type="beam_search_decode"):
-    """Whole sentences from the steps of beam_search, best first for each source.
+    r"""$$w_{t-1} = Ids_{t-1}[prefix(w_t)]$$, from the last word of each sentence back to the first.
 
-    Each step has two LoD levels: prefixes of each source, and the ids selected after each prefix, which are the
-    prefixes of the next step. A repeated end_id at the end of a sentence is listed once.
+    Whole sentences from the steps of beam_search, best first for each source. Each step has two LoD levels: prefixes of
+    each source, and the ids selected after each prefix, which are the prefixes of the next step. A repeated end_id at
+    the end of a sentence is listed once.
     """
 
     Ids = Input("LoDTensorArray: selected_ids of every step.")

@@ -26,10 +26,12 @@ def _output_dims(ctx: InferShapeContext, has_sizes: bool = False) -> tuple[int, 
 
 
 class Im2Sequence(OpDef, type="im2sequence"):
-    """Every image becomes a sequence of its windows, each flattened to a row [C kh kw], in reading order.
+    r"""$$Out_{o_n + y W' + x, (c k_h + i) k_w + j} = X_{n,c,y s_h + i - p_{up},x s_w + j - p_{left}}$$, 0 outside of
+    the image.
 
-    With Y, the real size (h, w) of each image, only windows in its first ceil(size / out_stride) pixels
-    and their padding are taken; Paddle ignores Y for a single image, and so does this op.
+    Every image becomes a sequence of its windows, each flattened to a row [C kh kw], in reading order. With Y, the real
+    size (h, w) of each image, only windows in its first ceil(size / out_stride) pixels and their padding are taken;
+    Paddle ignores Y for a single image, and so does this op.
     """
 
     X = Input("Images [B, C, H, W].")

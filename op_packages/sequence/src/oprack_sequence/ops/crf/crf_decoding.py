@@ -7,9 +7,10 @@ from oprack.types import VarType
 
 
 class CrfDecoding(OpDef, type="crf_decoding"):
-    """Most likely label path of every sequence in a linear-chain CRF (see linear_chain_crf), by Viterbi's algorithm.
+    r"""$$ViterbiPath = \arg\max_s \; a_{s_1} + b_{s_L} + \sum_l x_{l, s_l} + \sum_{l>1} w_{s_{l-1}, s_l}$$
 
-    With Label, Out tells where the path agrees with it: 1, else 0. Of equally good labels the lowest wins.
+    Most likely label path of every sequence in a linear-chain CRF (see linear_chain_crf), by Viterbi's algorithm. With
+    Label, Out tells where the path agrees with it: 1, else 0. Of equally good labels the lowest wins.
     """
 
     Emission = Input("[N, D] with LoD, or [B, T, D] with Length.")

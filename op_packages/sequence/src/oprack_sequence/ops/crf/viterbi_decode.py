@@ -7,11 +7,13 @@ from oprack.types import VarType
 
 
 class ViterbiDecode(OpDef, type="viterbi_decode"):
-    """Best tag path of every padded sequence and its score.
+    r"""$$Path = \arg\max_s \; a_{s_1} + b_{s_L} + \sum_l x_{l, s_l} + \sum_{l>1} Transition_{s_{l-1}, s_l}$$, Scores
+    the maximum.
 
-    With include_bos_eos_tag the last row of Transition holds the scores of starting with a tag, the row before it
-    those of stopping; both rows and columns take part as tags, too. Of equally good tags the lowest wins.
-    An empty sequence scores 0; Paddle scores the first row of its padding.
+    Best tag path of every padded sequence x. With include_bos_eos_tag the last row of Transition holds the scores a of
+    starting with a tag, the row before it those of stopping, b; both rows and columns take part as tags, too. Without
+    it a and b are 0. Of equally good tags the lowest wins. An empty sequence scores 0; Paddle scores the first row of
+    its padding.
     """
 
     Input_ = Input("Unnormalised scores [B, T, C].")

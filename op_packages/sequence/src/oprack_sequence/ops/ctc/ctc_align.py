@@ -6,10 +6,12 @@ from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, dtype_of, e
 
 
 class CtcAlign(OpDef, type="ctc_align"):
-    """Labels of CTC frames: repeated ones are merged (if merge_repeated), then blanks are dropped.
+    r"""$$Output = (x_t : x_t \ne blank \wedge (x_t \ne x_{t-1} \vee \lnot merge\_repeated))$$ for each sequence x of
+    Input.
 
-    With two LoD levels the sequences are those of the outer one. When no label is left in any sequence with LoD,
-    Output is the one row [[-1]], as in Paddle.
+    Labels of CTC frames (Graves et al., 2006): repeated ones are merged, then blanks are dropped. With two LoD levels
+    the sequences are those of the outer one. When no label is left in any sequence with LoD, Output is the one row
+    [[-1]], as in Paddle.
     """
 
     Input_ = Input("Ids: [N, 1] with LoD, or [B, T] with InputLength.")

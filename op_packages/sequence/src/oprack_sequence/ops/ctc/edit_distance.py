@@ -7,9 +7,11 @@ from oprack.types import VarType
 
 
 class EditDistance(OpDef, type="edit_distance"):
-    """Levenshtein distance of each pair of sequences: fewest insertions, deletions and substitutions.
+    r"""$$d_{i,j} = \min(d_{i-1,j} + 1, \; d_{i,j-1} + 1, \; d_{i-1,j-1} + [h_i \ne r_j]), \quad d_{i,0} = i, \; d_{0,j}
+    = j$$, $$Out = d_{|h|,|r|}$$
 
-    With `normalized` it is divided by the length of the reference, which then must not be empty.
+    Levenshtein distance of each pair of sequences h of Hyps and r of Refs: fewest insertions, deletions and
+    substitutions. With `normalized` it is divided by the length of the reference, which then must not be empty.
     """
 
     Hyps = Input("Tokens: [N, 1] with LoD, or [B, T] with HypsLength.")

@@ -7,7 +7,7 @@ from oprack.types import AttrType
 
 
 class LodReset(OpDef, type="lod_reset"):
-    """The same rows with another LoD: that of Y, or offsets given as the data of a Y without LoD, or target_lod."""
+    r"""$$Out = X$$ with another LoD: that of Y, or offsets given as the data of a Y without LoD, or target_lod."""
 
     X = Input("Tensor of any shape.")
     Y = Input("Gives its LoD, or offsets as its data; overrides target_lod.", dispensable=True)

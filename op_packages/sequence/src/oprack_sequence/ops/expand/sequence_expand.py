@@ -6,7 +6,8 @@ from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, 
 
 
 class SequenceExpand(OpDef, type="sequence_expand"):
-    """Repeats sequence i of X as often as sequence i of a level of Y is long; of an X without LoD, row i.
+    r"""$$Out = [X^{(i)} \text{ repeated } \ell_i \text{ times}]_i$$, l_i the length of sequence i of a level of Y; of
+    an X without LoD, row i.
 
     When that level of Y has no sequence at all, Out is X.
     """

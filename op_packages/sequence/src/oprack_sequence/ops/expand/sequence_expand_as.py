@@ -6,7 +6,7 @@ from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_
 
 
 class SequenceExpandAs(OpDef, type="sequence_expand_as"):
-    """Repeats row i of X as often as sequence i of Y (innermost level) is long, so that Out has Y's sequences."""
+    r"""$$Out_r = X_{i}$$ for each row r of sequence i of Y (innermost level), so that Out has Y's sequences."""
 
     X = Input("[number of sequences of Y, ...].")
     Y = Input("Its LoD tells how often; its data is not read.")

@@ -9,7 +9,7 @@ from oprack.types import VarType
 
 
 class SequencePad(OpDef, type="sequence_pad"):
-    """Sequences side by side in one dense tensor, filled up with PadValue."""
+    r"""$$Out_{i,t} = X_{o_i + t}$$ for t < Length_i, else PadValue, where o_i is the first row of sequence i."""
 
     X = Input("[N, ...] of rank 2 or more, with LoD.")
     PadValue = Input("One element, or one for each element of a row of X.")

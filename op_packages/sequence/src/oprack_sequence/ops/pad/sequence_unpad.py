@@ -6,7 +6,9 @@ from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_
 
 
 class SequenceUnpad(OpDef, type="sequence_unpad"):
-    """Sequences of the given lengths out of a padded tensor: the inverse of sequence_pad."""
+    r"""$$Out_{o_i + t} = X_{i,t}$$ for t < Length_i, o_i the sum of the lengths before: the inverse of
+    sequence_pad.
+    """
 
     X = Input("[B, T, ...].")
     Length = Input("int64 [B] or [B, 1], each from 0 to T.")

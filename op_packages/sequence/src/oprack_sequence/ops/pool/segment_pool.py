@@ -8,7 +8,9 @@ from oprack_sequence.ops._infer import same_as
 
 
 class SegmentPool(OpDef, type="segment_pool"):
-    """One row per segment of rows: their SUM, MEAN, MAX or MIN; a number that no row has gives a row of zeros."""
+    r"""$$Out_s = \sum_{i : SegmentIds_i = s} X_i$$, or their mean, maximum or minimum; 0 for a segment that
+    no row has.
+    """
 
     X = Input("[N, ...].")
     SegmentIds = Input("Segment of each row, int32 or int64 [N], never decreasing, from 0 on.")

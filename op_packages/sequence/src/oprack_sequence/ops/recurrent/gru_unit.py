@@ -6,9 +6,12 @@ from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class GruUnit(OpDef, type="gru_unit"):
-    r"""One step of a gated recurrent unit, with gates and formulas as in gru.
+    r"""$$[u, r] = g([x_u, x_r] + h W_{ur}), \quad c = a(x_c + (r \odot h) W_c), \quad Hidden = (1 - u) \odot h + u
+    \odot c$$
 
-    Activations are numbers: 0 identity, 1 sigmoid, 2 tanh, 3 relu.
+    or, with origin_mode, $$u \odot h + (1 - u) \odot c$$: one step of gru from h = HiddenPrev, x = Input + Bias.
+
+    Activations g and a are numbers: 0 identity, 1 sigmoid, 2 tanh, 3 relu.
     """
 
     Input_ = Input("[B, 3 D]: what u, r and c take from the input.")

@@ -6,7 +6,7 @@ from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class SequenceConcat(OpDef, type="sequence_concat"):
-    """Sequence i of Out is sequence i of every input, one after the other."""
+    r"""$$Out^{(i)} = [X_1^{(i)}; X_2^{(i)}; \ldots]$$: sequence i of every input, one after the other."""
 
     X = Input("Tensors [N_k, ...] with LoD of the same number of sequences.", duplicable=True)
     Out = Output("[sum of N_k, ...]; outer LoD levels are those of the first input.")

@@ -7,7 +7,7 @@ from oprack.types import AttrType
 
 
 class SequenceEnumerate(OpDef, type="sequence_enumerate"):
-    """Row i of Out is the window of ids that begins at row i of X; past the end of the sequence it is pad_value."""
+    r"""$$Out_{i,j} = X_{i + j}$$ while row i + j is of the same sequence as row i, else pad_value; j < win_size."""
 
     X = Input("Ids [N, 1] with LoD.")
     Out = Output("[N, win_size] with the LoD of X.")

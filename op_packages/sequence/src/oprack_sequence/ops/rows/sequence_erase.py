@@ -7,7 +7,7 @@ from oprack.types import AttrType
 
 
 class SequenceErase(OpDef, type="sequence_erase"):
-    """Drops the given tokens from every sequence; sequences get shorter, their number stays."""
+    r"""$$Out^{(i)} = (x \in X^{(i)} : x \notin tokens)$$: sequences get shorter, their number stays."""
 
     X = Input("Ids [N, 1] with LoD; the innermost level gets shorter.")
     Out = Output("Ids [rows left, 1] with LoD.")

@@ -7,7 +7,7 @@ from oprack.types import AttrType
 
 
 class SequenceReshape(OpDef, type="sequence_reshape"):
-    """Gives every sequence rows of `new_dim` elements, keeping its elements and their order."""
+    r"""$$Out^{(i)}_{r,c} = x^{(i)}_{r D' + c}$$, x the elements of a sequence in their order and D' = new_dim."""
 
     X = Input("[N, D] with LoD; length times D of each sequence is a multiple of new_dim.")
     Out = Output("[N D / new_dim, new_dim] with LoD.")

@@ -8,7 +8,7 @@ from oprack_sequence.ops._infer import same_as
 
 
 class SequenceReverse(OpDef, type="sequence_reverse"):
-    """Turns the rows of every sequence around; it is its own gradient."""
+    r"""$$Y_{o_i + t} = X_{o_{i+1} - 1 - t}$$, o_i the first row of sequence i; it is its own gradient."""
 
     X = Input("[N, ...] with LoD.")
     Y = Output("Shape and LoD of X.")

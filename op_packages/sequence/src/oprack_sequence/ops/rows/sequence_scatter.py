@@ -8,7 +8,9 @@ from oprack_sequence.ops._infer import same_dim
 
 
 class SequenceScatter(OpDef, type="sequence_scatter"):
-    """Adds sequence i of Updates to row i of X, each update at the column that Ids names."""
+    r"""$$Out_{i,c} = X_{i,c} + \sum_{r \in Ids^{(i)}, Ids_r = c} Updates_r$$: sequence i of Updates is added to row i
+    of X.
+    """
 
     X = Input("[number of sequences, D].")
     Ids = Input("Columns [N, 1], int32 or int64, with LoD; a column may occur again.")

@@ -6,7 +6,7 @@ from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_
 
 
 class SequenceSlice(OpDef, type="sequence_slice"):
-    """Length_i rows of sequence i, from its row Offset_i on."""
+    r"""$$Out^{(i)}_t = X^{(i)}_{Offset_i + t}, \quad 0 \le t < Length_i$$"""
 
     X = Input("[N, ...] with LoD.")
     Offset = Input("Ids [number of sequences, 1].")

@@ -18,7 +18,7 @@ def _kernel_type(ctx: KernelTypeContext) -> OpKernelType:
 
 
 class Assign(OpDef, type="assign"):
-    """Out is a copy of X."""
+    r"""$$Out = X$$, a copy."""
 
     X = Input("Tensor, SelectedRows or tensor array.", dispensable=True)
     Out = Output("Shape, type, LoD and kind of X.")

@@ -7,7 +7,9 @@ from oprack.types import AttrType, dtype_name
 
 
 class Cast(OpDef, type="cast"):
-    """Out holds X's elements converted to `out_dtype`."""
+    r"""$$Out_i = \operatorname{out\_dtype}(X_i)$$: floats are cut to integers towards zero; of complex numbers the real
+    part stays.
+    """
 
     X = Input("Tensor of any dtype.")
     Out = Output("Shape and LoD of X.")

@@ -9,7 +9,11 @@ from oprack_tensor.dims import cut_shapes
 
 
 class CoalesceTensor(OpDef, type="coalesce_tensor"):
-    """Gives tensors one common buffer: Output[i] is a part of FusedOutput, each part aligned."""
+    r"""$$Output_{i,j} = FusedOutput_{o_i + j}, \quad o_{i+1} = o_i + \lceil n_i b / a \rceil a / b$$
+
+    Gives tensors of n_i elements one common buffer, in which each begins at a multiple of a bytes; b is the size of an
+    element.
+    """
 
     Input_ = Input("Tensors of one dtype.", duplicable=True)
     Output_ = Output("Tensors of the shapes of Input, parts of FusedOutput.", duplicable=True)

@@ -6,7 +6,7 @@ from oprack.op import InferShapeContext, Input, OpDef, Output, empty_grad
 
 
 class ShareData(OpDef, type="share_data"):
-    """Out has the values of X; Paddle lets both share memory, which nothing that a program computes tells apart."""
+    r"""$$Out = X$$; Paddle lets both share memory, which nothing that a program computes tells apart."""
 
     X = Input("Tensor or SelectedRows.")
     Out = Output("Shape, type, LoD and kind of X.")

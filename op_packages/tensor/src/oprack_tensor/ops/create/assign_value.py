@@ -7,7 +7,7 @@ from oprack.types import AttrType
 
 
 class AssignValue(OpDef, type="assign_value"):
-    """Out holds the values that the program itself carries."""
+    r"""$$Out_i = values_i$$: the values that the program itself carries, in the shape `shape`."""
 
     Out = Output("Tensor of `shape` and `dtype`.")
     shape = Attr(REQUIRED, "Shape of Out.", type=AttrType.INTS)

@@ -9,7 +9,7 @@ from oprack_tensor.dims import given_ints
 
 
 class Eye(OpDef, type="eye"):
-    """Out is 1 on the main diagonal and 0 elsewhere."""
+    r"""$$Out_{i,j} = [i = j]$$"""
 
     Out = Output("[num_rows, num_columns]")
     num_rows = Attr(REQUIRED, "Number of rows.", type=AttrType.LONG, support_tensor=True)

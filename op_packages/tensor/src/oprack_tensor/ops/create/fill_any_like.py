@@ -6,7 +6,7 @@ from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef
 
 
 class FillAnyLike(OpDef, type="fill_any_like"):
-    """Every element of Out is `value`."""
+    r"""$$Out_i = value$$ in the shape of X."""
 
     X = Input("Gives the shape; its values are not read.")
     Out = Output("Shape and LoD of X.")

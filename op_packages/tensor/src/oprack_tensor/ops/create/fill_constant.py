@@ -20,7 +20,7 @@ from oprack_tensor.dims import given_ints
 
 
 class FillConstant(OpDef, type="fill_constant"):
-    """Every element of Out is `value`."""
+    r"""$$Out_i = value$$ in the shape `shape`."""
 
     ValueTensor = Input("One-element tensor that overrides `value` and `str_value`.", dispensable=True)
     ShapeTensor = Input("int32 or int64 [n], overrides `shape`.", dispensable=True)

@@ -17,7 +17,7 @@ from oprack.types import AttrType
 
 
 class FillConstantBatchSizeLike(OpDef, type="fill_constant_batch_size_like"):
-    """Every element of Out is `value`; one dim of Out is a dim of Input, or its number of sequences when it has LoD."""
+    r"""$$Out_i = value$$; one dim of Out is a dim of Input, or its number of sequences when it has LoD."""
 
     Input_ = Input("Gives the batch size; its values are not read.")
     Out = Output("Tensor of `shape` but for dim `output_dim_idx`.")

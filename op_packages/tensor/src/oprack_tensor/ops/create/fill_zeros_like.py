@@ -17,7 +17,7 @@ def _kernel_type(ctx: KernelTypeContext) -> OpKernelType:
 
 
 class FillZerosLike(OpDef, type="fill_zeros_like"):
-    """Every element of Out is 0."""
+    r"""$$Out_i = 0$$ in the shape of X."""
 
     X = Input("Tensor, or array of tensors.")
     Out = Output("Shape, type and LoD of X.")

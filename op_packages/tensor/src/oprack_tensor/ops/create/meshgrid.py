@@ -8,7 +8,7 @@ from oprack_tensor.dims import product
 
 
 class Meshgrid(OpDef, type="meshgrid"):
-    """Out[i] holds X[i] along dim i and repeats it along the others."""
+    r"""$$Out[k]_{i_0, i_1, \ldots} = X[k]_{i_k}$$"""
 
     X = Input("k tensors, 1-D or 0-D.", duplicable=True)
     Out = Output("k tensors of shape [elements of X[0], ..., elements of X[k-1]].", duplicable=True)

@@ -6,7 +6,9 @@ from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 
 
 class TrilTriu(OpDef, type="tril_triu"):
-    """Out is X with the part above (lower) or below (upper) a diagonal of its last two dims set to 0."""
+    r"""$$Out_{\ldots, i, j} = X_{\ldots, i, j} \cdot [j - i \le diagonal]$$ with `lower`, else
+    $$[j - i \ge diagonal]$$.
+    """
 
     X = Input("[..., n, m]")
     Out = Output("Shape and LoD of X.")

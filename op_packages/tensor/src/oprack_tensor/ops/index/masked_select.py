@@ -6,7 +6,7 @@ from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_
 
 
 class MaskedSelect(OpDef, type="masked_select"):
-    """Y lists the elements of X where Mask is true, in row-major order; X and Mask are broadcast."""
+    r"""$$Y = (X_i : Mask_i)$$ in row-major order; X and Mask are broadcast."""
 
     X = Input("Tensor of any shape.")
     Mask = Input("bool, of a shape that broadcasts with X.")

@@ -9,7 +9,11 @@ _REDUCTIONS = ("assign", "add", "mul", "multiply", "mean", "amin", "amax")
 
 
 class PutAlongAxis(OpDef, type="put_along_axis"):
-    """Result is Input with Value put at the places Index along dim `Axis`, combined as `Reduce` says."""
+    r"""$$Result_{\ldots, Index_i, \ldots} = Input_{\ldots, Index_i, \ldots} \oplus Value_i$$ along dim `Axis`.
+
+    `Reduce` says how values that meet in one place combine: assign (the last one stays), add, mul, mean, amin or amax;
+    without Include_self Input's own value does not take part.
+    """
 
     Input_ = Input("Tensor of rank 1 or more.")
     Index = Input("int32 or int64 of the rank of Input.")

@@ -6,7 +6,9 @@ from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, 
 
 
 class Scatter(OpDef, type="scatter"):
-    """Out is X with rows Ids replaced by Updates, or, with overwrite false, by the sum of the Updates of that row."""
+    r"""$$Out_r = Updates_i$$ where $$Ids_i = r$$, else $$X_r$$; of equal Ids the last one counts. With overwrite false
+    $$Out_r = \sum_{i : Ids_i = r} Updates_i$$ there.
+    """
 
     X = Input("Tensor of rank 1 or more.")
     Ids = Input("int32 or int64 [n], [n, 1] or 0-D: rows of X.")

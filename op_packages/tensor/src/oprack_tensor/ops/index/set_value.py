@@ -7,7 +7,10 @@ from oprack.types import AttrType
 
 
 class SetValue(OpDef, type="set_value"):
-    """Out is Input with the part [starts : ends : steps] along `axes` replaced by a value, which is broadcast to it."""
+    r"""$$Out[\ldots, starts_a : ends_a : steps_a, \ldots] = value$$ along each dim a of `axes`, and Input elsewhere.
+
+    The value is broadcast to that part.
+    """
 
     Input_ = Input("Tensor of rank 1 or more.")
     ValueTensor = Input("The value; overrides `values`.", dispensable=True)

@@ -32,7 +32,11 @@ def _kernel_type(ctx: KernelTypeContext) -> OpKernelType:
 
 
 class Slice(OpDef, type="slice"):
-    """Out is X[..., starts[i] : ends[i], ...] along each dim axes[i]; negative places count from the end of a dim."""
+    r"""$$Out_{\ldots, i, \ldots} = Input_{\ldots, starts_a + i, \ldots}, \quad 0 \le i < ends_a - starts_a$$ along each
+    dim a of `axes`.
+
+    Negative places count from the end of a dim, and those behind it are cut to it.
+    """
 
     Input_ = Input("Tensor, or a tensor array (then axes is [0]).")
     StartsTensor = Input("Overrides `starts`.", dispensable=True)

@@ -9,7 +9,11 @@ from oprack_tensor.dims import given_ints, length_of, strided_slice_of
 
 
 class StridedSlice(OpDef, type="strided_slice"):
-    """Out is X[..., starts[i] : ends[i] : strides[i], ...] along each dim axes[i]; strides may be negative."""
+    r"""$$Out_{\ldots, i, \ldots} = Input_{\ldots, starts_a + i \cdot strides_a, \ldots}$$ before ends_a, along each dim
+    a of `axes`.
+
+    Strides may be negative.
+    """
 
     Input_ = Input("Tensor of rank 1 or more.")
     StartsTensor = Input("Overrides `starts`.", dispensable=True)

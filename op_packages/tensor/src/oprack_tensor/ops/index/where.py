@@ -6,7 +6,7 @@ from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, 
 
 
 class Where(OpDef, type="where"):
-    """Out is X where Condition is true and Y elsewhere."""
+    r"""$$Out_i = X_i$$ where $$Condition_i$$, else $$Y_i$$."""
 
     Condition = Input("bool, shape of X.")
     X = Input("Tensor of any shape.")

@@ -6,7 +6,7 @@ from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Outp
 
 
 class WhereIndex(OpDef, type="where_index"):
-    """Out lists the places of Condition that are true or not 0, in row-major order."""
+    r"""$$Out = (i : Condition_i \ne 0)$$: the places, [number of them, rank], in row-major order."""
 
     Condition = Input("Tensor of any shape and type.")
     Out = Output("int64 [number of places, rank of Condition]")

@@ -9,7 +9,10 @@ from oprack_tensor.dims import sections_of
 
 
 class Split(OpDef, type="split"):
-    """Cuts X along dim `axis` into `num` equal parts, or into parts of sizes `sections` (one may be -1)."""
+    r"""$$Out[k]_{\ldots, i, \ldots} = X_{\ldots, o_k + i, \ldots}$$ along dim `axis`, o_k the sum of the sizes before.
+
+    `num` equal parts, or parts of sizes `sections` (one may be -1).
+    """
 
     X = Input("Tensor of rank 1 or more.")
     AxisTensor = Input("One-element tensor that overrides `axis`.", dispensable=True)

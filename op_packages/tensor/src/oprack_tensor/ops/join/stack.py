@@ -7,7 +7,7 @@ from oprack.op.families import USE_MKLDNN
 
 
 class Stack(OpDef, type="stack"):
-    """Joins tensors of one shape along a new dim `axis`."""
+    r"""$$Y_{\ldots, k, \ldots} = X[k]$$: joins tensors of one shape along a new dim `axis`."""
 
     X = Input("Tensors of one shape.", duplicable=True)
     Y = Output("Shape of X with a new dim of the number of tensors; LoD of X[0] unless it comes first.")

@@ -6,7 +6,7 @@ from oprack.op import Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, 
 
 
 class Unbind(OpDef, type="unbind"):
-    """Out[i] is place i of X along `axis`, without that dim."""
+    r"""$$Out[i] = X_{\ldots, i, \ldots}$$ along `axis`, without that dim."""
 
     X = Input("Tensor of rank 1 or more.")
     Out = Output("One tensor for each place; LoD of X unless axis is 0.", duplicable=True)

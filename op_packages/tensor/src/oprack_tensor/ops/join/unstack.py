@@ -6,7 +6,7 @@ from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, 
 
 
 class Unstack(OpDef, type="unstack"):
-    """Y[i] is place i of X along `axis`, without that dim."""
+    r"""$$Y[i] = X_{\ldots, i, \ldots}$$ along `axis`, without that dim."""
 
     X = Input("Tensor of rank 1 or more.")
     Y = Output("`num` tensors.", duplicable=True)

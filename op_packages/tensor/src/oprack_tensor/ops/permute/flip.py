@@ -7,7 +7,9 @@ from oprack.types import AttrType
 
 
 class Flip(OpDef, type="flip"):
-    """Out is X with the order along each dim of `axis` reversed."""
+    r"""$$Out_{\ldots, i_a, \ldots} = X_{\ldots, n_a - 1 - i_a, \ldots}$$ along each dim a of `axis`, whose
+    size is n_a.
+    """
 
     X = Input("Tensor of any shape.")
     Out = Output("Shape and LoD of X.")

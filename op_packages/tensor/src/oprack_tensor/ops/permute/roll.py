@@ -17,7 +17,9 @@ def _check_axes(ctx: InferShapeContext) -> None:
 
 
 class Roll(OpDef, type="roll"):
-    """Out is X shifted by `shifts` along `axis` (empty: as a flat list); what leaves comes back in front."""
+    r"""$$Out_{\ldots, (i_a + shifts_a) \bmod n_a, \ldots} = X_{\ldots, i_a, \ldots}$$ for each dim a of `axis`; without
+    any, X is one flat list.
+    """
 
     X = Input("Tensor of any shape.")
     ShiftsTensor = Input("int32 or int64, overrides `shifts`.", dispensable=True)

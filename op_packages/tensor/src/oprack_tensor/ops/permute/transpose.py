@@ -8,7 +8,7 @@ from oprack_tensor.ops.permute._transpose import TransposeOp, permutation
 
 
 class Transpose(TransposeOp, type="transpose"):
-    """Dim i of Out is dim axis[i] of X."""
+    r"""$$Out_{i_{axis_0}, i_{axis_1}, \ldots} = X_{i_0, i_1, \ldots}$$: dim k of Out is dim axis[k] of X."""
 
 
 class TransposeGrad(GradOpDef, of=Transpose, reads="Out@GRAD", shape_of="X? Out?", linear=True):

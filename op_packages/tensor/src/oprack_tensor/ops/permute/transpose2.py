@@ -8,7 +8,7 @@ from oprack_tensor.ops.permute._transpose import TransposeOp
 
 
 class Transpose2(TransposeOp, type="transpose2"):
-    """Dim i of Out is dim axis[i] of X."""
+    r"""$$Out_{i_{axis_0}, i_{axis_1}, \ldots} = X_{i_0, i_1, \ldots}$$: dim k of Out is dim axis[k] of X."""
 
     XShape = Output("Empty, [0, dims of X]: carries X's shape to the gradient.", intermediate=True, extra=True)
 

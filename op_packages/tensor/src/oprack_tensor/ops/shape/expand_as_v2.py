@@ -9,7 +9,9 @@ from oprack_tensor.dims import broadcast_dims
 
 
 class ExpandAsV2(OpDef, type="expand_as_v2"):
-    """Out is X broadcast to the shape of Y, or to `target_shape`."""
+    r"""$$Out_{i} = X_{i'}$$ where i' is i in the dims of X, and 0 where X has size 1: X broadcast to the shape of Y, or
+    to `target_shape`.
+    """
 
     X = Input("Tensor of any shape.")
     Y = Input("Gives the shape; its values are not read.", dispensable=True)

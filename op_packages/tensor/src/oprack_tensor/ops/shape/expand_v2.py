@@ -10,7 +10,9 @@ from oprack_tensor.dims import broadcast_dims, given_ints
 
 
 class ExpandV2(OpDef, type="expand_v2"):
-    """Out is X broadcast to `shape`, where -1 keeps a dim of X."""
+    r"""$$Out_{i} = X_{i'}$$ where i' is i in the dims of X, and 0 where X has size 1: X broadcast to `shape`; -1 keeps
+    a dim of X.
+    """
 
     X = Input("Tensor of any shape.")
     Shape = Input("int32 or int64 [n], overrides `shape`.", dispensable=True)

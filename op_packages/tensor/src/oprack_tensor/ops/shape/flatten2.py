@@ -10,7 +10,9 @@ from oprack_tensor.ops.shape._xshape import XSHAPE, XShapeGrad, keep_shape
 
 
 class Flatten2(OpDef, type="flatten2"):
-    """Out is the matrix [product of dims before `axis`, product of the others] of X's elements."""
+    r"""$$Out_{i,j} = X.flat_{i c + j}$$: the matrix [product of dims before `axis`, c = product of the others] of X's
+    elements.
+    """
 
     X = Input("Tensor of any shape.")
     Out = Output("Matrix; LoD of X while the first dim stays.")

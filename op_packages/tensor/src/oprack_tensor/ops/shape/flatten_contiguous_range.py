@@ -9,7 +9,7 @@ from oprack_tensor.ops.shape._xshape import XSHAPE, XShapeGrad, keep_shape
 
 
 class FlattenContiguousRange(OpDef, type="flatten_contiguous_range"):
-    """Out is X with the dims start_axis ... stop_axis joined into one; a 0-D X becomes [1]."""
+    r"""$$Out.flat = X.flat$$: X with the dims start_axis ... stop_axis joined into one; a 0-D X becomes [1]."""
 
     X = Input("Tensor of any shape.")
     Out = Output("X flattened; LoD of X while the first dim stays.")

@@ -8,7 +8,7 @@ from oprack_tensor.ops.shape._reshape import ReshapeOp
 
 
 class Reshape(ReshapeOp, type="reshape"):
-    """Out holds X's elements in the shape `shape`: 0 copies a dim of X, one -1 takes what is left."""
+    r"""$$Out.flat = X.flat$$ in the shape `shape`: 0 copies a dim of X, one -1 takes what is left."""
 
 
 class ReshapeGrad(

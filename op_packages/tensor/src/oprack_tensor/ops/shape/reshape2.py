@@ -10,7 +10,7 @@ from oprack_tensor.ops.shape._xshape import XShapeGrad, keep_shape
 
 
 class Reshape2(ReshapeOp, type="reshape2"):
-    """Out holds X's elements in the shape `shape`: 0 copies a dim of X, one -1 takes what is left."""
+    r"""$$Out.flat = X.flat$$ in the shape `shape`: 0 copies a dim of X, one -1 takes what is left."""
 
     XShape = Output("Empty, [0, dims of X]: carries X's shape and LoD to the gradient.", intermediate=True)
     use_quantizer = Attr(False, "Set by quantisation tools.")

@@ -8,7 +8,7 @@ from oprack.types import VarType
 
 
 class Shape(OpDef, type="shape"):
-    """Out holds the dims of Input; of SelectedRows, those of the rows that it lists."""
+    r"""$$Out = (n_0, n_1, \ldots)$$: the dims of Input; of SelectedRows, those of the rows that it lists."""
 
     Input_ = Input("Tensor or SelectedRows of any shape.")
     Out = Output("int32 [rank of Input]")

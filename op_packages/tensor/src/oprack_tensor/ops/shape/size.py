@@ -6,7 +6,7 @@ from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Outp
 
 
 class Size(OpDef, type="size"):
-    """Out is the number of elements of Input."""
+    r"""$$Out = \prod_a n_a$$: the number of elements of Input."""
 
     Input_ = Input("Tensor of any shape; its values are not read.")
     Out = Output("int64, 0-D.")

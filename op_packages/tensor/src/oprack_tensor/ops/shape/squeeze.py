@@ -8,7 +8,9 @@ from oprack_tensor.ops.shape._squeeze import SqueezeOp
 
 
 class Squeeze(SqueezeOp, type="squeeze"):
-    """Out is X without those of its dims `axes` that have size 1; without all such dims when `axes` is empty."""
+    r"""$$Out.flat = X.flat$$ without those of X's dims `axes` that have size 1; without all such dims when `axes` is
+    empty.
+    """
 
 
 class SqueezeGrad(GradOpDef, of=Squeeze, reads="Out@GRAD", shape_of="X", linear=True):

@@ -11,7 +11,9 @@ from oprack_tensor.ops.shape._xshape import XSHAPE, XShapeGrad, keep_shape
 
 
 class Squeeze2(SqueezeOp, type="squeeze2"):
-    """Out is X without those of its dims `axes` that have size 1; without all such dims when `axes` is empty."""
+    r"""$$Out.flat = X.flat$$ without those of X's dims `axes` that have size 1; without all such dims when `axes` is
+    empty.
+    """
 
     XShape = XSHAPE
     axes = Attr([], "Dims to remove; negative ones count from the end.", type=AttrType.INTS, support_tensor=True)

@@ -9,7 +9,11 @@ from oprack_tensor.dims import given_ints
 
 
 class Tile(OpDef, type="tile"):
-    """Out repeats X `repeat_times[i]` times along dim i; the shorter of both is filled up with ones in front."""
+    r"""$$Out_{\ldots, i, \ldots} = X_{\ldots, i \bmod n_a, \ldots}$$ for $$0 \le i < n_a \cdot repeat\_times_a$$ along
+    each dim a.
+
+    The shorter of the shape and repeat_times is filled up with ones in front.
+    """
 
     X = Input("Tensor of any shape.")
     RepeatTimes = Input("int32 or int64 [n], overrides `repeat_times`.", dispensable=True)

@@ -8,7 +8,7 @@ from oprack_tensor.ops.shape._unsqueeze import UnsqueezeOp, infer_shape
 
 
 class Unsqueeze(UnsqueezeOp, type="unsqueeze"):
-    """Out is X with a dim of size 1 inserted for each of `axes`, one after the other."""
+    r"""$$Out.flat = X.flat$$ with a dim of size 1 inserted for each of `axes`, one after the other."""
 
     def infer_shape(ctx: InferShapeContext) -> None:
         infer_shape(ctx)

@@ -9,7 +9,7 @@ from oprack_tensor.ops.shape._xshape import XSHAPE, XShapeGrad, keep_shape
 
 
 class Unsqueeze2(UnsqueezeOp, type="unsqueeze2"):
-    """Out is X with a dim of size 1 inserted for each of `axes`, one after the other."""
+    r"""$$Out.flat = X.flat$$ with a dim of size 1 inserted for each of `axes`, one after the other."""
 
     AxesTensor = Input("int32 or int64 [n], overrides `axes`.", dispensable=True)
     AxesTensorList = Input("n one-element tensors, override `axes`.", dispensable=True, duplicable=True)

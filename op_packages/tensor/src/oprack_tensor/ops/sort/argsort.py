@@ -6,7 +6,9 @@ from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, I
 
 
 class Argsort(OpDef, type="argsort"):
-    """Out is X sorted along a dim, and Indices where each element was; equals keep their order."""
+    r"""$$Out_i = X_{Indices_i}, \quad Out_0 \le Out_1 \le \ldots$$ along a dim, or falling with `descending`; equals
+    keep their order.
+    """
 
     X = Input("Tensor of any shape.")
     Out = Output("Shape and LoD of X.")

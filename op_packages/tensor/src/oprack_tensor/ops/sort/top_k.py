@@ -8,7 +8,7 @@ from oprack_tensor.ops.sort._top_k import TopKOp, infer_shape
 
 
 class TopK(TopKOp, type="top_k"):
-    """The k largest elements along the last dim, largest first, and where they were."""
+    r"""$$Out_i = X_{Indices_i}, \quad Out_0 \ge Out_1 \ge \ldots \ge Out_{k-1}$$, the k largest along the last dim."""
 
     X = Input("Tensor of rank 1 or more.")
     Out = Output("X with k as last dim; LoD of X.")

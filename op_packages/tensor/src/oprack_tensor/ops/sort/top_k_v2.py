@@ -8,7 +8,11 @@ from oprack_tensor.ops.sort._top_k import TopKOp, infer_shape
 
 
 class TopKV2(TopKOp, type="top_k_v2"):
-    """The k largest or smallest elements along a dim, in order, and where they were; the first of equals wins."""
+    r"""$$Out_i = X_{Indices_i}, \quad Out_0 \ge Out_1 \ge \ldots \ge Out_{k-1}$$, the k largest along a dim; the first
+    of equals wins.
+
+    Without `largest`, the k smallest in rising order.
+    """
 
     Out = Output("X with k in place of dim `axis`; LoD of X.")
     Indices = Output("int64, shape of Out: places along `axis`.")

@@ -9,7 +9,10 @@ from oprack_tensor.dims import normal_axis, product
 
 
 class Unique(OpDef, type="unique"):
-    """Out lists each value of X once: in ascending order with is_sorted, else in the order of first appearance."""
+    r"""$$X_i = Out_{Index_i}, \quad Out_j = X_{Indices_j}, \quad Counts_j = |\{i : X_i = Out_j\}|$$
+
+    Each value of X once: in ascending order with is_sorted, else in the order of first appearance.
+    """
 
     X = Input("Tensor; 1-D when is_sorted is false.")
     Out = Output("[number of different values], or X with fewer places along `axis`.")
