@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, Output
+from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
 
 PARAM = Input("Parameter.")
 GRAD = Input("Gradient: shape of Param; a SelectedRows holds some rows of it.")
@@ -43,3 +43,21 @@ def infer_dtypes(pairs: Mapping[str, str]) -> Callable[..., Any]:
                 ctx.set_kind(out, ctx.kind(x, i), i)
 
     return infer_var_type
+
+
+class UpdateRule(OpDef):
+    """Base of rules that update Param and its state: `inplace` says which output is the update of which input.
+
+    Shapes, dtypes and containers of the outputs follow from it, unless a definition has rules of its own. Nothing flows
+    back through an update, and kernels compute in the dtype of Param.
+    """
+
+    make_grad = empty_grad
+    expected_kernel_type = dtype_of("Param")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        if "inplace" in vars(cls):
+            for name, rule in (("infer_shape", infer_like), ("infer_var_type", infer_dtypes)):
+                if name not in vars(cls):
+                    setattr(cls, name, rule(cls.inplace))
+        super().__init_subclass__(**kwargs)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, InferShapeContext
+from oprack.op import Attr, InferShapeContext, OpDef
 
-INPUT = op.Input("Feature maps [N, C, H, W].")
-OFFSET = op.Input("Shift of each tap [N, 2 * deformable_groups * kh * kw, OH, OW], y before x.")
-FILTER = op.Input("Weights [M, C / groups, kh, kw].")
-OUTPUT = op.Output("Feature maps [N, M, OH, OW].")
-STRIDES = Attr([1, 1], "Steps along H and W.").size(2).each(lambda v: v > 0, "greater than 0")
-PADDINGS = Attr([0, 0], "Zeros on both sides of H and W.").size(2).each(lambda v: v >= 0, "at least 0")
-DILATIONS = Attr([1, 1], "Distances of taps along H and W.").size(2).each(lambda v: v > 0, "greater than 0")
 DEFORMABLE_GROUPS = Attr(1, "Groups of channels with shifts of their own.").greater_than(0)
 GROUPS = Attr(1, "Groups of channels with filters of their own.").greater_than(0)
 IM2COL_STEP = Attr(64, "Images that are unrolled at once.").greater_than(0)
+
+
+class DeformableOp(OpDef):
+    """Slots of both versions, and the attributes that come first."""
+
+    Input = op.Input("Feature maps [N, C, H, W].")
+    Offset = op.Input("Shift of each tap [N, 2 * deformable_groups * kh * kw, OH, OW], y before x.")
+    Filter = op.Input("Weights [M, C / groups, kh, kw].")
+    Output = op.Output("Feature maps [N, M, OH, OW].")
+    strides = Attr([1, 1], "Steps along H and W.").size(2).each(lambda v: v > 0, "greater than 0")
+    paddings = Attr([0, 0], "Zeros on both sides of H and W.").size(2).each(lambda v: v >= 0, "at least 0")
+    dilations = Attr([1, 1], "Distances of taps along H and W.").size(2).each(lambda v: v > 0, "greater than 0")
 
 
 def infer_deformable_conv(ctx: InferShapeContext, tap_slots: tuple[tuple[str, int], ...]) -> None:

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import GradOpDef, InferShapeContext, OpDef
+from oprack.op import GradOpDef, InferShapeContext
 
 from oprack_detection.ops.conv._deformable_conv import (
     DEFORMABLE_GROUPS,
-    DILATIONS,
-    FILTER,
     GROUPS,
     IM2COL_STEP,
-    INPUT,
-    OFFSET,
-    OUTPUT,
-    PADDINGS,
-    STRIDES,
+    DeformableOp,
     infer_deformable_conv,
 )
 
-_MASK = op.Input("Weight of each tap [N, deformable_groups * kh * kw, OH, OW].")
 
-
-class DeformableConv(OpDef, type="deformable_conv"):
+class DeformableConv(DeformableOp, type="deformable_conv"):
     r"""Convolution whose taps are shifted and weighted per position:
     $$Output(p) = \sum_k Filter_k \cdot Mask_k(p) \cdot Input(p + k + Offset_k(p))$$, bilinear, 0 outside"""
 
-    Input = INPUT
-    Offset = OFFSET
-    Filter = FILTER
-    Mask = _MASK
-    Output = OUTPUT
-    strides = STRIDES
-    paddings = PADDINGS
-    dilations = DILATIONS
+    Mask = op.Input("Weight of each tap [N, deformable_groups * kh * kw, OH, OW].")
     deformable_groups = DEFORMABLE_GROUPS
     groups = GROUPS
     im2col_step = IM2COL_STEP

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from oprack.op import GradOpDef, InferShapeContext, OpDef
+from oprack.op import GradOpDef, InferShapeContext
 
 from oprack_detection.ops.conv._deformable_conv import (
     DEFORMABLE_GROUPS,
-    DILATIONS,
-    FILTER,
     GROUPS,
     IM2COL_STEP,
-    INPUT,
-    OFFSET,
-    OUTPUT,
-    PADDINGS,
-    STRIDES,
+    DeformableOp,
     infer_deformable_conv,
 )
 
 
-class DeformableConvV1(OpDef, type="deformable_conv_v1"):
+class DeformableConvV1(DeformableOp, type="deformable_conv_v1"):
     r"""$$Output(p) = \sum_k Filter_k \cdot Input(p + k + Offset_k(p))$$, bilinear, 0 outside.
 
     deformable_conv without weights of taps (Dai et al., 2017).
     """
 
-    Input = INPUT
-    Offset = OFFSET
-    Filter = FILTER
-    Output = OUTPUT
-    strides = STRIDES
-    paddings = PADDINGS
-    dilations = DILATIONS
     groups = GROUPS
     deformable_groups = DEFORMABLE_GROUPS
     im2col_step = IM2COL_STEP

@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-from oprack.op import InferShapeContext, OpDef, dtype_of, empty_grad
+from oprack.op import InferShapeContext
 
-from oprack_detection.ops.nms._multiclass_nms import (
-    BACKGROUND_LABEL,
-    BOXES,
-    KEEP_TOP_K,
-    NMS_ETA,
-    NMS_THRESHOLD,
-    NMS_TOP_K,
-    NORMALIZED,
-    OUT,
-    SCORE_THRESHOLD,
-    SCORES,
-    width_of_rows,
-)
+from oprack_detection.ops.nms._multiclass_nms import NmsAttrs, width_of_rows
 
 
-class MulticlassNms(OpDef, type="multiclass_nms"):
+class MulticlassNms(NmsAttrs, type="multiclass_nms"):
     r"""$$kept_c = \{b : score_{c,b} > score\_threshold, \; IoU(b, k) \le nms\_threshold\}$$ for all better k of kept_c
 
     and each class c but the background, from at most nms_top_k boxes; of all classes the keep_top_k best of an image.
     With no detection at all Out is [[-1]].
     """
-
-    BBoxes = BOXES
-    Scores = SCORES
-    Out = OUT
-    background_label = BACKGROUND_LABEL
-    score_threshold = SCORE_THRESHOLD
-    nms_top_k = NMS_TOP_K
-    nms_threshold = NMS_THRESHOLD
-    nms_eta = NMS_ETA
-    keep_top_k = KEEP_TOP_K
-    normalized = NORMALIZED
-    make_grad = empty_grad
-    expected_kernel_type = dtype_of("Scores")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         width = width_of_rows(ctx)

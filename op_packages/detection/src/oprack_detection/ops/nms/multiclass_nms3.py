@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from oprack.op import InferShapeContext, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import InferShapeContext, Input, Output
 
 from oprack_detection.ops.nms._multiclass_nms import (
     BACKGROUND_LABEL,
-    BOXES,
     KEEP_TOP_K,
     NMS_ETA,
     NMS_THRESHOLD,
     NMS_TOP_K,
     NORMALIZED,
-    OUT,
     SCORE_THRESHOLD,
-    SCORES,
+    NmsOp,
     infer_nms_types,
     width_of_rows,
 )
 
 
-class MulticlassNms3(OpDef, type="multiclass_nms3"):
+class MulticlassNms3(NmsOp, type="multiclass_nms3"):
     r"""$$kept_c = \{b : score_{c,b} > score\_threshold, \; IoU(b, k) \le nms\_threshold\}$$ for all better k of kept_c.
 
     As multiclass_nms2, with the number of detections per image as a tensor instead of LoD.
     """
 
-    BBoxes = BOXES
-    Scores = SCORES
     RoisNum = Input("Boxes of each image [N], int32, for inputs of the second form.", dispensable=True)
-    Out = OUT
     Index = Output("Position of each box among all boxes [K, 1], int32.")
     NmsRoisNum = Output("Detections of each image [N], int32.", dispensable=True)
     score_threshold = SCORE_THRESHOLD
@@ -39,9 +34,7 @@ class MulticlassNms3(OpDef, type="multiclass_nms3"):
     normalized = NORMALIZED
     nms_eta = NMS_ETA
     background_label = BACKGROUND_LABEL
-    make_grad = empty_grad
     infer_var_type = infer_nms_types("Index", "NmsRoisNum")
-    expected_kernel_type = dtype_of("Scores")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (-1, width_of_rows(ctx)))

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.op import InferShapeContext, Input, OpDef, OpVersion, empty_grad
+from oprack.op import InferShapeContext, Input, OpVersion
 
-from oprack_detection.ops.proposal._generate_proposals import (
-    ANCHORS,
-    DELTAS,
-    ETA,
-    MIN_SIZE,
-    NMS_THRESH,
-    POST_NMS_TOP_N,
-    PRE_NMS_TOP_N,
-    PROBS,
-    ROIS,
-    ROIS_NUM,
-    SCORES,
-    VARIANCES,
-    infer_proposal_types,
-    infer_proposals,
-)
+from oprack_detection.ops.proposal._generate_proposals import ANCHORS, VARIANCES, ProposalsOp, infer_proposals
 
 
-class GenerateProposals(OpDef, type="generate_proposals"):
+class GenerateProposals(ProposalsOp, type="generate_proposals"):
     r"""$$c = v_c \delta_c s_a + c_a, \quad s = e^{\min(v_s \delta_s, \log(1000/16))} s_a$$
 
     Proposals of a region network (Ren et al., 2015): BboxDeltas d and Variances v give the centre c and size s of each
@@ -31,21 +16,9 @@ class GenerateProposals(OpDef, type="generate_proposals"):
     tells the images apart.
     """
 
-    Scores = SCORES
-    BboxDeltas = DELTAS
     ImInfo = Input("Height, width and scale of each image [N, 3].")
     Anchors = ANCHORS
     Variances = VARIANCES
-    RpnRois = ROIS
-    RpnRoiProbs = PROBS
-    RpnRoisNum = ROIS_NUM
-    pre_nms_topN = PRE_NMS_TOP_N
-    post_nms_topN = POST_NMS_TOP_N
-    nms_thresh = NMS_THRESH
-    min_size = MIN_SIZE
-    eta = ETA
-    make_grad = empty_grad
-    infer_var_type = infer_proposal_types
     versions = (
         OpVersion("generate_proposals")
         .checkpoint("the unused output RpnRoisLod is gone", ("modify_output", "RpnRoisLod", None))

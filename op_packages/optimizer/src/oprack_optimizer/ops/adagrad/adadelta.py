@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, Input, Output
 
 from oprack_optimizer.ops._update import (
     DENSE_GRAD,
@@ -12,19 +12,11 @@ from oprack_optimizer.ops._update import (
     MULTI_PRECISION,
     PARAM,
     PARAM_OUT,
-    infer_dtypes,
-    infer_like,
+    UpdateRule,
 )
 
-_UPDATES = {
-    "Param": "ParamOut",
-    "AvgSquaredGrad": "AvgSquaredGradOut",
-    "AvgSquaredUpdate": "AvgSquaredUpdateOut",
-    "MasterParam": "MasterParamOut",
-}
 
-
-class Adadelta(OpDef, type="adadelta"):
+class Adadelta(UpdateRule, type="adadelta"):
     r"""$$a = rho \cdot AvgSquaredGrad + (1 - rho) Grad^2$$,
     $$u = -\sqrt{(AvgSquaredUpdate + epsilon) / (a + epsilon)} \cdot Grad$$,
     $$AvgSquaredUpdateOut = rho \cdot AvgSquaredUpdate + (1 - rho) u^2$$, $$ParamOut = Param + LearningRate \cdot u$$.
@@ -44,8 +36,9 @@ class Adadelta(OpDef, type="adadelta"):
     rho = Attr(0.95, "Share of the means that is kept.")
     epsilon = Attr(1e-6, "Keeps the divisor from 0.")
     multi_precision = MULTI_PRECISION
-    inplace = _UPDATES
-    make_grad = empty_grad
-    expected_kernel_type = dtype_of("Param")
-    infer_shape = infer_like(_UPDATES)
-    infer_var_type = infer_dtypes(_UPDATES)
+    inplace = {
+        "Param": "ParamOut",
+        "AvgSquaredGrad": "AvgSquaredGradOut",
+        "AvgSquaredUpdate": "AvgSquaredUpdateOut",
+        "MasterParam": "MasterParamOut",
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, Input, Output
 
 from oprack_optimizer.ops._update import (
     GRAD,
@@ -12,14 +12,11 @@ from oprack_optimizer.ops._update import (
     MULTI_PRECISION,
     PARAM,
     PARAM_OUT,
-    infer_dtypes,
-    infer_like,
+    UpdateRule,
 )
 
-_UPDATES = {"Param": "ParamOut", "Moment": "MomentOut", "MasterParam": "MasterParamOut"}
 
-
-class Adagrad(OpDef, type="adagrad"):
+class Adagrad(UpdateRule, type="adagrad"):
     r"""$$MomentOut = Moment + Grad^2$$,
     $$ParamOut = Param - LearningRate \cdot Grad / (\sqrt{MomentOut} + epsilon)$$"""
 
@@ -33,8 +30,4 @@ class Adagrad(OpDef, type="adagrad"):
     MasterParamOut = MASTER_OUT
     epsilon = Attr(1e-6, "Keeps the divisor from 0.")
     multi_precision = MULTI_PRECISION
-    inplace = _UPDATES
-    make_grad = empty_grad
-    expected_kernel_type = dtype_of("Param")
-    infer_shape = infer_like(_UPDATES)
-    infer_var_type = infer_dtypes(_UPDATES)
+    inplace = {"Param": "ParamOut", "Moment": "MomentOut", "MasterParam": "MasterParamOut"}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, Input, Output
 
-from oprack_optimizer.ops._update import GRAD, LEARNING_RATE, PARAM, PARAM_OUT, infer_dtypes, infer_like
-
-_UPDATES = {"Param": "ParamOut", "SquaredAccumulator": "SquaredAccumOut", "LinearAccumulator": "LinearAccumOut"}
+from oprack_optimizer.ops._update import GRAD, LEARNING_RATE, PARAM, PARAM_OUT, UpdateRule
 
 
-class Ftrl(OpDef, type="ftrl"):
+class Ftrl(UpdateRule, type="ftrl"):
     r"""Follow the regularised leader. With $$n = SquaredAccumulator + Grad^2$$,
     $$f(a) = a^{-lr\_power} / LearningRate$$ and
     $$z = LinearAccumulator + Grad - (f(n) - f(SquaredAccumulator)) Param$$:
@@ -26,8 +24,4 @@ class Ftrl(OpDef, type="ftrl"):
     l1 = Attr(0.0, "Weight of the absolute values.")
     l2 = Attr(0.0, "Weight of the squares.")
     lr_power = Attr(-0.5, "How fast the learning rate falls.")
-    inplace = _UPDATES
-    make_grad = empty_grad
-    expected_kernel_type = dtype_of("Param")
-    infer_shape = infer_like(_UPDATES)
-    infer_var_type = infer_dtypes(_UPDATES)
+    inplace = {"Param": "ParamOut", "SquaredAccumulator": "SquaredAccumOut", "LinearAccumulator": "LinearAccumOut"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, Input, Output
 
 from oprack_optimizer.ops._update import (
     GRAD,
@@ -12,20 +12,11 @@ from oprack_optimizer.ops._update import (
     MULTI_PRECISION,
     PARAM,
     PARAM_OUT,
-    infer_dtypes,
-    infer_like,
+    UpdateRule,
 )
 
-_UPDATES = {
-    "Param": "ParamOut",
-    "Moment": "MomentOut",
-    "MeanSquare": "MeanSquareOut",
-    "MeanGrad": "MeanGradOut",
-    "MasterParam": "MasterParamOut",
-}
 
-
-class RmsProp(OpDef, type="rmsprop"):
+class RmsProp(UpdateRule, type="rmsprop"):
     r"""$$s = decay \cdot MeanSquare + (1 - decay) Grad^2$$,
     $$MomentOut = momentum \cdot Moment + LearningRate \cdot Grad / \sqrt{s + epsilon}$$, with centered
     $$\sqrt{s - m^2 + epsilon}$$ where $$m = decay \cdot MeanGrad + (1 - decay) Grad$$;
@@ -48,8 +39,10 @@ class RmsProp(OpDef, type="rmsprop"):
     momentum = Attr(0.0, "Share of the old update that is kept.")
     centered = Attr(False, "Divide by the standard deviation.")
     multi_precision = MULTI_PRECISION
-    inplace = _UPDATES
-    make_grad = empty_grad
-    expected_kernel_type = dtype_of("Param")
-    infer_shape = infer_like(_UPDATES)
-    infer_var_type = infer_dtypes(_UPDATES)
+    inplace = {
+        "Param": "ParamOut",
+        "Moment": "MomentOut",
+        "MeanSquare": "MeanSquareOut",
+        "MeanGrad": "MeanGradOut",
+        "MasterParam": "MasterParamOut",
+    }

@@ -2,33 +2,11 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
-from oprack.types import AttrType
-
-from oprack_optimizer.ops._update import (
-    GRAD,
-    LEARNING_RATE,
-    MASTER,
-    MASTER_OUT,
-    MULTI_PRECISION,
-    PARAM,
-    PARAM_OUT,
-    SKIP,
-    infer_dtypes,
-    infer_like,
-)
-
-_UPDATES = {
-    "Param": "ParamOut",
-    "Moment1": "Moment1Out",
-    "Moment2": "Moment2Out",
-    "Beta1Pow": "Beta1PowOut",
-    "Beta2Pow": "Beta2PowOut",
-    "MasterParam": "MasterParamOut",
-}
+from oprack_optimizer.ops._update import MULTI_PRECISION
+from oprack_optimizer.ops.adam._family import GLOBAL_BETA_POW, LAZY_MODE, MULTITHREAD_ROWS, AdamBase
 
 
-class Adam(OpDef, type="adam"):
+class Adam(AdamBase, type="adam"):
     r"""$$m_1 = beta1 \cdot Moment1 + (1 - beta1) Grad$$, $$m_2 = beta2 \cdot Moment2 + (1 - beta2) Grad^2$$,
     $$ParamOut = Param - LearningRate \frac{\sqrt{1 - Beta2Pow}}{1 - Beta1Pow}
     \cdot \frac{m_1}{\sqrt{m_2} + epsilon \sqrt{1 - Beta2Pow}}$$; then the powers are multiplied by their betas.
@@ -36,33 +14,7 @@ class Adam(OpDef, type="adam"):
     A SelectedRows gradient counts as 0 in the other rows; with lazy_mode those rows are left alone. There Paddle 2.6.2
     on CPU takes the powers of the next step when they are updated in place; here the formula holds."""
 
-    Param = PARAM
-    Grad = GRAD
-    LearningRate = LEARNING_RATE
-    Moment1 = Input("Mean of the gradients, shape of Param.")
-    Moment2 = Input("Mean of their squares, shape of Param.")
-    Beta1Pow = Input("Power of beta1 for this step; starts at beta1.")
-    Beta2Pow = Input("Power of beta2 for this step; starts at beta2.")
-    MasterParam = MASTER
-    SkipUpdate = SKIP
-    Beta1Tensor = Input("One element that overrides `beta1`.", dispensable=True)
-    Beta2Tensor = Input("One element that overrides `beta2`.", dispensable=True)
-    EpsilonTensor = Input("One element that overrides `epsilon`.", dispensable=True)
-    ParamOut = PARAM_OUT
-    Moment1Out = Output("Updated Moment1.")
-    Moment2Out = Output("Updated Moment2.")
-    Beta1PowOut = Output("Beta1Pow for the next step.")
-    Beta2PowOut = Output("Beta2Pow for the next step.")
-    MasterParamOut = MASTER_OUT
-    beta1 = Attr(0.9, "Share of Moment1 that is kept.").between(0.0, 1.0)
-    beta2 = Attr(0.999, "Share of Moment2 that is kept.").between(0.0, 1.0)
-    epsilon = Attr(1e-8, "Keeps the divisor from 0.")
-    lazy_mode = Attr(False, "Update only the rows of a SelectedRows gradient.")
-    min_row_size_to_use_multithread = Attr(1000, "Kept for old programs.", type=AttrType.LONG)
+    lazy_mode = LAZY_MODE
+    min_row_size_to_use_multithread = MULTITHREAD_ROWS
     multi_precision = MULTI_PRECISION
-    use_global_beta_pow = Attr(False, "Another op updates the powers.")
-    inplace = _UPDATES
-    make_grad = empty_grad
-    expected_kernel_type = dtype_of("Param")
-    infer_shape = infer_like(_UPDATES)
-    infer_var_type = infer_dtypes(_UPDATES)
+    use_global_beta_pow = GLOBAL_BETA_POW

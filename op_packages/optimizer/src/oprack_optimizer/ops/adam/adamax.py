@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, Input, Output
 
 from oprack_optimizer.ops._update import (
     DENSE_GRAD,
@@ -12,14 +12,11 @@ from oprack_optimizer.ops._update import (
     MULTI_PRECISION,
     PARAM,
     PARAM_OUT,
-    infer_dtypes,
-    infer_like,
+    UpdateRule,
 )
 
-_UPDATES = {"Param": "ParamOut", "Moment": "MomentOut", "InfNorm": "InfNormOut", "MasterParam": "MasterParamOut"}
 
-
-class Adamax(OpDef, type="adamax"):
+class Adamax(UpdateRule, type="adamax"):
     r"""$$MomentOut = beta1 \cdot Moment + (1 - beta1) Grad$$,
     $$InfNormOut = \max(|Grad|, beta2 \cdot InfNorm + epsilon)$$,
     $$ParamOut = Param - \frac{LearningRate}{1 - Beta1Pow} \cdot MomentOut / InfNormOut$$"""
@@ -39,8 +36,4 @@ class Adamax(OpDef, type="adamax"):
     beta2 = Attr(0.999, "Share of InfNorm that is kept.")
     epsilon = Attr(1e-8, "Keeps the divisor from 0.")
     multi_precision = MULTI_PRECISION
-    inplace = _UPDATES
-    make_grad = empty_grad
-    expected_kernel_type = dtype_of("Param")
-    infer_shape = infer_like(_UPDATES)
-    infer_var_type = infer_dtypes(_UPDATES)
+    inplace = {"Param": "ParamOut", "Moment": "MomentOut", "InfNorm": "InfNormOut", "MasterParam": "MasterParamOut"}

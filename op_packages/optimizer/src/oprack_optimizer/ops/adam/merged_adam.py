@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op import Attr, Input, Output
 
-from oprack_optimizer.ops._update import MULTI_PRECISION, infer_dtypes, infer_like
-
-_UPDATES = {
-    "Param": "ParamOut",
-    "Moment1": "Moment1Out",
-    "Moment2": "Moment2Out",
-    "Beta1Pow": "Beta1PowOut",
-    "Beta2Pow": "Beta2PowOut",
-    "MasterParam": "MasterParamOut",
-}
+from oprack_optimizer.ops._update import MULTI_PRECISION, UpdateRule
+from oprack_optimizer.ops.adam._family import ADAM_UPDATES, GLOBAL_BETA_POW
 
 
-class MergedAdam(OpDef, type="merged_adam"):
+class MergedAdam(UpdateRule, type="merged_adam"):
     r"""$$ParamOut_i = Param_i - LearningRate_i \frac{\sqrt{1 - Beta2Pow_i}}{1 - Beta1Pow_i} \cdot \frac{m_1}{\sqrt{m_2}
     + epsilon \sqrt{1 - Beta2Pow_i}}$$
 
@@ -41,9 +33,5 @@ class MergedAdam(OpDef, type="merged_adam"):
     beta2 = Attr(0.999, "Share of Moment2 that is kept.", support_tensor=True)
     epsilon = Attr(1e-8, "Keeps the divisor from 0.", support_tensor=True)
     multi_precision = MULTI_PRECISION
-    use_global_beta_pow = Attr(False, "Another op updates the powers.")
-    inplace = _UPDATES
-    make_grad = empty_grad
-    expected_kernel_type = dtype_of("Param")
-    infer_shape = infer_like(_UPDATES)
-    infer_var_type = infer_dtypes(_UPDATES)
+    use_global_beta_pow = GLOBAL_BETA_POW
+    inplace = ADAM_UPDATES

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, OpDef, dtype_of, empty_grad
+from oprack.op import Attr
 
-from oprack_optimizer.ops._update import DENSE_GRAD, LEARNING_RATE, PARAM, PARAM_OUT, infer_dtypes, infer_like
+from oprack_optimizer.ops._update import (
+    DENSE_GRAD,
+    LEARNING_RATE,
+    PARAM,
+    PARAM_OUT,
+    UpdateRule,
+)
 
-_UPDATES = {"Param": "ParamOut"}
 
-
-class Dpsgd(OpDef, type="dpsgd"):
+class Dpsgd(UpdateRule, type="dpsgd"):
     r"""Differentially private SGD:
     $$ParamOut = Param - LearningRate (Grad \cdot \min(1, clip / \|Grad\|) + \mathcal N(0, sigma^2) / batch\_size)$$"""
 
@@ -21,8 +25,4 @@ class Dpsgd(OpDef, type="dpsgd"):
     batch_size = Attr(16.0, "Samples in a batch.")
     sigma = Attr(1.0, "Standard deviation of the noise.")
     seed = Attr(0, "Seed of the noise; 0: the program's.")
-    inplace = _UPDATES
-    make_grad = empty_grad
-    expected_kernel_type = dtype_of("Param")
-    infer_shape = infer_like(_UPDATES)
-    infer_var_type = infer_dtypes(_UPDATES)
+    inplace = {"Param": "ParamOut"}

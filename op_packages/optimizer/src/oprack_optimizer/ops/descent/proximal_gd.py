@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, OpDef, dtype_of, empty_grad
+from oprack.op import Attr
 
-from oprack_optimizer.ops._update import DENSE_GRAD, LEARNING_RATE, PARAM, PARAM_OUT, infer_dtypes, infer_like
+from oprack_optimizer.ops._update import (
+    DENSE_GRAD,
+    LEARNING_RATE,
+    PARAM,
+    PARAM_OUT,
+    UpdateRule,
+)
 
-_UPDATES = {"Param": "ParamOut"}
 
-
-class ProximalGD(OpDef, type="proximal_gd"):
+class ProximalGD(UpdateRule, type="proximal_gd"):
     r"""$$x = Param - LearningRate \cdot Grad$$,
     $$ParamOut = \operatorname{sign}(x) \max(|x| - LearningRate \cdot l1, 0) / (1 + LearningRate \cdot l2)$$"""
 
@@ -19,8 +23,4 @@ class ProximalGD(OpDef, type="proximal_gd"):
     ParamOut = PARAM_OUT
     l1 = Attr(0.0, "Weight of the absolute values.")
     l2 = Attr(0.0, "Weight of the squares.")
-    inplace = _UPDATES
-    make_grad = empty_grad
-    expected_kernel_type = dtype_of("Param")
-    infer_shape = infer_like(_UPDATES)
-    infer_var_type = infer_dtypes(_UPDATES)
+    inplace = {"Param": "ParamOut"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, Input, OpDef, dtype_of, empty_grad
+from oprack.op import Attr, Input
 
 from oprack_optimizer.ops._update import (
     GRAD,
@@ -11,14 +11,11 @@ from oprack_optimizer.ops._update import (
     MASTER_OUT,
     MULTI_PRECISION,
     PARAM_OUT,
-    infer_dtypes,
-    infer_like,
+    UpdateRule,
 )
 
-_UPDATES = {"Param": "ParamOut", "MasterParam": "MasterParamOut"}
 
-
-class Sgd(OpDef, type="sgd"):
+class Sgd(UpdateRule, type="sgd"):
     r"""$$ParamOut = Param - LearningRate \cdot Grad$$"""
 
     Param = Input("Parameter, dense or SelectedRows.")
@@ -29,8 +26,4 @@ class Sgd(OpDef, type="sgd"):
     MasterParamOut = MASTER_OUT
     multi_precision = MULTI_PRECISION
     use_mkldnn = Attr(False, "Run oneDNN's kernel where its plugin is installed.", extra=True)
-    inplace = _UPDATES
-    make_grad = empty_grad
-    expected_kernel_type = dtype_of("Param")
-    infer_shape = infer_like(_UPDATES)
-    infer_var_type = infer_dtypes(_UPDATES)
+    inplace = {"Param": "ParamOut", "MasterParam": "MasterParamOut"}

@@ -17,7 +17,7 @@ def beam_search(
     is_accumulated: bool = True,
     name: str | None = None,
     return_parent_idx: bool = False,
-) -> tuple[Variable, Variable, Variable]:
+) -> tuple[Variable, ...]:
     """One step of beam search: (selected_ids, selected_scores), [selected, 1] with two LoD levels, and on demand
     parent_idx [selected], the prefix that each goes on from.
 

@@ -32,6 +32,7 @@ class BeamSearch(OpDef, type="beam_search"):
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_rank("scores", 2)
+        ctx.require_lod("scores", max(ctx.attr("level"), 0) + 1)
         for slot in ("selected_ids", "selected_scores"):
             ctx.set_dim(slot, (-1, 1))
             ctx.set_lod_level(slot, 2)
