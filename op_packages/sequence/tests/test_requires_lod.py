@@ -44,7 +44,8 @@ def test_beam_search_refuses_scores_that_have_no_level_of_sources():
     with oprack.program_guard(oprack.Program(), oprack.Program()):
         ids, plain = layers.data("ids", [None, 1], "int64"), layers.data("plain", [None, 3], lod_level=1)
         scores = layers.data("scores", [None, 1])
-        with pytest.raises(InvalidLoDError, match=r"beam_search: input scores \(variable 'plain'\) has 1 LoD.*by 2 LoD"):
+        expected = r"beam_search: input scores \(variable 'plain'\) has 1 LoD.*by 2 LoD"
+        with pytest.raises(InvalidLoDError, match=expected):
             layers.beam_search(ids, scores, None, plain, beam_size=2, end_id=9, level=1)
         layers.beam_search(ids, scores, None, plain, beam_size=2, end_id=9, level=0)
 

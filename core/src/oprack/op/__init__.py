@@ -18,7 +18,7 @@ from oprack.op.facets import (
 )
 from oprack.op.grad import DefaultGradOpMaker, ForwardOp, GradBlock, GradOp, SlotRef, empty_grad
 from oprack.op.grad_definition import GradOpDef
-from oprack.op.infer import InferShapeContext, InferVarTypeContext, normal_axis
+from oprack.op.infer import IdentityContext, InferShapeContext, InferVarTypeContext, normal_axis
 from oprack.op.info import OpInfo, build_op_info
 from oprack.op.kernel_type_context import KernelTypeContext
 from oprack.op.kernel_type_rules import dtype_of, dtype_of_attr
@@ -37,6 +37,7 @@ __all__ = [
     "GradOp",
     "GradOpDef",
     "GradOpMaker",
+    "IdentityContext",
     "IdentityFacet",
     "InferShapeContext",
     "InferShapeFacet",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError, NotFoundError, OpError, OprackError
 from oprack.op.attrs import COMMON_ATTRS
-from oprack.op.infer import Dims, InferContext, InferShapeContext, InferVarTypeContext
+from oprack.op.infer import Dims, IdentityContext, InferContext, InferShapeContext, InferVarTypeContext
 from oprack.op.info import OpInfo
 from oprack.types import EMPTY_VAR, VarType, dtype_enum
 
@@ -127,7 +127,7 @@ class DescInferVarTypeContext(_DescContext, InferVarTypeContext):
                 var.type = kind
 
 
-class DescIdentityContext(DescInferShapeContext):
+class DescIdentityContext(DescInferShapeContext, IdentityContext):
     """What a rule `identity(ctx)` may ask: attributes, slots, and dims, LoD levels and dtypes of the inputs."""
 
     def dtype(self, slot: str, i: int = 0) -> str:

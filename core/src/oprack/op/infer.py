@@ -237,6 +237,14 @@ class InferShapeContext(InferContext):
         self.require(all(s >= least for s in sizes), f"{what} is {list(sizes)}; expected sizes of at least 0")
 
 
+class IdentityContext(InferShapeContext):
+    """What `identity(ctx)` may ask: what shape rules may, and the dtypes of the inputs."""
+
+    @abstractmethod
+    def dtype(self, slot: str, i: int = 0) -> str:
+        """dtype of input i of a slot; "" when its VarDesc does not say."""
+
+
 class InferVarTypeContext(InferContext):
     """Sets container and dtype of outputs from those of inputs, at build time."""
 

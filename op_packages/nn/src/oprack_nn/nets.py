@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oprack import layers
 from oprack.errors import InvalidArgumentError
@@ -66,7 +66,7 @@ def img_conv_group(
     """
     count = len(conv_num_filter)
 
-    def each(value: Sequence[int] | float | None, argument: str) -> list[bool | float | None]:
+    def each(value: Any, argument: str) -> list[Any]:
         values = list(value) if isinstance(value, list | tuple) else [value] * count
         if len(values) != count:
             raise InvalidArgumentError(

@@ -194,7 +194,7 @@ def convolution(
     device: CUDADeviceContext,
     *,
     channel_last: bool = False,
-) -> Any | None:
+) -> Array | None:
     """Result of one of the maps [shape] as the geometry of oprack_nn says; None when cuDNN can't do it.
 
     a, b: operands in the map's order, channels first, in any strides. channel_last: how the result lies in memory.

@@ -11,7 +11,7 @@ from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_type
 
 def fc(
     input: Sequence[Variable] | Variable,
-    size: int | str,
+    size: int,
     num_flatten_dims: int = 1,
     param_attr: ParamAttrLike = None,
     bias_attr: ParamAttrLike = None,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from oprack.layers import Initializer, ParamAttrLike
 
 
-def _pair(value: int) -> list[int]:
+def _pair(value: int | Sequence[int]) -> list[int]:
     return [int(value)] * 2 if isinstance(value, int) else [int(v) for v in value]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer
@@ -10,7 +9,7 @@ from oprack_optimizer.optimizers.base import Accumulator, Optimizer
 if TYPE_CHECKING:
     from oprack.layers import Parameter
 
-    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
+    from oprack_optimizer.optimizers.lr import LRScheduler
 
 
 class Adagrad(Optimizer):
@@ -23,10 +22,10 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        learning_rate: CosineAnnealingDecay | float = 0.001,
+        learning_rate: LRScheduler | float = 0.001,
         epsilon: float = 1e-6,
         initial_accumulator_value: float = 0.0,
-        **options: Iterator[Any],
+        **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
         self.epsilon, self.initial_accumulator_value = epsilon, initial_accumulator_value
@@ -45,10 +44,10 @@ class DecayedAdagrad(Optimizer):
 
     def __init__(
         self,
-        learning_rate: CosineAnnealingDecay | float = 0.001,
+        learning_rate: LRScheduler | float = 0.001,
         decay: float = 0.95,
         epsilon: float = 1e-6,
-        **options: Iterator[Any],
+        **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
         self.decay, self.epsilon = decay, epsilon

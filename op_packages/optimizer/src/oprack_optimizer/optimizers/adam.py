@@ -9,7 +9,7 @@ from oprack_optimizer.optimizers.base import Accumulator, Optimizer, beta_powers
 if TYPE_CHECKING:
     from oprack.layers import Parameter
 
-    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
+    from oprack_optimizer.optimizers.lr import LRScheduler
 
 
 class Adam(Optimizer):
@@ -23,7 +23,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        learning_rate: CosineAnnealingDecay | float = 0.001,
+        learning_rate: LRScheduler | float = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,

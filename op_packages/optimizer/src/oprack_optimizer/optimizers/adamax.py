@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.autodiff.roles import OpRole
@@ -13,7 +13,7 @@ from oprack_optimizer.optimizers.base import Accumulator, Optimizer
 if TYPE_CHECKING:
     from oprack.layers import Parameter, Variable
 
-    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
+    from oprack_optimizer.optimizers.lr import LRScheduler
 
 
 class Adamax(Optimizer):
@@ -24,11 +24,11 @@ class Adamax(Optimizer):
 
     def __init__(
         self,
-        learning_rate: CosineAnnealingDecay | float = 0.001,
+        learning_rate: LRScheduler | float = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,
-        **options: Iterator[Any],
+        **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.adam import Adam
@@ -10,7 +10,7 @@ from oprack_optimizer.optimizers.adam import Adam
 if TYPE_CHECKING:
     from oprack.layers import Parameter
 
-    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
+    from oprack_optimizer.optimizers.lr import LRScheduler
 
 
 class AdamW(Adam):
@@ -24,7 +24,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        learning_rate: CosineAnnealingDecay | float = 0.001,
+        learning_rate: LRScheduler | float = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,
@@ -32,7 +32,7 @@ class AdamW(Adam):
         lr_ratio: Callable[[Any], float] | None = None,
         apply_decay_param_fun: Callable[[str], bool] | None = None,
         lazy_mode: bool = False,
-        **options: Iterator[Any],
+        **options: Any,
     ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, lazy_mode, **options)
         self.weight_decay, self.lr_ratio, self.apply_decay_param_fun = weight_decay, lr_ratio, apply_decay_param_fun

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer
@@ -10,7 +9,7 @@ from oprack_optimizer.optimizers.base import Accumulator, Optimizer
 if TYPE_CHECKING:
     from oprack.layers import Parameter
 
-    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
+    from oprack_optimizer.optimizers.lr import LRScheduler
 
 
 class Ftrl(Optimizer):
@@ -22,11 +21,11 @@ class Ftrl(Optimizer):
 
     def __init__(
         self,
-        learning_rate: CosineAnnealingDecay | float = 0.001,
+        learning_rate: LRScheduler | float = 0.001,
         l1: float = 0.0,
         l2: float = 0.0,
         lr_power: float = -0.5,
-        **options: Iterator[Any],
+        **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
         self.l1, self.l2, self.lr_power = l1, l2, lr_power

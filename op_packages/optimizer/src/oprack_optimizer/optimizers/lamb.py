@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer, beta_powers
@@ -10,7 +10,7 @@ from oprack_optimizer.optimizers.base import Accumulator, Optimizer, beta_powers
 if TYPE_CHECKING:
     from oprack.layers import Parameter
 
-    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
+    from oprack_optimizer.optimizers.lr import LRScheduler
 
 
 class Lamb(Optimizer):
@@ -24,14 +24,14 @@ class Lamb(Optimizer):
 
     def __init__(
         self,
-        learning_rate: CosineAnnealingDecay | float = 0.001,
+        learning_rate: LRScheduler | float = 0.001,
         lamb_weight_decay: float = 0.01,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-6,
         exclude_from_weight_decay_fn: Callable[[Any], bool] | None = None,
         always_adapt: bool = False,
-        **options: Iterator[Any],
+        **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
         self.lamb_weight_decay, self.beta1, self.beta2, self.epsilon = lamb_weight_decay, beta1, beta2, epsilon

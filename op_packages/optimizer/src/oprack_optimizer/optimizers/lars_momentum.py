@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack_optimizer.optimizers.base import Accumulator, Optimizer
@@ -10,7 +10,7 @@ from oprack_optimizer.optimizers.base import Accumulator, Optimizer
 if TYPE_CHECKING:
     from oprack.layers import Parameter
 
-    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
+    from oprack_optimizer.optimizers.lr import LRScheduler
 
 
 class LarsMomentum(Optimizer):
@@ -25,14 +25,14 @@ class LarsMomentum(Optimizer):
 
     def __init__(
         self,
-        learning_rate: CosineAnnealingDecay | float = 0.001,
+        learning_rate: LRScheduler | float = 0.001,
         momentum: float = 0.9,
         lars_coeff: float = 0.001,
         lars_weight_decay: float = 0.0005,
         exclude_from_weight_decay: Sequence[str] = (),
         epsilon: float = 0.0,
         rescale_grad: float = 1.0,
-        **options: Iterator[Any],
+        **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
         self.momentum, self.lars_coeff, self.lars_weight_decay = momentum, lars_coeff, lars_weight_decay

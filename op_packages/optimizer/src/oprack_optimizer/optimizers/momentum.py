@@ -10,7 +10,7 @@ from oprack_optimizer.regularizer import L2Decay, WeightDecay
 if TYPE_CHECKING:
     from oprack.layers import Parameter
 
-    from oprack_optimizer.optimizers.lr import CosineAnnealingDecay
+    from oprack_optimizer.optimizers.lr import LRScheduler
 
 
 class Momentum(Optimizer):
@@ -21,7 +21,7 @@ class Momentum(Optimizer):
 
     def __init__(
         self,
-        learning_rate: CosineAnnealingDecay | float = 0.001,
+        learning_rate: LRScheduler | float = 0.001,
         momentum: float = 0.9,
         use_nesterov: bool = False,
         **options: Any,

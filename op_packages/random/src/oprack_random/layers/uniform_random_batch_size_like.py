@@ -10,7 +10,7 @@ from oprack.types import FLOATS, dtype_enum
 
 def uniform_random_batch_size_like(
     input: Variable,
-    shape: Sequence[int | Variable],
+    shape: Sequence[int],
     dtype: object = "float32",
     input_dim_idx: int = 0,
     output_dim_idx: int = 0,

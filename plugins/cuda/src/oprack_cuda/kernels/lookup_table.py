@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.kernel import Array, ArrayModule, decline
 from oprack.tensor import ShapeOnly
 from oprack.types import FLOATS, HALF_FLOATS
@@ -37,7 +35,7 @@ def lookup_table_v2(Ids: Array, W: Array, *, padding_idx: int, xp: ArrayModule) 
 @cuda_kernel("lookup_table_v2_grad", REALS, deterministic=False, may_decline=True)
 def lookup_table_grad(
     W: ShapeOnly, Ids: Array, Out_grad: Array, *, is_sparse: bool, padding_idx: int, xp: ArrayModule
-) -> Any | Array:
+) -> Array:
     if is_sparse:
         return decline("is_sparse asks for rows")
     ids, values = dense(xp, Ids.reshape(-1), "int64"), dense(xp, Out_grad)

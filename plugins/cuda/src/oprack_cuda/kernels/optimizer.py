@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.kernel import Array, ArrayModule, decline
 from oprack.types import FLOATS, HALF_FLOATS
 from oprack_optimizer.kernels._update import scalar, working
@@ -70,7 +68,7 @@ def sgd(
     multi_precision: bool,
     out: Array | None = None,
     xp: ArrayModule,
-) -> Any | tuple[Array, Array | None]:
+) -> tuple[Array, Array | None]:
     step = _Step(Param, Grad, MasterParam, multi_precision, xp, out)
     if not step.served:
         return decline(_UNSERVED)
@@ -101,7 +99,7 @@ def _adam(
     xp: ArrayModule,
     rate_ratio: float = 1.0,
     decay: float = 0.0,
-) -> Any | tuple[Array | None, ...]:
+) -> tuple[Array | None, ...]:
     if state.SkipUpdate is not None:
         return decline("SkipUpdate is given")
     step = _Step(param, grad, state.MasterParam, rule.multi_precision, xp)
@@ -117,9 +115,7 @@ def _adam(
 
 
 @cuda_kernel("adam", REALS, may_decline=True)
-def adam(
-    Param: Array, Grad: Array, state: AdamState, *, rule: AdamRule, xp: ArrayModule
-) -> Any | tuple[Array | None, ...]:
+def adam(Param: Array, Grad: Array, state: AdamState, *, rule: AdamRule, xp: ArrayModule) -> tuple[Array | None, ...]:
     return _adam(Param, Grad, state, rule, xp)
 
 
@@ -134,5 +130,5 @@ def adamw(
     coeff: float,
     with_decay: bool,
     xp: ArrayModule,
-) -> Any | tuple[Array | None, ...]:
+) -> tuple[Array | None, ...]:
     return _adam(Param, Grad, state, rule, xp, *((lr_ratio, coeff) if with_decay else ()))

@@ -4,8 +4,6 @@ the numbers are others than those of the CPU.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array, ArrayModule, KernelContext, decline
 from oprack.tensor import numpy_dtype
@@ -33,7 +31,7 @@ def dropout(
     seed: int,
     ctx: KernelContext,
     xp: ArrayModule,
-) -> Any | tuple[Array, Array]:
+) -> tuple[Array, Array]:
     if is_test or dropout_prob in (0.0, 1.0):
         return decline("nothing is random")
     number = int(Seed.reshape(-1)[0]) if Seed is not None else seed if fix_seed else 0
@@ -53,7 +51,7 @@ def dropout_grad(
     is_test: bool,
     dropout_implementation: str,
     xp: ArrayModule,
-) -> Any | Array:
+) -> Array:
     if is_test or Mask is None:
         return decline("there is no mask")
     grad = dense(xp, Out_grad)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.kernel import Array, ArrayModule, decline
 from oprack.types import FLOATS, HALF_FLOATS
 
@@ -18,7 +16,7 @@ def _is_last(x: Array, axis: int) -> bool:
 
 
 @cuda_kernel("softmax", REALS, may_decline=True)
-def softmax(X: Array, *, axis: int, out: Array | None = None, xp: ArrayModule) -> Any | Array:
+def softmax(X: Array, *, axis: int, out: Array | None = None, xp: ArrayModule) -> Array:
     if not _is_last(X, axis):
         return decline(_NOT_LAST)
     x = dense(xp, X)
@@ -29,7 +27,7 @@ def softmax(X: Array, *, axis: int, out: Array | None = None, xp: ArrayModule) -
 
 
 @cuda_kernel("softmax_grad", REALS, may_decline=True)
-def softmax_grad(Out: Array, Out_grad: Array, *, axis: int, xp: ArrayModule) -> Any | Array:
+def softmax_grad(Out: Array, Out_grad: Array, *, axis: int, xp: ArrayModule) -> Array:
     if not _is_last(Out, axis):
         return decline(_NOT_LAST)
     y, dy = dense(xp, Out), dense(xp, Out_grad)

@@ -16,7 +16,7 @@ from oprack_control_flow.layers.branch.conditional_block import ConditionalBlock
 
 def cond(
     pred: Variable,
-    true_fn: Callable[..., Any] | int | None = None,
+    true_fn: Callable[..., Any] | None = None,
     false_fn: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Variable | tuple[Variable | dict[str, Variable], ...] | None:

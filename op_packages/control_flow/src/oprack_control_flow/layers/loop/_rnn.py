@@ -120,7 +120,7 @@ class RNN:
 def filled(
     helper: LayerHelper,
     like: Variable,
-    shape: Sequence[int | Variable],
+    shape: Sequence[int],
     dtype: object,
     value: float,
     input_dim: int,

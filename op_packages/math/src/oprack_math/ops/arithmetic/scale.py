@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, ForwardOp, GradOp, IdentityContext, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN
 
 
@@ -26,7 +26,7 @@ class Scale(OpDef, type="scale"):
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
-    def identity(ctx: InferShapeContext) -> bool:
+    def identity(ctx: IdentityContext) -> bool:
         return ctx.attr("scale") == 1 and ctx.attr("bias") == 0 and not ctx.has_input("ScaleTensor")
 
     def make_grad(fwd: ForwardOp) -> GradOp:

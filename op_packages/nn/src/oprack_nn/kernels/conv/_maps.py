@@ -7,7 +7,7 @@ Arrays are channels first, [N, C, *spatial], for any number of spatial dims; fil
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -34,7 +34,7 @@ class Geometry:
     groups: int
 
     @classmethod
-    def of(cls, spatial: Sequence[int], filter_dims: Sequence[int], attrs: dict[str, Any]) -> Geometry:
+    def of(cls, spatial: Sequence[int], filter_dims: Sequence[int], attrs: Mapping[str, Any]) -> Geometry:
         """From the shapes and the attributes of a conv op."""
         algorithm, ksize = attrs["padding_algorithm"], tuple(filter_dims[2:])
         return cls(

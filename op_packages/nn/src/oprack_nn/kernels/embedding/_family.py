@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array, ArrayModule, KernelContext
@@ -9,7 +11,7 @@ from oprack.tensor import SelectedRows, ShapeOnly, merge_rows
 from oprack.types import FLOATS, HALF_FLOATS
 
 PLACES = ("cpu", "cuda")
-SCATTER = {"place": PLACES, "deterministic": {"cpu"}}  # a GPU adds what meets in one place in any order
+SCATTER: dict[str, Any] = {"place": PLACES, "deterministic": {"cpu"}}  # a GPU adds what meets in one place in any order
 REALS = FLOATS | HALF_FLOATS
 TABLES = REALS | {"int8", "int16"}
 

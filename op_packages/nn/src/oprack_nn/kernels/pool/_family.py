@@ -23,7 +23,7 @@ from oprack_nn.kernels.pool._windows import (
 from oprack_nn.ops.pool._family import PoolGeometry
 
 PLACES = ("cpu", "cuda")
-SCATTER = {"place": PLACES, "deterministic": {"cpu"}}  # a GPU adds what meets in one place in any order
+SCATTER: dict[str, Any] = {"place": PLACES, "deterministic": {"cpu"}}  # a GPU adds what meets in one place in any order
 
 
 def max_pool_with_index(X: Array, *, ctx: KernelContext, xp: ArrayModule) -> tuple[Array, Array]:

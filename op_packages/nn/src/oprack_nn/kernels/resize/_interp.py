@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 PLACES = ("cpu", "cuda")
-SCATTER = {"place": PLACES, "deterministic": {"cpu"}}  # a GPU adds what meets in one place in any order
+SCATTER: dict[str, Any] = {"place": PLACES, "deterministic": {"cpu"}}  # a GPU adds what meets in one place in any order
 REALS = FLOATS | HALF_FLOATS
 NUMBERS = REALS | {"uint8"}
 

@@ -18,7 +18,7 @@ def require_known(input: Variable, dims: Sequence[int], layer: str, what: str) -
         )
 
 
-def scale_and_shift(helper: LayerHelper, shape: Sequence[int | Variable], dtype: object) -> dict[str, Parameter]:
+def scale_and_shift(helper: LayerHelper, shape: Sequence[int], dtype: object) -> dict[str, Parameter]:
     """Parameters Scale (ones) and Bias (zeros), each unless its attribute is False."""
     inputs = {}
     if helper.param_attr is not None:

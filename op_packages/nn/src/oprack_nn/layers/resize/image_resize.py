@@ -19,7 +19,7 @@ _OPS = {
 def image_resize(
     input: Variable,
     out_shape: Sequence[Variable | int] | None = None,
-    scale: float | None = None,
+    scale: float | Variable | None = None,
     name: str | None = None,
     resample: str = "BILINEAR",
     align_corners: bool = True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, InferShapeContext, InferVarTypeContext
+from oprack.op import Attr, IdentityContext, InferVarTypeContext
 
 _PROBABILITY = "Probability that an element is dropped; may come from a tensor."
 IMPLEMENTATIONS = ("downgrade_in_infer", "upscale_in_train")
@@ -26,7 +26,7 @@ def probability() -> Attr:
     )
 
 
-def drops_nothing(ctx: InferShapeContext) -> bool:
+def drops_nothing(ctx: IdentityContext) -> bool:
     """Whether Out is X: in inference, where nothing has to be scaled."""
     unscaled = ctx.attr("dropout_implementation") == "upscale_in_train" or ctx.attr("dropout_prob") == 0
     return ctx.attr("is_test") and unscaled

@@ -95,7 +95,7 @@ def skipped(param: Array, state: AdamState) -> tuple[Array | None, ...] | None:
     return (*copies, None if state.MasterParam is None else state.MasterParam.copy())
 
 
-def rates_of(state: AdamState, rule: AdamRule) -> tuple[float, ...]:
+def rates_of(state: AdamState, rule: AdamRule) -> tuple[float, float, float]:
     """(beta1, beta2, epsilon), which one-element tensors may override."""
     beta1, beta2 = number(state.Beta1Tensor, rule.beta1), number(state.Beta2Tensor, rule.beta2)
     return beta1, beta2, number(state.EpsilonTensor, rule.epsilon)
@@ -117,7 +117,7 @@ def _lazy(
     lr: Array,
     b1: Array,
     b2: Array,
-    rates: tuple[float, ...],
+    rates: tuple[float, float, float],
     out: Array | None,
     xp: ArrayModule,
 ) -> tuple[Array, ...]:

@@ -34,7 +34,7 @@ class GruCell:
     def size(self) -> int:
         return int(self.w_candidate.shape[0])
 
-    def forward(self, g: Array, h_prev: Any | None, reset: Array, h: Array) -> None:
+    def forward(self, g: Array, h_prev: Array | None, reset: Array, h: Array) -> None:
         """Turn the pre-activations g into gates, in place, and fill h and, if there is an h_prev, reset = r h_prev."""
         xp, n = self.xp, self.size
         u, r, c, ur = g[:, :n], g[:, n : 2 * n], g[:, 2 * n :], g[:, : 2 * n]

@@ -36,7 +36,7 @@ class LstmCell:
         n = self.size
         return g[:, :n], g[:, n : 2 * n], g[:, 2 * n : 3 * n], g[:, 3 * n :]
 
-    def forward(self, g: Array, c_prev: Any | None, c: Array, c_act: Array, h: Array) -> None:
+    def forward(self, g: Array, c_prev: Array | None, c: Array, c_act: Array, h: Array) -> None:
         """Turn the pre-activations g into gates, in place, and fill c, c_act = cell activation of c, and h."""
         xp, gate = self.xp, ACTIVATIONS[self.gate].apply
         candidate, i, f, o = self.split(g)

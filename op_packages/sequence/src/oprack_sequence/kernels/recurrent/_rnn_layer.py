@@ -33,7 +33,7 @@ class Layer:
     def _times(self, steps: int) -> range:
         return range(steps - 1, -1, -1) if self.reverse else range(steps)
 
-    def forward(self, x: Array, h: Array, c: Any | None, kept: Any | None) -> tuple[Any, Any, Any | None]:
+    def forward(self, x: Array, h: Array, c: Array | None, kept: Array | None) -> tuple[Array, Array, Array | None]:
         """x [T, B, I], initial h and c [B, H] -> (out [T, B, H], last h, last c).
 
         kept: buffer [T, B, (SAVED + 1) H] to fill for `backward`, or None.
@@ -72,7 +72,7 @@ class Layer:
         return out, h, c
 
     def backward(
-        self, x: Array, h0: Array, c0: Any | None, kept: Array, d_out: Array, dh: Array, dc: Any | None
+        self, x: Array, h0: Array, c0: Array | None, kept: Array, d_out: Array, dh: Array, dc: Array | None
     ) -> _Grads:
         """Gradients from those of out [T, B, H] and of the last states [B, H]."""
         xp, size = self.xp, h0.shape[1]

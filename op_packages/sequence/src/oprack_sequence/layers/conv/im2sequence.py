@@ -12,7 +12,7 @@ def im2sequence(
     input: Variable,
     filter_size: int | Sequence[int] = 1,
     stride: int | Sequence[int] = 1,
-    padding: int | str | Sequence[int] = 0,
+    padding: int | Sequence[int] = 0,
     input_image_size: Variable | None = None,
     out_stride: int | Sequence[int] = 1,
     name: str | None = None,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from oprack.errors import InvalidArgumentError
 from oprack.layers import LayerHelper, ParamAttrLike, Variable, check_variable
 from oprack.types import FLOATS
@@ -12,7 +10,7 @@ from oprack.types import FLOATS
 def sequence_conv(
     input: Variable,
     num_filters: int,
-    filter_size: int | Sequence[int] = 3,
+    filter_size: int = 3,
     filter_stride: int = 1,
     padding: bool = True,
     padding_start: int | None = None,

@@ -12,7 +12,7 @@ from oprack_tensor.layers.create._dtype import dtype_attr
 
 def fill_constant_batch_size_like(
     input: Variable,
-    shape: Sequence[int | Variable],
+    shape: Sequence[int],
     dtype: object,
     value: float,
     input_dim_idx: int = 0,

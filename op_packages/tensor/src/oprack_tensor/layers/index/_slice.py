@@ -8,7 +8,11 @@ from oprack.layers import LayerHelper, Variable, check_variable, int_list
 
 
 def slice_by(
-    op_type: str, input: Variable, axes: int | Sequence[int], places: Mapping[str, Sequence[int]], name: str | None
+    op_type: str,
+    input: Variable,
+    axes: Sequence[int],
+    places: Mapping[str, Sequence[int | Variable] | Variable],
+    name: str | None,
 ) -> Variable:
     helper = LayerHelper(op_type, name=name)
     inputs = {"Input": check_variable(input, "input", op_type)}

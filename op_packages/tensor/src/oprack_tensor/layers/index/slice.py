@@ -10,7 +10,11 @@ from oprack_tensor.layers.index._slice import slice_by
 
 
 def slice(
-    input: Variable, axes: int | Sequence[int], starts: Sequence[int], ends: Sequence[int], name: str | None = None
+    input: Variable,
+    axes: Sequence[int],
+    starts: Sequence[int | Variable] | Variable,
+    ends: Sequence[int | Variable] | Variable,
+    name: str | None = None,
 ) -> Variable:
     """input[..., starts[i]:ends[i], ...] along each dim axes[i]; Variables of one element may be among the places.
 

@@ -11,10 +11,10 @@ from oprack_tensor.layers.index._slice import slice_by
 
 def strided_slice(
     input: Variable,
-    axes: int | Sequence[int],
-    starts: Sequence[int],
-    ends: Sequence[int],
-    strides: Sequence[int],
+    axes: Sequence[int],
+    starts: Sequence[int | Variable] | Variable,
+    ends: Sequence[int | Variable] | Variable,
+    strides: Sequence[int | Variable] | Variable,
     name: str | None = None,
 ) -> Variable:
     """As slice, with a step along each dim, which may be negative. Op strided_slice."""

@@ -8,7 +8,7 @@ from oprack.layers import LayerHelper, Variable, check_variable, int_list
 
 
 def split(
-    input: Variable, num_or_sections: Sequence[int] | int, dim: int | Sequence[int] | None = -1, name: str | None = None
+    input: Variable, num_or_sections: Sequence[int] | int, dim: int = -1, name: str | None = None
 ) -> list[Variable]:
     """A list of parts along `dim`: an int says how many equal ones, a list how long each is (-1, once: what is left).
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oprack.op import ForwardOp, GradOp, InferShapeContext, Input, KernelTypeContext, OpDef, Output
+from oprack.op import ForwardOp, GradOp, IdentityContext, InferShapeContext, Input, KernelTypeContext, OpDef, Output
 from oprack.types import VarType
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Assign(OpDef, type="assign"):
             ctx.set_dim("Out", ctx.dim("X"))
             ctx.share_lod("X", "Out")
 
-    def identity(ctx: InferShapeContext) -> bool:
+    def identity(ctx: IdentityContext) -> bool:
         return ctx.has_input("X")
 
     def make_grad(fwd: ForwardOp) -> GradOp:

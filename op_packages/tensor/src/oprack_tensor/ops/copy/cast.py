@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, ForwardOp, GradOp, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
+from oprack.op import (
+    REQUIRED,
+    Attr,
+    ForwardOp,
+    GradOp,
+    IdentityContext,
+    InferShapeContext,
+    InferVarTypeContext,
+    Input,
+    OpDef,
+    Output,
+)
 from oprack.types import AttrType, dtype_name
 
 
@@ -25,7 +36,7 @@ class Cast(OpDef, type="cast"):
         ctx.set_kind("Out", ctx.kind("X"))
         ctx.set_dtype("Out", ctx.attr("out_dtype"))
 
-    def identity(ctx: InferShapeContext) -> bool:
+    def identity(ctx: IdentityContext) -> bool:
         return ctx.dtype("X") == dtype_name(ctx.attr("out_dtype"))
 
     def make_grad(fwd: ForwardOp) -> GradOp:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import InferShapeContext, Input, OpDef, Output, empty_grad
+from oprack.op import IdentityContext, InferShapeContext, Input, OpDef, Output, empty_grad
 
 
 class ShareData(OpDef, type="share_data"):
@@ -16,5 +16,5 @@ class ShareData(OpDef, type="share_data"):
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")
 
-    def identity(ctx: InferShapeContext) -> bool:
+    def identity(ctx: IdentityContext) -> bool:
         return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op import Attr, GradOpDef, IdentityContext, InferShapeContext, Input, OpDef, Output, dtype_of, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
 
 
@@ -53,7 +53,7 @@ class Concat(OpDef, type="concat"):
             out.append(known.pop() if known else -1)
         ctx.set_dim("Out", out)
 
-    def identity(ctx: InferShapeContext) -> bool:
+    def identity(ctx: IdentityContext) -> bool:
         return ctx.input_count("X") == 1
 
 

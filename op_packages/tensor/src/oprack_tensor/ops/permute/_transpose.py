@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import REQUIRED, Attr, InferShapeContext, Input, OpDef, Output, normal_axis
+from oprack.op import REQUIRED, Attr, IdentityContext, InferShapeContext, Input, OpDef, Output, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
 from oprack.types import AttrType
 
@@ -31,5 +31,5 @@ class TransposeOp(OpDef):
         dims = ctx.dim("X")
         ctx.set_dim("Out", [dims[a] for a in permutation(ctx, len(dims))])
 
-    def identity(ctx: InferShapeContext) -> bool:
+    def identity(ctx: IdentityContext) -> bool:
         return list(ctx.attr("axis")) == list(range(len(ctx.dim("X")))) and ctx.lod_level("X") == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, IdentityContext, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN
 from oprack.types import AttrType
 
@@ -26,7 +26,7 @@ class ReshapeOp(OpDef):
         ctx.set_dim("Out", reshape_dims(ctx.op_type, ctx.dim("X"), shape))
         ctx.share_lod("X", "Out")
 
-    def identity(ctx: InferShapeContext) -> bool:
+    def identity(ctx: IdentityContext) -> bool:
         dims, shape = ctx.dim("X"), ctx.attr("shape")
         if ctx.has_input("Shape") or ctx.has_input("ShapeTensor") or len(dims) != len(shape):
             return False
