@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from oprack.op import Attr, GradOp, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op import Attr, ForwardOp, GradOp, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN
 
 DIM = Attr([0], "Dims to reduce; none means all.", support_tensor=True)
@@ -31,7 +32,14 @@ def _places(ctx: InferShapeContext, dims: Sequence[int], axes: Sequence[int]) ->
     return chosen
 
 
-def reduced_dims(ctx, dims, axes, keep, everything, elements=False):
+def reduced_dims(
+    ctx: InferShapeContext,
+    dims: tuple[int, ...],
+    axes: Sequence[int | str] | str,
+    keep: bool,
+    everything: bool,
+    elements: bool = False,
+) -> tuple[int, ...]:
     """Shape after a reduction. axes: list of ints, or names of variables while a program is built.
 
     elements: whether the op needs something to choose from (a maximum of nothing does not exist).
@@ -65,7 +73,7 @@ class Reduce(OpDef):
     out_dtype = OUT_DTYPE
     use_mkldnn = USE_MKLDNN
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         dims = reduced_dims(ctx, ctx.dim("X"), ctx.attr("dim"), ctx.attr("keep_dim"), ctx.attr("reduce_all"))
         ctx.set_dim("Out", dims)
 
@@ -73,7 +81,7 @@ class Reduce(OpDef):
 class ReduceExtremum(Reduce):
     """A reduction that chooses an element."""
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         attrs = (ctx.attr(a) for a in ("dim", "keep_dim", "reduce_all"))
         ctx.set_dim("Out", reduced_dims(ctx, ctx.dim("X"), *attrs, elements=True))
 
@@ -84,10 +92,10 @@ class ReduceGradWithOut(GradOpDef, reads="X Out@GRAD Out"):
     expected_kernel_type = dtype_of("Out@GRAD")
 
 
-def linear_double_grad(type):
+def linear_double_grad(type: str) -> Callable[..., Any]:
     """make_grad of the gradient of a linear reduction: the reduction itself."""
 
-    def make_grad(fwd):
+    def make_grad(fwd: ForwardOp) -> GradOp:
         attrs = {k: v for k, v in fwd.attrs.items() if k in ("dim", "keep_dim", "reduce_all")}
         return GradOp(type, X=fwd.output_grad("X@GRAD"), Out=fwd.input_grad("Out@GRAD"), attrs=attrs)
 

@@ -6,8 +6,9 @@ Classifiers over a transformer read the first token alone, so all but the keys a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from oprack.ir import Graph, OpNode, VarNode
 from oprack.ir.generic import remove_dead_code
 
 PRODUCTS = ("mul", "matmul", "matmul_v2")
@@ -24,22 +25,22 @@ _END = 1 << 30
 class _Part:
     """What a slice takes: the places from start to end along one dim."""
 
-    def __init__(self, op):
+    def __init__(self, op: OpNode) -> None:
         self.start, self.end = op.attr("starts")[0], op.attr("ends")[0]
 
     @property
-    def edge(self):
+    def edge(self) -> bool:
         """Whether it is the first or the last place alone: then it is right for a dim of size 1, too."""
         return (self.start, self.end) == (0, 1) or (self.start == -1 and self.end >= _END)
 
 
 # How ops pass a slice on to their inputs ------------------------------------------------------------------------------
 # rule(op, axis, part) -> {input slot: dim to slice}, "" -> new attributes; None when the op needs all of its input.
-def _unary(op, axis, part):
+def _unary(op: OpNode, axis: int, part: _Part) -> dict[str, int]:
     return None if any(nodes for slot, nodes in op.inputs.items() if slot != "X") else {"X": axis}
 
 
-def _binary(op, axis, part):
+def _binary(op: OpNode, axis: int, part: _Part) -> dict[str, int] | None:
     x, y = op.input("X").shape, op.input("Y").shape
     rank, given = len(x), op.attr("axis", -1)
     start = rank - len(y) if given == -1 or len(y) == rank else given
@@ -53,15 +54,15 @@ def _binary(op, axis, part):
     return None
 
 
-def _layer_norm(op, axis, part):
+def _layer_norm(op: OpNode, axis: int, part: _Part) -> dict[str, int] | None:
     return {"X": axis} if axis < op.attr("begin_norm_axis", 1) else None
 
 
-def _softmax(op, axis, part):
+def _softmax(op: OpNode, axis: int, part: _Part) -> dict[str, int] | None:
     return {"X": axis} if axis != op.attr("axis", -1) % len(op.input("X").shape) else None
 
 
-def _product(op, axis, part):
+def _product(op: OpNode, axis: int, part: _Part) -> dict[str, int] | None:
     x, y = op.input("X").shape, op.input("Y").shape
     if op.type == "mul":
         return {"X": axis} if axis < op.attr("x_num_col_dims", 1) else None
@@ -71,7 +72,7 @@ def _product(op, axis, part):
     return {"X": axis} if axis == len(x) - 2 or (axis < len(x) - 2 and len(y) == 2) else None
 
 
-def _transpose(op, axis, part):
+def _transpose(op: OpNode, axis: int, part: _Part) -> dict[str, int]:
     return {"X": op.attr("axis")[axis]}
 
 
@@ -80,7 +81,7 @@ def _leaves(sizes: Sequence[int], dims: Sequence[int]) -> bool:
     return all(s in (0, -1, d) for s, d in zip(sizes, dims, strict=False))
 
 
-def _reshape(op, axis, part):
+def _reshape(op: OpNode, axis: int, part: _Part) -> dict[str, dict[str, list[int]] | int] | None:
     x, sizes = op.input("X").shape, list(op.attr("shape", ()))
     if any(n for s, n in op.inputs.items() if s != "X") or len(x) <= axis or len(sizes) <= axis:
         return None
@@ -105,13 +106,13 @@ _RULES = {
 
 
 # The pass -------------------------------------------------------------------------------------------------------------
-def _is_plain(graph, node):
+def _is_plain(graph: Graph, node: VarNode) -> bool:
     """Whether a variable is a tensor of known rank, without LoD, that is not written again."""
     known = node.desc is not None and node.desc.lod_level == 0 and node.shape is not None
     return known and not graph.is_overwritten(node)
 
 
-def _slice_of(graph, op):
+def _slice_of(graph: Graph, op: OpNode) -> tuple[int, _Part] | None:
     """(dim, part) of a slice along one dim given by attributes; None for any other op."""
     if op.type != "slice" or op.opaque or any(n for s, n in op.inputs.items() if s != "Input"):
         return None
@@ -123,7 +124,9 @@ def _slice_of(graph, op):
     return (axis, _Part(op)) if all(a % len(x.shape) == axis for a in op.attr("decrease_axis", ())) else None
 
 
-def _passed_on(graph, node, reader, axis, part):
+def _passed_on(
+    graph: Graph, node: VarNode, reader: OpNode, axis: int, part: _Part
+) -> dict[str, dict[str, list[int]] | int] | None:
     """What the rule of the op that makes `node` says, which `reader` alone reads; None when it may not be changed."""
     op = node.producer
     if op is None or op.type not in _RULES or op.opaque or op.hidden_writes or node.consumers != [reader]:
@@ -134,7 +137,7 @@ def _passed_on(graph, node, reader, axis, part):
     return _RULES[op.type](op, axis, part)
 
 
-def _reaches_product(graph, node, reader, axis, part):
+def _reaches_product(graph: Graph, node: VarNode, reader: OpNode, axis: int, part: _Part) -> bool:
     """Whether a slice of `node` can be moved before a product."""
     passed = _passed_on(graph, node, reader, axis, part)
     if passed is None:
@@ -144,7 +147,15 @@ def _reaches_product(graph, node, reader, axis, part):
     return op.type in PRODUCTS or any(_reaches_product(graph, n, op, dim, part) for n, dim in inputs)
 
 
-def _sliced(graph, node, reader, axis, part, before, made):
+def _sliced(
+    graph: Graph,
+    node: VarNode,
+    reader: OpNode,
+    axis: int,
+    part: _Part,
+    before: OpNode,
+    made: Mapping[tuple[VarNode, int], VarNode],
+) -> VarNode:
     """The part of `node`, made from parts of what it was made from as far as that saves products.
 
     made: slices so far, by variable and dim.
@@ -168,7 +179,7 @@ def _sliced(graph, node, reader, axis, part, before, made):
     return next(outputs[slot][0] for slot, nodes in op.outputs.items() if node in nodes)
 
 
-def hoist_slices(graph):
+def hoist_slices(graph: Graph) -> int:
     """slice(f(x w))  ->  f(slice(x) w), for every f that keeps the places along the dim apart"""
     total = 0
     while count := sum(_hoist(graph, op) for op in graph.ops):
@@ -176,7 +187,7 @@ def hoist_slices(graph):
     return total
 
 
-def _hoist(graph, op):
+def _hoist(graph: Graph, op: OpNode) -> bool:
     """Move one slice as far up as products are; False when there is none that it alone reads from."""
     found = _slice_of(graph, op)
     out = op.output("Out")

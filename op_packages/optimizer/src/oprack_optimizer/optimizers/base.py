@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from oprack import initializer
@@ -22,6 +22,7 @@ from oprack.layers import (
     unique_name,
 )
 from oprack.runtime import global_scope
+from oprack.tensor import Scope
 
 from oprack_optimizer.clip import GradientClip
 from oprack_optimizer.optimizers.accumulators import Accumulator, beta_powers
@@ -29,6 +30,10 @@ from oprack_optimizer.optimizers.eager import EagerSteps
 from oprack_optimizer.optimizers.parameters import checked_parameters
 from oprack_optimizer.optimizers.rates import checked_rate
 from oprack_optimizer.regularizer import L2Decay, WeightDecay, append_regularization
+
+if TYPE_CHECKING:
+    from oprack import Program
+
 
 __all__ = ["Accumulator", "Optimizer", "Pair", "beta_powers"]
 
@@ -134,7 +139,7 @@ class Optimizer(EagerSteps):
                 )
         return append_backward(loss, chosen, no_grad_set)
 
-    def apply_gradients(self, params_grads: Sequence[Pair], startup_program: Any = None) -> list[Any]:
+    def apply_gradients(self, params_grads: Sequence[Pair], startup_program: Program | None = None) -> list[Any]:
         """Append clipping, decay and updates for (parameter, gradient) pairs; returns the update ops.
 
         Raises InvalidArgumentError for pairs of several programs, PreconditionNotMetError when there are none.
@@ -180,7 +185,7 @@ class Optimizer(EagerSteps):
         return found
 
     # Steps ----------------------------------------------------------------------------------------------------------
-    def _claim(self, program: Any, name: str) -> None:
+    def _claim(self, program: Program, name: str) -> None:
         """This optimizer's state lives in one program."""
         if self._program is not None and self._program is not program:
             raise InvalidArgumentError(
@@ -268,7 +273,7 @@ class Optimizer(EagerSteps):
             )
         return float(self._learning_rate() if callable(self._learning_rate) else self._learning_rate)
 
-    def set_lr(self, value: float, scope: Any = None) -> None:
+    def set_lr(self, value: float, scope: Scope | None = None) -> None:
         """Change a learning rate that is a number, from the next run on. scope: of the runs; default: the global one.
 
         Raises PreconditionNotMetError when a scheduler or a Variable gives the learning rate.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
+from oprack.kernel import ArrayModule
 from oprack.runtime import OperatorBase, RunContext
 from oprack.runtime.run_block import run_block, run_operators
 from oprack.tensor import LoDTensor, Scope
@@ -135,7 +136,7 @@ class RecurrentGradOp(_Steps):
         for name, outer in self._output_grads(scope):
             own(local, name + GRAD_SUFFIX, _place(outer, t))
 
-    def _hand_out(self, scope: Scope, totals: dict[str, Any], flow: Sequence[Any], xp: Any) -> None:
+    def _hand_out(self, scope: Scope, totals: dict[str, Any], flow: Sequence[Any], xp: ArrayModule) -> None:
         """Set gradients of parameters, summed over the steps, and of initial states, to which the first step leads."""
         first = dict(zip(self.inputs.get("initial_states", ()), flow, strict=True))
         for name, grad in (*self._wanted("parameters"), *self._wanted("initial_states")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from oprack.kernel import ArrayModule
 from oprack.runtime import OperatorBase, RunContext
 from oprack.runtime.run_block import run_block, run_steps
 from oprack.tensor import LoDTensor, Scope
@@ -126,7 +127,7 @@ class WhileGradOp(OperatorBase):
                 value = zero_gradient(self.block, grad, scope_value(scope, x), run.device.xp)
             self.set_output(scope, grad, value)
 
-    def _take(self, grads: Scope, flowing: dict[str, Any], totals: dict[str, Any], xp: Any) -> None:
+    def _take(self, grads: Scope, flowing: dict[str, Any], totals: dict[str, Any], xp: ArrayModule) -> None:
         """Take what a round computed: sums go on in `totals`, what the round before it gets in `flowing`."""
         for name in grad_names([x for x, _ in self._wanted]):
             if name not in self._carried:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from oprack.kernel import Array, ArrayModule
 
 
-def of_parts(real: Any, imag: Any, xp: Any) -> Any:
+def of_parts(real: Array, imag: Array, xp: ArrayModule) -> Array:
     """real + i imag, of one float dtype each; a part that is a number stands for every element."""
     part = real if hasattr(real, "dtype") else imag
     shape = (xp.broadcast_arrays(real, imag)[0] if hasattr(real, "dtype") and hasattr(imag, "dtype") else part).shape

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import COMPLEX, FLOATS
 
 from oprack_math.kernels._sets import BOTH
@@ -12,7 +10,7 @@ from oprack_math.kernels.complex._family import of_parts
 
 
 @kernel("angle", place=BOTH, dtypes=FLOATS | COMPLEX)
-def angle(X: Any, *, xp: Any) -> Any:
+def angle(X: Array, *, xp: ArrayModule) -> Array:
     """The argument of a complex number; pi below 0 and 0 elsewhere of a real one."""
     if X.dtype.kind == "c":
         return xp.arctan2(X.imag, X.real)
@@ -20,7 +18,7 @@ def angle(X: Any, *, xp: Any) -> Any:
 
 
 @kernel("angle_grad", place=BOTH, dtypes=FLOATS | COMPLEX)
-def angle_grad(X: Any, Out_grad: Any, *, xp: Any) -> Any:
+def angle_grad(X: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
     """Out@GRAD i X / |X|^2, 0 at 0 and for real numbers."""
     if X.dtype.kind != "c":
         return xp.zeros_like(X)

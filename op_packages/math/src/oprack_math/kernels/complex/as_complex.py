@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import FLOATS
 
 from oprack_math.kernels._sets import BOTH
@@ -12,6 +10,6 @@ from oprack_math.kernels.complex._family import of_parts
 
 
 @kernel("as_complex", place=BOTH, dtypes=FLOATS)
-def as_complex(X: Any, *, xp: Any) -> Any:
+def as_complex(X: Array, *, xp: ArrayModule) -> Array:
     """Pairs along the last dim as complex numbers."""
     return of_parts(X[..., 0], X[..., 1], xp)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import COMPLEX
 
 from oprack_math.kernels._sets import BOTH
 
 
 @kernel("as_real", place=BOTH, dtypes=COMPLEX)
-def as_real(X: Any, *, xp: Any) -> Any:
+def as_real(X: Array, *, xp: ArrayModule) -> Array:
     """Both parts along a new last dim."""
     return xp.stack([X.real, X.imag], axis=-1)

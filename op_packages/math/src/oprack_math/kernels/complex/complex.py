@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import ShapeOnly
 from oprack.types import FLOATS
 
 from oprack_math.kernels._broadcast import align, sum_to
@@ -13,13 +12,13 @@ from oprack_math.kernels.complex._family import of_parts
 
 
 @kernel("complex", place=BOTH, dtypes=FLOATS)
-def complex_of_parts(X: Any, Y: Any, *, xp: Any) -> Any:
+def complex_of_parts(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
     """X + iY."""
     return of_parts(X, Y, xp)
 
 
 @kernel("complex_grad", place=BOTH, dtypes=FLOATS)
-def complex_grad(X: Any, Y: Any, Out_grad: Any, *, ctx: Any) -> Any:
+def complex_grad(X: ShapeOnly, Y: ShapeOnly, Out_grad: Array, *, ctx: KernelContext) -> Array:
     """Both parts of Out@GRAD, summed where X or Y was broadcast."""
     x, y = align(X, Y, -1)
     dx = sum_to(Out_grad.real, x, X).copy() if ctx.wants("X@GRAD") else None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import COMPLEX, FLOATS
 
 from oprack_math.kernels._sets import BOTH
@@ -12,12 +10,12 @@ from oprack_math.kernels.complex._family import of_parts
 
 
 @kernel("imag", place=BOTH, dtypes=COMPLEX)
-def imag(X: Any) -> Any:
+def imag(X: Array) -> Array:
     """The imaginary part, in memory of its own."""
     return X.imag.copy()
 
 
 @kernel("imag_grad", place=BOTH, dtypes=FLOATS | COMPLEX)
-def imag_grad(Out_grad: Any, *, xp: Any) -> Any:
+def imag_grad(Out_grad: Array, *, xp: ArrayModule) -> Array:
     """0 + i Out@GRAD."""
     return of_parts(0, Out_grad.real, xp)

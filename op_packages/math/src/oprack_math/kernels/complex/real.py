@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.types import COMPLEX, FLOATS
 
 from oprack_math.kernels._sets import BOTH
@@ -12,12 +10,12 @@ from oprack_math.kernels.complex._family import of_parts
 
 
 @kernel("real", place=BOTH, dtypes=COMPLEX)
-def real(X: Any) -> Any:
+def real(X: Array) -> Array:
     """The real part, in memory of its own."""
     return X.real.copy()
 
 
 @kernel("real_grad", place=BOTH, dtypes=FLOATS | COMPLEX)
-def real_grad(Out_grad: Any, *, xp: Any) -> Any:
+def real_grad(Out_grad: Array, *, xp: ArrayModule) -> Array:
     """Out@GRAD + 0i."""
     return of_parts(Out_grad.real, 0, xp)

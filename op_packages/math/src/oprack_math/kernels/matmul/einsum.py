@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from oprack.errors import PreconditionNotMetError
-from oprack.kernel import Array, kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import INTEGERS
 
 from oprack_math.kernels._numeric import accumulator, conjugate
@@ -15,7 +15,7 @@ from oprack_math.kernels.matmul._family import matmul
 from oprack_math.ops.matmul._equation import parse
 
 
-def _diagonal(x, labels, xp):
+def _diagonal(x: Array, labels: str, xp: ArrayModule) -> tuple[Array, str]:
     """Take the diagonal of dims with one letter: each letter once, in order of appearance."""
     for c in dict.fromkeys(labels):
         while labels.count(c) > 1:
@@ -25,7 +25,7 @@ def _diagonal(x, labels, xp):
     return x, labels
 
 
-def _keep(x, labels, wanted):
+def _keep(x: Array, labels: str, wanted: Collection[str] | str) -> tuple[Array, str]:
     """Sum over the letters that are not wanted."""
     gone = tuple(i for i, c in enumerate(labels) if c not in wanted)
     if gone:
@@ -50,7 +50,7 @@ def _shared(x: Array, a: str, y: Array, b: str, wanted: str) -> tuple[list[str],
     return [c for c in both if c not in inner], inner
 
 
-def _pair(x, a, y, b, wanted, xp):
+def _pair(x: Array, a: str, y: Array, b: str, wanted: Collection[str], xp: ArrayModule) -> tuple[Array, str]:
     """x with letters a times y with letters b, summed over what nobody wants any more."""
     x, a = _keep(x, a, set(b) | set(wanted))
     y, b = _keep(y, b, set(a) | set(wanted))
@@ -62,7 +62,7 @@ def _pair(x, a, y, b, wanted, xp):
     return _keep(out.reshape(shape), "".join(batch + rows + columns), wanted)
 
 
-def contract(inputs, output, operands, xp):
+def contract(inputs: Sequence[str], output: str, operands: Sequence[Array], xp: ArrayModule) -> tuple[Array, str]:
     """Sum of products; letters of `output` that no operand has are left out. Returns the array and its letters."""
     arrays = [_diagonal(x, labels, xp) for x, labels in zip(operands, inputs, strict=True)]
     x, labels = arrays[0]
@@ -75,7 +75,9 @@ def contract(inputs, output, operands, xp):
 
 
 @kernel("einsum", place=BOTH, dtypes=FLOATING | INTEGERS)
-def einsum(Operands, *, equation, ctx, xp):
+def einsum(
+    Operands: list[Array], *, equation: str, ctx: KernelContext, xp: ArrayModule
+) -> dict[str, Array | list[Array]]:
     """The sum of products, and copies of the operands where a gradient will follow."""
     parsed = parse(equation, [x.ndim for x in Operands])
     out, _ = contract(parsed.inputs, parsed.output, Operands, xp)
@@ -83,7 +85,7 @@ def einsum(Operands, *, equation, ctx, xp):
     return {"Out": xp.array(out, order="C"), "InnerCache": copies}
 
 
-def _spread(gradient, labels, own, shape, xp):
+def _spread(gradient: Array, labels: str, own: str, shape: tuple[int, ...], xp: ArrayModule) -> Array:
     """`gradient` over `labels` as the gradient of an operand with letters `own`: broadcast, and on its diagonals."""
     once = "".join(dict.fromkeys(own))
     sizes = {c: shape[own.index(c)] for c in once}
@@ -104,7 +106,15 @@ def _spread(gradient, labels, own, shape, xp):
 
 
 @kernel("einsum_grad", place=BOTH, dtypes=FLOATING | INTEGERS)
-def einsum_grad(x_shape, InnerCache, Out_grad, *, equation, ctx, xp):
+def einsum_grad(
+    x_shape: list[Array],
+    InnerCache: list[Array],
+    Out_grad: Array,
+    *,
+    equation: str,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> list[Array]:
     """Out@GRAD times the other operands, for every operand."""
     if len(InnerCache) < equation.count(",") + 1:
         raise PreconditionNotMetError(

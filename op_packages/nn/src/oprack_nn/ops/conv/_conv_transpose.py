@@ -48,7 +48,7 @@ def _padded_sizes(
     return [o if o < 0 else o + e for o, e in zip(least, extra, strict=True)]
 
 
-def conv_transpose_dims(ctx):
+def conv_transpose_dims(ctx: InferShapeContext) -> tuple[int, ...]:
     """Dims of Output, of any number of spatial dims."""
     strides = ctx.attr("strides")
     rank = len(strides)
@@ -71,12 +71,12 @@ def conv_transpose_dims(ctx):
     return join_dims(n, channels, out, ctx.attr("data_format"))
 
 
-def infer_conv_transpose(ctx):
+def infer_conv_transpose(ctx: InferShapeContext) -> None:
     """The shape rule of conv2d_transpose and its relatives."""
     ctx.set_dim("Output", conv_transpose_dims(ctx))
 
 
-def _check_length(ctx, name, value, rank):
+def _check_length(ctx: InferShapeContext, name: str, value: Sequence[int], rank: int) -> None:
     ctx.require(len(value) == rank, f"{name} is {list(value)}; expected {rank} numbers, one per spatial dim")
 
 
