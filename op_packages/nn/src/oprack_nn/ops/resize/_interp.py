@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, dtype_of
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import join_dims, layout_attr, split_dims
+
+if TYPE_CHECKING:
+    from oprack.kernel import Array
 
 
 def _float32(x: float) -> float:
@@ -50,7 +53,7 @@ def output_size(
     return (tuple(out_size) if out_size is not None else out), used
 
 
-def _numbers(value: Any) -> list[Any] | None:
+def _numbers(value: Array | None) -> list[Any] | None:
     return None if value is None else [v.item() for v in value.reshape(-1)]
 
 
@@ -66,7 +69,7 @@ def _listed_sizes(ctx: InferShapeContext, dims: Sequence[int], count: int) -> tu
     return (-1,) * count if any(s is None for s in sizes) else tuple(int(s) for s in sizes)
 
 
-def _output_dims(ctx):
+def _output_dims(ctx: InferShapeContext) -> tuple[int, ...]:
     """Dims of Out, -1 where they are not known yet."""
     dims = ctx.require_rank("X", *_RANKS[ctx.op_type.split("_")[0]])
     layout = channel_order(ctx.attr("data_layout"))
@@ -85,7 +88,7 @@ def _output_dims(ctx):
     return join_dims(n, c, [o if o > 0 else -1 for o in out], layout)
 
 
-def _infer_shape(ctx):
+def _infer_shape(ctx: InferShapeContext) -> None:
     ctx.set_dim("Out", _output_dims(ctx))
 
 
