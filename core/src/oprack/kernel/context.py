@@ -15,22 +15,19 @@ if TYPE_CHECKING:
 
 
 class KernelContext(Protocol):
-    """Type of the parameter `ctx` that a kernel may have.
-
-    Attributes:
-        op_type: The op.
-        attrs: All attributes of the op, those included that kernels rarely need.
-        rules: Which kernels the run may choose among.
-    """
+    """Type of the parameter `ctx` that a kernel may have."""
 
     @property
-    def op_type(self) -> str: ...
+    def op_type(self) -> str:
+        """The op."""
 
     @property
-    def attrs(self) -> Mapping[str, Any]: ...
+    def attrs(self) -> Mapping[str, Any]:
+        """All attributes of the op, those included that kernels rarely need."""
 
     @property
-    def rules(self) -> KernelRules: ...
+    def rules(self) -> KernelRules:
+        """Which kernels the run may choose among."""
 
     @property
     def place(self) -> Place:
@@ -68,4 +65,17 @@ class KernelContext(Protocol):
         attrs: Mapping[str, Any] | None = None,
         lods: Mapping[str, Sequence[LoD]] | None = None,
     ) -> Any:
-        """Compute another op on arrays, by the best kernel that the run may choose."""
+        """Compute another op on arrays, by the best kernel that the run may choose; for kernels of fused ops.
+
+        Args:
+            op_type: The op; its shape rule is not asked.
+            inputs: Arrays by slot, a list for a duplicable one, None for an absent one.
+            attrs: Those that differ from the op's defaults.
+            lods: Offsets of the inputs by slot.
+
+        Returns:
+            What the kernel returned: an array, a tuple in the order of OpProto, or a dict by slot.
+
+        Raises:
+            KernelNotFoundError: No kernel fits.
+        """
