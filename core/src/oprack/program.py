@@ -34,9 +34,19 @@ class Schedule(Protocol):
 
     def __call__(self) -> float: ...
 
-    def state_dict(self) -> dict[str, Any]: ...
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps of the schedule.
 
-    def set_state_dict(self, state: dict[str, Any]) -> None: ...
+        Returns:
+            Something that JSON can hold.
+        """
+
+    def set_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state.
+
+        Args:
+            state: What `state_dict` gave.
+        """
 
 
 class Program:
@@ -66,19 +76,41 @@ class Program:
 
     @classmethod
     def parse(cls, data: bytes | bytearray | memoryview) -> Self:
-        """Raises CorruptModelError for bytes that are no program, BlockCycleError for blocks that can't be walked."""
+        """Read a program.
+
+        Args:
+            data: The bytes of a `.pdmodel` or `__model__` file.
+
+        Returns:
+            The program.
+
+        Raises:
+            CorruptModelError: The bytes are no program.
+            BlockCycleError: Its blocks can't be walked.
+        """
         return cls(ProgramDesc.parse(data))
 
     def serialize(self) -> bytes:
-        """The bytes of a `.pdmodel` file."""
+        """The bytes of a `.pdmodel` file.
+
+        Returns:
+            The bytes.
+        """
         return self.desc.serialize()
 
     @property
     def blocks(self) -> list[BlockDesc]:
+        """All blocks, by index."""
         return self.desc.blocks
 
     def block(self, index: int) -> BlockDesc:
         """Block by index.
+
+        Args:
+            index: The index.
+
+        Returns:
+            The block.
 
         Raises:
             NotFoundError: When there is none.
@@ -86,21 +118,39 @@ class Program:
         return self.desc.block(index)
 
     def global_block(self) -> BlockDesc:
-        """Block 0, where the program starts."""
+        """Block 0, where the program starts.
+
+        Returns:
+            The block.
+        """
         return self.desc.blocks[0]
 
     def current_block(self) -> BlockDesc:
-        """The block that is being built: block 0, or the innermost one that `create_block` opened."""
+        """The block that is being built: block 0, or the innermost one that `create_block` opened.
+
+        Returns:
+            The block.
+        """
         return self.desc.blocks[self.current_block_idx]
 
     def create_block(self, parent: BlockDesc | None = None) -> BlockDesc:
-        """Open a new block inside `parent` (default: the current one); ops go there until `rollback`."""
+        """Open a new block; ops go there until `rollback`.
+
+        Args:
+            parent: The block around it; default: the current one.
+
+        Returns:
+            The new block.
+        """
         block = self.desc.append_block(self.current_block() if parent is None else parent)
         self.current_block_idx = block.idx
         return block
 
     def rollback(self) -> BlockDesc:
-        """Go back to the parent of the current block and return it.
+        """Go back to the parent of the current block.
+
+        Returns:
+            The parent.
 
         Raises:
             PreconditionNotMetError: The current block is block 0.
@@ -112,15 +162,27 @@ class Program:
         return parent
 
     def list_vars(self) -> list[VarDesc]:
-        """All variables, block by block."""
+        """All variables, block by block.
+
+        Returns:
+            The VarDescs.
+        """
         return [var for block in self.desc.blocks for var in block.vars.values()]
 
     def op_types(self) -> set[str]:
-        """Types of all ops, those in sub-blocks included."""
+        """Types of all ops, those in sub-blocks included.
+
+        Returns:
+            The types.
+        """
         return {op.type for block in self.desc.blocks for op in block.ops}
 
     def all_parameters(self) -> list[VarDesc]:
-        """Parameters of block 0, in order of creation."""
+        """Parameters of block 0, in order of creation.
+
+        Returns:
+            The VarDescs.
+        """
         return [var for var in self.global_block().vars.values() if var.is_parameter]
 
     def clone(self, for_test: bool = False) -> Self:
@@ -128,6 +190,9 @@ class Program:
 
         Args:
             for_test: Whether to leave gradient and update ops out, and set `is_test` where an op has it.
+
+        Returns:
+            The copy.
         """
         program = type(self)(self.desc.clone())
         program.parameters = {name: replace(info) for name, info in self.parameters.items()}

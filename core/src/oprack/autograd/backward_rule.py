@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from oprack.autograd.backward_code import BackwardGenerator
 from oprack.errors import NotDifferentiableError, PreconditionNotMetError
 from oprack.interpreter.devices import filled_array
-from oprack.op.grad import GradOp, SlotRef
+from oprack.op.forward_op import SlotRef
+from oprack.op.grad import GradOp
 from oprack.op.grad_desc import make_grad_ops
 from oprack.packs.index import gradient_info
 from oprack.packs.manager import default_manager

@@ -24,6 +24,15 @@ class AutogradInterpreter:
         self.inner = inner
 
     def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
+        """Let the inner interpreter apply a call, and record it where a gradient is wanted.
+
+        Args:
+            expr: The op.
+            args: Its tensors, None for absent ones.
+
+        Returns:
+            What the inner interpreter gives.
+        """
         if isinstance(self.inner, EagerInterpreter):
             return self.inner.apply(expr, args, _plan)
         return self.inner.apply(expr, args)

@@ -31,7 +31,17 @@ class InputSpec:
 
     @classmethod
     def of(cls, value: Any) -> InputSpec:
-        """The spec of a tensor, or the spec itself. Raises InvalidArgumentError for anything else."""
+        """The spec of a tensor, or the spec itself.
+
+        Args:
+            value: A tensor or an InputSpec.
+
+        Returns:
+            The spec.
+
+        Raises:
+            InvalidArgumentError: It is neither.
+        """
         if isinstance(value, InputSpec):
             return value
         if isinstance(value, Tensor) and not value.is_sparse:

@@ -35,7 +35,15 @@ class DeviceContext:
         self._lock = threading.RLock()  # creating one handle may ask for another
 
     def handle(self, name: str, create: Callable[[], Any]) -> Any:
-        """A library handle (an engine, a cuBLAS handle) owned by this context; created once, on first use."""
+        """A library handle (an engine, a cuBLAS handle) owned by this context; created once, on first use.
+
+        Args:
+            name: Names it within this context.
+            create: Makes it.
+
+        Returns:
+            The handle.
+        """
         with self._lock:
             if name not in self._handles:
                 self._handles[name] = create()
@@ -56,15 +64,39 @@ class DeviceContext:
         return function
 
     def from_host(self, array: np.ndarray) -> Any:
-        """The array in this place's memory."""
+        """The array in this place's memory.
+
+        Args:
+            array: An array in host memory.
+
+        Returns:
+            The array.
+
+        Raises:
+            NotImplementedError: The class has none.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define from_host(array)")
 
     def to_host(self, array: Any) -> np.ndarray:
-        """The array as numpy.ndarray, copied once after it is computed; memory of the host is returned itself."""
+        """The array as numpy.ndarray, copied once after it is computed; memory of the host is returned itself.
+
+        Args:
+            array: An array of this place.
+
+        Returns:
+            The array.
+
+        Raises:
+            NotImplementedError: The class has none.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define to_host(array)")
 
     def synchronize(self) -> None:
-        """Wait until all work enqueued on this context is done."""
+        """Wait until all work enqueued on this context is done.
+
+        Raises:
+            NotImplementedError: The class has none.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define synchronize()")
 
 
@@ -81,9 +113,25 @@ class CPUDeviceContext(DeviceContext):
         super().__init__(place or CPUPlace())
 
     def from_host(self, array: np.ndarray) -> np.ndarray:
+        """The array itself.
+
+        Args:
+            array: The array.
+
+        Returns:
+            The array.
+        """
         return array
 
     def to_host(self, array: np.ndarray) -> np.ndarray:
+        """The array itself.
+
+        Args:
+            array: The array.
+
+        Returns:
+            The array.
+        """
         return array
 
     def synchronize(self) -> None:

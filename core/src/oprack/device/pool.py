@@ -27,6 +27,12 @@ class DeviceContextPool:
     def get(self, place: Place) -> DeviceContext:
         """The context of a place.
 
+        Args:
+            place: The place.
+
+        Returns:
+            The context.
+
         Raises:
             NotFoundError: No installed plugin brings such places.
         """

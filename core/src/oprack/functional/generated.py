@@ -48,7 +48,14 @@ def function(op_type: str) -> Callable[..., Any]:
 
 
 def function_for(role: str) -> Callable[..., Any]:
-    """The function of the op that plays a role of oprack.op.vocabulary. Raises as `PackManager.op_for`."""
+    """The function of the op that plays a role of oprack.op.vocabulary. Raises as `PackManager.op_for`.
+
+    Args:
+        role: The role.
+
+    Returns:
+        The function.
+    """
     found = by_role.get(role)
     if found is None:
         found = by_role[role] = function(op_for(role))

@@ -62,16 +62,32 @@ class Conversions(TensorMethods):
         return f"Tensor({', '.join(marks)},\n{body})"
 
     def numpy(self) -> np.ndarray:
-        """A copy in host memory; of sparse rows the dense matrix."""
+        """A copy in host memory; of sparse rows the dense matrix.
+
+        Returns:
+            A NumPy array.
+        """
         return np.array(self._host())
 
     def item(self) -> Any:
-        """The only element as a Python number. Raises InvalidArgumentError when there are more."""
+        """The only element as a Python number.
+
+        Returns:
+            The number.
+
+        Raises:
+            InvalidArgumentError: There are more, or none.
+        """
         if self.size != 1:
             raise InvalidArgumentError(f"item: {self.describe()} has {self.size} elements; expected one")
         return self._host().item()
 
     def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers.
+
+        Returns:
+            Lists as deep as there are dims; a number when there is none.
+        """
         return self._host().tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -130,13 +146,25 @@ class Conversions(TensorMethods):
 
     @staticmethod
     def like(value: Any, other: Tensor) -> Tensor:
-        """An array at the place of `other`, and of its dtype."""
+        """An array at the place of `other`, and of its dtype.
+
+        Args:
+            value: An array or a number.
+            other: The tensor.
+
+        Returns:
+            A tensor.
+        """
         return to_tensor(value, dtype=other.dtype, place=other.place)
 
     def set_value(self, value: Any) -> None:
         """Copy an array, or a tensor, of the same shape into this tensor; nothing is recorded.
 
-        Raises InvalidArgumentError for another shape.
+        Args:
+            value: The array or tensor.
+
+        Raises:
+            InvalidArgumentError: It has another shape.
         """
         source = to_tensor(value, dtype=self.dtype, place=self.place)._value
         if tuple(source.shape) != self.shape:
@@ -151,10 +179,17 @@ class Conversions(TensorMethods):
         self._overwrite(fresh, None, "set_value")
 
     def backward(self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:
-        """Add the gradient of this tensor (of one element, or times `gradient`) to `grad` of the leaves it came from.
+        """Add the gradient of this tensor to `grad` of the leaves it came from.
 
-        retain_graph: backward may be called again. create_graph: the gradients can themselves be differentiated.
-        Raises InvalidArgumentError, NotDifferentiableError, PreconditionNotMetError.
+        Args:
+            gradient: What the gradient is multiplied with, in this tensor's shape; None is 1 for one element.
+            retain_graph: Whether backward may be called again.
+            create_graph: Whether the gradients can themselves be differentiated.
+
+        Raises:
+            InvalidArgumentError: There are several elements and no gradient.
+            NotDifferentiableError: An op on the way has no gradient.
+            PreconditionNotMetError: Nothing was recorded, or what was saved is gone or was changed in place.
         """
         x: Any = self
         backward([x], [gradient], retain_graph, create_graph)
@@ -163,8 +198,16 @@ class Conversions(TensorMethods):
     def to(self, place: Any = None, dtype: object = None) -> Tensor:
         """The tensor at a place, as a dtype, or both; itself when it is so. Gradients flow back to where it was.
 
-        place: a Place or its name ("cpu", "cuda", "cuda:1"), or a dtype. Raises InvalidArgumentError, and
-        NotFoundError when no plugin serves the place.
+        Args:
+            place: A Place or its name ("cpu", "cuda", "cuda:1"), or a dtype.
+            dtype: The dtype.
+
+        Returns:
+            The tensor.
+
+        Raises:
+            InvalidArgumentError: It is no place and no dtype.
+            NotFoundError: No plugin serves the place.
         """
         x: Any = self
         place, name = place_and_dtype(place, dtype, "Tensor.to")
@@ -179,11 +222,22 @@ class Conversions(TensorMethods):
         return found
 
     def cpu(self) -> Tensor:
-        """The tensor in host memory."""
+        """The tensor in host memory.
+
+        Returns:
+            The tensor.
+        """
         return self.to(CPU)
 
     def cuda(self, device_id: int = 0) -> Tensor:
-        """The tensor on a GPU. Raises NotFoundError when no plugin serves GPUs."""
+        """The tensor on a GPU. Raises NotFoundError when no plugin serves GPUs.
+
+        Args:
+            device_id: Number of the device.
+
+        Returns:
+            The tensor.
+        """
         return self.to(CUDAPlace(device_id))
 
 

@@ -69,7 +69,16 @@ class SharedMethods(Operators):
     def transpose(self, *axes: Any, perm: Any = None) -> Tensor:
         """Dims in the order of a list, default reversed; of two numbers, these two dims swapped.
 
-        Raises InvalidArgumentError for `x.transpose(0, 1)` of two dims, which PyTorch swaps and NumPy leaves alone.
+        Args:
+            axes: The order, as numbers or a list.
+            perm: The order, as a list.
+
+        Returns:
+            The tensor.
+
+        Raises:
+            InvalidArgumentError: The call is `x.transpose(0, 1)` of two dims, which PyTorch swaps and NumPy leaves
+                alone.
         """
         order = _ints(axes, perm)
         if len(axes) == 2 and not (self.ndim == 2 and order in ([1, 0], [-1, -2])):
@@ -138,9 +147,18 @@ class SharedMethods(Operators):
 
     # Values -----------------------------------------------------------------------------------------------------------
     def clip(self, min: Any = None, max: Any = None, **attrs: Any) -> Tensor:
-        """Cut to between two numbers, or tensors of one element; None: no bound: op clip.
+        """Cut to between two numbers, by op clip.
 
-        Raises InvalidArgumentError without any bound.
+        Args:
+            min: The lower bound, a number or a tensor of one element; None: no bound.
+            max: The upper bound.
+            attrs: Attributes of the op.
+
+        Returns:
+            The tensor.
+
+        Raises:
+            InvalidArgumentError: There is no bound.
         """
         if min is None and max is None and not attrs:
             raise InvalidArgumentError("clip: min and max are None; expected a number for at least one of them")

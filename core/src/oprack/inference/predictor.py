@@ -116,17 +116,39 @@ class Predictor:
 
     # Names and handles ------------------------------------------------------------------------------------------------
     def get_input_names(self) -> list[str]:
+        """Names of the inputs, in the order of the model."""
         return list(self._inputs)
 
     def get_output_names(self) -> list[str]:
+        """Names of the outputs, in the order of the model."""
         return list(self._outputs)
 
     def get_input_handle(self, name: str) -> Tensor:
-        """Raises NotFoundError that lists the inputs."""
+        """The handle of an input.
+
+        Args:
+            name: Its name.
+
+        Returns:
+            The handle.
+
+        Raises:
+            NotFoundError: There is none; the message lists the inputs.
+        """
         return Tensor(self._slot(name, self._inputs, "input"))
 
     def get_output_handle(self, name: str) -> Tensor:
-        """Raises NotFoundError that lists the outputs."""
+        """The handle of an output.
+
+        Args:
+            name: Its name.
+
+        Returns:
+            The handle.
+
+        Raises:
+            NotFoundError: There is none; the message lists the outputs.
+        """
         return Tensor(self._slot(name, self._outputs, "output"))
 
     def _slot(self, name: str, slots: dict[str, Slot], what: str) -> Slot:
@@ -136,10 +158,17 @@ class Predictor:
 
     # Running ----------------------------------------------------------------------------------------------------------
     def run(self, inputs: Sequence[Any] | None = None) -> list[np.ndarray] | None:
-        """Run on the inputs' handles; or on a list of arrays in the order of the input names, and return the outputs.
+        """Run on the inputs' handles, or on a list of arrays.
 
-        Raises PreconditionNotMetError when an input was not filled or another thread is running this predictor,
-        FeedError when an input does not fit, and what ops raise.
+        Args:
+            inputs: Arrays in the order of the input names; default: what the handles hold.
+
+        Returns:
+            The outputs of a call with arrays; None without.
+
+        Raises:
+            PreconditionNotMetError: An input was not filled, or another thread is running this predictor.
+            FeedError: An input does not fit; ops raise other errors.
         """
         if not self._lock.acquire(blocking=False):
             raise PreconditionNotMetError(
@@ -280,7 +309,17 @@ class PredictorPool:
         self._predictors = [first, *(first.clone() for _ in range(size - 1))]
 
     def retrive(self, index: int) -> Predictor:
-        """Predictor number `index`. Raises InvalidArgumentError when there is none."""
+        """One of the predictors.
+
+        Args:
+            index: Its number.
+
+        Returns:
+            The predictor.
+
+        Raises:
+            InvalidArgumentError: There is none.
+        """
         if not 0 <= index < len(self._predictors):
             raise InvalidArgumentError(f"retrive({index}): the pool has predictors 0 to {len(self._predictors) - 1}")
         return self._predictors[index]

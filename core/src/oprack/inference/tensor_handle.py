@@ -98,13 +98,19 @@ class Tensor:
         self._slot = slot
 
     def name(self) -> str:
+        """Name of the input or output."""
         return self._slot.name
 
     def reshape(self, shape: Sequence[int] | int) -> None:
-        """Announce a shape; an int is the length of a one-dimensional input. `copy_from_cpu` brings the data's own.
+        """Announce a shape; `copy_from_cpu` brings the data's own.
 
         Data that the input holds already is seen in the new shape; it is dropped when its size is another one.
-        Raises InvalidArgumentError for an output, and for dims that are no sizes.
+
+        Args:
+            shape: The sizes; an int is the length of a one-dimensional input.
+
+        Raises:
+            InvalidArgumentError: It is an output, or dims are no sizes.
         """
         slot = self._slot
         self._require_input("given a shape")
@@ -183,7 +189,11 @@ class Tensor:
     def copy_to_cpu(self) -> np.ndarray:
         """A copy of the data.
 
-        Raises PreconditionNotMetError before an input was filled, or before the first run.
+        Returns:
+            A NumPy array.
+
+        Raises:
+            PreconditionNotMetError: An input was not filled, or there was no run yet.
         """
         slot = self._slot
         if slot.array is None:

@@ -13,7 +13,15 @@ class Interpreter(Protocol):
     """Takes an OpExpr and its inputs, flat and in the expression's order, None for an absent one."""
 
     def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
-        """The outputs that the expression asks for, in its form."""
+        """The outputs that the expression asks for, in its form.
+
+        Args:
+            expr: The op.
+            args: Its tensors, None for absent ones.
+
+        Returns:
+            The outputs.
+        """
 
 
 class Wrapped:
@@ -27,4 +35,13 @@ class Wrapped:
         self.inner = inner
 
     def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
+        """Pass a call on.
+
+        Args:
+            expr: The op.
+            args: Its tensors, None for absent ones.
+
+        Returns:
+            What the inner interpreter gives.
+        """
         return self.inner.apply(expr, args)

@@ -29,6 +29,16 @@ class EagerInterpreter:
     """Runs calls. planner: what says how gradients are computed, where calls are recorded for backward."""
 
     def apply(self, expr: OpExpr, args: Sequence[Tensor | None], planner: Planner | None = None) -> Any:
+        """Run a call now.
+
+        Args:
+            expr: The op.
+            args: Its tensors, None for absent ones.
+            planner: Makes what autograd records of the call; None: nothing is recorded.
+
+        Returns:
+            What the expression asks for.
+        """
         metas = tuple([None if a is None else a._meta for a in args])
         found = (expr.calls if planner is None else expr.grad_calls).get(metas)
         if found is not None:

@@ -28,6 +28,15 @@ class LazyInterpreter:
     """Appends to the current program; outputs are new Variables, with shapes and dtypes inferred."""
 
     def apply(self, expr: OpExpr, args: Sequence[Any]) -> Any:
+        """Append a call to the current program.
+
+        Args:
+            expr: The op.
+            args: Its Variables, None for absent ones.
+
+        Returns:
+            Variables for the outputs.
+        """
         program = next((v.program for v in args if isinstance(v, Variable)), None)
         helper = LayerHelper(expr.type, main_program=program)
         variables = [self._variable(expr, v) for v in args]

@@ -75,6 +75,7 @@ class OpExpr:
 
     @property
     def proto(self) -> OpProto:
+        """The op's OpProto."""
         return self.info.proto
 
     @property

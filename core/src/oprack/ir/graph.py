@@ -87,6 +87,13 @@ class Graph(GraphView):
 
         Args:
             value: Array or LoDTensor.
+            like: What its name begins with.
+
+        Returns:
+            The variable.
+
+        Raises:
+            GraphError: The graph has no scope.
         """
         node = self._new.parameter(value, like)
         self._versions.add(node)
@@ -130,7 +137,14 @@ class Graph(GraphView):
         return op
 
     def own_name(self, node: VarNode) -> None:
-        """Give what an op writes a name of its own, declared as what is known of this very value."""
+        """Give what an op writes a name of its own, declared as what is known of this very value.
+
+        Args:
+            node: The variable.
+
+        Raises:
+            GraphError: No op writes it, or its name has to stay.
+        """
         op, new = node.producer, self.new_var(node.name)
         if op is None or node.pinned:
             raise GraphError(f"{node!r} can't get another name: " + ("it is pinned" if op else "no op writes it"))
@@ -161,7 +175,14 @@ class Graph(GraphView):
         return is_identity(op.desc, facts_of(op.inputs), self.manager.op_info(op.type))
 
     def remove_op(self, op: OpNode) -> None:
-        """Take an op out; outputs that it still produces must have no consumer."""
+        """Take an op out; outputs that it still produces must have no consumer.
+
+        Args:
+            op: The op.
+
+        Raises:
+            GraphError: An op still reads what it produces.
+        """
         for node in op.writes():
             if node.producer is op:
                 if node._consumers:

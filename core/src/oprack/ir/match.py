@@ -77,13 +77,30 @@ class Match:
         return node
 
     def has(self, what: str | Pattern) -> bool:
-        """Whether an optional parameter is present, or an optional op matched."""
+        """Whether an optional parameter is present, or an optional op matched.
+
+        Args:
+            what: The name of the parameter, or the pattern of the op.
+
+        Returns:
+            Whether it is there.
+        """
         if isinstance(what, MaybePattern):
             what = what.pattern
         return what in self.found.ops if isinstance(what, OpPattern) else self.found.vars.get(str(what)) is not None
 
     def op_of(self, pattern: Pattern) -> OpNode:
-        """The op that a pattern matched."""
+        """The op that a pattern matched.
+
+        Args:
+            pattern: The pattern.
+
+        Returns:
+            The op.
+
+        Raises:
+            DefinitionError: The pattern found no such op.
+        """
         if isinstance(pattern, MaybePattern):
             pattern = pattern.pattern
         if not isinstance(pattern, OpPattern) or pattern not in self.found.ops:
@@ -91,19 +108,41 @@ class Match:
         return self.found.ops[pattern]
 
     def attr(self, op: OpNode | Pattern, name: str) -> Any:
-        """An attribute of an op, its default counted."""
+        """An attribute of an op, its default counted.
+
+        Args:
+            op: The op, or its pattern.
+            name: The attribute.
+
+        Returns:
+            Its value.
+        """
         node = self.op_of(op) if isinstance(op, Pattern) else op
         proto = self.graph.manager.op_info(node.type).proto.attrs
         return node.attr(name, proto[name].default if name in proto else None)
 
     def attrs(self, op: OpNode | Pattern) -> dict[str, Any]:
-        """The attributes that an op's desc gives, of those that the op declares."""
+        """The attributes that an op's desc gives, of those that the op declares.
+
+        Args:
+            op: The op, or its pattern.
+
+        Returns:
+            Values by name.
+        """
         node = self.op_of(op) if isinstance(op, Pattern) else op
         declared = self.graph.manager.op_info(node.type).proto.attrs
         return {name: value for name, value in node.desc.attrs.items() if name in declared}
 
     def value(self, name: str) -> np.ndarray[Any, Any] | None:
-        """The value of a parameter, by its name in the pattern; None when the slot is absent."""
+        """The value of a parameter, by its name in the pattern; None when the slot is absent.
+
+        Args:
+            name: The name in the pattern.
+
+        Returns:
+            The array.
+        """
         node = self.found.vars.get(name)
         if node is None:
             return None
@@ -113,7 +152,11 @@ class Match:
         """A new parameter.
 
         Args:
+            value: The array.
             like: The parameter of the pattern whose dtype it takes, and whose name its own begins with.
+
+        Returns:
+            A symbol for it.
 
         Raises:
             DefinitionError: When `like` is no parameter of the pattern.
@@ -131,7 +174,21 @@ class Match:
         out: str | None = None,
         **slots: Value | Sequence[Value] | None,
     ) -> NewVar:
-        """A new op; returns its output `out` (default: its first). A slot that is None is left out."""
+        """A new op.
+
+        Args:
+            type: The op type.
+            attrs: Attributes that differ from the defaults.
+            out: The output that is returned; default: the op's first.
+            slots: Inputs; a slot that is None is left out.
+
+        Returns:
+            A symbol for the output.
+
+        Raises:
+            DefinitionError: An input is something else than m[...], or what m.op or m.new_param returned; or the op has
+                no such output.
+        """
         for slot, value in slots.items():
             _require_variables(type, slot, value)
         outputs = self.graph.manager.op_info(type).proto.outputs
@@ -152,7 +209,11 @@ class Match:
         return new.out(out or next(iter(outputs)))
 
     def captured(self) -> list[VarNode]:
-        """Variables that names of the pattern stand for."""
+        """Variables that names of the pattern stand for.
+
+        Returns:
+            The variables.
+        """
         return [n for n in self.found.vars.values() if n is not None]
 
 

@@ -13,6 +13,7 @@ class VarNode:
     """One version of a variable: the value between one write of the name and the next.
 
     Args:
+        name: The variable.
         producer: The op that writes it; None when it comes from outside (a feed, a parameter, an outer block).
         desc: Its VarDesc, None when no block declares the name.
         fact: Container, dtype and dims that hold in every run (see oprack.ir.facts).
@@ -37,10 +38,12 @@ class VarNode:
 
     @property
     def consumers(self) -> list[OpNode]:
+        """Ops that read the value."""
         return list(self._consumers)
 
     @property
     def persistable(self) -> bool:
+        """Whether it outlives a run, as parameters do."""
         return self.desc is not None and self.desc.persistable
 
     @property
@@ -91,18 +94,42 @@ class OpNode:
 
     @property
     def type(self) -> str:
+        """The op's type."""
         return self.desc.type
 
     def attr(self, name: str, default: Any = None) -> Any:
+        """An attribute that the op's desc gives.
+
+        Args:
+            name: The attribute.
+            default: What to return where the desc does not give it.
+
+        Returns:
+            Its value.
+        """
         return self.desc.attrs.get(name, default)
 
     def input(self, slot: str) -> VarNode | None:
-        """The first variable of an input slot; None when it is absent."""
+        """The first variable of an input slot; None when it is absent.
+
+        Args:
+            slot: The slot.
+
+        Returns:
+            The variable.
+        """
         nodes = self.inputs.get(slot)
         return nodes[0] if nodes else None
 
     def output(self, slot: str) -> VarNode | None:
-        """The first variable of an output slot; None when it is absent."""
+        """The first variable of an output slot; None when it is absent.
+
+        Args:
+            slot: The slot.
+
+        Returns:
+            The variable.
+        """
         nodes = self.outputs.get(slot)
         return nodes[0] if nodes else None
 

@@ -52,6 +52,7 @@ class KernelSpec:
 
     @property
     def name(self) -> str:
+        """Module and name of the function."""
         return f"{self.function.__module__}.{getattr(self.function, '__qualname__', '?')}"
 
 

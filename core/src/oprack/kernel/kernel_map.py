@@ -59,7 +59,11 @@ class Candidate:
     next: Candidate | None = None
 
     def chain(self) -> Iterator[Candidate]:
-        """This kernel and those that take over, in order."""
+        """This kernel and those that take over, in order.
+
+        Yields:
+            Each kernel.
+        """
         current: Candidate | None = self
         while current is not None:
             yield current
@@ -113,14 +117,30 @@ class OpKernelMap:
         self._kernels.append((spec, signature))
 
     def ties(self, spec: KernelSpec, signature: KernelSignature | None = None) -> list[KernelSpec]:
-        """Kernels that tie with `spec` in every call that both fit."""
+        """Kernels that tie with `spec` in every call that both fit.
+
+        Args:
+            spec: The kernel.
+            signature: Its signature, where it was bound before.
+
+        Returns:
+            The kernels.
+        """
         signature = signature or bind_signature(spec.function, self.proto)
         return [
             other for other, sig in self._kernels if may_tie(other, spec) and _containers(sig) == _containers(signature)
         ]
 
     def require_untied(self, spec: KernelSpec, owner: str) -> None:
-        """Raise DuplicateKernelError when another function ties with a kernel of `owner`, and so may go before it."""
+        """Refuse a kernel that another one ties with, and so may go before it.
+
+        Args:
+            spec: The kernel.
+            owner: The distribution that brings it.
+
+        Raises:
+            DuplicateKernelError: Another function ties with it.
+        """
         others = [other for other in self.ties(spec) if other.function is not spec.function]
         if others:
             raise DuplicateKernelError(tie_text(self.proto.type, self.owner, [*others, replace(spec, owner=owner)]))

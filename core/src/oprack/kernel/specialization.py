@@ -24,7 +24,14 @@ class KernelSpecialization:
     xp: Any
 
     def given(self, slot: str) -> bool:
-        """Whether the op has an input in this slot."""
+        """Whether the op has an input in this slot.
+
+        Args:
+            slot: The slot.
+
+        Returns:
+            Whether it has.
+        """
         return any(dtype is not None for dtype in self.dtypes.get(slot, ()))
 
 

@@ -58,7 +58,17 @@ class LayerHelper:
         return check_variable(self.kwargs.get(argument), argument, self.layer_type)
 
     def input_dtype(self, argument: str = "input") -> str:
-        """The dtype that all Variables of an argument share. Raises InvalidArgumentError when they differ."""
+        """The dtype that all Variables of an argument share.
+
+        Args:
+            argument: The argument.
+
+        Returns:
+            The dtype's name.
+
+        Raises:
+            InvalidArgumentError: They differ.
+        """
         values = self.multiple_input(argument)
         dtypes = {v.name: v.dtype for v in values}
         if len(set(dtypes.values())) != 1:
@@ -67,7 +77,17 @@ class LayerHelper:
         return str(values[0].dtype)
 
     def inputs_and_attrs(self, argument: str = "input") -> Iterator[tuple[Variable, Any]]:
-        """Each Variable of an argument with its `param_attr`: one for all, or a list. Raises InvalidArgumentError."""
+        """Each Variable of an argument with its `param_attr`: one for all, or a list.
+
+        Args:
+            argument: The argument.
+
+        Yields:
+            (Variable, attr) for each.
+
+        Raises:
+            InvalidArgumentError: The lists differ in length.
+        """
         values = self.multiple_input(argument)
         attr = self.kwargs.get("param_attr")
         attrs = list(attr) if isinstance(attr, list | tuple) else [attr] * len(values)
@@ -134,10 +154,12 @@ class LayerHelper:
     # Parameters -------------------------------------------------------------------------------------------------------
     @property
     def param_attr(self) -> ParamAttr | None:
+        """The argument `param_attr` of the layer, as a ParamAttr."""
         return ParamAttr.of(self.kwargs.get("param_attr"))
 
     @property
     def bias_attr(self) -> ParamAttr | None:
+        """The argument `bias_attr` of the layer, as a ParamAttr; None when there is to be no bias."""
         return ParamAttr.of(self.kwargs.get("bias_attr"))
 
     def create_parameter(
@@ -150,10 +172,21 @@ class LayerHelper:
     ) -> Parameter:
         """A parameter of block 0, and the op that fills it in the startup program.
 
-        attr: see ParamAttr.of. Its default initializer is Xavier for weights and 0 for biases. A name that the program
-        has already shares that parameter.
-        Raises InvalidArgumentError for a shape with unknown or empty dims, for attr False, for a name whose parameter
-        has another shape or dtype.
+        A name that the program has already shares that parameter.
+
+        Args:
+            attr: What ParamAttr.of takes.
+            shape: Its sizes.
+            dtype: Its dtype.
+            is_bias: Whether the default initializer is that of biases, 0, instead of Xavier.
+            default_initializer: The initializer, when `attr` has none.
+
+        Returns:
+            The parameter.
+
+        Raises:
+            InvalidArgumentError: The shape has unknown or empty dims, attr is False, or the parameter of that name has
+                another shape or dtype.
         """
         with errors_at_user_line():
             made = ParamAttr.of(attr)
@@ -205,7 +238,18 @@ class LayerHelper:
         return parameter
 
     def parameter(self, name: str) -> Parameter:
-        """A parameter that exists already. Raises NotFoundError, InvalidArgumentError when it is none."""
+        """A parameter that exists already.
+
+        Args:
+            name: Its name.
+
+        Returns:
+            The parameter.
+
+        Raises:
+            NotFoundError: There is no such variable.
+            InvalidArgumentError: It is no parameter.
+        """
         with errors_at_user_line():
             found = variable_of(self.main_program, name, self.main_program.global_block())
             if not isinstance(found, Parameter):
@@ -233,11 +277,21 @@ class LayerHelper:
         num: int = 1,
         stop_gradient: bool = False,
     ) -> Any:
-        """Append an op to the current block with new variables for its outputs, and return these.
+        """Append an op to the current block with new variables for its outputs, and return these. Raises as
+        `append_op`.
 
-        Dispensable outputs are left out, intermediate ones are made but not returned; of several a tuple is returned.
-        outs: variables for some slots instead of new ones. num: how many variables a duplicable output gets; it is
-        returned as a list. stop_gradient: of the new variables. Raises as `append_op`.
+        Dispensable outputs are left out, intermediate ones are made but not returned.
+
+        Args:
+            op_type: The op.
+            inputs: Variables by input slot.
+            attrs: Attributes; None means the default.
+            outs: Variables for some output slots, instead of new ones.
+            num: How many variables a duplicable output gets.
+            stop_gradient: Of the new variables.
+
+        Returns:
+            A Variable, a list for a duplicable output, a tuple of several.
         """
         with errors_at_user_line():
             slots = default_manager().op_info(op_type).proto.outputs
@@ -266,9 +320,18 @@ class LayerHelper:
         return out
 
     def append_activation(self, input: Variable) -> Variable:
-        """The activation `act` of input: the type of an op, or {"type": op, attribute: value}; None leaves it as it is.
+        """What the argument `act` of the layer makes of a Variable: the type of an op, or {"type": op, attribute:
+        value}.
 
-        Raises InvalidArgumentError for anything else, UnknownOpError.
+        Args:
+            input: The Variable.
+
+        Returns:
+            The activation; the Variable itself when `act` is None.
+
+        Raises:
+            InvalidArgumentError: `act` is something else.
+            UnknownOpError: There is no such op.
         """
         act = self.kwargs.get("act")
         if act is None:

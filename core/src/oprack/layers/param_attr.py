@@ -30,10 +30,17 @@ class ParamAttr:
 
     @staticmethod
     def of(value: Any) -> ParamAttr | None:
-        """What a layer's argument stands for: None or True the defaults, False no parameter (None is returned), a str
-        its name, an initializer or a regularizer alone, or a ParamAttr.
+        """What a layer's argument stands for.
 
-        Raises InvalidArgumentError for anything else.
+        Args:
+            value: None or True for the defaults, False for no parameter, a str for its name, an initializer or a
+                regularizer alone, or a ParamAttr.
+
+        Returns:
+            The ParamAttr; None for False.
+
+        Raises:
+            InvalidArgumentError: It is something else.
         """
         from oprack.layers.initializer import Initializer
 

@@ -46,6 +46,7 @@ class Parameter(Variable):
 
     @property
     def trainable(self) -> bool:
+        """Whether optimizers change it."""
         return not self.desc.stop_gradient
 
     @trainable.setter
@@ -59,14 +60,17 @@ class Parameter(Variable):
 
     @property
     def regularizer(self) -> Any:
+        """What an optimizer adds to its gradient; None: what the optimizer says for all."""
         return self.info.regularizer
 
     @property
     def need_clip(self) -> bool:
+        """Whether its gradient is clipped."""
         return self.info.need_clip
 
     @property
     def initializer(self) -> Any:
+        """What fills it."""
         return self.info.initializer
 
 

@@ -21,6 +21,14 @@ class Sequential(Module):
             self.add_module(str(i), module)
 
     def forward(self, x: Any) -> Any:
+        """Call the parts one after the other.
+
+        Args:
+            x: What the first part gets.
+
+        Returns:
+            What the last part gives.
+        """
         for module in self.children():
             x = module(x)
         return x
@@ -45,6 +53,11 @@ class ModuleList(Module):
             self.append(module)
 
     def append(self, module: Module) -> None:
+        """Add a part at the end.
+
+        Args:
+            module: The part.
+        """
         self.add_module(str(len(self._modules)), module)
 
     def __iter__(self) -> Iterator[Module]:

@@ -64,8 +64,18 @@ class Module:
         self._kept[name] = persistable
 
     def add_module(self, name: str, module: Module) -> Module:
-        """A part whose name is computed. Raises InvalidArgumentError when it is no Module, AlreadyExistsError when
-        `name` is a parameter or a buffer.
+        """A part whose name is computed.
+
+        Args:
+            name: The name.
+            module: The part.
+
+        Returns:
+            The part.
+
+        Raises:
+            InvalidArgumentError: It is no Module.
+            AlreadyExistsError: The name is that of a parameter or a buffer.
         """
         if not isinstance(module, Module):
             raise InvalidArgumentError(f"{self.full_name}: part {name!r} is {module!r}; expected a Module")
@@ -140,7 +150,18 @@ class Module:
 
     # Calling ----------------------------------------------------------------------------------------------------------
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What a call computes."""
+        """What a call computes; every module has its own.
+
+        Args:
+            args: What the call got.
+            kwargs: What the call got by name.
+
+        Returns:
+            What the call gives.
+
+        Raises:
+            NotImplementedError: The class has none.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define forward")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -177,9 +198,19 @@ class Module:
             yield from module.named_modules(f"{prefix}.{name}" if prefix else name)
 
     def modules(self) -> Iterator[Module]:
+        """This module and all parts.
+
+        Returns:
+            Each once.
+        """
         return (module for _, module in self.named_modules())
 
     def children(self) -> Iterator[Module]:
+        """The parts of this module, without theirs.
+
+        Returns:
+            Each once.
+        """
         return iter(self._modules.values())
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
@@ -187,6 +218,11 @@ class Module:
         return self._named("_parameters")
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """Buffers with their paths.
+
+        Returns:
+            (path, tensor) of each.
+        """
         return self._named("_buffers")
 
     def _named(self, held: str) -> Iterator[tuple[str, Any]]:
@@ -220,8 +256,13 @@ class Module:
     def set_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Copy values, tensors or arrays by path, into parameters and buffers.
 
-        strict: every path has to be on both sides. Raises NotFoundError that lists the paths that are not, and
-        InvalidArgumentError for other shapes; then nothing is changed.
+        Args:
+            state: Values by path.
+            strict: Whether every path has to be on both sides.
+
+        Raises:
+            NotFoundError: A path is not; the message lists all of them, and nothing is changed.
+            InvalidArgumentError: A shape is another one; nothing is changed.
         """
         own = self.state_dict()
         if strict:

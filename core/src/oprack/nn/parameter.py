@@ -57,6 +57,7 @@ class Parameter(Tensor):
 
     @property
     def trainable(self) -> bool:
+        """Whether optimizers change it."""
         return self.requires_grad
 
     @trainable.setter

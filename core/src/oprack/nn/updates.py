@@ -61,7 +61,11 @@ class Updates:
         self._restored: dict[str, np.ndarray] = {}  # by key, until the variable is made
 
     def step(self) -> None:
-        """Update every parameter that has a gradient. Raises PreconditionNotMetError when none has."""
+        """Update every parameter that has a gradient.
+
+        Raises:
+            PreconditionNotMetError: None has one.
+        """
         chosen = [p for p in self.parameters if p.requires_grad and p._grad is not None]
         if not chosen:
             raise PreconditionNotMetError(
@@ -155,6 +159,9 @@ class Updates:
     def state_dict(self) -> dict[str, Any]:
         """Copies of the state's arrays as `<parameter>.<accumulator>`, "LR_Scheduler" when a schedule gives rates, and
         in "not_updated" the parameters, if any, that no step has changed yet and which have no state therefore.
+
+        Returns:
+            Arrays by name.
         """
         found: dict[str, Any] = self._arrays()
         having = {key.rpartition(".")[0] for key in found}
@@ -179,10 +186,15 @@ class Updates:
         return found
 
     def set_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
-        """Take over a state_dict, in place of all state there is; not strict: of what it has and fits.
+        """Take over a state_dict, in place of all state there is.
 
-        Raises NotFoundError for what is missing or unknown, when strict, and InvalidArgumentError for other shapes and
-        dtypes; then nothing is changed.
+        Args:
+            state: What `state_dict` gave.
+            strict: False takes of it what fits.
+
+        Raises:
+            NotFoundError: Something is missing or unknown, when strict; nothing is changed.
+            InvalidArgumentError: A shape or dtype is another one; nothing is changed.
         """
         arrays = self._names.checked(state, strict)
         schedule = self._optimizer.schedule

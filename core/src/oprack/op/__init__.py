@@ -16,7 +16,8 @@ from oprack.op.facets import (
     OpMaker,
     SbpFacet,
 )
-from oprack.op.grad import DefaultGradOpMaker, ForwardOp, GradBlock, GradOp, SlotRef, empty_grad
+from oprack.op.forward_op import ForwardOp, SlotRef
+from oprack.op.grad import DefaultGradOpMaker, GradBlock, GradOp, empty_grad
 from oprack.op.grad_definition import GradOpDef
 from oprack.op.infer import IdentityContext, InferShapeContext, InferVarTypeContext, normal_axis
 from oprack.op.info import OpInfo, build_op_info

@@ -67,24 +67,64 @@ class Attr:
         self.checks: list[tuple[str, Callable[[Any], bool]]] = []
 
     def check(self, test: Callable[[Any], bool], text: str) -> Self:
-        """Add a check of your own; `text` completes "expected ..."."""
+        """Add a check of your own.
+
+        Args:
+            test: Whether a value is right.
+            text: What completes "expected ...".
+
+        Returns:
+            The attribute itself.
+        """
         self.checks.append((text, test))
         return self
 
     def in_set(self, values: Collection[Any]) -> Self:
+        """The value is one of these.
+
+        Args:
+            values: All values there are.
+
+        Returns:
+            The attribute itself.
+        """
         known = [self._as_stored(v) for v in values]
         return self.check(lambda v: v in known, "one of " + ", ".join(repr(v) for v in values))
 
     def between(self, low: float, high: float) -> Self:
-        """low <= value <= high."""
+        """low <= value <= high.
+
+        Args:
+            low: The smallest value.
+            high: The largest value.
+
+        Returns:
+            The attribute itself.
+        """
         a, b = self._as_stored(low), self._as_stored(high)
         return self.check(lambda v: a <= v <= b, f"a value between {low} and {high}")
 
     def greater_than(self, low: float) -> Self:
+        """value > low.
+
+        Args:
+            low: The bound, which is no value itself.
+
+        Returns:
+            The attribute itself.
+        """
         bound = self._as_stored(low)
         return self.check(lambda v: v > bound, f"a value greater than {low}")
 
     def at_least(self, low: float) -> Self:
+        """low <= value.
+
+        Args:
+            low: The smallest value.
+
+        Returns:
+            The attribute itself.
+        """
         bound = self._as_stored(low)
         return self.check(lambda v: v >= bound, f"a value of at least {low}")
 
@@ -92,14 +132,37 @@ class Attr:
         return _in_32_bits(value) if self.type in _FLOATS_OF_32_BITS else value
 
     def each(self, test: Callable[[Any], bool], text: str) -> Self:
-        """As `check`, for every element of a list."""
+        """As `check`, for every element of a list.
+
+        Args:
+            test: Whether an element is right.
+            text: What completes "a list whose elements are each ...".
+
+        Returns:
+            The attribute itself.
+        """
         return self.check(lambda v: all(test(x) for x in v), f"a list whose elements are each {text}")
 
     def size(self, *sizes: int) -> Self:
-        """The list has one of these lengths."""
+        """The list has one of these lengths.
+
+        Args:
+            sizes: The lengths.
+
+        Returns:
+            The attribute itself.
+        """
         return self.check(lambda v: len(v) in sizes, f"a list of {' or '.join(map(str, sizes))} elements")
 
     def proto(self, name: str) -> AttrProto:
+        """What the attribute is in an OpProto.
+
+        Args:
+            name: Its name in the definition class.
+
+        Returns:
+            The AttrProto.
+        """
         required = self.default is REQUIRED
         return AttrProto(
             self.name or name,
@@ -150,8 +213,12 @@ class OpAttrChecker:
         """A new dict: every declared attribute, checked and converted; then the others, as they are.
 
         Args:
+            attrs: Attributes of an op, by name.
             tensor_attrs: Names of attributes whose value is the name of a variable (support_tensor), which is read when
                 the op runs.
+
+        Returns:
+            The new dict.
 
         Raises:
             AttributeValueError: The message names the op, the attribute, the value and what is expected.
@@ -182,7 +249,14 @@ class OpAttrChecker:
         return checked
 
     def stored(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """`attrs` with each FLOAT as its 32 bits hold it, so that a program runs alike before and after it is saved."""
+        """`attrs` with each FLOAT as its 32 bits hold it, so that a program runs alike before and after it is saved.
+
+        Args:
+            attrs: Attributes of an op, which are changed in place.
+
+        Returns:
+            The same dict.
+        """
         for name in self._floats:
             attrs[name] = _in_32_bits(attrs[name])
         return attrs

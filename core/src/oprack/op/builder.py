@@ -39,25 +39,70 @@ class OpBuilder:
         self._doc = ""
 
     def doc(self, text: str) -> Self:
-        """What the op computes, with the formula in LaTeX."""
+        """What the op computes, with the formula in LaTeX.
+
+        Args:
+            text: The text.
+
+        Returns:
+            The builder itself.
+        """
         self._doc = text
         return self
 
     # Slots and attributes -------------------------------------------------------------------------------------------
     def input(self, name: str, doc: str = "", *, duplicable: bool = False) -> Self:
-        """Add an input slot, which holds a list where it is `duplicable`."""
+        """Add an input slot, which holds a list where it is `duplicable`.
+
+        Args:
+            name: The slot.
+            doc: What it holds.
+            duplicable: Whether it holds a list.
+
+        Returns:
+            The builder itself.
+        """
         return self._member(name, Input(doc, duplicable=duplicable, name=name))
 
     def optional_input(self, name: str, doc: str = "", *, duplicable: bool = False) -> Self:
-        """An input slot that may be absent."""
+        """An input slot that may be absent.
+
+        Args:
+            name: The slot.
+            doc: What it holds.
+            duplicable: Whether it holds a list.
+
+        Returns:
+            The builder itself.
+        """
         return self._member(name, Input(doc, dispensable=True, duplicable=duplicable, name=name))
 
     def output(self, name: str, doc: str = "", *, duplicable: bool = False, intermediate: bool = False) -> Self:
-        """Add an output slot; one that is `intermediate` is kept for the gradient and is no part of the result."""
+        """Add an output slot; one that is `intermediate` is kept for the gradient and is no part of the result.
+
+        Args:
+            name: The slot.
+            doc: What it holds.
+            duplicable: Whether it holds a list.
+            intermediate: Whether it is kept for the gradient alone.
+
+        Returns:
+            The builder itself.
+        """
         return self._member(name, Output(doc, duplicable=duplicable, intermediate=intermediate, name=name))
 
     def attr(self, name: str, default: Any, doc: str = "", *, type: AttrType | None = None) -> Self:
-        """Add an attribute; `default` is REQUIRED where every op has to give it, or an Attr with checks of its own."""
+        """Add an attribute; `default` is REQUIRED where every op has to give it, or an Attr with checks of its own.
+
+        Args:
+            name: The attribute.
+            default: Its default, REQUIRED, or an Attr.
+            doc: What it means.
+            type: Its type on the wire; default: that of the default.
+
+        Returns:
+            The builder itself.
+        """
         made = default if isinstance(default, Attr) else Attr(default, doc, type=type)
         made.name = name
         return self._member(name, made)
@@ -70,32 +115,81 @@ class OpBuilder:
 
     # Rules ----------------------------------------------------------------------------------------------------------
     def infer_shape(self, rule: Callable[[Any], None]) -> Self:
-        """rule(ctx) sets shapes and LoD of the outputs; see InferShapeContext."""
+        """rule(ctx) sets shapes and LoD of the outputs; see InferShapeContext.
+
+        Args:
+            rule: The rule.
+
+        Returns:
+            The builder itself.
+        """
         return self._rule("infer_shape", rule)
 
     def infer_dtype(self, rule: Callable[[Any], None]) -> Self:
-        """Set the type rule: `rule(ctx)` sets container and dtype of the outputs; by default like the first input."""
+        """Set the type rule: `rule(ctx)` sets container and dtype of the outputs; by default like the first input.
+
+        Args:
+            rule: The rule.
+
+        Returns:
+            The builder itself.
+        """
         return self._rule("infer_dtype", rule)
 
     def expected_kernel_type(self, rule: Callable[[Any], Any]) -> Self:
-        """rule(ctx) says which OpKernelType fits; default: the dtype that all inputs share."""
+        """rule(ctx) says which OpKernelType fits; default: the dtype that all inputs share.
+
+        Args:
+            rule: The rule.
+
+        Returns:
+            The builder itself.
+        """
         return self._rule("expected_kernel_type", rule)
 
     def sbp(self, rule: Callable[[Any], Any]) -> Self:
-        """rule(ctx) says how the op's tensors may be split over devices; see SbpFacet."""
+        """rule(ctx) says how the op's tensors may be split over devices; see SbpFacet.
+
+        Args:
+            rule: The rule.
+
+        Returns:
+            The builder itself.
+        """
         return self._rule("sbp", rule)
 
     def grad(self, maker: Callable[[Any], Any] | GradOpMaker) -> Self:
-        """maker(fwd) returns the gradient ops; `empty_grad` when nothing flows back."""
+        """maker(fwd) returns the gradient ops; `empty_grad` when nothing flows back.
+
+        Args:
+            maker: The function, or a GradOpMaker.
+
+        Returns:
+            The builder itself.
+        """
         return self._rule("grad", maker)
 
     def inplace(self, pairs: Mapping[str, str]) -> Self:
-        """Input -> output that may be written to its memory."""
+        """Input -> output that may be written to its memory.
+
+        Args:
+            pairs: Output slot by input slot.
+
+        Returns:
+            The builder itself.
+        """
         self._values["inplace"] = dict(pairs)
         return self
 
     def no_need_buffer(self, *slots: str) -> Self:
-        """Inputs of which only shape and LoD are read."""
+        """Inputs of which only shape and LoD are read.
+
+        Args:
+            slots: The input slots.
+
+        Returns:
+            The builder itself.
+        """
         self._values["no_need_buffer_vars"] = slots
         return self
 
@@ -110,6 +204,9 @@ class OpBuilder:
     # The result -----------------------------------------------------------------------------------------------------
     def definition(self) -> type[OpDef]:
         """The definition class, for `register.op` in a pack or `default_manager().register_op`.
+
+        Returns:
+            The class.
 
         Raises:
             DefinitionError: The message lists everything that is missing.

@@ -69,13 +69,21 @@ class OpDef:
 
     @classmethod
     def members(cls) -> Iterator[tuple[str, Input | Output | Attr]]:
-        """Declared slots and attributes with their names on the wire, inputs, outputs and attributes each in order."""
+        """Declared slots and attributes with their names on the wire, inputs, outputs and attributes each in order.
+
+        Yields:
+            (name, declaration) of each.
+        """
         for name, d in cls.declared.items():
             yield (d.name or name), d
 
     @classmethod
     def grad_op_maker(cls) -> GradOpMaker | None:
-        """The make_grad member as a GradOpMaker; None when the op is not differentiable."""
+        """The make_grad member as a GradOpMaker; None when the op is not differentiable.
+
+        Returns:
+            The maker.
+        """
         from oprack.op.grad import FunctionGradOpMaker
 
         maker = cls.make_grad

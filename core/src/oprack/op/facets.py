@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from oprack.errors import DefinitionError
 
 if TYPE_CHECKING:
-    from oprack.op.grad import ForwardOp, GradOp
+    from oprack.op.forward_op import ForwardOp
+    from oprack.op.grad import GradOp
     from oprack.op.infer import InferShapeContext, InferVarTypeContext
     from oprack.op.proto import OpProto
 

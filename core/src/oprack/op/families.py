@@ -15,7 +15,8 @@ from typing import Any
 from oprack.deprecation import deprecated
 from oprack.op.attrs import Attr
 from oprack.op.definition import OpDef
-from oprack.op.grad import ForwardOp, GradOp
+from oprack.op.forward_op import ForwardOp
+from oprack.op.grad import GradOp
 from oprack.op.grad_definition import GradOpDef
 from oprack.op.proto import Input, Output
 

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from oprack.deprecation import deprecated
 from oprack.errors import DefinitionError
 from oprack.op.facets import GradOpMaker
-from oprack.op.proto import OpProto, slot_name
+from oprack.op.forward_op import ForwardOp, SlotRef
+from oprack.op.proto import slot_name
 
 T = TypeVar("T")
-Role = Literal["input", "output", "output_grad", "input_grad", "temporary"]
-
-
-@dataclass(frozen=True)
-class SlotRef:
-    """All variables of a slot of the forward op, or their gradients.
-
-    Attributes:
-        role: Which of a slot's variables are meant, or "temporary" for one that the gradient ops of one forward op
-            share.
-        slot: The slot; for a temporary, its label.
-        index: Position of the only variable that is meant; None for all.
-    """
-
-    role: Role
-    slot: str
-    index: int | None = None
 
 
 def _accepts_old_names(cls: type[T]) -> type[T]:
@@ -80,78 +64,6 @@ class GradBlock:
     keeps: str = ""
     names: str = ""
     shadows_outer: bool = False
-
-
-class ForwardOp:
-    """What a grad maker sees of the op it differentiates."""
-
-    def __init__(
-        self,
-        proto: OpProto,
-        attrs: Mapping[str, Any],
-        inputs: Collection[str],
-        outputs: Collection[str],
-        accumulated: Collection[str] = (),
-        held: Collection[str] = (),
-    ) -> None:
-        """Args:
-        proto: The op.
-        attrs: Its attributes.
-        inputs: The input slots that are present, which hold at least one variable. A mapping also says how many.
-        outputs: The output slots that are present.
-        accumulated: Input slots whose variable has a gradient from later ops already.
-        held: Output slots whose variable had, before the op, a value whose gradient may be of interest.
-        """
-        self.type = proto.type
-        self.proto = proto
-        self.attrs = dict(attrs)
-        self._inputs, self._outputs, self._accumulated, self._held = inputs, outputs, accumulated, held
-
-    def has_input(self, slot: str) -> bool:
-        return slot in self._inputs
-
-    def has_output(self, slot: str) -> bool:
-        return slot in self._outputs
-
-    def input_count(self, slot: str) -> int:
-        """Number of variables of an input slot."""
-        if isinstance(self._inputs, Mapping):
-            return int(self._inputs.get(slot, 0))
-        return int(slot in self._inputs)
-
-    def input(self, slot: str) -> SlotRef:
-        return self._ref("input", slot, self.proto.inputs)
-
-    def output(self, slot: str) -> SlotRef:
-        return self._ref("output", slot, self.proto.outputs)
-
-    def has_grad(self, slot: str) -> bool:
-        """Whether input `slot` has got a gradient from later ops, which a gradient op may read and change."""
-        return slot in self._accumulated
-
-    def held_before(self, slot: str) -> bool:
-        """Whether the variable of output `slot` may have had a value before whose gradient is of interest."""
-        return slot in self._held
-
-    def output_grad(self, slot: str) -> SlotRef:
-        """Gradient that flows in: of output `slot`."""
-        return self._ref("output_grad", slot, self.proto.outputs)
-
-    def input_grad(self, slot: str, i: int | None = None) -> SlotRef:
-        """Gradient to compute: of input `slot`, or of its variable i only."""
-        return self._ref("input_grad", slot, self.proto.inputs, i)
-
-    def temporary(self, label: str) -> SlotRef:
-        """A variable that only the gradient ops of this op share."""
-        return SlotRef("temporary", label)
-
-    def _ref(self, role: Role, slot: str, slots: Collection[str], index: int | None = None) -> SlotRef:
-        if slot not in slots:
-            kind = "input" if role.startswith("input") else "output"
-            raise DefinitionError(
-                f"grad maker of {self.type}: {role}({slot!r}), but its {kind}s are {', '.join(slots) or 'none'}"
-            )
-        return SlotRef(role, slot, index)
 
 
 class GradOp:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from oprack.errors import DefinitionError, did_you_mean
 from oprack.op.attrs import Attr
 from oprack.op.definition import OpDef
-from oprack.op.grad import SlotRef
+from oprack.op.forward_op import SlotRef
 from oprack.op.grad_rules import Condition, DerivedGradOpMaker, Dims, shapes_like, types_like
 from oprack.op.kernel_type_rules import dtype_of
 from oprack.op.proto import Input, Output

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from oprack.op.attrs import COMMON_ATTRS
-from oprack.op.grad import ForwardOp, GradOp, SlotRef
+from oprack.op.forward_op import ForwardOp, SlotRef
+from oprack.op.grad import GradOp
 from oprack.op.info import OpInfo
 from oprack.types import EMPTY_VAR, GRAD_SUFFIX
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from oprack.op.facets import GradOpMaker
-from oprack.op.grad import ForwardOp, GradOp, SlotRef
+from oprack.op.forward_op import ForwardOp, SlotRef
+from oprack.op.grad import GradOp
 from oprack.types import EMPTY_VAR
 
 Condition = Callable[[ForwardOp], bool]

@@ -134,7 +134,17 @@ class InferShapeContext(InferContext):
 
         While a program is written, that of the VarDesc counts; when it runs, that of the tensor. A program that was
         loaded may declare none for a variable that gets LoD all the same, so it is not asked before it runs.
-        Raises InvalidLoDError.
+
+        Args:
+            slot: The input slot.
+            level: How many there have to be.
+            i: Number of the input in its slot.
+
+        Returns:
+            The number.
+
+        Raises:
+            InvalidLoDError: There are fewer.
         """
         found = self.lod_level(slot, i)
         if found < level and self.lod_is_known:

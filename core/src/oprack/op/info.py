@@ -43,10 +43,20 @@ class OpInfo:
 
     @property
     def version(self) -> int:
+        """The number of the op's latest version."""
         return self.versions.version if self.versions else 0
 
     def set_facet(self, name: str, value: Any, owner: str) -> None:
-        """Set one facet; AlreadyExistsError names both owners when it was set before."""
+        """Set one facet.
+
+        Args:
+            name: The facet.
+            value: What it holds.
+            owner: The distribution that sets it.
+
+        Raises:
+            AlreadyExistsError: It was set before; the message names both owners.
+        """
         if name in self.owners:
             raise AlreadyExistsError(
                 f"op {self.type}: facet {name!r} is set by {owner}, but {self.owners[name]} already set it; "
@@ -57,14 +67,25 @@ class OpInfo:
         setattr(self, name, value)
 
     def run_infer_var_type(self, ctx: InferVarTypeContext) -> None:
-        """The op's own rule, or the default: outputs like the first input."""
+        """The op's own rule, or the default: outputs like the first input.
+
+        Args:
+            ctx: The context of the op.
+        """
         if self.infer_var_type is not None:
             self.infer_var_type(ctx)
         else:
             infer_like_first_input(ctx, self.proto)
 
     def require_grad_op_maker(self) -> GradOpMaker:
-        """The grad maker, or NotDifferentiableError."""
+        """The grad maker of an op that has to have one.
+
+        Returns:
+            The maker.
+
+        Raises:
+            NotDifferentiableError: The op has none.
+        """
         if self.grad_op_maker is None:
             raise NotDifferentiableError(
                 f"op {self.type} (pack {self.pack}) has no gradient; give it a make_grad, declare `make_grad = "

@@ -24,7 +24,14 @@ class KernelTypeContext(Protocol):
     place: Place
 
     def input_count(self, slot: str) -> int:
-        """Number of variables of an input slot."""
+        """Number of variables of an input slot.
+
+        Args:
+            slot: The slot.
+
+        Returns:
+            The number.
+        """
 
     def has_input(self, slot: str) -> bool:
         """Whether an input slot is present."""

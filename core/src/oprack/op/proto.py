@@ -77,10 +77,20 @@ class SlotProto:
 
     @property
     def param(self) -> str:
+        """How Python spells it."""
         return param_name(self.name)
 
     @classmethod
     def declared(cls, name: str, d: _SlotDeclaration) -> SlotProto:
+        """The slot that a definition class declares.
+
+        Args:
+            name: Its name in the class.
+            d: The declaration.
+
+        Returns:
+            The SlotProto.
+        """
         return cls(d.name or name, d.doc, d.dispensable, d.duplicable, d.intermediate, d.extra)
 
 
@@ -100,6 +110,7 @@ class AttrProto:
 
     @property
     def param(self) -> str:
+        """How Python spells it."""
         return param_name(self.name)
 
 

@@ -17,11 +17,16 @@ class OpVersion:
         """Add a version.
 
         Args:
+            note: What changed, in words.
             changes: ("new_attr" | "new_input" | "new_output" | "modify_attr" | "bugfix", name, value).
+
+        Returns:
+            The history itself.
         """
         self.checkpoints.append((note, list(changes)))
         return self
 
     @property
     def version(self) -> int:
+        """The number of the latest version: how many checkpoints there are."""
         return len(self.checkpoints)

@@ -56,7 +56,11 @@ class PackInfo:
     exception: BaseException | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """For JSON.
+
+        Returns:
+            Names and values of all fields.
+        """
         return {
             "name": self.name,
             "distribution": self.distribution,

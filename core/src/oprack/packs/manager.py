@@ -33,11 +33,24 @@ class PackManager(ProcessRegistrations):
 
     # Places, libraries and observers ----------------------------------------------------------------------------------
     def targets(self, kind: str) -> list[tuple[str, str, Any]]:
-        """What packs registered as "place", "observer" and so on: (owner, key, object or "module:name")."""
+        """What packs registered of one kind.
+
+        Args:
+            kind: "place", "observer" and so on.
+
+        Returns:
+            (owner, key, object or "module:name") for each.
+        """
         return [(pack.owner, key, target) for pack, key, target in self._loaded().targets.get(kind, ())]
 
     def place_factory(self, kind: str) -> Any:
         """What a pack registered for a sort of place, imported now; None when no pack did.
+
+        Args:
+            kind: The sort of place, such as "cuda".
+
+        Returns:
+            The function that opens a device context.
 
         Raises:
             AlreadyExistsError: When two packs do.
@@ -64,7 +77,11 @@ class PackManager(ProcessRegistrations):
             return shared
 
     def libraries(self) -> dict[str, Any]:
-        """Kernel libraries by name, imported now; in place of one that can't be imported, the error."""
+        """Kernel libraries by name, imported now; in place of one that can't be imported, the error.
+
+        Returns:
+            Name -> the object that speaks for the library.
+        """
         found: dict[str, Any] = {}
         for owner, name, target in self.targets("library"):
             try:
@@ -74,11 +91,19 @@ class PackManager(ProcessRegistrations):
         return found
 
     def library_attrs(self) -> dict[str, str]:
-        """Kernel libraries that an attribute of ops asks for, and the attribute."""
+        """Kernel libraries that an attribute of ops asks for, and the attribute.
+
+        Returns:
+            Name of the library -> name of the attribute.
+        """
         return {name: attr for _, name, attr in self.targets("library attribute")}
 
     def observers(self) -> list[Any]:
-        """Observers of runs of all packs, imported once; one that can't be imported is reported and left out."""
+        """Observers of runs of all packs, imported once; one that can't be imported is reported and left out.
+
+        Returns:
+            The observers.
+        """
         targets = self.targets("observer")
         # Forgotten with the packs that they came from; two threads may both import them, and get the same objects.
         if self._observers is None:
@@ -93,14 +118,31 @@ class PackManager(ProcessRegistrations):
 
     # Layers -----------------------------------------------------------------------------------------------------------
     def layer_names(self, namespace: str) -> list[str]:
-        """Names below `oprack.<namespace>` ("layers", "optimizer" ...) that packs in use bring, sorted."""
+        """Names below `oprack.<namespace>` ("layers", "optimizer" ...) that packs in use bring, sorted.
+
+        Args:
+            namespace: "layers", "optimizer" and so on.
+
+        Returns:
+            The names.
+        """
         self._loaded()
         return self._layers.names(namespace)
 
     def layer(self, namespace: str, name: str) -> Any:
         """What a pack brings as `oprack.<namespace>.<name>`, imported on first use.
 
-        Raises UnknownLayerError with close matches, AlreadyExistsError when two packs bring it, PackImportError.
+        Args:
+            namespace: "layers", "optimizer" and so on.
+            name: The name.
+
+        Returns:
+            The function, class or module.
+
+        Raises:
+            UnknownLayerError: No pack in use brings it; the message has close matches.
+            AlreadyExistsError: Two packs bring it.
+            PackImportError: It can't be imported.
         """
         definers = self._loaded().definers.get(name)
         return self._layers.load(f"{namespace}.{name}", self._packs or (), definers[0].pack.owner if definers else "")

@@ -67,7 +67,14 @@ class Register:
                 self.layers(module, *names, namespace=namespace)
 
     def op(self, definition: type[OpDef]) -> None:
-        """An op by its definition class."""
+        """An op by its definition class.
+
+        Args:
+            definition: The class.
+
+        Raises:
+            DefinitionError: It is no definition class.
+        """
         from oprack.op import OpDef
 
         if not (isinstance(definition, type) and issubclass(definition, OpDef) and definition.op_type):
@@ -77,7 +84,15 @@ class Register:
         self.contributions.definitions[definition.op_type] = definition
 
     def operator(self, op_type: str, *facets: Any) -> None:
-        """Facets of an op, in any order, also of an op of another pack; see `oprack.register_operator`."""
+        """Facets of an op, in any order, also of an op of another pack; see `oprack.register_operator`.
+
+        Args:
+            op_type: The op.
+            facets: Classes derived from the facet bases of oprack.op, or instances of them.
+
+        Raises:
+            DefinitionError: There is no facet, or something that is none.
+        """
         from oprack.op.facets import facet_kind, facet_names
 
         for facet in facets:
@@ -91,7 +106,14 @@ class Register:
         self.contributions.facets.append((op_type, facets))
 
     def kernel(self, function: Callable[..., Any]) -> None:
-        """The kernels that @kernel declared on a function."""
+        """The kernels that @kernel declared on a function.
+
+        Args:
+            function: The function.
+
+        Raises:
+            DefinitionError: It declares no kernel.
+        """
         from oprack.kernel import kernel_specs
 
         holder = ModuleType(getattr(function, "__module__", None) or "")
@@ -102,7 +124,14 @@ class Register:
         self.contributions.kernels += specs
 
     def module(self, name: str) -> None:
-        """All kernels of a module, which is imported now; kernels named in a manifest are imported on first use."""
+        """All kernels of a module, which is imported now; kernels named in a manifest are imported on first use.
+
+        Args:
+            name: The module's full name.
+
+        Raises:
+            DefinitionError: The module declares no kernel.
+        """
         from oprack.kernel import kernel_specs
 
         specs = list(kernel_specs(import_module(name, repr(self))))
@@ -129,7 +158,14 @@ class Register:
         self.contributions.targets.append(("role", role, op_type))
 
     def op_version(self, version: OpVersion) -> None:
-        """The history of an op whose definition gives none."""
+        """The history of an op whose definition gives none.
+
+        Args:
+            version: The history.
+
+        Raises:
+            DefinitionError: It is no OpVersion.
+        """
         from oprack.op import OpVersion
 
         if not isinstance(version, OpVersion):
@@ -266,10 +302,16 @@ class Register:
         self._target("observer", "", observer)
 
     def command(self, name: str, target: str, summary: str) -> None:
-        """A subcommand of `oprack`: "module:function" that configures its parser, and one line of help.
+        """A subcommand of `oprack`.
 
-        The function sets the default `run` in the parser: a function of the parsed arguments that returns the exit
-        code. Raises DefinitionError for a name that can't be typed, or is brought twice.
+        Args:
+            name: What users type.
+            target: "module:function" that configures its parser; it sets the default `run`: a function of the parsed
+                arguments that returns the exit code.
+            summary: One line of help.
+
+        Raises:
+            DefinitionError: The name can't be typed, or is brought twice.
         """
         if not (isinstance(name, str) and name.replace("-", "_").isidentifier() and name[0].isalpha()):
             raise DefinitionError(

@@ -100,6 +100,12 @@ class OperatorWithKernel(OperatorBase):
         return found
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
+        """Choose a kernel, transform inputs, ask the shape rule, compute.
+
+        Args:
+            scope: Where its variables are.
+            run: The run that it is part of.
+        """
         clock = time.perf_counter_ns() if run.profiler else 0
         self.declined = {}
         found = self.input_values(scope)
@@ -233,7 +239,18 @@ class OperatorWithKernel(OperatorBase):
         return inferred
 
     def ask_shape_rule(self, values: Values, attrs: Mapping[str, Any]) -> Inferred:
-        """Ask the shape rule about the inputs, after gradients were found to have the sizes of their values."""
+        """Ask the shape rule about the inputs, after gradients were found to have the sizes of their values.
+
+        Args:
+            values: Values by input slot.
+            attrs: The attributes.
+
+        Returns:
+            What the rule says.
+
+        Raises:
+            InvalidArgumentError: A gradient has another size than what it is the gradient of.
+        """
         for slot, grad in self._pairs:
             for value, gradient in zip(values[slot], values[grad], strict=False):
                 dense = isinstance(value, LoDTensor) and isinstance(gradient, LoDTensor)

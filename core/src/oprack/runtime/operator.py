@@ -91,7 +91,17 @@ class OperatorBase(CreatorFacet):
         return DTYPE_NAMES.get(var.dtype) if var is not None and var.dtype is not None else None
 
     def run(self, scope: Scope, run: RunContext) -> None:
-        """Run in `scope`. An error names the op, its variables with shapes and dtypes, and the line that created it."""
+        """Run the op.
+
+        Args:
+            scope: Where its variables are.
+            run: The run that it is part of.
+
+        Raises:
+            OprackError: As the op says, with the op, its variables with shapes and dtypes, and the line that created
+                it.
+            OpError: Something else went wrong in it.
+        """
         start = time.perf_counter_ns() if run.profiler else 0
         try:
             self.run_impl(scope, run)
@@ -123,6 +133,15 @@ class OperatorBase(CreatorFacet):
         return describe_operator(self, scope)
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
+        """What the op does; every class has its own.
+
+        Args:
+            scope: Where its variables are.
+            run: The run that it is part of.
+
+        Raises:
+            NotImplementedError: The class has none.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define run_impl(self, scope, run)")
 
     def set_output(self, scope: Scope, name: str, value: Any) -> None:

@@ -40,6 +40,7 @@ class SingleOp:
 
     @property
     def type(self) -> str:
+        """The op's type."""
         return self.desc.type
 
     def run(self, scope: Scope, place: Place | None = None) -> None:

@@ -61,6 +61,7 @@ class Tensor(_Installed):
 
     @property
     def ndim(self) -> int:
+        """Number of dims."""
         return len(self.shape)
 
     @property
@@ -75,6 +76,7 @@ class Tensor(_Installed):
 
     @property
     def place(self) -> Place:
+        """Where the values lie."""
         return self._meta.place
 
     @property
@@ -144,9 +146,13 @@ class Tensor(_Installed):
         self._grad = None
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
-        """Call `hook(gradient)` when this tensor's gradient is complete; what it returns replaces it.
+        """Call a function when this tensor's gradient is complete; what it returns replaces the gradient.
 
-        Returns a function that takes the hook away.
+        Args:
+            hook: A function of the gradient; None from it leaves the gradient as it is.
+
+        Returns:
+            A function that takes the hook away.
 
         Raises:
             InvalidArgumentError: The tensor does not require gradients.
@@ -167,7 +173,11 @@ class Tensor(_Installed):
         return remove
 
     def detach(self) -> Tensor:  # type: ignore[override]
-        """The same memory, of which nothing is recorded."""
+        """The same memory, of which nothing is recorded.
+
+        Returns:
+            The tensor.
+        """
         found = new_tensor(self._value, self._meta.without_grad, self._lod)
         # A write through either is seen by the gradients that saved the other.
         share_memory(found, self)
@@ -188,7 +198,14 @@ class Tensor(_Installed):
         return "" if self._memory is None else self._memory.writer
 
     def require_writable(self, writer: str) -> None:
-        """Raise PreconditionNotMetError for a leaf that wants gradients: a recorded write would lose it."""
+        """Refuse to write into a leaf that wants gradients: a recorded write would lose it.
+
+        Args:
+            writer: Who writes, for the message.
+
+        Raises:
+            PreconditionNotMetError: It is such a leaf.
+        """
         if type(self._node) is Leaf:
             raise PreconditionNotMetError(
                 f"{writer} would change {self.describe()} in place, which has requires_grad and was not computed; "
@@ -219,7 +236,11 @@ class Tensor(_Installed):
         self._meta = tracked.with_grad if self._node is not None else tracked
 
     def describe(self) -> str:
-        """ "tensor 'w' float32[2, 3]"."""
+        """ "tensor 'w' float32[2, 3]".
+
+        Returns:
+            The text.
+        """
         name = f" {self.name!r}" if self.name else ""
         return f"tensor{name} {'SelectedRows ' if self.is_sparse else ''}{self.dtype}{list(self.shape)}"
 

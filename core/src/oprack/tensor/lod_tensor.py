@@ -142,6 +142,7 @@ class LoDTensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Sizes of the array's dims."""
         return tuple(self.array.shape)
 
     @property
@@ -156,7 +157,11 @@ class LoDTensor:
         return "any"
 
     def recursive_sequence_lengths(self) -> LoD:
-        """Lengths instead of offsets, as Paddle's method of that name."""
+        """Lengths instead of offsets, as Paddle's method of that name.
+
+        Returns:
+            Lengths per level.
+        """
         return lod_to_lengths(self.lod)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

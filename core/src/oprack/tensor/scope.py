@@ -27,6 +27,9 @@ class Variable:
         The memory stays the caller's: an op in place makes memory of its own first. Arrays in another byte order, or
         with gaps between their elements, are converted.
 
+        Args:
+            value: What to hold.
+
         Raises:
             InvalidArgumentError: For a masked array.
         """
@@ -46,6 +49,9 @@ class Variable:
     def get(self) -> Any:
         """The value.
 
+        Returns:
+            The value.
+
         Raises:
             PreconditionNotMetError: Nothing was set yet.
         """
@@ -56,9 +62,15 @@ class Variable:
         return self.value
 
     def is_initialized(self) -> bool:
+        """Whether it holds a value.
+
+        Returns:
+            False before anything was set, and after `clear`.
+        """
         return self.value is not None
 
     def clear(self) -> None:
+        """Hold nothing."""
         self.value = None
 
     def __repr__(self) -> str:
@@ -81,14 +93,28 @@ class Scope:
         self._kids: list[Scope] = []
 
     def var(self, name: str) -> Variable:
-        """The variable of this scope; created when there is none (a parent's of that name is hidden)."""
+        """The variable of this scope; created when there is none. One of a parent with that name is hidden.
+
+        Args:
+            name: The name.
+
+        Returns:
+            The variable.
+        """
         found = self._vars.get(name)
         if found is None:
             found = self._vars[name] = Variable(name)
         return found
 
     def find_var(self, name: str) -> Variable | None:
-        """The variable of this scope or the nearest ancestor, or None."""
+        """The variable of this scope or the nearest ancestor.
+
+        Args:
+            name: The name.
+
+        Returns:
+            The variable; None when there is none.
+        """
         scope: Scope | None = self
         while scope is not None:
             found = scope._vars.get(name)
@@ -98,7 +124,17 @@ class Scope:
         return None
 
     def get_var(self, name: str) -> Variable:
-        """As find_var, but raises NotFoundError that lists names alike."""
+        """As find_var, for a variable that has to be there.
+
+        Args:
+            name: The name.
+
+        Returns:
+            The variable.
+
+        Raises:
+            NotFoundError: There is none; the message lists names alike.
+        """
         found = self.find_var(name)
         if found is None:
             import difflib
@@ -111,23 +147,42 @@ class Scope:
         return found
 
     def root(self) -> Scope:
-        """The outermost ancestor, this scope itself when it has no parent."""
+        """The outermost ancestor, this scope itself when it has no parent.
+
+        Returns:
+            The scope.
+        """
         scope = self
         while scope.parent is not None:
             scope = scope.parent
         return scope
 
     def find_local_var(self, name: str) -> Variable | None:
+        """The variable of this scope alone.
+
+        Args:
+            name: The name.
+
+        Returns:
+            The variable; None when there is none.
+        """
         return self._vars.get(name)
 
     def new_scope(self) -> Scope:
-        """A new child scope, which lives until `drop_kids` or `delete_scope`."""
+        """A new child scope, which lives until `drop_kids` or `delete_scope`.
+
+        Returns:
+            The child.
+        """
         kid = Scope(self)
         self._kids.append(kid)
         return kid
 
     def delete_scope(self, kid: Scope) -> None:
         """Drop a child and its variables.
+
+        Args:
+            kid: The child.
 
         Raises:
             NotFoundError: The scope is no child of this one.
@@ -138,18 +193,32 @@ class Scope:
             raise NotFoundError(f"delete_scope({kid!r}): it is no child of this one, or was deleted before") from None
 
     def drop_kids(self) -> None:
+        """Drop all children and their variables."""
         self._kids.clear()
 
     def kids(self) -> list[Scope]:
+        """The children, oldest first.
+
+        Returns:
+            The scopes.
+        """
         return list(self._kids)
 
     def erase(self, names: list[str]) -> None:
-        """Remove these variables of this scope; unknown names are ignored."""
+        """Remove these variables of this scope; unknown names are ignored.
+
+        Args:
+            names: Names of variables.
+        """
         for name in names:
             self._vars.pop(name, None)
 
     def rename(self, old: str, new: str) -> None:
         """Rename a variable of this scope.
+
+        Args:
+            old: The name that it has.
+            new: The name that it gets.
 
         Raises:
             NotFoundError: It has no variable of that name.
@@ -161,10 +230,19 @@ class Scope:
         self._vars[new] = var
 
     def local_var_names(self) -> list[str]:
+        """Names of the variables of this scope, in order of creation.
+
+        Returns:
+            The names.
+        """
         return list(self._vars)
 
     def all_var_names(self) -> list[str]:
-        """Names of this scope and all its ancestors."""
+        """Names of this scope and all its ancestors.
+
+        Returns:
+            The names.
+        """
         names: dict[str, None] = {}
         scope: Scope | None = self
         while scope is not None:

@@ -124,12 +124,20 @@ class SelectedRows:
         return dtype_name(self.value.dtype)
 
     def merged(self) -> SelectedRows:
-        """The same matrix with each row listed once, in ascending order; values of one row are added."""
+        """The same matrix with each row listed once, in ascending order; values of one row are added.
+
+        Returns:
+            The rows, each once.
+        """
         rows, value = merge_rows(self.rows, self.value)
         return SelectedRows(rows, value, self.height, place=self.place, check=False)
 
     def to_dense(self) -> np.ndarray:
-        """Dense array [height, ...]; rows not listed are zero."""
+        """Dense array [height, ...]; rows not listed are zero.
+
+        Returns:
+            A NumPy array.
+        """
         dense = np.zeros(self.shape, self.value.dtype)
         rows, value = merge_rows(self.rows, self.value)
         dense[rows] = value

@@ -35,6 +35,7 @@ class ShapeOnly:
 
     @property
     def ndim(self) -> int:
+        """Number of dims."""
         return len(self.shape)
 
     @property
@@ -44,6 +45,7 @@ class ShapeOnly:
 
     @property
     def itemsize(self) -> int:
+        """Bytes of an element."""
         return int(self.dtype.itemsize)
 
     @property
@@ -52,11 +54,25 @@ class ShapeOnly:
         return self.size * self.itemsize
 
     def reshape(self, *shape: Any) -> ShapeOnly:
-        """The same in another shape, as ndarray.reshape; kernels ask for it to compare shapes."""
+        """The same in another shape, as ndarray.reshape; kernels ask for it to compare shapes.
+
+        Args:
+            shape: Sizes, or a list of them.
+
+        Returns:
+            What stands for the array in that shape.
+        """
         return self._like(np.broadcast_to(_ELEMENT, self.shape).reshape(*shape))
 
     def transpose(self, *axes: Any) -> ShapeOnly:
-        """The same with its dims in another order, as ndarray.transpose."""
+        """The same with its dims in another order, as ndarray.transpose.
+
+        Args:
+            axes: The order of dims, or a list; default: reversed.
+
+        Returns:
+            What stands for the array in that order.
+        """
         return self._like(np.broadcast_to(_ELEMENT, self.shape).transpose(*axes))
 
     def _like(self, array: np.ndarray) -> ShapeOnly:

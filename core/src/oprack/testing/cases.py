@@ -36,6 +36,7 @@ class FileCase:
 
     @property
     def id(self) -> str:
+        """The case's name."""
         return str(self.header["id"])
 
     @property
@@ -44,13 +45,36 @@ class FileCase:
         return bool(self.header.get("stochastic"))
 
     def has(self, stage: Stage) -> bool:
+        """Whether the case has a program of a stage.
+
+        Args:
+            stage: Its forward program, its gradient or the gradient of that.
+
+        Returns:
+            Whether it has.
+        """
         return _PROGRAMS[stage] in self.arrays
 
     def program(self, stage: Stage = "forward") -> Program:
+        """The program of a stage.
+
+        Args:
+            stage: Its forward program, its gradient or the gradient of that.
+
+        Returns:
+            The program.
+        """
         return Program.parse(self.arrays[_PROGRAMS[stage]].tobytes())
 
     def op_types(self, stage: Stage = "forward") -> set[str]:
-        """Op types of the program of a stage."""
+        """Op types of the program of a stage.
+
+        Args:
+            stage: Which of its programs.
+
+        Returns:
+            The types.
+        """
         return self.program(stage).op_types()
 
     @cached_property
@@ -64,7 +88,14 @@ class FileCase:
         return {name for name, info in self.header["feeds"].items() if info.get("persistable")}
 
     def inputs(self, stage: Stage) -> dict[str, Any]:
-        """Inputs of the program of a stage: for gradients, the cotangents, too."""
+        """Inputs of the program of a stage: for gradients, the cotangents, too.
+
+        Args:
+            stage: Which of its programs.
+
+        Returns:
+            Values by variable.
+        """
         values = dict(self.feeds)
         if stage != "forward":
             for cot in self.header["grad"]["cotangents"]:
@@ -75,14 +106,28 @@ class FileCase:
         return values
 
     def expected(self, stage: Stage) -> list[Expected]:
-        """What to fetch from the program of a stage, and its values."""
+        """What to fetch from the program of a stage, and its values.
+
+        Args:
+            stage: Which of its programs.
+
+        Returns:
+            Each value with its tolerances.
+        """
         if stage == "forward":
             return [Expected(f["name"], self._value("out", f["name"], f), f) for f in self.header["fetch"]]
         wanted, key = ("grad", "grad") if stage == "gradient" else ("grad2", "grad2")
         return [Expected(w["var"], self._value(key, w["wrt"], w), w) for w in self.header[wanted]["wrt"]]
 
     def numeric_gradient(self, wrt: str) -> np.ndarray | None:
-        """Central differences of Paddle's forward, where they disagree with Paddle's gradient; NaN = a kink."""
+        """Central differences of Paddle's forward, where they disagree with Paddle's gradient; NaN = a kink.
+
+        Args:
+            wrt: The variable.
+
+        Returns:
+            The gradient; None where they agree.
+        """
         return self.arrays.get("numgrad:" + wrt)
 
     def _value(self, prefix: str, name: str, info: Mapping[str, Any]) -> Any:

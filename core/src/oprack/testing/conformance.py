@@ -39,6 +39,15 @@ class Limitation:
     stages: tuple[Stage, ...] = STAGES
 
     def covers(self, case_id: str, stage: Stage) -> bool:
+        """Whether a case, at a stage, is meant.
+
+        Args:
+            case_id: The case.
+            stage: Its forward program, its gradient or the gradient of that.
+
+        Returns:
+            Whether it is.
+        """
         return stage in self.stages and fnmatch.fnmatchcase(case_id, self.cases)
 
 
@@ -88,7 +97,14 @@ class Conformance:
 
     @classmethod
     def op_types(cls) -> list[str]:
-        """Op types that the pack defines."""
+        """Op types that the pack defines.
+
+        Returns:
+            The types.
+
+        Raises:
+            UnknownOpError: The pack is not installed, or could not be loaded.
+        """
         found = [p for p in default_manager().packs() if p.name == cls.pack]
         if not found or found[0].status != "ok":
             state = f"is {found[0].status}: {found[0].error}" if found else "is not installed"

@@ -50,6 +50,7 @@ class OpCase:
 
     @property
     def id(self) -> str:
+        """The case's name."""
         return f"{self.op}-{self.name}" if self.name else self.op
 
     def check(self) -> list[str]:
