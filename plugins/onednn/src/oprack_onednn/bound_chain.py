@@ -180,13 +180,15 @@ def run_all(calls: Sequence[tuple[BoundChain, Sequence[Operand]]]) -> None:
         OneDNNError: A primitive failed.
         OperandError: An operand does not fit; nothing was read or written.
     """
+    if not calls:
+        return
     found = [chain.addresses(operands) for chain, operands in calls]
     native = [chain.native for chain, _ in calls if chain.native is not None]
     if RUNNER.run is None or len(native) < len(calls):
         for (chain, _), values in zip(calls, found, strict=True):
             chain._run(*values)
         return
-    size = max((chain.size for chain, _ in calls), default=0)
+    size = max(chain.size for chain, _ in calls)
     _run_together(native, [address for values in found for address in values], size)
 
 

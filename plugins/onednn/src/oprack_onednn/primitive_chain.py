@@ -125,6 +125,12 @@ class PrimitiveChain:
         self.add(reorder_desc(source.desc, memory.desc, accumulate), {_c.SRC: source, _c.DST: memory})
         return memory
 
+    def bound(self) -> BoundChain:
+        """What runs it with operands for all of its external memory."""
+        if self._bound is None:
+            self._bound = BoundChain(self)
+        return self._bound
+
     def run(self, *operands: Operand) -> None:
         """Run in the thread that built the chain.
 
@@ -135,9 +141,7 @@ class PrimitiveChain:
             OneDNNError: A primitive failed.
             OperandError: An operand does not fit; nothing was read or written.
         """
-        bound = self._bound
-        if bound is None:
-            bound = self._bound = BoundChain(self)
+        bound = self._bound or self.bound()
         bound._run(*addresses(self.external, operands))
 
 

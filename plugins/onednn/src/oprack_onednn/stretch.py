@@ -82,7 +82,7 @@ class Stretches:
         wiring = _Wiring(steps, entering, leaving)
         if wiring.parameters and max(wiring.parameters) >= entering:
             return None  # a parameter that another op computes is none
-        return _call(wiring)
+        return _Joined(wiring, RUNNER.run)
 
 
 STRETCHES = Stretches()
@@ -200,30 +200,24 @@ def _placed(sizes: dict[int, int], wiring: _Wiring, start: int) -> tuple[dict[in
     return offsets, end
 
 
-def _call(wiring: _Wiring) -> JoinedSteps:
-    """The function of a stretch, which binds it to each shape that it meets."""
-    entries = PerThread()
-    varying, kept = wiring.varying, wiring.parameters
-    parameters_of: Callable[[Any], Any] = itemgetter(*kept) if len(kept) > 1 else lambda v: tuple(v[i] for i in kept)
-    run_native, state_of = RUNNER.run, THREAD
-    assert run_native is not None
+class _Joined:
+    """A stretch as a plan calls it: it binds itself to each shape that it meets, in each thread."""
 
-    def bind(key: tuple[Any, ...], values: Sequence[Any]) -> Sequence[Any] | None:
-        """Run the ops one by one for shapes or parameters that are new, and keep what that bound."""
-        if len(entries) >= _SHAPES:  # as in a call site: no order of use is noted
-            entries.clear()
-        bound, results = _bound(wiring, values, parameters_of(values))
-        entries.keep(key, bound)
-        return results
+    def __init__(self, wiring: _Wiring, run: Callable[[int], int]) -> None:
+        self._wiring, self._native_run = wiring, run
+        self._varying, kept = wiring.varying, wiring.parameters
+        # for two and more it gives a tuple in one go: a net has hundreds of parameters
+        one_by_one: Callable[[Any], Any] = lambda values: tuple(values[i] for i in kept)  # noqa: E731
+        self._parameters_of = itemgetter(*kept) if len(kept) > 1 else one_by_one
+        # of every thread, and bounded since shapes come with the data; None where nothing can be bound
+        self._entries = PerThread()
 
-    def joined(*values: Any) -> Sequence[Any] | None:
-        if state_of.revision != LIBRARY.threads_revision:
-            if not LIBRARY.usable():
-                return None
-            state_of.open()
-        key: tuple[Any, ...] = (state_of.setting,)
+    def __call__(self, *values: Any) -> Sequence[Any] | None:
+        if THREAD.revision != LIBRARY.threads_revision and not THREAD.ready():
+            return None
+        key: tuple[Any, ...] = (THREAD.setting,)
         starts, misplaced = [], 0
-        for i in varying:
+        for i in self._varying:
             x = values[i]
             if x.dtype is not FLOAT:
                 return None
@@ -231,31 +225,40 @@ def _call(wiring: _Wiring) -> JoinedSteps:
             start = address(x)
             starts.append(start)
             misplaced |= start
-        entry = entries.get(key)
+        entry = self._entries.get(key)
         if entry is None:
-            return None if key in entries else bind(key, values)
-        if not all(map(is_, entry.parameters, parameters_of(values))):
-            return bind(key, values)
-        if misplaced & _MISALIGNED:
-            return None
-        table = entry.native.values
-        for i, start in zip(varying, starts, strict=True):
+            return None if key in self._entries else self._bind(key, values)
+        # the same objects as before, so no other memory
+        if not all(map(is_, entry.parameters, self._parameters_of(values))):
+            return self._bind(key, values)
+        # primitives were chosen for elements at multiples of four bytes
+        return None if misplaced & _MISALIGNED else self._run(key, entry, starts)
+
+    def _bind(self, key: tuple[Any, ...], values: Sequence[Any]) -> Sequence[Any] | None:
+        """Run the ops one by one for shapes or parameters that are new, and keep what that bound."""
+        if len(self._entries) >= _SHAPES:  # as in a call site: no order of use is noted
+            self._entries.clear()
+        bound, results = _bound(self._wiring, values, self._parameters_of(values))
+        self._entries.keep(key, bound)
+        return results
+
+    def _run(self, key: tuple[Any, ...], entry: _Run, starts: Sequence[int]) -> Sequence[Any] | None:
+        table, results = entry.native.values, []
+        for i, start in zip(self._varying, starts, strict=True):
             table[i] = start
-        results = []
         for i, take in entry.takes:
             y, table[i] = take()
             results.append(y)
-        if entry.size > state_of.state.capacity:
-            state_of.arena(entry.size)
-        status = run_native(entry.native.pointer)
-        if status:
-            if status != NOT_ORDINARY:
-                entries.keep(key, None)
-                _LOG.warning("%s; its ops run one by one from now on", _failure(wiring, entry, status))
-            return None
-        return results
-
-    return joined
+        if entry.size > THREAD.state.capacity:
+            THREAD.arena(entry.size)
+        status = self._native_run(entry.native.pointer)
+        if not status:
+            return results
+        # nothing that entered was written to, so the ops can run one by one: the one that fails again says why
+        if status != NOT_ORDINARY:
+            self._entries.keep(key, None)
+            _LOG.warning("%s; its ops run one by one from now on", _failure(self._wiring, entry, status))
+        return None
 
 
 def _bound(wiring: _Wiring, values: Sequence[Any], parameters: Any) -> tuple[_Run | None, Sequence[Any] | None]:

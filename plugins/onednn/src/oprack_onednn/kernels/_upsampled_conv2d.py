@@ -53,14 +53,18 @@ class Stage:
         return self.memory[key]
 
     def bound(self, operands, keep):
-        """A function of the operands that are still missing, by key. keep: the given ones are set once."""
+        """A function of the operands that are still missing, by key; it returns what run_all takes.
+
+        keep: the given ones are set once.
+        """
         free = [key for key in self.memory if key not in operands]
         if not self.memory:
-            return lambda found: None
+            return lambda found: []
         if keep:
-            run = BoundChain(self.chain, [operands.get(key) for key in self.memory]).run
-            return lambda found: run(*[found[key] for key in free])
-        return lambda found: self.chain.run(*[(found if k in found else operands)[k] for k in self.memory])
+            chain = BoundChain(self.chain, [operands.get(key) for key in self.memory])
+            return lambda found: [(chain, [found[key] for key in free])]
+        whole = self.chain.bound()
+        return lambda found: [(whole, [(found if k in found else operands)[k] for k in self.memory])]
 
 
 def _activations(post_ops: Sequence[str]) -> list[tuple[str, int, float, float]]:

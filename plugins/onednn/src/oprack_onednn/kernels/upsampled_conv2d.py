@@ -6,7 +6,6 @@ What belongs to one image alone, scales and 1x1 convolutions, is multiplied into
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 
 import numpy as np
 from oprack.kernel import kernel
@@ -22,7 +21,7 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Outlet, is_constant, last_strides
 from oprack_onednn.operands import FLOAT, OperandError
 from oprack_onednn.ops.post_ops import algorithm
-from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread
+from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, run_all
 
 # From 3x3 taps: what the first and last row, the first and last column, and their four corners miss; and all.
 _WINDOW = np.eye(9, dtype=np.float32).reshape(3, 3, 9)
@@ -97,15 +96,15 @@ class _Weigher:
             self.base = project[:, :, 0, 0] if shift is None else np.column_stack([project[:, :, 0, 0], shift])
             self.second = np.array(self.base, FLOAT, order="C")
         fixed = [self.rows, self.second, self.weighted]
-        self.run = BoundChain(stage, fixed).run if keep else partial(stage.run, *fixed)
+        self.calls = [(BoundChain(stage, fixed), ())] if keep else [(stage.bound(), fixed)]
 
     def weigh(self, scale):
-        """scale: [C], or None."""
+        """The call that makes the weights, as run_all takes it. scale: [C], or None."""
         if self.base is None:
             self.second[:] = scale
         elif scale is not None:
             np.multiply(self.base, scale[:, None], out=self.second)
-        self.run()
+        return self.calls
 
 
 class Bound:
@@ -149,14 +148,18 @@ class Bound:
             part = slice(image, image + chain.images)
             found = {("x", i): x[part] for i, x in enumerate(maps.xs)}
             found["y"] = y[part]
+            calls = []
             for i, weigher in self.weighers.items():
                 scale = maps.scales[i]
-                weigher.weigh(None if scale is None else scale[image].reshape(-1))
+                calls += weigher.weigh(None if scale is None else scale[image].reshape(-1))
             if not chain.shifted:
-                self.spread(found)
+                calls += self.spread(found)
             else:
+                # the bias follows from weights, so they have to be there
+                run_all(calls)
                 self._run_shifted(images[image], found)
-            self.finish(found)
+                calls = []
+            run_all([*calls, *self.finish(found)])
         for text in chain.later:
             activation.run_in_place(y, *algorithm(text))
         return y
@@ -169,7 +172,7 @@ class Bound:
         *border, whole = (_BORDER if count == 9 else _WHOLE) @ taps.reshape(count, chain.k)
         self._set_bias(whole if self.bias is None else whole + self.bias)
         if chain.spread.memory:
-            self.spread(found)
+            run_all(self.spread(found))
         else:
             y[:] = 0
         if not border:
