@@ -127,6 +127,7 @@ _ARGUMENTS: dict[str, tuple] = {
         *(c_float, c_float, _P),
     ),
     "lstm_forward_primitive_desc_create": (_OUT, _P, c_int, c_int, *(_P,) * 11, c_uint, _P),
+    "set_primitive_cache_capacity": (c_int,),
     "version": (),
     "get_effective_cpu_isa": (),
 }

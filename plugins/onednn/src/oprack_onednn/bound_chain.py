@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from ctypes import addressof
+from collections.abc import Callable, Sequence
+from ctypes import addressof, sizeof
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from oprack_onednn import _c
-from oprack_onednn.native import Memory, MemoryDesc, MemoryObject, Primitive, PrimitiveDesc
+from oprack_onednn.native import Memory, MemoryObject
 from oprack_onednn.operands import Operand, addresses
 from oprack_onednn.runner import RUNNER, NativeChain, NativeStretch
 from oprack_onednn.thread import THREAD
@@ -20,48 +21,44 @@ class OneDNNError(RuntimeError):
     """A primitive failed while it ran."""
 
 
-def _call(primitive: Primitive, arguments: dict[int, MemoryObject]) -> tuple[tuple[int, int, int], Any]:
-    """What primitive_execute takes besides a stream, and the array behind it, which has to live as long."""
-    array = (_c.ExecArg * len(arguments))(*((k, m.pointer) for k, m in arguments.items()))
-    return (primitive.pointer, len(arguments), addressof(array)), array
+class _Arguments:
+    """What primitive_execute takes besides a stream, for each step of a chain.
 
-
-class _Objects:
-    """The memory objects of a chain: one for all memory that lies at one place in one layout."""
+    Attributes:
+        calls: (primitive, number of arguments, their address) of each step.
+        places: (operand or None for scratch memory, offset in bytes, memory object) of what needs an address.
+    """
 
     def __init__(self, chain: PrimitiveChain) -> None:
-        self._chain = chain
-        self._by_place: dict[tuple[int | None, int, int], MemoryObject] = {}
-        self._constant: dict[Memory, MemoryObject] = {}
+        self._objects: dict[Any, MemoryObject] = {}
+        self.places: list[tuple[int | None, int, int]] = []
+        numbers: list[tuple[int, int]] = []
+        starts = []
+        for desc, arguments in chain.steps:
+            starts.append(len(numbers))
+            for number, memory in arguments.items():
+                numbers.append((number, self._pointer(chain.places.get(memory), memory)))
+            scratchpad = desc.desc(_c.QUERY_SCRATCHPAD_MD)
+            if scratchpad.nbytes:
+                numbers.append((_c.SCRATCHPAD, self._pointer((None, chain.size), Memory(scratchpad))))
+        # oneDNN holds plain pointers to the array and the objects
+        self._array = (_c.ExecArg * len(numbers))(*numbers)
+        first, step = addressof(self._array), sizeof(_c.ExecArg)
+        counts = [end - start for start, end in pairwise([*starts, len(numbers)])]
+        primitives = [primitive.pointer for primitive in chain.primitives()]
+        addresses = [first + step * start for start in starts]
+        self.calls = list(zip(primitives, counts, addresses, strict=True))
 
-    def arguments(self, desc: PrimitiveDesc, arguments: dict[int, Memory]) -> dict[int, MemoryObject]:
-        """Those of a primitive's arguments, its scratchpad among them."""
-        found = {k: self._of(memory) for k, memory in arguments.items()}
-        scratchpad = desc.desc(_c.QUERY_SCRATCHPAD_MD)
-        if scratchpad.nbytes:
-            found[_c.SCRATCHPAD] = self._at(None, self._chain.size, scratchpad)
-        return found
-
-    def _of(self, memory: Memory) -> MemoryObject:
-        place = self._chain.places.get(memory)
-        if place is not None:
-            return self._at(*place, memory.desc)
-        if memory not in self._constant:
-            self._constant[memory] = MemoryObject(memory.desc, memory.array)
-        return self._constant[memory]
-
-    def _at(self, operand: int | None, offset: int, desc: MemoryDesc) -> MemoryObject:
-        # the objects keep the descriptors, so no other descriptor can have the id of one
-        key = operand, offset, id(desc)
-        found = self._by_place.get(key)
+    def _pointer(self, place: tuple[int | None, int] | None, memory: Memory) -> int:
+        """The object for memory: one for all that lies at one place in one layout."""
+        # objects keep their layouts, so no other layout gets the identity of one
+        key = memory if place is None else (place, id(memory.desc))
+        found = self._objects.get(key)
         if found is None:
-            found = self._by_place[key] = MemoryObject(desc)
-        return found
-
-    def placed(self) -> Iterator[tuple[tuple[int | None, int], int]]:
-        """((operand or None for scratch memory, offset in bytes), pointer) of each object that needs an address."""
-        for (operand, offset, _), found in self._by_place.items():
-            yield (operand, offset), found.pointer
+            found = self._objects[key] = MemoryObject(memory.desc, memory.array)
+            if place is not None:
+                self.places.append((*place, found.pointer))
+        return found.pointer
 
 
 class BoundChain:
@@ -88,13 +85,9 @@ class BoundChain:
         self._free = [chain.external[i] for i in free]
         self._places: list[tuple[int, int, int]] = []  # (free operand, offset in bytes, memory object)
         self._scratch: list[tuple[int, int]] = []  # (memory object, offset in the arena)
-        objects = _Objects(chain)
-        calls = [
-            _call(primitive, objects.arguments(desc, arguments))
-            for primitive, (desc, arguments) in zip(chain.primitives(), chain.steps, strict=True)
-        ]
-        self._calls = [call for call, _ in calls]
-        for (operand, offset), pointer in objects.placed():
+        arguments = _Arguments(chain)
+        self._calls = arguments.calls
+        for operand, offset, pointer in arguments.places:
             if operand is None:
                 self._scratch.append((pointer, offset))
             elif (start := stays[operand]) is None:
@@ -103,7 +96,7 @@ class BoundChain:
                 self._set_handle(pointer, start + offset)
         self._size, self._arena = chain.size + chain.scratchpad, 0
         # oneDNN holds plain pointers to all of these
-        self._referenced = (chain, objects, calls, given)
+        self._referenced = (chain, arguments, given)
         self.native = self._native() if RUNNER.run is not None else None
         count = len(self._free)
         self._alone = None if self.native is None else NativeStretch(self._state, [self.native], range(count), count)

@@ -9,10 +9,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from ctypes import Array
 from typing import Any
 
-from oprack_onednn.native import Attributes, Native, NotServedError, PrimitiveDesc
+from oprack_onednn.native import NotServedError, PrimitiveDesc
 from oprack_onednn.thread import THREAD
 
 _DESCS = 512
@@ -52,14 +51,15 @@ def once(make: Callable[..., PrimitiveDesc], *args: Any) -> PrimitiveDesc:
     Nobody may change such a descriptor. Raises NotServedError as `make` does.
     """
     known = _KNOWN.descs
-    key = (make, THREAD.current, *map(_identity, args))
+    # by identity, which is fastest: descriptors of memory, attributes and dims are made once for the same content, and
+    # the entry keeps them, so nothing else can get the identity of one
+    key = (make, THREAD.current, *map(id, args))
     entry = known.get(key)
     if entry is None:
         try:
             found: PrimitiveDesc | str = make(*args)
         except NotServedError as error:
             found = str(error)
-        # the entry keeps the arguments, so nothing else can get the identity of one of them
         known[key] = entry = args, found
         if len(known) > _DESCS:
             known.popitem(last=False)
@@ -68,10 +68,3 @@ def once(make: Callable[..., PrimitiveDesc], *args: Any) -> PrimitiveDesc:
     if isinstance(entry[1], str):
         raise NotServedError(entry[1])
     return entry[1]
-
-
-def _identity(argument: Any) -> Hashable:
-    """Descriptors of memory, attributes and dims are made once for the same content, and never change."""
-    if isinstance(argument, Attributes):
-        return id(argument.native)
-    return id(argument) if isinstance(argument, Native | Array) else argument

@@ -23,6 +23,10 @@ from oprack_onednn.runner import RUNNER, ThreadState
 
 DISTRIBUTION = "onednn-cpu-gomp"
 _FILE = "libdnnl.so.3"
+# Compiled primitives that oneDNN keeps for all threads: those of a net or two. It looks through all of them for the
+# oldest one whenever it has one more, which takes as long as compiling when there are a thousand, its own default.
+_COMPILED = 256
+_CAPACITY = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "DNNL_PRIMITIVE_CACHE_CAPACITY")
 
 
 class Library:
@@ -80,6 +84,8 @@ class Library:
         engine = c_void_p()
         if lib.dnnl_engine_create(engine, _c.CPU_ENGINE, 0):
             raise _UnavailableError(f"{path} has no engine for this CPU")
+        if not any(name in os.environ for name in _CAPACITY):
+            lib.dnnl_set_primitive_cache_capacity(_COMPILED)
         self.engine = engine.value
         self.lib = lib
         RUNNER.load()

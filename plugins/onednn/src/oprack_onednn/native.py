@@ -144,25 +144,32 @@ class Memory:
 class MemoryObject(Native):
     """What a primitive takes for memory; its address is set before every run, unless an array lies there."""
 
-    __slots__ = ("_referenced",)
+    __slots__ = ("array", "desc")
     destroy = "memory_destroy"
 
     def __init__(self, desc: MemoryDesc, array: np.ndarray | None = None) -> None:
         super().__init__(create("memory_create", desc, LIBRARY.engine, None if array is None else array.ctypes.data))
-        self._referenced = desc, array
+        self.desc, self.array = desc, array
 
 
 class PrimitiveDesc(Native):
     """A primitive descriptor.
 
     Raises NotServedError for an implementation that is no fast one ("ref", "simple"), unless `any_speed`.
+
+    Attributes:
+        impl: The name of the implementation.
+        given: Numbers of arguments and layouts of their memory that were found to be large enough, the last ones.
+        seconds: How long one core takes about for these.
     """
 
-    __slots__ = ("_bytes", "_descs", "_primitive", "impl")
+    __slots__ = ("_bytes", "_descs", "_primitive", "given", "impl", "seconds")
     destroy = "primitive_desc_destroy"
 
     def __init__(self, kind: str, *args: Any, any_speed: bool = False) -> None:
         super().__init__(create(f"{kind}_primitive_desc_create", *args))
+        self.given: tuple[tuple[int, ...], tuple[MemoryDesc, ...]] = ((), ())
+        self.seconds = 0.0
         self._bytes: dict[int, int] = {}
         self._descs: dict[int, MemoryDesc] = {}
         self._primitive: Primitive | None = None

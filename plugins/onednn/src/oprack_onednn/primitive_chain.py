@@ -92,14 +92,11 @@ class PrimitiveChain:
         Raises:
             OperandError: The memory of an argument is smaller than the primitive takes it to be.
         """
-        for argument, memory in arguments.items():
-            if desc.argument_bytes(argument) > memory.desc.nbytes:
-                raise OperandError(
-                    f"argument {argument} of {desc.impl} has {memory.desc.nbytes} bytes; the primitive expects "
-                    f"{desc.argument_bytes(argument)}"
-                )
-        # Summed up while a chain is built: what has little to do is built again for one thread.
-        THREAD.work += _seconds(arguments)
+        given = tuple(arguments), tuple([memory.desc for memory in arguments.values()])
+        if desc.given != given:
+            _expect_enough(desc, arguments)
+            desc.given, desc.seconds = given, _seconds(arguments)
+        THREAD.work += desc.seconds
         self.scratchpad = max(self.scratchpad, desc.desc(_c.QUERY_SCRATCHPAD_MD).nbytes)
         self.steps.append((desc, arguments))
 
@@ -148,6 +145,15 @@ class PrimitiveChain:
 def _expect_within(offset: int, desc: MemoryDesc, size: int) -> None:
     if not 0 <= offset <= size - desc.reach:
         raise OperandError(f"memory of {size} bytes can't be seen as {desc.reach} bytes from byte {offset} on")
+
+
+def _expect_enough(desc: PrimitiveDesc, arguments: dict[int, Memory]) -> None:
+    for argument, memory in arguments.items():
+        if desc.argument_bytes(argument) > memory.desc.nbytes:
+            raise OperandError(
+                f"argument {argument} of {desc.impl} has {memory.desc.nbytes} bytes; the primitive expects "
+                f"{desc.argument_bytes(argument)}"
+            )
 
 
 def _seconds(arguments: dict[int, Memory]) -> float:
