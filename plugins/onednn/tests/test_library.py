@@ -268,6 +268,19 @@ def test_a_buffer_is_used_again_only_when_no_array_is_left():
     assert address in taken
 
 
+def test_a_larger_buffer_is_taken_before_a_new_one():
+    """Up to four times as large as is wanted, and only while nobody has it."""
+    buffers = Buffers(smallest=1)
+    address = buffers.take((1000,)).ctypes.data
+    held = [buffers.take((n,)) for n in (300, 300)]
+    assert held[0].ctypes.data == address and held[1].ctypes.data != address
+    del held
+    total = buffers._total
+    assert buffers.take((900,)).ctypes.data == address and buffers._total == total
+    buffers.take((30,))
+    assert buffers._total > total
+
+
 def test_buffers_are_bounded():
     buffers = Buffers(smallest=1, most=10_000)
     held = [buffers.take((1000,)) for _ in range(8)]

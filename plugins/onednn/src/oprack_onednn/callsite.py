@@ -21,7 +21,7 @@ from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, Primiti
 from oprack_onednn.stretch import Bound, Part, joins
 
 _MISALIGNED = FLOAT.itemsize - 1
-SHAPES, NEW_SHAPES = 64, 4
+SHAPES, NEW_SHAPES = 64, 8
 """Shapes whose bound primitives one op keeps, those of all threads counted: of all that came again, and of those that
 came once."""
 

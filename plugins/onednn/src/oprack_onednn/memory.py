@@ -157,10 +157,11 @@ class Buffers:
         if self._taken >= self._patience:
             self._sweep(self._round)
             self._taken, self._round = 0, self._round + 1
-        for buffer in self._by_size.get(size, ()):
-            if sys.getrefcount(buffer.memory) == buffer.idle:
-                buffer.round = self._round
-                return buffer
+        for room in (size, 2 * size, 4 * size):  # one that is too large is better than fresh pages
+            for buffer in self._by_size.get(room, ()):
+                if sys.getrefcount(buffer.memory) == buffer.idle:
+                    buffer.round = self._round
+                    return buffer
         return self._new(size)
 
     def _new(self, size: int) -> _Buffer:

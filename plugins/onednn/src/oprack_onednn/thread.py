@@ -19,7 +19,7 @@ from oprack_onednn.native import NotServedError, Stream
 from oprack_onednn.runner import ThreadState
 
 # Chains of a Python thread: of all that were asked for again, and of those that were asked for once.
-_PRIMITIVES, _NEW_PRIMITIVES = 1024, 128
+_PRIMITIVES, _NEW_PRIMITIVES = 1024, 256
 # How many seconds a chain must take on one core to be shared among threads: to wake another one, or to wait for it
 # when others want its core, takes as long.
 _SHARED = 1e-4
