@@ -9,7 +9,7 @@ from numpy_kernels import on_numpy
 from oprack.ir import optimize, select_passes
 from oprack.testing import PassCase, check_passes
 from oprack.testing.passes import op_types
-from oprack_onednn.kernels import winograd_conv2d
+from oprack_onednn.kernels import _winograd_tiles, winograd_conv2d
 from oprack_onednn.ops.winograd_conv2d import matrices
 from oprack_onednn.primitive_chain import PrimitiveChain
 
@@ -58,7 +58,7 @@ def test_sizes_and_padding(size, attrs):
 
 @pytest.mark.primitives("winograd")
 def test_in_parts(monkeypatch):
-    monkeypatch.setattr(winograd_conv2d, "_PART", 1)
+    monkeypatch.setattr(_winograd_tiles, "_PART", 1)
     check_passes(case(), *PASSES, **CLOSE)
 
 

@@ -6,12 +6,13 @@ and why not; `set_num_threads(n)` sets how many threads its primitives use, in e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["num_threads", "set_num_threads", "status"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Any]:
     if name in __all__:
         from oprack_onednn import library
 

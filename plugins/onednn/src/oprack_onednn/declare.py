@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
 from oprack.errors import DefinitionError
-from oprack.kernel import Predicate, decline, kernel
+from oprack.kernel import Array, Predicate, decline, kernel
 from oprack.kernel.specialization import Specialize
 from oprack.op import slot_name
 
@@ -76,7 +76,9 @@ def onednn_kernel(
         read = [name for name in inputs if name not in unread]
 
         @wraps(function)
-        def run(*args: Any, **named: Any) -> Any:
+        def run(
+            *args: Array | Sequence[Array] | None, **named: Any
+        ) -> Array | dict[str, Array | list[Array] | None] | tuple[Array | None, ...]:
             # `ready` is one attribute; it is False before the first use and after a fork.
             if not (library.ready or library.usable()):
                 return decline(library.problem)

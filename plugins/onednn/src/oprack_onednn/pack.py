@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from oprack import hookimpl
+
+if TYPE_CHECKING:
+    from oprack.packs import Register
 
 
 @hookimpl
-def oprack_ops(register):
+def oprack_ops(register: Register) -> None:
     """Kernels for ops of other packs, by the strings in ops.toml."""
     register.manifest(__package__)
 
 
 @hookimpl
-def oprack_libraries(register):
+def oprack_libraries(register: Register) -> None:
     """What speaks for the library: whether it serves, and how many threads it uses."""
     register.library("onednn", f"{__package__}.library:LIBRARY", attr="use_mkldnn")
 
 
 @hookimpl
-def oprack_passes(register):
+def oprack_passes(register: Register) -> None:
     """Rewrites of graphs for primitives that do several ops at once; they run last, when the generic ones are done."""
     convolutions = ["onednn_fuse_conv2d", "onednn_fuse_squeeze_excite", "onednn_upsampled_conv2d", "onednn_winograd"]
 
-    def add(name, function, after=(), before=(), reorders_sums=True):
+    def add(
+        name: str, function: str, after: Sequence[str] = (), before: Sequence[str] = (), reorders_sums: bool = True
+    ) -> None:
         register.pass_(
             f"onednn_{name}",
             f"{__package__}.passes.{function}",

@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from oprack.kernel import Array
 
 from oprack_onednn.memory import Weights, is_constant
 from oprack_onednn.native import MemoryDesc
+
+if TYPE_CHECKING:
+    from oprack_onednn.kernels._recurrent_layer import Layer, PrimitivesByThread
 
 
 class FromConstants:
@@ -21,7 +25,7 @@ class FromConstants:
         self._known: dict[tuple[Hashable, ...], tuple[list[weakref.ref[np.ndarray]], Any]] = {}
         self._lock = threading.Lock()
 
-    def __call__(self, arrays: Sequence[np.ndarray], *options: Hashable) -> Any:
+    def __call__(self, arrays: Sequence[np.ndarray], *options: Hashable) -> Array | Layer | PrimitivesByThread:
         # Ids are used again after an array is gone, so the weak references say whether the entry is of these very
         # arrays.
         key, known = (*map(id, arrays), *options), self._known

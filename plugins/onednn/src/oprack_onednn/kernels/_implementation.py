@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oprack_onednn import _c
 from oprack_onednn.descs import once
 from oprack_onednn.native import MemoryDesc, NotServedError, PrimitiveDesc
+
+if TYPE_CHECKING:
+    pass
 
 # Place of the filter's layout among the arguments of a descriptor's creation.
 _FILTER = 4

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 
 import numpy as np
+from oprack.kernel import Array
 
 # above this many sequences a primitive does one step: joining several saves nothing
 _JOINED = 64
 
 
-def rounded(n):
+def rounded(n: int) -> int:
     """Sequences of the primitive for one step of n sequences: few different ones, so that chains repeat."""
     step = 1 << max(0, (n - 1).bit_length() - 5)
     return -(-n // step) * step
@@ -24,7 +25,7 @@ class Order:
     packed rows. behind: by how many rows a step may reach behind its own.
     """
 
-    def __init__(self, lengths, first, stride):
+    def __init__(self, lengths: Array, first: Array, stride: int) -> None:
         self.count = len(lengths)
         # Stable, so that equal sequences stay in their order, and results do not depend on the sort.
         order = np.argsort(-lengths, kind="stable")
@@ -47,7 +48,7 @@ class Order:
         self._sequence = np.arange(start) - np.repeat(np.cumsum(counts) - counts, counts)
         self._rows: dict[bool, np.ndarray] = {}
 
-    def rows(self, reverse):
+    def rows(self, reverse: bool) -> Array:
         """The row that each packed row is, when sequences are walked from their first or last row on."""
         found = self._rows.get(reverse)
         if found is None:
@@ -55,7 +56,7 @@ class Order:
             found = self._rows[reverse] = self._first[self._sequence] + time * self._stride
         return found
 
-    def inverse(self, reverse):
+    def inverse(self, reverse: bool) -> Array:
         """The packed row of each row."""
         rows = self.rows(reverse)
         found = np.empty(self.total, np.intp)
@@ -63,19 +64,19 @@ class Order:
         return found
 
     @property
-    def steps(self):
+    def steps(self) -> list[tuple[int, int]]:
         """(first packed row, sequences that a chain takes) of every step."""
         return [(start + t * n, rounded(n)) for start, n, steps in self.runs for t in range(steps)]
 
     @property
-    def last(self):
+    def last(self) -> Array:
         """The packed row in which each sequence of `order` ends."""
         ends = np.cumsum([steps for _, _, steps in self.runs])
         rows = np.array([start + (steps - 1) * n for start, n, steps in self.runs])
         return rows[np.searchsorted(ends, self._lengths)] + np.arange(len(self.order))
 
     @cached_property
-    def pieces(self):
+    def pieces(self) -> list[tuple[int, ...]]:
         """(first packed row, steps, sequences that the chain takes, first packed row of the last step)."""
         found = []
         for start, n, steps in self.runs:
@@ -90,7 +91,7 @@ class Order:
 
 # The layers of a net walk the same sequences one after the other, forward and back.
 @lru_cache(maxsize=16)
-def order_of(offsets):
+def order_of(offsets: tuple[int, ...]) -> Order:
     """The order of sequences with these offsets, a tuple."""
     ends = np.array(offsets)
     return Order(np.diff(ends), ends[:-1], 1)

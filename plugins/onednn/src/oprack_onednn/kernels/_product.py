@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+from oprack.kernel import Array
 
 from oprack_onednn import _c
 from oprack_onednn.descs import primitive_desc
@@ -11,8 +14,23 @@ from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights
 from oprack_onednn.native import Attributes, Memory, MemoryDesc
 
+if TYPE_CHECKING:
+    from oprack_onednn.kernels.conv2d import RowPrimitive
+    from oprack_onednn.kernels.squeeze_excite import SqueezePrimitive
+    from oprack_onednn.operands import External
 
-def add_product(shaped, memory, rows, w, bias, post_ops, *, constant=True, last=False):
+
+def add_product(
+    shaped: RowPrimitive | SqueezePrimitive,
+    memory: External | Memory,
+    rows: int,
+    w: Array,
+    bias: bool,
+    post_ops: tuple[str, ...],
+    *,
+    constant: bool = True,
+    last: bool = False,
+) -> External | Memory:
     """Append to a chain the product of memory [rows, C] with a filter [K, C, 1, 1], the bias and the post-ops.
 
     The sum over C is taken in parts, which are then added. bias: whether there is one. constant: whether the filter is

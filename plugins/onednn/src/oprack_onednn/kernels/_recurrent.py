@@ -8,102 +8,32 @@ the steps are one primitive.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from oprack.kernel import Array
 
 from oprack_onednn import _c
 from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._order import order_of
+from oprack_onednn.kernels._recurrent_layer import BOTH, GATES, Layer
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import BUFFERS
 from oprack_onednn.native import Attributes, MemoryDesc
-from oprack_onednn.operands import OperandError, Region
-from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, PrimitiveChain, run_all
+from oprack_onednn.operands import Region
+from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain, run_all
 
-# cell -> gates of the weights, gates of the bias
-GATES = {
-    "gru": (3, 3),
-    "lbr_gru": (3, 4),
-    "lstm": (4, 4),
-    "peephole_lstm": (4, 4),
-    "relu": (1, 1),
-    "tanh": (1, 1),
-}
-_BOTH = 3
-_DIRECTIONS = {(False,): 1, (True,): 2, (False, True): _BOTH}
-_LINE = 16  # float32 in a cache line
+if TYPE_CHECKING:
+    from oprack_onednn.kernels._order import Order
+
+_DIRECTIONS = {(False,): 1, (True,): 2, (False, True): BOTH}
 _APART = 1e8  # operations of a direction from which on it has a thread of its own
 _SHARED = 1e7  # operations of a step from which on threads share it
 # One for the process; its threads have chains of their own, as every thread, and end with it.
 _OTHERS = ThreadPoolExecutor(thread_name_prefix="oprack-onednn")
-# Chains that are kept for the same weights and one thread.
-_PRIMITIVES = 2048
-
-
-class PrimitivesByThread:
-    """Chains with the same weights, of every thread that uses them."""
-
-    def __init__(self) -> None:
-        self._chains = PerThread()
-
-    def own(self) -> dict[Any, BoundChain | None]:
-        """Those of this thread, to be added to."""
-        THREAD.ready()
-        key = (THREAD.setting,)
-        found: dict[Any, BoundChain | None] | None = self._chains.get(key)
-        # Dropped as a whole when there are too many: lengths come with the data, and nothing says which come again.
-        if found is None or len(found) > _PRIMITIVES:
-            found = {}
-            self._chains.keep(key, found)
-        return found
-
-
-class Layer:
-    """Weights of a layer's directions, as primitives take them, with the gates in oneDNN's order.
-
-    cell: a key of GATES. w_input: [directions, inputs, gates, size]. w_state: [directions, size, gates, size]. bias:
-    [directions, gates of the bias, size]. peepholes: of i, f and o, [directions, 3, size], for a cell "lstm" that has
-    them.
-    """
-
-    def __init__(
-        self,
-        cell: str,
-        w_input: np.ndarray,
-        w_state: np.ndarray,
-        bias: np.ndarray,
-        peepholes: np.ndarray | None = None,
-    ) -> None:
-        self.cell = cell if peepholes is None else "peephole_lstm"
-        self.has_cells = cell == "lstm"
-        given = (w_input, w_state, bias, peepholes)
-        self.directions, self.inputs, _, size = w_input.shape
-        of_weights, of_bias = GATES[cell]
-        shapes = [(self.inputs, of_weights, size), (size, of_weights, size), (of_bias, size), (3, size)]
-        for array, shape in zip(given, shapes, strict=True):
-            if array is not None and (array.shape != (self.directions, *shape) or array.dtype != np.float32):
-                raise OperandError(
-                    f"weights of {cell} have shape {array.shape} and dtype {array.dtype}; expected float32 of shape "
-                    f"{(self.directions, *shape)}"
-                )
-        self.size, self._arrays = size, [_aligned(a) for a in given if a is not None]
-        self.chains = PrimitivesByThread()
-
-    def weights(self, direction: int, d: int) -> list[np.ndarray]:
-        """Those of direction d, or of both."""
-        return [a if direction == _BOTH else a[d : d + 1] for a in self._arrays]
-
-
-def _aligned(array: np.ndarray) -> np.ndarray:
-    """A copy that begins with a cache line, so that no vector of a row lies in two."""
-    raw = np.empty(array.size + _LINE, np.float32)
-    start = -raw.ctypes.data % (4 * _LINE) // 4
-    copy = raw[start : start + array.size].reshape(array.shape)
-    copy[...] = array
-    return copy
 
 
 class StepsPrimitive:
@@ -113,8 +43,10 @@ class StepsPrimitive:
     or h, or h and c of a cell with c.
     """
 
-    def __init__(self, cell, steps, n, inputs, size, direction, before, after):
-        sides = 2 if direction == _BOTH else 1
+    def __init__(
+        self, cell: str, steps: int, n: int, inputs: int, size: int, direction: int, before: bool, after: bool
+    ) -> None:
+        sides = 2 if direction == BOTH else 1
         of_weights, of_bias = GATES[cell]
         x, y = MemoryDesc.strided((steps, n, inputs)), MemoryDesc.strided((steps, n, sides * size))
         weights = [MemoryDesc.strided((1, sides, rows, of_weights, size)) for rows in (inputs, size)]
@@ -151,7 +83,16 @@ class StepsPrimitive:
         chain.add(desc, memory)
 
 
-def _bound(chains, layer, steps, n, direction, d=0, before=False, after=False):
+def _bound(
+    chains: Mapping[tuple[int, int, int, int, bool, bool], BoundChain],
+    layer: Layer,
+    steps: int,
+    n: int,
+    direction: int,
+    d: int = 0,
+    before: bool = False,
+    after: bool = False,
+) -> BoundChain:
     """Of a layer's chains that for some steps, of direction d alone or of both; None when oneDNN does not serve it."""
     key = (steps, n, direction, d, before, after)
     try:
@@ -167,26 +108,26 @@ def _bound(chains, layer, steps, n, direction, d=0, before=False, after=False):
         return found
 
 
-def _threads():
+def _threads() -> int:
     """Threads that the primitives of this Python thread may use."""
     return THREAD.limit or LIBRARY.num_threads()
 
 
-def threads_for(operations):
+def threads_for(operations: float):
     """A context in which primitives share such a step, or leave it to one thread where waiting would take longer."""
     return nullcontext() if operations > _SHARED or _threads() == 1 else THREAD.limited(1)
 
 
-def _operations(layer, rows):
+def _operations(layer: Layer, rows: int) -> int:
     return 2 * rows * layer.size * GATES[layer.cell][0] * (layer.inputs + layer.size)
 
 
-def directions_apart(layer, rows):
+def directions_apart(layer: Layer, rows: int) -> bool:
     """Whether the two directions of a layer are better computed by a thread each."""
     return layer.directions == 2 and _operations(layer, rows) > _APART and _threads() > 1
 
 
-def side_by_side(calls, layer, rows, steps):
+def side_by_side(calls: Callable[[int], Sequence[Any]], layer: Layer, rows: int, steps: int) -> None:
     """Run the chains of calls(d), as run_all takes them, for each direction, with one thread each where that pays.
 
     Threads that share the steps of one direction wait for each other several times per step.
@@ -197,7 +138,7 @@ def side_by_side(calls, layer, rows, steps):
         return
     count = _threads()
 
-    def other():
+    def other() -> None:
         with THREAD.limited(count // 2):
             run_all(calls(1))
 
@@ -211,7 +152,16 @@ def side_by_side(calls, layer, rows, steps):
         done.result()
 
 
-def equal_steps(layer, x, steps, n, direction, out, before=(), after=()):
+def equal_steps(
+    layer: Layer,
+    x: Array,
+    steps: int,
+    n: int,
+    direction: int,
+    out: Array,
+    before: Sequence[Array] = (),
+    after: Sequence[Array] = (),
+) -> bool:
     """All steps of n equally long sequences at once: x [steps, n, inputs] to out [steps, n, directions size].
 
     before, after: arrays [directions, n, size] of h, or of h and c. False when oneDNN does not serve it.
@@ -223,7 +173,9 @@ def equal_steps(layer, x, steps, n, direction, out, before=(), after=()):
     return found is not None
 
 
-def packed_steps(layer, x, order, reversals, before=()):
+def packed_steps(
+    layer: Layer, x: Array, order: Order, reversals: tuple[bool, ...], before: Sequence[Array] = ()
+) -> list[Array]:
     """Steps of sequences of any lengths: rows x [N, inputs] to packed rows of h, and of c for a cell with c.
 
     before: h, or h and c, [directions, n, size] each. Returns [h] or [h, c], each [directions, total + behind, size],
@@ -234,14 +186,16 @@ def packed_steps(layer, x, order, reversals, before=()):
     rows = order.total + order.behind
     states = [BUFFERS.take((len(reversals), rows, layer.size)) for _ in range(1 + layer.has_cells)]
 
-    def calls(d):
+    def calls(d: int) -> list[Any]:
         return _steps(layer, x, order, d, reversals[d], [a[d] for a in before], [a[d] for a in states])
 
     side_by_side(calls, layer, order.total, len(order.steps))
     return states
 
 
-def _steps(layer, x, order, d, reverse, before, states):
+def _steps(
+    layer: Layer, x: Array, order: Order, d: int, reverse: bool, before: Sequence[Array], states: Sequence[Array]
+) -> list[Any]:
     """Direction d of packed_steps: chains with their operands, which fill its packed rows of h, and of c."""
     size, rows, chains = layer.size, order.total + order.behind, layer.chains.own()
     packed = BUFFERS.take((rows, layer.inputs))
@@ -264,7 +218,7 @@ def _steps(layer, x, order, d, reverse, before, states):
     return calls
 
 
-def sequences(layer, x, offsets, reversals):
+def sequences(layer: Layer, x: Array, offsets: Sequence[int], reversals: tuple[bool, ...]) -> Array:
     """Every row's h, [N, directions size], of sequences with these offsets; None when oneDNN does not serve it.
 
     reversals: a tuple of booleans, one per direction.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from oprack.kernel import Array
+
 from oprack_onednn.callsite import ShapedPrimitive
 from oprack_onednn.memory import Outlet
 from oprack_onednn.native import contiguous_strides
@@ -11,11 +13,11 @@ from oprack_onednn.operands import FLOAT
 class RowMajorPrimitive(ShapedPrimitive):
     """A chain whose result is a row-major array of `shape`."""
 
-    def outlet(self):
+    def outlet(self) -> Outlet:
         return Outlet(self.shape, tuple(FLOAT.itemsize * s for s in contiguous_strides(self.shape)))
 
 
-def rows_of(array, count=-1):
+def rows_of(array: Array, count: int = -1) -> tuple[int, ...] | None:
     """(m, k, elements from one row to the next) of an array whose first `count` dims are rows; None for other strides.
 
     count: default: all but the last.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from oprack.kernel import KernelRules
+from oprack.kernel import Array, KernelContext, KernelRules
 from oprack.packs.manager import default_manager
 from oprack.runtime.compose import StepContext
 
@@ -12,16 +13,26 @@ from oprack_onednn import _c
 from oprack_onednn.native import Attributes
 from oprack_onednn.ops.post_ops import RESIDUAL, algorithm, attributes
 
+if TYPE_CHECKING:
+    from oprack_onednn.native import MemoryDesc
+
 # This library's kernel of the op is the caller: it would call itself.
 _REFERENCE = KernelRules(excluded=["onednn"])
 
 
-def run_reference(op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], lods: Any = None) -> Any:
+def run_reference(
+    op_type: str,
+    inputs: dict[str, Any],
+    attrs: dict[str, Any],
+    lods: Mapping[str, Sequence[Sequence[Any]]] | None = None,
+) -> tuple[Array, ...]:
     """Compute an op on arrays by slot without this library."""
     return StepContext(default_manager(), op_type, attrs, _REFERENCE, lods).compute(inputs, attrs)
 
 
-def after(y: Any, axis: int, bias: Any, residual: Any, post_ops: list[str], ctx: Any) -> Any:
+def after(
+    y: Array, axis: int, bias: Array | None, residual: Array | None, post_ops: list[str], ctx: KernelContext
+) -> Array:
     """What follows the main step: the bias along an axis, and the post-ops. ctx: the context of the fused op."""
     if bias is not None:
         y = ctx.run_op("elementwise_add", {"X": y, "Y": bias}, {"axis": axis})
@@ -34,7 +45,9 @@ def after(y: Any, axis: int, bias: Any, residual: Any, post_ops: list[str], ctx:
     return y
 
 
-def as_post_ops(post_ops, residual=None, first=()):
+def as_post_ops(
+    post_ops: tuple[str, ...], residual: MemoryDesc | None = None, first: Sequence[tuple[str, int, MemoryDesc]] = ()
+) -> tuple[Attributes, int | None]:
     """(attributes of the primitive, index of the residual among the post-ops or None). first: what comes before."""
     parts, at = list(first), None
     for text in post_ops:

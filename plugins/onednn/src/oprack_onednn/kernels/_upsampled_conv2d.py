@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from oprack.kernel import Array
 
 from oprack_onednn import _c
 from oprack_onednn.descs import primitive_desc
@@ -19,6 +21,11 @@ from oprack_onednn.memory import Weights, channels_last_desc, image_desc
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, dims
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.primitive_chain import BoundChain, PrimitiveChain
+
+if TYPE_CHECKING:
+    from oprack_onednn.kernels._phases import Piece
+    from oprack_onednn.native import Memory
+    from oprack_onednn.operands import External
 
 _NOTHING = np.empty(1, np.float32)
 
@@ -44,15 +51,15 @@ class Source:
 class Stage:
     """A chain whose external memory goes by keys."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.chain, self.memory = PrimitiveChain(), {}
 
-    def external(self, key, desc):
+    def external(self, key: str | tuple[int | str, ...], desc: MemoryDesc) -> External:
         if key not in self.memory:
             self.memory[key] = (self.chain.output if key == "y" else self.chain.input)(desc)
         return self.memory[key]
 
-    def bound(self, operands, keep):
+    def bound(self, operands: Mapping[tuple[int | str, ...], Array], keep: bool) -> Callable[..., Any]:
         """A function of the operands that are still missing, by key; it returns what run_all takes.
 
         keep: the given ones are set once.
@@ -87,7 +94,9 @@ class UpsampledConvPrimitive:
     spread: what comes from repeated pixels; finish: the convolutions at full resolution, added to it.
     """
 
-    def __init__(self, sources, outputs, window, bias, post_ops):
+    def __init__(
+        self, sources: tuple[Source, ...], outputs: int, window: int, bias: bool, post_ops: tuple[str, ...]
+    ) -> None:
         self.sources, self.k, self.window = sources, outputs, window
         self.shape = _result_shape(sources, outputs)
         self.by_image = any(s.kind for s in sources)
@@ -116,7 +125,7 @@ class UpsampledConvPrimitive:
             self._convolve_full(i, bias and last, written, acts if last else [])
             written = True
 
-    def _weigh(self, source):
+    def _weigh(self, source: Source) -> PrimitiveChain:
         """The primitive that multiplies weights [rows, channels] with what belongs to the image."""
         rows, c = self._rows(source), source.channels
         stage = PrimitiveChain()
@@ -133,11 +142,20 @@ class UpsampledConvPrimitive:
         stage.add(desc, {_c.SRC: stage.input(given), slot: stage.input(other), _c.DST: stage.output(result)})
         return stage
 
-    def _rows(self, source):
+    def _rows(self, source: Source) -> int:
         last = pieces(source.factor, self.k, self.window)[-1]
         return last.row + last.taps * last.results * self.k
 
-    def _convolve(self, stage, i, piece, image, bias, target, attributes):
+    def _convolve(
+        self,
+        stage: Stage,
+        i: int,
+        piece: Piece,
+        image: External | Memory,
+        bias: bool,
+        target: Callable[..., Any],
+        attributes: Attributes,
+    ) -> None:
         """Append a small convolution of a map in memory `image` into the memory that `target` gives for a layout."""
         source = self.sources[i]
         c, columns = source.shape[1], source.columns
@@ -168,11 +186,11 @@ class UpsampledConvPrimitive:
             arguments[_c.BIAS] = stage.external(("bias", piece.results), row)
         stage.chain.add(desc, arguments)
 
-    def _result_shape(self, source, piece):
+    def _result_shape(self, source: Source, piece: Piece) -> tuple[int, ...]:
         spatial = zip(source.shape[2:], (piece.high, piece.wide), strict=True)
         return (self.images, piece.results * self.k, *(size + 2 * a.pad - a.taps + 1 for size, a in spatial))
 
-    def _image(self, stage, i):
+    def _image(self, stage: Stage, i: int) -> External | Memory:
         """Memory of a map, channels last."""
         source = self.sources[i]
         shape = (self.images, *source.shape[1:])
@@ -180,7 +198,7 @@ class UpsampledConvPrimitive:
         wanted = channels_last_desc(shape)
         return given if given.desc == wanted else stage.chain.reorder(given, wanted)
 
-    def _spread(self, low, bias, attributes):
+    def _spread(self, low: Sequence[int], bias: bool, attributes: Attributes) -> None:
         chain = self.spread.chain
         found = [(i, p) for i in low for p in pieces(self.sources[i].factor, self.k, self.window)]
         if not found:
@@ -194,7 +212,7 @@ class UpsampledConvPrimitive:
             self._convolve(self.spread, i, piece, images[i], bias and i == low[-1], target, attributes)
             self._place(self.sources[i], piece, between, i != low[0])
 
-    def _place(self, source, piece, between, accumulate):
+    def _place(self, source: Source, piece: Piece, between: Memory, accumulate: bool) -> None:
         """Append the copies of a small convolution's results to their places."""
         chain, k = self.spread.chain, self.k
         _, _, height, width = self.shape
@@ -216,7 +234,7 @@ class UpsampledConvPrimitive:
             target = chain.alias(whole, MemoryDesc.strided(sizes, wanted), 4 * end)
             chain.reorder(part, target, accumulate=accumulate)
 
-    def _convolve_full(self, i, bias, written, acts):
+    def _convolve_full(self, i: int, bias: bool, written: bool, acts: Sequence[tuple[str, int, float, float]]) -> None:
         stage = self.finish
         (piece,) = pieces(1, self.k, self.window)
         attributes = Attributes([*([("sum", 1.0)] if written else []), *acts])

@@ -11,7 +11,8 @@ import numpy as np
 
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import Order, order_of
-from oprack_onednn.kernels._recurrent import PrimitivesByThread, threads_for
+from oprack_onednn.kernels._recurrent import threads_for
+from oprack_onednn.kernels._recurrent_layer import PrimitivesByThread
 from oprack_onednn.memory import BUFFERS, Weights
 from oprack_onednn.operands import Region
 from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain, run_all

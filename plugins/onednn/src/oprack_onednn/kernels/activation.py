@@ -5,7 +5,7 @@ oneDNN's clipping loses NaN, and its gelu infinities; arrays that hold such are 
 
 from __future__ import annotations
 
-from oprack.kernel import decline
+from oprack.kernel import Array, decline
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
@@ -17,7 +17,7 @@ from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.primitive_chain import THREAD, OneDNNError, PrimitiveChain
 
 
-def build(size, algorithm, alpha, beta):
+def build(size: int, algorithm: str, alpha: float, beta: float) -> PrimitiveChain:
     """Chain of one activation over `size` elements."""
     row = MemoryDesc.strided((size,))
     kind, attributes = _c.ELTWISE[algorithm], Attributes()
@@ -29,7 +29,7 @@ def build(size, algorithm, alpha, beta):
     return chain
 
 
-def run_in_place(y, algorithm, alpha, beta):
+def run_in_place(y: Array, algorithm: str, alpha: float, beta: float) -> None:
     """Replace what is in a row-major array by its activation."""
     chain = THREAD.primitive(("eltwise", y.size, algorithm, alpha, beta), build, y.size, algorithm, alpha, beta)
     if chain is None:
@@ -37,7 +37,7 @@ def run_in_place(y, algorithm, alpha, beta):
     chain.run(y, y)
 
 
-def apply(x, out, algorithm, alpha=0.0, beta=0.0):
+def apply(x: Array, out: Array | None, algorithm: str, alpha: float = 0.0, beta: float = 0.0) -> Array | None:
     """The activation of x, in `out` when it has x's strides; NotImplemented when NumPy should do it."""
     if memory_order(x.shape, x.strides) is None:
         return decline("the array has gaps")
@@ -50,32 +50,32 @@ def apply(x, out, algorithm, alpha=0.0, beta=0.0):
 
 
 @onednn_kernel("relu", min_numel="eltwise")
-def relu(X, *, out=None):
+def relu(X: Array, *, out: Array | None = None) -> Array:
     return apply(X, out, "relu")
 
 
 @onednn_kernel("relu6", min_numel="eltwise")
-def relu6(X, *, threshold, out=None):
+def relu6(X: Array, *, threshold: float, out: Array | None = None) -> Array | None:
     return apply(X, out, "clip_v2", 0.0, threshold) if is_ordinary(X) else decline(NOT_ORDINARY)
 
 
 @onednn_kernel("leaky_relu", min_numel="eltwise")
-def leaky_relu(X, *, alpha):
+def leaky_relu(X: Array, *, alpha: float) -> Array | None:
     return apply(X, None, "relu", alpha) if alpha else NotImplemented
 
 
 @onednn_kernel("sigmoid", min_numel="eltwise")
-def sigmoid(X, *, out=None):
+def sigmoid(X: Array, *, out: Array | None = None) -> Array | None:
     return apply(X, out, "logistic")
 
 
 @onednn_kernel("tanh", min_numel="eltwise")
-def tanh(X, *, out=None):
+def tanh(X: Array, *, out: Array | None = None) -> Array | None:
     return apply(X, out, "tanh")
 
 
 @onednn_kernel("gelu", min_numel="costly")
-def gelu(X, *, approximate):
+def gelu(X: Array, *, approximate: bool) -> Array | None:
     if approximate:
         return apply(X, None, "gelu_tanh")
     y = apply(X, None, "gelu_erf")
@@ -83,29 +83,37 @@ def gelu(X, *, approximate):
 
 
 @onednn_kernel("swish", min_numel="eltwise")
-def swish(X, *, beta):
+def swish(X: Array, *, beta: float) -> Array | None:
     return apply(X, None, "swish", beta)
 
 
 @onednn_kernel("hard_swish", min_numel="eltwise")
-def hard_swish(X, *, threshold, scale, offset):
+def hard_swish(X: Array, *, threshold: float, scale: float, offset: float) -> Array | None:
     if scale != threshold:
         return NotImplemented
     return apply(X, None, "hardswish", 1 / scale, offset / scale)
 
 
 @onednn_kernel("hard_sigmoid", min_numel="eltwise")
-def hard_sigmoid(X, *, slope, offset, out=None):
+def hard_sigmoid(X: Array, *, slope: float, offset: float, out: Array | None = None) -> Array | None:
     return apply(X, out, "hardsigmoid", slope, offset) if is_ordinary(X) else decline(NOT_ORDINARY)
 
 
 @onednn_kernel("silu", min_numel="eltwise")
-def silu(X):
+def silu(X: Array) -> Array | None:
     return apply(X, None, "swish", 1.0)
 
 
 @onednn_kernel("scale", min_numel="eltwise")
-def scale(X, ScaleTensor=None, *, scale, bias, bias_after_scale, out=None):
+def scale(
+    X: Array,
+    ScaleTensor: Array | None = None,
+    *,
+    scale: float,
+    bias: float,
+    bias_after_scale: bool,
+    out: Array | None = None,
+) -> Array:
     if ScaleTensor is not None:
         return NotImplemented
     return apply(X, out, "linear", scale, bias if bias_after_scale else scale * bias)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from oprack.kernel import Array
+
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.descs import primitive_desc
@@ -11,7 +13,7 @@ from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
-def build(size, algorithm, alpha, beta):
+def build(size: int, algorithm: str, alpha: float, beta: float) -> PrimitiveChain:
     """Chain over `size` elements: what the forward op read (or wrote, as the algorithm wants it), dy, dx."""
     row, kind, engine = MemoryDesc.strided((size,)), _c.ELTWISE[algorithm], LIBRARY.engine
     numbers = (alpha, beta)
@@ -26,7 +28,7 @@ def build(size, algorithm, alpha, beta):
     return chain
 
 
-def apply(known, dy, algorithm, alpha=0.0, beta=0.0):
+def apply(known: Array, dy: Array, algorithm: str, alpha: float = 0.0, beta: float = 0.0) -> Array:
     """dx; NotImplemented when NumPy should do it."""
     if known.shape != dy.shape or known.strides != dy.strides or memory_order(dy.shape, dy.strides) is None:
         return NotImplemented
@@ -41,39 +43,39 @@ def apply(known, dy, algorithm, alpha=0.0, beta=0.0):
 
 
 @onednn_kernel("gelu_grad", min_numel="costly")
-def gelu_grad(X, Out_grad, *, approximate):
+def gelu_grad(X: Array, Out_grad: Array, *, approximate: bool) -> Array:
     return apply(X, Out_grad, "gelu_tanh" if approximate else "gelu_erf")
 
 
 @onednn_kernel("leaky_relu_grad", min_numel="eltwise")
-def leaky_relu_grad(X, Out_grad, *, alpha):
+def leaky_relu_grad(X: Array, Out_grad: Array, *, alpha: float) -> Array:
     return apply(X, Out_grad, "relu", alpha)
 
 
 @onednn_kernel("sigmoid_grad", min_numel="binary")
-def sigmoid_grad(Out, Out_grad):
+def sigmoid_grad(Out: Array, Out_grad: Array) -> Array:
     return apply(Out, Out_grad, "logistic_use_dst")
 
 
 @onednn_kernel("tanh_grad", min_numel="binary")
-def tanh_grad(Out, Out_grad):
+def tanh_grad(Out: Array, Out_grad: Array) -> Array:
     return apply(Out, Out_grad, "tanh_use_dst")
 
 
 @onednn_kernel("swish_grad", min_numel="eltwise")
-def swish_grad(X, Out_grad, *, beta):
+def swish_grad(X: Array, Out_grad: Array, *, beta: float) -> Array:
     return apply(X, Out_grad, "swish", beta)
 
 
 @onednn_kernel("silu_grad", min_numel="eltwise")
-def silu_grad(X, Out, Out_grad):
+def silu_grad(X: Array, Out: Array, Out_grad: Array) -> Array:
     if Out.shape != X.shape:
         return NotImplemented
     return apply(X, Out_grad, "swish", 1.0)
 
 
 @onednn_kernel("hard_swish_grad", min_numel="eltwise")
-def hard_swish_grad(X, Out_grad, *, threshold, scale, offset):
+def hard_swish_grad(X: Array, Out_grad: Array, *, threshold: float, scale: float, offset: float) -> Array:
     if scale != threshold:
         return NotImplemented
     return apply(X, Out_grad, "hardswish", 1 / scale, offset / scale)

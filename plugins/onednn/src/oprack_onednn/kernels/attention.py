@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
@@ -19,11 +20,14 @@ from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, element
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
+if TYPE_CHECKING:
+    from oprack_onednn.native import PrimitiveDesc
+
 # Bytes of scores that are computed at a time, and parts of a batch at most.
 _SCORES, _PARTS = 1 << 21, 32
 
 
-def _by_heads(array, heads):
+def _by_heads(array: Array, heads: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(shape [B, heads, T, D], its strides) of [B, T, heads * D]: nothing moves, strides alone say where heads are."""
     batch, length, width = array.shape
     s, t, one = element_strides(array)
@@ -32,7 +36,7 @@ def _by_heads(array, heads):
     return (batch, heads, length, width // heads), (s, width // heads, t, 1)
 
 
-def _part_of(batch, nbytes):
+def _part_of(batch: int, nbytes: int) -> int:
     """How many of a batch to take at a time, when the scores of one have so many bytes."""
     parts = [n for n in range(1, batch + 1) if batch % n == 0 and batch // n <= _PARTS]
     return max([n for n in parts if n * nbytes <= _SCORES], default=parts[0])
@@ -50,7 +54,7 @@ class AttentionPrimitive(RowMajorPrimitive):
     A batch is walked in parts whose scores stay in the caches.
     """
 
-    def __init__(self, q, k, v, mask, heads, alpha):
+    def __init__(self, q: Array, k: Array, v: Array, mask: tuple[int, ...] | None, heads: int, alpha: float) -> None:
         self.weights = {}
         arrays = [_by_heads(a, heads) for a in (q, k, v)]
         batch, rows, columns, width = q.shape[0], q.shape[1], v.shape[1], v.shape[2] // heads
@@ -92,7 +96,9 @@ class AttentionPrimitive(RowMajorPrimitive):
             chain.add(second, {_c.SRC: between, _c.WEIGHTS: v_, _c.DST: out})
 
     @staticmethod
-    def _scores(query, keys, scores, added, alpha):
+    def _scores(
+        query: MemoryDesc, keys: MemoryDesc, scores: MemoryDesc, added: MemoryDesc | None, alpha: float
+    ) -> tuple[PrimitiveDesc, PrimitiveDesc | None]:
         """(product with the mask in it, None); (product, addition of the mask) where that is slow."""
         engine = LIBRARY.engine
         scaled = [("eltwise", _c.ELTWISE["linear"], alpha, 0.0)] if alpha != 1 else []
@@ -109,7 +115,7 @@ class AttentionPrimitive(RowMajorPrimitive):
         return product, primitive_desc("binary", engine, _c.BINARY_ADD, scores, added, scores, Attributes())
 
 
-def _find(q, k, v, mask, heads, alpha):
+def _find(q: Array, k: Array, v: Array, mask: Array | None, heads: int, alpha: float) -> AttentionPrimitive | None:
     if len({a.shape[0] for a in (q, k, v)}) > 1 or k.shape[1:2] != v.shape[1:2]:
         return None
     if not (q.size and k.size and v.size) or not (mask is None or mask.flags.c_contiguous):
@@ -121,23 +127,23 @@ def _find(q, k, v, mask, heads, alpha):
     return THREAD.primitive(key, AttentionPrimitive, q, k, v, added, heads, alpha)
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     heads, alpha = call.attrs["heads"], call.attrs["alpha"]
 
-    def find(q, k, v, mask=None):
+    def find(q: Array, k: Array, v: Array, mask: Array | None = None) -> AttentionPrimitive | None:
         return _find(q, k, v, mask, heads, alpha)
 
     return call_site(find, (0, 1, 2, 3) if call.given("Mask") else (0, 1, 2))
 
 
 @onednn_kernel("onednn_attention", specialize=_specialize)
-def onednn_attention(Q, K, V, Mask=None, *, heads, alpha):
+def onednn_attention(Q: Array, K: Array, V: Array, Mask: Array | None = None, *, heads: int, alpha: float) -> Array:
     found = _find(Q, K, V, Mask, heads, alpha)
     return NotImplemented if found is None else found.run(Q, K, V, Mask)
 
 
 @kernel("onednn_attention", place="cpu", dtypes=FLOATS)
-def attention(Q, K, V, Mask=None, *, heads, alpha):
+def attention(Q: Array, K: Array, V: Array, Mask: Array | None = None, *, heads: int, alpha: float) -> Array:
     q, k, v = (a.reshape(*a.shape[:2], heads, a.shape[2] // heads).swapaxes(1, 2) for a in (Q, K, V))
     scores = np.matmul(q, k.swapaxes(-1, -2))
     scores *= scores.dtype.type(alpha)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from oprack.kernel import Array, KernelContext
 
 from oprack_onednn import _c
 from oprack_onednn.declare import Limits, onednn_kernel
@@ -13,8 +17,11 @@ from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
+if TYPE_CHECKING:
+    from oprack_onednn.native import PrimitiveDesc
 
-def forward(image, epsilon, fixed):
+
+def forward(image: MemoryDesc, epsilon: float, fixed: bool) -> PrimitiveDesc:
     """The primitive descriptor; fixed: mean and variance are given."""
     kind = _c.FORWARD_INFERENCE if fixed else _c.FORWARD_TRAINING
     flags = _c.USE_SCALE | _c.USE_SHIFT | (_c.USE_GLOBAL_STATS if fixed else 0)
@@ -22,7 +29,7 @@ def forward(image, epsilon, fixed):
     return primitive_desc("batch_normalization_forward", *arguments)
 
 
-def build(x, epsilon, fixed):
+def build(x: Array, epsilon: float, fixed: bool) -> PrimitiveChain:
     """Chain for [N, C, *spatial]: x, mean, variance, scale, shift, y; not fixed, mean and variance are results."""
     if 0 in x.shape:
         raise NotServedError("an empty tensor")
@@ -37,7 +44,7 @@ def build(x, epsilon, fixed):
     return chain
 
 
-def build_grad(x, dy, epsilon):
+def build_grad(x: Array, dy: Array, epsilon: float) -> PrimitiveChain:
     """Chain: x, dy, mean, variance, scale, dx, dscale, dshift."""
     if 0 in x.shape or x.shape != dy.shape:
         raise NotServedError("an empty tensor, or a gradient of another shape")
@@ -56,27 +63,37 @@ def build_grad(x, dy, epsilon):
     return chain
 
 
-def _image(a, layout):
+def _image(a: Array, layout: str) -> Array:
     return a.transpose(0, 3, 1, 2) if layout == "NHWC" else a
 
 
-def _unimage(a, layout):
+def _unimage(a: Array, layout: str) -> Array:
     return a.transpose(0, 2, 3, 1) if layout == "NHWC" else a
 
 
-def _rows(*arrays):
+def _rows(*arrays: Array | None) -> bool:
     """Whether all are row-major arrays of one dim."""
     return all(a is not None and a.ndim == 1 and a.flags.c_contiguous for a in arrays)
 
 
-def _fixed(attrs):
+def _fixed(attrs: Mapping[str, Any]) -> bool:
     return attrs["use_global_stats"] or (attrs["is_test"] and not attrs["trainable_statistics"])
 
 
 @onednn_kernel("batch_norm")
 def batch_norm(
-    X, Scale=None, Bias=None, Mean=None, Variance=None, MomentumTensor=None, *, momentum, epsilon, data_layout, ctx
-):
+    X: Array,
+    Scale: Array | None = None,
+    Bias: Array | None = None,
+    Mean: Array | None = None,
+    Variance: Array | None = None,
+    MomentumTensor: Array | None = None,
+    *,
+    momentum: float,
+    epsilon: float,
+    data_layout: str,
+    ctx: KernelContext,
+) -> tuple[Array, ...]:
     fixed = _fixed(ctx.attrs)
     if X.ndim != 4 or X.size < Limits.eltwise or not _rows(Mean, Variance, Scale, Bias):
         return NotImplemented
@@ -99,9 +116,18 @@ def batch_norm(
 
 @onednn_kernel("batch_norm_grad")
 def batch_norm_grad(
-    X, Scale=None, Mean=None, Variance=None, SavedMean=None, SavedVariance=None, Y_grad=None, *,
-    epsilon, data_layout, ctx,
-):  # fmt: skip
+    X: Array,
+    Scale: Array | None = None,
+    Mean: Array | None = None,
+    Variance: Array | None = None,
+    SavedMean: Array | None = None,
+    SavedVariance: Array | None = None,
+    Y_grad: Array | None = None,
+    *,
+    epsilon: float,
+    data_layout: str,
+    ctx: KernelContext,
+) -> dict[str, Array]:
     if _fixed(ctx.attrs) or X.ndim != 4 or X.size < Limits.eltwise or Y_grad.shape != X.shape:
         return NotImplemented
     if not _rows(Scale, SavedMean, SavedVariance):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from oprack.kernel import Array, KernelContext
 
 from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.memory import empty_image, image_desc, is_channels_last, last_strides
@@ -16,7 +17,7 @@ from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 class ConcatPrimitive:
     """Inputs of some shapes and strides along one axis; the result is in channels-last memory."""
 
-    def __init__(self, inputs, axis):
+    def __init__(self, inputs: Sequence[Array], axis: int) -> None:
         first = inputs[0]
         total = sum(x.shape[axis] for x in inputs)
         self.shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
@@ -44,7 +45,7 @@ def _serves(images: Sequence[np.ndarray], axis: int) -> bool:
 
 
 @onednn_kernel("concat")
-def concat(X, AxisTensor=None, *, axis, ctx):
+def concat(X: list[Array], AxisTensor: Array | None = None, *, axis: int, ctx: KernelContext) -> Array:
     # on axis 0 sequences are joined as well
     if AxisTensor is not None or (axis in (0, -4) and ctx.lod("X")) or not _serves(X, axis):
         return NotImplemented

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.kernel import kernel
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.op.windows import conv_out, resolve_pads
 from oprack.types import FLOATS
 
@@ -17,8 +20,11 @@ from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_con
 from oprack_onednn.native import MemoryDesc, NotServedError, dims
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
+if TYPE_CHECKING:
+    from oprack_onednn.native import Attributes, PrimitiveDesc
 
-def grouped(shape, groups):
+
+def grouped(shape: tuple[int, ...], groups: int) -> tuple[int, ...]:
     """Filter dims as oneDNN wants them: [groups, K / groups, C / groups, kh, kw] when there is more than one group."""
     k, *rest = shape
     return (groups, k // groups, *rest) if groups > 1 else tuple(shape)
@@ -30,7 +36,16 @@ class ConvShape:
     Raises NotServedError for what it has no answer to.
     """
 
-    def __init__(self, x_shape, w, strides, paddings, dilations, groups, padding):
+    def __init__(
+        self,
+        x_shape: tuple[int, ...],
+        w: Array,
+        strides: tuple[int, ...],
+        paddings: tuple[int, ...],
+        dilations: tuple[int, ...],
+        groups: int,
+        padding: str,
+    ) -> None:
         n, _, *spatial = x_shape
         k, _, *ksize = w.shape
         # Paddle ignores dilations then.
@@ -53,7 +68,14 @@ class ConvShape:
         self.filter_desc = MemoryDesc.strided(self.filter_shape)
         self.depthwise = groups == x_shape[1]
 
-    def forward(self, source, result, row, attributes, filter_desc=None):
+    def forward(
+        self,
+        source: MemoryDesc,
+        result: MemoryDesc,
+        row: MemoryDesc | None,
+        attributes: Attributes,
+        filter_desc: MemoryDesc | None = None,
+    ) -> PrimitiveDesc:
         """The primitive descriptor. row: layout of the bias, or None; filter_desc: that of the filter, if it is set."""
         arguments = (LIBRARY.engine, _c.FORWARD_INFERENCE, _c.CONVOLUTION_DIRECT, source)
         filter_desc = filter_desc or MemoryDesc.any(self.filter_shape)
@@ -64,7 +86,20 @@ class ConvShape:
 class ConvPrimitive(ShapedPrimitive):
     """A convolution of one shape: source and result in channels-last memory, weights as the primitive likes them."""
 
-    def __init__(self, x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops):
+    def __init__(
+        self,
+        x: Array,
+        w: Array,
+        residual: Array | None,
+        strides: tuple[int, ...],
+        paddings: tuple[int, ...],
+        dilations: tuple[int, ...],
+        groups: int,
+        padding: str,
+        constant: bool,
+        bias: bool,
+        post_ops: tuple[str, ...],
+    ) -> None:
         geo = ConvShape(x.shape, w, strides, paddings, dilations, groups, padding)
         self.shape = geo.shape
         if residual is not None and residual.shape != self.shape:
@@ -95,7 +130,7 @@ class ConvPrimitive(ShapedPrimitive):
 class RowPrimitive(ShapedPrimitive):
     """A 1x1 convolution of 1x1 images: [n, c] times [c, k]."""
 
-    def __init__(self, x, w, constant, bias, post_ops):
+    def __init__(self, x: Array, w: Array, constant: bool, bias: bool, post_ops: tuple[str, ...]) -> None:
         n, c, *_ = x.shape
         self.shape, self.weights = (n, w.shape[0], 1, 1), {}
         self.chain = PrimitiveChain()
@@ -103,7 +138,19 @@ class RowPrimitive(ShapedPrimitive):
         add_product(self, source, n, w, bias, post_ops, constant=constant, last=True)
 
 
-def build(x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops):
+def build(
+    x: Array,
+    w: Array,
+    residual: Array | None,
+    strides: tuple[int, ...],
+    paddings: tuple[int, ...],
+    dilations: tuple[int, ...],
+    groups: int,
+    padding: str,
+    constant: bool,
+    bias: bool,
+    post_ops: tuple[str, ...],
+) -> ConvPrimitive | RowPrimitive:
     """The primitive that suits the shapes."""
     # The convolutions of squeeze-and-excite blocks: a matrix product is faster, and rounds better.
     single = x.shape[2:] == (1, 1) == w.shape[2:] and groups == 1 and w.flags.c_contiguous and x.flags.c_contiguous
@@ -112,7 +159,18 @@ def build(x, w, residual, strides, paddings, dilations, groups, padding, constan
     return ConvPrimitive(x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops)
 
 
-def find_primitive(x, w, residual, strides, paddings, dilations, groups, padding, bias=False, post_ops=()):
+def find_primitive(
+    x: Array,
+    w: Array,
+    residual: Array | None,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    dilations: Sequence[int],
+    groups: int,
+    padding: str,
+    bias: bool = False,
+    post_ops: Sequence[str] = (),
+) -> ConvPrimitive:
     """The primitive for these shapes and attributes; None when there is none."""
     attrs = (tuple(strides), tuple(paddings), tuple(dilations), groups, padding, is_constant(w), bias, tuple(post_ops))
     second = None if residual is None else (residual.shape, residual.strides)
@@ -120,11 +178,11 @@ def find_primitive(x, w, residual, strides, paddings, dilations, groups, padding
     return THREAD.primitive(key, build, x, w, residual, *attrs)
 
 
-def _window(attrs):
+def _window(attrs: Mapping[str, Any]) -> list[int | list[int] | str]:
     return list(_own(attrs).values())
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
     """A convolution alone, of images in the program's order of dims."""
     if call.attrs["data_format"] == "NHWC":
         return None
@@ -133,7 +191,17 @@ def _specialize(call):
 
 
 @onednn_kernel("conv2d", "depthwise_conv2d", specialize=_specialize)
-def conv2d(Input, Filter, *, strides, paddings, dilations, groups, padding_algorithm, data_format):
+def conv2d(
+    Input: Array,
+    Filter: Array,
+    *,
+    strides: list[int],
+    paddings: list[int],
+    dilations: list[int],
+    groups: int,
+    padding_algorithm: str,
+    data_format: str,
+) -> Array:
     x = Input.transpose(0, 3, 1, 2) if data_format == "NHWC" else Input
     chain = find_primitive(x, Filter, None, strides, paddings, dilations, groups, padding_algorithm)
     if chain is None:
@@ -142,36 +210,44 @@ def conv2d(Input, Filter, *, strides, paddings, dilations, groups, padding_algor
     return y.transpose(0, 2, 3, 1) if data_format == "NHWC" else y
 
 
-def _find_fused(x, w, bias, residual, attrs):
+def _find_fused(
+    x: Array, w: Array, bias: Array | None, residual: Array | None, attrs: Mapping[str, Any]
+) -> ConvPrimitive | None:
     if bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous):
         return None
     return find_primitive(x, w, residual, *_window(attrs), bias is not None, attrs["post_ops"])
 
 
-def _specialize_fused(call):
+def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:
     attrs = call.attrs
 
-    def find(x, w, bias=None, residual=None):
+    def find(x: Array, w: Array, bias: Array | None = None, residual: Array | None = None) -> ConvPrimitive | None:
         return _find_fused(x, w, bias, residual, attrs)
 
     return call_site(find, (0, 3) if call.given("Residual") else (0,))
 
 
 @onednn_kernel("onednn_conv2d", specialize=_specialize_fused)
-def onednn_conv2d(Input, Filter, Bias=None, Residual=None, *, ctx):
+def onednn_conv2d(
+    Input: Array, Filter: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
+) -> Array:
     return attempt(lambda *arrays: _find_fused(*arrays, ctx.attrs), Input, Filter, Bias, Residual)
 
 
 @kernel("onednn_conv2d", place="cpu", dtypes=FLOATS)
-def reference_conv2d(Input, Filter, Bias=None, Residual=None, *, ctx):
+def reference_conv2d(
+    Input: Array, Filter: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
+) -> Array:
     return by_steps(Input, Filter, Bias, Residual, ctx.attrs, ctx)
 
 
-def _own(attrs):
+def _own(attrs: Mapping[str, Any]) -> dict[str, int | list[int] | str]:
     return {name: attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")}
 
 
-def by_steps(x, w, bias, residual, attrs, ctx):
+def by_steps(
+    x: Array, w: Array, bias: Array | None, residual: Array | None, attrs: Mapping[str, Any], ctx: KernelContext
+) -> Array:
     """The convolution, then what follows it."""
     y = ctx.run_op("conv2d", {"Input": x, "Filter": w}, _own(attrs))
     return after(y, 1, bias, residual, attrs["post_ops"], ctx)

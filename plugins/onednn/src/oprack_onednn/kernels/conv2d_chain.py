@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
@@ -22,6 +22,10 @@ from oprack_onednn.native import Memory, MemoryDesc, NotServedError
 from oprack_onednn.ops.post_ops import RESIDUAL
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.stretch import joins
+
+if TYPE_CHECKING:
+    from oprack_onednn.native import PrimitiveDesc
+    from oprack_onednn.operands import External
 
 # Bytes of the largest result in between that each thread computes at a time.
 _CACHE = 5 << 19
@@ -39,7 +43,7 @@ class Layer(NamedTuple):
     post_ops: tuple[str, ...]
 
 
-def layers_of(attrs):
+def layers_of(attrs: Mapping[str, Sequence[int | str]]) -> tuple[Layer, ...]:
     """The convolutions that the op's attributes describe."""
     found, biases, post_ops = [], 0, list(attrs["post_ops"])
     for i, groups in enumerate(attrs["groups"]):
@@ -63,7 +67,14 @@ class _Part(NamedTuple):
 class ChainPrimitive(ShapedPrimitive):
     """One shape."""
 
-    def __init__(self, x, filters, biases, residual, layers):
+    def __init__(
+        self,
+        x: Array,
+        filters: tuple[Array, ...],
+        biases: tuple[Array, ...],
+        residual: Array | None,
+        layers: tuple[Layer, ...],
+    ) -> None:
         if not all(is_constant(a) and a.flags.c_contiguous for a in (*filters, *biases)):
             raise NotServedError("parameters that may change")
         self.layers, self.filters = layers, filters
@@ -109,16 +120,16 @@ class ChainPrimitive(ShapedPrimitive):
         return [self.chain.temporary(MemoryDesc.strided((size,))) for size in sizes if size]
 
     @staticmethod
-    def _geometry(w, layer, shape, paddings):
+    def _geometry(w: Array, layer: Layer, shape: tuple[int, ...], paddings: tuple[int, ...]) -> ConvShape:
         return ConvShape(shape, w, layer.strides, paddings, (1, 1), layer.groups, "EXPLICIT")
 
-    def _rows(self, i, begin, end):
+    def _rows(self, i: int, begin: int, end: int) -> tuple[int, ...]:
         """(first row, end, zeros above, zeros below) of what convolution i needs for some rows of its result."""
         stride, (top, *_), height = self.layers[i].strides[0], self.layers[i].paddings, self.shapes[i][2]
         first, last = begin * stride - top, (end - 1) * stride - top + self.filters[i].shape[2]
         return max(first, 0), min(last, height), max(-first, 0), max(last - height, 0)
 
-    def _needed(self, rows):
+    def _needed(self, rows: int) -> int:
         """Pixels that are computed for `rows` rows somewhere in the middle of an image."""
         total, begin, end = 0, 0, rows
         for i in range(len(self.layers) - 1, -1, -1):
@@ -127,7 +138,7 @@ class ChainPrimitive(ShapedPrimitive):
             begin, end = begin * stride, (end - 1) * stride + self.filters[i].shape[2]
         return total
 
-    def _parts(self):
+    def _parts(self) -> list[_Part]:
         n, _, height, _ = self.shape
         largest = 4 * max(math.prod(s[1:]) for s in self.shapes[1:-1])
         cache = _CACHE * (THREAD.limit or LIBRARY.num_threads())
@@ -141,7 +152,7 @@ class ChainPrimitive(ShapedPrimitive):
         rows = -(-height // -(-height // rows))  # about equal parts
         return [_Part(i, 1, r, min(r + rows, height)) for i in range(n) for r in range(0, height, rows)]
 
-    def _steps(self, part):
+    def _steps(self, part: _Part) -> list[tuple[ConvShape, tuple[PrimitiveDesc, int | None], tuple[int, Any]]]:
         """(geometry, descriptor, (first row, shape) of the source) of each convolution of a part."""
         found, (begin, end) = [], (part.begin, part.end)
         for i in range(len(self.layers) - 1, -1, -1):
@@ -166,11 +177,16 @@ class ChainPrimitive(ShapedPrimitive):
             begin, end = first, last
         return found[::-1]
 
-    def _add(self, part, steps, source):
+    def _add(
+        self,
+        part: _Part,
+        steps: Sequence[tuple[ConvShape, tuple[PrimitiveDesc, int | None], tuple[int, Any]]],
+        source: External | Memory,
+    ) -> None:
         """Append the convolutions of a part."""
         chain = self.chain
 
-        def piece(memory, whole, first, shape):
+        def piece(memory: External | Memory, whole: tuple[int, ...], first: int, shape: tuple[int, ...]) -> Memory:
             """Whole images of memory, or one from row `first` on."""
             _, c, height, width = whole
             desc, offset = channels_last_desc(shape), 4 * (part.first * height + first) * width * c
@@ -193,7 +209,9 @@ class ChainPrimitive(ShapedPrimitive):
             chain.add(desc, memory)
 
 
-def find_primitive(layers, x, filters, biases, residual):
+def find_primitive(
+    layers: tuple[Layer, ...], x: Array, filters: tuple[Array, ...], biases: tuple[Array, ...], residual: Array | None
+) -> ChainPrimitive | None:
     """The primitive for the op's inputs; None when there is none."""
     rows = [w.shape[:1] for w, layer in zip(filters, layers, strict=True) if layer.bias is not None]
     if [b.shape for b in biases] != rows:
@@ -204,42 +222,65 @@ def find_primitive(layers, x, filters, biases, residual):
     return THREAD.primitive((*key, constant), ChainPrimitive, x, filters, biases, residual, layers)
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     layers = layers_of(call.attrs)
     count, biases = len(layers), sum(layer.bias is not None for layer in layers)
 
-    def find(x, *more):
+    def find(x: Array, *more: Array) -> ChainPrimitive | None:
         residual = more[count + biases] if len(more) > count + biases else None
         return find_primitive(layers, x, more[:count], more[count : count + biases], residual)
 
     free = (0, 1 + count + biases) if call.given("Residual") else (0,)
     site = call_site(find, free)
 
-    def alone(x, filters, biases=(), residual=None):
+    def alone(x: Array, filters: Sequence[Array], biases: Sequence[Array] = (), residual: Array | None = None) -> Array:
         return site(x, *filters, *biases)
 
-    def added(x, filters, biases=(), residual=None):
+    def added(x: Array, filters: Sequence[Array], biases: Sequence[Array] = (), residual: Array | None = None) -> Array:
         return site(x, *filters, *biases, residual)
 
-    def in_a_row(x, filters, biases=(), residual=None):
+    def in_a_row(
+        x: Array, filters: Sequence[Array], biases: Sequence[Array] = (), residual: Array | None = None
+    ) -> tuple[Array, ...]:
         return (x, *filters, *biases, *((residual,) if len(free) > 1 else ()))
 
     return joins(alone if len(free) == 1 else added, replace(site.part, arrange=in_a_row))
 
 
 @onednn_kernel("onednn_conv2d_chain", specialize=_specialize)
-def conv_chain(Input, Filter, Bias=None, Residual=None, *, ctx):
+def conv_chain(
+    Input: Array,
+    Filter: list[Array],
+    Bias: list[Array] | None = None,
+    Residual: Array | None = None,
+    *,
+    ctx: KernelContext,
+) -> Array:
     given = Input, tuple(Filter), tuple(Bias or ()), Residual
     x, filters, biases, residual = given
     return attempt(lambda *_: find_primitive(layers_of(ctx.attrs), *given), x, *filters, *biases, residual)
 
 
 @kernel("onednn_conv2d_chain", place="cpu", dtypes=FLOATS)
-def reference_chain(Input, Filter, Bias=None, Residual=None, *, ctx):
+def reference_chain(
+    Input: Array,
+    Filter: list[Array],
+    Bias: list[Array] | None = None,
+    Residual: Array | None = None,
+    *,
+    ctx: KernelContext,
+) -> Array:
     return by_steps(Input, Filter, Bias or (), Residual, layers_of(ctx.attrs), ctx)
 
 
-def by_steps(x, filters, biases, residual, layers, ctx):
+def by_steps(
+    x: Array,
+    filters: Sequence[Array],
+    biases: Sequence[Array],
+    residual: Array | None,
+    layers: tuple[Layer, ...],
+    ctx: KernelContext,
+) -> Array:
     """One convolution after the other."""
     for w, layer in zip(filters, layers, strict=True):
         bias = None if layer.bias is None else biases[layer.bias]

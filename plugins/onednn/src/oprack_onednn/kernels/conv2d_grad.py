@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
+from oprack.kernel import Array, KernelContext
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
@@ -14,11 +18,16 @@ from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
+if TYPE_CHECKING:
+    from oprack_onednn.native import PrimitiveDesc
+
 
 class GradPrimitive:
     """Gradients of one convolution's input and filter; both chains take the operand, the gradient, and the result."""
 
-    def __init__(self, x_shape, x, w, dy, *attrs):
+    def __init__(
+        self, x_shape: tuple[int, ...], x: Array, w: Array, dy: Array, *attrs: int | str | tuple[int, ...]
+    ) -> None:
         geo = ConvShape(x_shape, w, *attrs)
         if geo.shape != dy.shape:
             raise NotServedError("a gradient of another shape")
@@ -27,7 +36,7 @@ class GradPrimitive:
         self.by_input = self._by_input(geo, w, dy, forward)
         self.by_filter = self._by_filter(geo, x, w, dy, forward)
 
-    def _by_input(self, geo, w, dy, forward):
+    def _by_input(self, geo: ConvShape, w: Array, dy: Array, forward: PrimitiveDesc) -> PrimitiveChain:
         tail = (*geo.window, forward, Attributes())
         kind = (LIBRARY.engine, _c.CONVOLUTION_DIRECT)
         weights = MemoryDesc.any(geo.filter_shape)
@@ -43,7 +52,7 @@ class GradPrimitive:
         chain.add(desc, arguments)
         return chain
 
-    def _by_filter(self, geo, x, w, dy, forward):
+    def _by_filter(self, geo: ConvShape, x: Array, w: Array, dy: Array, forward: PrimitiveDesc) -> PrimitiveChain:
         tail = (*geo.window, forward, Attributes())
         kind = (LIBRARY.engine, _c.CONVOLUTION_DIRECT)
         weights = MemoryDesc.any(geo.filter_shape)
@@ -66,15 +75,33 @@ class GradPrimitive:
 
 @onednn_kernel("conv2d_grad", "depthwise_conv2d_grad")
 def conv2d_grad(
-    Input, Filter, Output_grad, *, strides, paddings, dilations, groups, padding_algorithm, data_format, ctx
-):
+    Input: Array,
+    Filter: Array,
+    Output_grad: Array,
+    *,
+    strides: list[int],
+    paddings: list[int],
+    dilations: list[int],
+    groups: int,
+    padding_algorithm: str,
+    data_format: str,
+    ctx: KernelContext,
+) -> dict[str, Array]:
     last = data_format == "NHWC"
     x, dy = (a.transpose(0, 3, 1, 2) if last else a for a in (Input, Output_grad))
     window = (strides, paddings, dilations, groups, padding_algorithm)
     return gradients("conv2d_grad", x, Filter, dy, window, (0, 2, 3, 1) if last else None, ctx)
 
 
-def gradients(op_type, x, w, dy, window, order, ctx):
+def gradients(
+    op_type: str,
+    x: Array,
+    w: Array,
+    dy: Array,
+    window: Sequence[Sequence[int] | int | str],
+    order: tuple[int, ...] | None,
+    ctx: KernelContext,
+) -> dict[str, Array]:
     """Those of Input and Filter that are wanted, of images or volumes [N, C, *spatial]; NotImplemented without one.
 
     window: strides, paddings, dilations, groups and padding algorithm. order: of the dims of Input@GRAD in the program,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
 from oprack.op.windows import resolve_pads
 from oprack.types import FLOATS
 
@@ -19,7 +20,7 @@ from oprack_onednn.native import MemoryDesc, NotServedError, dims, element_strid
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
-def filter_view(w, groups):
+def filter_view(w: Array, groups: int) -> Array:
     """Filter [C, K / groups, kh, kw] as [K, C, kh, kw], or as [groups, K / groups, C / groups, kh, kw]."""
     if groups == 1:
         return w.transpose(1, 0, 2, 3)
@@ -35,7 +36,16 @@ class Extent(NamedTuple):
     behind: tuple[int, ...]
 
 
-def extent_of(x, w, strides, paddings, dilations, algorithm, output_size, output_padding):
+def extent_of(
+    x: Array,
+    w: Array,
+    strides: tuple[int, int],
+    paddings: tuple[int, ...],
+    dilations: tuple[int, int],
+    algorithm: str,
+    output_size: tuple[int, ...],
+    output_padding: tuple[int, ...],
+) -> Extent:
     """The extent of the result for images and filter. Raises NotServedError."""
     spatial, ksize = x.shape[2:], w.shape[2:]
     pads = resolve_pads(algorithm, paddings, spatial, ksize, strides)
@@ -69,8 +79,19 @@ class TransposePrimitive(NamedTuple):
 
 
 def convolution(
-    x, w, strides, paddings, dilations, groups, algorithm, output_size, output_padding, bias, constant, post_ops
-):
+    x: Array,
+    w: Array,
+    strides: tuple[int, int],
+    paddings: tuple[int, ...],
+    dilations: tuple[int, int],
+    groups: int,
+    algorithm: str,
+    output_size: tuple[int, ...],
+    output_padding: tuple[int, ...],
+    bias: bool,
+    constant: bool,
+    post_ops: tuple[str, ...],
+) -> TransposePrimitive:
     """The primitive for any shape. Raises NotServedError."""
     if algorithm == "SAME":
         dilations = (1, 1)
@@ -107,7 +128,7 @@ def convolution(
     return TransposePrimitive(chain, shape, Weights(filters, packed) if constant else None)
 
 
-def tile_product(x, w, bias, constant, post_ops):
+def tile_product(x: Array, w: Array, bias: bool, constant: bool, post_ops: tuple[str, ...]) -> TransposePrimitive:
     """The primitive where taps do not overlap: each pixel becomes a tile, and all tiles are one product.
 
     Filter [C, K, kh, kw] is read as [C, kh, kw, K], so that the product's rows are tiles in channels-last memory.
@@ -138,7 +159,7 @@ def tile_product(x, w, bias, constant, post_ops):
     return TransposePrimitive(chain, shape, Weights(view, dense) if constant else None, kh * kw)
 
 
-def build(x, w, *attrs):
+def build(x: Array, w: Array, *attrs: int | str | tuple[int | str, ...]) -> TransposePrimitive:
     """The primitive that suits the shapes."""
     strides, paddings, dilations, groups, padding, output_size, output_padding, bias, constant, post_ops = attrs
     size = tuple(s * t for s, t in zip(x.shape[2:], strides, strict=True))
@@ -149,7 +170,19 @@ def build(x, w, *attrs):
     return convolution(x, w, *attrs)
 
 
-def compute(x, w, bias, strides, paddings, dilations, groups, padding, output_size, output_padding, post_ops=()):
+def compute(
+    x: Array,
+    w: Array,
+    bias: Array | None,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    dilations: Sequence[int],
+    groups: int,
+    padding: str,
+    output_size: Sequence[int],
+    output_padding: Sequence[int],
+    post_ops: Sequence[str] = (),
+) -> Array | None:
     """The result for [N, C, H, W]; None when there is no primitive."""
     if w.shape[0] != x.shape[1] or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
         return None
@@ -173,9 +206,19 @@ def compute(x, w, bias, strides, paddings, dilations, groups, padding, output_si
 
 @onednn_kernel("conv2d_transpose", "depthwise_conv2d_transpose")
 def conv2d_transpose(
-    Input, Filter, Bias=None, *, strides, paddings, dilations, groups, padding_algorithm, output_size, output_padding,
-    data_format,
-):  # fmt: skip
+    Input: Array,
+    Filter: Array,
+    Bias: Array | None = None,
+    *,
+    strides: list[int],
+    paddings: list[int],
+    dilations: list[int],
+    groups: int,
+    padding_algorithm: str,
+    output_size: list[int],
+    output_padding: list[int],
+    data_format: str,
+) -> Array:
     x = Input.transpose(0, 3, 1, 2) if data_format == "NHWC" else Input
     attrs = (strides, paddings, dilations, groups, padding_algorithm, output_size, output_padding)
     y = compute(x, Filter, Bias, *attrs)
@@ -186,19 +229,29 @@ def conv2d_transpose(
 
 @onednn_kernel("onednn_conv2d_transpose")
 def onednn_conv2d_transpose(
-    Input, Filter, Bias=None, *, strides, paddings, dilations, groups, padding_algorithm, output_padding, post_ops
-):
+    Input: Array,
+    Filter: Array,
+    Bias: Array | None = None,
+    *,
+    strides: list[int],
+    paddings: list[int],
+    dilations: list[int],
+    groups: int,
+    padding_algorithm: str,
+    output_padding: list[int],
+    post_ops: list[str],
+) -> Array:
     attrs = (strides, paddings, dilations, groups, padding_algorithm, (), output_padding)
     y = compute(Input, Filter, Bias, *attrs, post_ops)
     return NotImplemented if y is None else y
 
 
 @kernel("onednn_conv2d_transpose", place="cpu", dtypes=FLOATS)
-def reference_conv2d_transpose(Input, Filter, Bias=None, *, ctx):
+def reference_conv2d_transpose(Input: Array, Filter: Array, Bias: Array | None = None, *, ctx: KernelContext) -> Array:
     return by_steps(Input, Filter, Bias, ctx.attrs, ctx)
 
 
-def by_steps(x, w, bias, attrs, ctx):
+def by_steps(x: Array, w: Array, bias: Array, attrs: Mapping[str, Any], ctx: KernelContext) -> Array:
     """The transposed convolution, then what follows it."""
     names = ("strides", "paddings", "dilations", "groups", "padding_algorithm", "output_padding")
     own = {name: attrs[name] for name in names}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
@@ -19,12 +21,15 @@ from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_con
 from oprack_onednn.native import MemoryDesc, NotServedError, contiguous_strides
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
+if TYPE_CHECKING:
+    from oprack_onednn.native import PrimitiveDesc
+
 # Bytes of tiles between the products: what stays in a core's cache.
 _BETWEEN = 1 << 19
 _VECTOR = 16
 
 
-def tile_matrix(w, copies):
+def tile_matrix(w: Array, copies: int) -> Array:
     """Filter [K, L, lh, lw] as a matrix that makes of each of `copies` rows [K] side by side its tile [lh, lw, L]."""
     k = w.shape[0]
     tile = w.transpose(0, 2, 3, 1).reshape(k, -1)
@@ -39,18 +44,18 @@ _MATRICES = FromConstants(lambda arrays, copies: tile_matrix(*arrays, copies))
 class _Product:
     """Rows times a constant matrix, and what follows, for any number of rows; the matrix as most rows like it."""
 
-    def __init__(self, rows, inputs, outputs, bias, post_ops):
+    def __init__(self, rows: int, inputs: int, outputs: int, bias: bool, post_ops: tuple[str, ...]) -> None:
         self.inputs, self.outputs, self.attributes = inputs, outputs, as_post_ops(post_ops)[0]
         self.row = MemoryDesc.strided((1, outputs)) if bias else None
         self.layout = MemoryDesc.any((inputs, outputs))
         self.layout = self.desc(rows).desc(_c.QUERY_WEIGHTS_MD)
         self.memory = {}
 
-    def desc(self, rows):
+    def desc(self, rows: int) -> PrimitiveDesc:
         source, result = MemoryDesc.strided((rows, self.inputs)), MemoryDesc.strided((rows, self.outputs))
         return primitive_desc("matmul", LIBRARY.engine, source, self.layout, self.row, result, self.attributes)
 
-    def add(self, chain, rows, source, result):
+    def add(self, chain: PrimitiveChain, rows: int, source: Callable[..., Any], result: Callable[..., Any]) -> None:
         """Append it for some rows. source, result: give memory of a layout."""
         chain.add(
             self.desc(rows),
@@ -65,7 +70,16 @@ class _Product:
 class PairPrimitive(ShapedPrimitive):
     """One shape. A narrow second product takes all pixels of a tile at once: its columns would not fill a vector."""
 
-    def __init__(self, x, w, bias, next_w, next_bias, post_ops, next_post_ops):
+    def __init__(
+        self,
+        x: Array,
+        w: Array,
+        bias: Array | None,
+        next_w: Array,
+        next_bias: Array | None,
+        post_ops: tuple[str, ...],
+        next_post_ops: tuple[str, ...],
+    ) -> None:
         parameters = [p for p in (w, bias, next_w, next_bias) if p is not None]
         if not (x.size and w.size and next_w.size):
             raise NotServedError("an empty tensor")
@@ -100,7 +114,7 @@ class PairPrimitive(ShapedPrimitive):
         tiles = chain.alias(result, strided(shape, [steps[d] for d in order]))
         chain.reorder(tiles, chain.output(strided(shape)))
 
-    def _parameters(self, product, bias, copies, shape):
+    def _parameters(self, product: _Product, bias: Array | None, copies: int, shape: tuple[int, ...]) -> None:
         """Add a product's matrix and bias to the inputs. copies: on the matrix's diagonal. shape: (times, bias)."""
         matrix, external = MemoryDesc.strided((product.inputs, product.outputs)), self.chain.external
         self.weights[len(external)] = DerivedWeights(_MATRICES, (copies,), matrix, product.layout)
@@ -110,7 +124,14 @@ class PairPrimitive(ShapedPrimitive):
             product.memory[_c.BIAS] = self.chain.input(product.row)
 
 
-def _find(attrs, x, w, bias, next_w, next_bias):
+def _find(
+    attrs: Mapping[str, Sequence[str] | int | str],
+    x: Array,
+    w: Array,
+    bias: Array | None,
+    next_w: Array,
+    next_bias: Array | None,
+) -> PairPrimitive | None:
     if any(b is not None and b.ndim != 1 for b in (bias, next_bias)) or next_w.shape[0] != w.shape[1]:
         return None
     post_ops = tuple(attrs["post_ops"]), tuple(attrs["next_post_ops"])
@@ -119,21 +140,45 @@ def _find(attrs, x, w, bias, next_w, next_bias):
     return THREAD.primitive((*key, *post_ops), PairPrimitive, x, w, bias, next_w, next_bias, *post_ops)
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     return call_site(lambda *arrays: _find(call.attrs, *arrays, *[None] * (5 - len(arrays))))
 
 
 @onednn_kernel("onednn_conv2d_transpose_pair", specialize=_specialize)
-def conv_transpose_pair(Input, Filter, Bias=None, NextFilter=None, NextBias=None, *, ctx):
+def conv_transpose_pair(
+    Input: Array,
+    Filter: Array,
+    Bias: Array | None = None,
+    NextFilter: Array | None = None,
+    NextBias: Array | None = None,
+    *,
+    ctx: KernelContext,
+) -> Array:
     return attempt(partial(_find, ctx.attrs), Input, Filter, Bias, NextFilter, NextBias)
 
 
 @kernel("onednn_conv2d_transpose_pair", place="cpu", dtypes=FLOATS)
-def reference_conv_transpose_pair(Input, Filter, Bias=None, NextFilter=None, NextBias=None, *, ctx):
+def reference_conv_transpose_pair(
+    Input: Array,
+    Filter: Array,
+    Bias: Array | None = None,
+    NextFilter: Array | None = None,
+    NextBias: Array | None = None,
+    *,
+    ctx: KernelContext,
+) -> Array | None:
     return by_steps(Input, Filter, Bias, NextFilter, NextBias, ctx.attrs, ctx)
 
 
-def by_steps(x, w, bias, next_w, next_bias, attrs, ctx):
+def by_steps(
+    x: Array,
+    w: Array,
+    bias: Array,
+    next_w: Array,
+    next_bias: Array,
+    attrs: Mapping[str, Sequence[str]],
+    ctx: KernelContext,
+) -> Array | None:
     """One transposed convolution after the other, each with what follows it."""
     for filter, row, post_ops in ((w, bias, attrs["post_ops"]), (next_w, next_bias, attrs["next_post_ops"])):
         own = {"strides": list(filter.shape[2:])}

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oprack.kernel import Array, KernelContext, KernelSpecialization
+
 from oprack_onednn.callsite import call_site
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels.conv2d import find_primitive
@@ -10,11 +15,11 @@ from oprack_onednn.kernels.conv2d_grad import gradients
 _FIRST, _LAST = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
 
 
-def _window(attrs):
+def _window(attrs: Mapping[str, Any]) -> list[int | list[int] | str]:
     return [attrs[name] for name in ("strides", "paddings", "dilations", "groups", "padding_algorithm")]
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
     """A convolution of volumes in the program's order of dims."""
     if call.attrs["data_format"] == "NDHWC":
         return None
@@ -23,7 +28,7 @@ def _specialize(call):
 
 
 @onednn_kernel("conv3d", specialize=_specialize)
-def conv3d(Input, Filter, *, data_format, ctx):
+def conv3d(Input: Array, Filter: Array, *, data_format: str, ctx: KernelContext) -> Array:
     last = data_format == "NDHWC"
     x = Input.transpose(_FIRST) if last else Input
     chain = find_primitive(x, Filter, None, *_window(ctx.attrs))
@@ -34,7 +39,9 @@ def conv3d(Input, Filter, *, data_format, ctx):
 
 
 @onednn_kernel("conv3d_grad")
-def conv3d_grad(Input, Filter, Output_grad, *, data_format, ctx):
+def conv3d_grad(
+    Input: Array, Filter: Array, Output_grad: Array, *, data_format: str, ctx: KernelContext
+) -> dict[str, Array]:
     last = data_format == "NDHWC"
     x, dy = (a.transpose(_FIRST) if last else a for a in (Input, Output_grad))
     return gradients("conv3d_grad", x, Filter, dy, _window(ctx.attrs), _LAST if last else None, ctx)

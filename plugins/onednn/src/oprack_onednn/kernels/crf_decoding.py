@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+from oprack.kernel import Array, KernelContext
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
@@ -34,7 +35,7 @@ class Block:
     of a path that ends in each label, made from best[t] and emission[t]. back: uint8, the label before on that path.
     """
 
-    def __init__(self, n, tags):
+    def __init__(self, n: int, tags: int) -> None:
         self.inner = n >= _INNER
         pairs, state = (n, tags, tags), (n, tags, 1)
         rows, width = n, tags
@@ -70,12 +71,12 @@ class Block:
                 fixed += [self.best[t], self.emission[t], self.best[t + 1], self.back[t]]
             self._chains.append(BoundChain(chain, fixed))
 
-    def run(self, steps, pairs):
+    def run(self, steps: int, pairs: Array) -> None:
         """The first steps; pairs: what `_pairs` made of the transitions."""
         run_all([(chain, (pairs,)) for chain in self._chains[: -(-steps // _BOUND)]])
 
 
-def _pairs(arrays, n):
+def _pairs(arrays: tuple[Array, ...], n: int) -> Array:
     """Scores of one label after another for n sequences, as Block takes them."""
     follow = arrays[0][2:]
     if n >= _INNER:
@@ -87,7 +88,9 @@ _PAIRS = FromConstants(_pairs)
 
 
 @onednn_kernel("crf_decoding", unread=("Label", "Length"))
-def crf_decoding(Emission, Transition, Label=None, Length=None, *, ctx):
+def crf_decoding(
+    Emission: Array, Transition: Array, Label: Array | None = None, Length: Array | None = None, *, ctx: KernelContext
+) -> Array:
     emission = np.ascontiguousarray(Emission).reshape(-1, Emission.shape[-1])
     if emission.dtype != FLOAT or (Label is not None and Label.size != len(emission)):
         return NotImplemented
@@ -128,11 +131,11 @@ def _by_length(
         return _decode_all(emission, transition, np.arange(batch) * width, lengths)
 
 
-def _block(n, tags):
+def _block(n: int, tags: int) -> Block:
     return THREAD.primitive(("viterbi", n, tags), Block, n, tags)
 
 
-def _by_offsets(emission, transition, offsets):
+def _by_offsets(emission: Array, transition: Array, offsets: Sequence[int]) -> Array | None:
     """Paths of sequences with these offsets; None when oneDNN does not serve them."""
     if len(offsets) > 3 or offsets[-1] == 0:
         ends = np.array(offsets)
@@ -147,7 +150,7 @@ def _by_offsets(emission, transition, offsets):
     return path
 
 
-def _decode_all(emission, transition, first, lengths):
+def _decode_all(emission: Array, transition: Array, first: Array, lengths: Array) -> Array | None:
     """The path of every row, 0 outside of the sequences; None when oneDNN does not serve it."""
     order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     # many together are faster, but all go as many steps as the longest of them
@@ -165,7 +168,7 @@ def _decode_all(emission, transition, first, lengths):
     return path
 
 
-def _decode_one(block, pairs, emission, transition):
+def _decode_one(block: Block, pairs: Array, emission: Array, transition: Array) -> list[int]:
     """Labels of one sequence with rows `emission`. pairs: the transitions as the block takes them."""
     best, back, tags = block.best, b"", emission.shape[1]
     steps, last = len(emission), 0
@@ -185,7 +188,9 @@ def _decode_one(block, pairs, emission, transition):
     return labels[::-1]
 
 
-def _decode(block, pairs, emission, transition, first, lengths, path):
+def _decode(
+    block: Block, pairs: Array, emission: Array, transition: Array, first: Array, lengths: Array, path: Array
+) -> None:
     """Write the paths of sequences, longest first."""
     n, tags = len(first), emission.shape[1]
     last, steps = lengths - 1, int(lengths[0])

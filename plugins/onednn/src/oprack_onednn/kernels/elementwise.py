@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from oprack.kernel import Array
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
@@ -18,10 +21,13 @@ from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, contigu
 from oprack_onednn.operands import Region
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
+if TYPE_CHECKING:
+    from oprack_onednn.native import Memory
+
 _MOST_ROUNDS = 64
 
 
-def aligned(x_shape, y_shape, axis):
+def aligned(x_shape: tuple[int, ...], y_shape: tuple[int, ...], axis: int) -> tuple[int, ...] | None:
     """Dims of Y at the rank of X, by the op's rule; None when they do not fit."""
     rank, k = len(x_shape), len(y_shape)
     if k > rank:
@@ -37,7 +43,7 @@ def aligned(x_shape, y_shape, axis):
     return dims if all(b in (a, 1) for a, b in zip(x_shape, dims, strict=True)) else None
 
 
-def merged(shape, dims, order):
+def merged(shape: tuple[int, ...], dims: tuple[int, ...], order: tuple[int, ...]) -> list[tuple[int, bool]]:
     """[(size, whether Y has the dim)] of X's dims in memory order, with neighbours that behave alike as one."""
     groups = []
     for d in order:
@@ -63,7 +69,15 @@ def _as_rows(groups: Sequence[tuple[int, bool]]) -> tuple[tuple[int, ...], tuple
 class BinaryPrimitive:
     """X and Y of some shapes and strides. rounds: how often the chain runs, each time further by the steps (bytes)."""
 
-    def __init__(self, algorithm, shape, strides, y_shape, y_strides, axis):
+    def __init__(
+        self,
+        algorithm: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        y_shape: tuple[int, ...],
+        y_strides: tuple[int, ...],
+        axis: int,
+    ) -> None:
         order = memory_order(shape, strides)
         dims = aligned(shape, y_shape, axis)
         if order is None or dims is None or 0 in shape:
@@ -88,7 +102,14 @@ class BinaryPrimitive:
         chain.add(desc, {_c.SRC: x, _c.SRC_1: y, _c.DST: result})
 
     @staticmethod
-    def _second(chain, shape, dims, order, y_shape, y_strides):
+    def _second(
+        chain: PrimitiveChain,
+        shape: tuple[int, ...],
+        dims: tuple[int, ...],
+        order: tuple[int, ...],
+        y_shape: tuple[int, ...],
+        y_strides: tuple[int, ...],
+    ) -> Memory | None:
         """Y copied into the order of X's memory, when it is in another; else None."""
         own = [s for n, s in zip(y_shape, y_strides, strict=True) if n != 1]
         kept = [d for d in range(len(shape)) if dims[d] != 1]
@@ -103,7 +124,7 @@ class BinaryPrimitive:
         return chain.reorder(chain.input(MemoryDesc.strided(sizes, strides)), MemoryDesc.strided(sizes))
 
 
-def apply(X, Y, axis, out, algorithm):
+def apply(X: Array, Y: Array, axis: int, out: Array | None, algorithm: int) -> Array | None:
     """The result in X's strides, or NotImplemented when NumPy should do it."""
     key = ("binary", algorithm, X.shape, X.strides, Y.shape, Y.strides, axis)
     found = THREAD.primitive(key, BinaryPrimitive, *key[1:])
@@ -122,20 +143,20 @@ def apply(X, Y, axis, out, algorithm):
 
 
 @onednn_kernel("elementwise_add", min_numel="binary")
-def elementwise_add(X, Y, *, axis, out=None):
+def elementwise_add(X: Array, Y: Array, *, axis: int, out: Array | None = None) -> Array:
     return apply(X, Y, axis, out, _c.BINARY_ADD)
 
 
 @onednn_kernel("elementwise_sub", min_numel="binary")
-def elementwise_sub(X, Y, *, axis, out=None):
+def elementwise_sub(X: Array, Y: Array, *, axis: int, out: Array | None = None) -> Array:
     return apply(X, Y, axis, out, _c.BINARY_SUB)
 
 
 @onednn_kernel("elementwise_mul", min_numel="binary")
-def elementwise_mul(X, Y, *, axis):
+def elementwise_mul(X: Array, Y: Array, *, axis: int) -> Array:
     return apply(X, Y, axis, None, _c.BINARY_MUL)
 
 
 @onednn_kernel("elementwise_div", min_numel="binary")
-def elementwise_div(X, Y, *, axis):
+def elementwise_div(X: Array, Y: Array, *, axis: int) -> Array | None:
     return apply(X, Y, axis, None, _c.BINARY_DIV)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
-from oprack.kernel import decline, kernel
+from oprack.kernel import Array, KernelContext, KernelSpecialization, decline, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
@@ -31,7 +34,7 @@ class ChainPrimitive(ShapedPrimitive):
     oneDNN's element-wise primitive itself takes post-ops in its slow implementation only.
     """
 
-    def __init__(self, x, post_ops):
+    def __init__(self, x: Array, post_ops: tuple[str, ...]) -> None:
         self.shape, self.strides, self.weights = x.shape, x.strides, {}
         row, one = MemoryDesc.strided((1, x.size)), MemoryDesc.strided((1, 1))
         attributes = Attributes([("eltwise", _c.ELTWISE[name], a, b) for name, a, b in map(algorithm, post_ops)])
@@ -39,28 +42,28 @@ class ChainPrimitive(ShapedPrimitive):
         chain = self.chain = PrimitiveChain()
         chain.add(desc, {_c.SRC: chain.input(row), _c.SRC_1: chain.input(one), _c.DST: chain.output(row)})
 
-    def outlet(self):
+    def outlet(self) -> Outlet:
         return Outlet(self.shape, self.strides)
 
 
-def find_primitive(x, one, post_ops):
+def find_primitive(x: Array, one: Array, post_ops: tuple[str, ...]) -> ChainPrimitive | None:
     """The chain's primitive; None when oneDNN does not serve it."""
     if memory_order(x.shape, x.strides) is None or not post_ops or not x.size:
         return None
     return THREAD.primitive(("chain", x.shape, x.strides, post_ops), ChainPrimitive, x, post_ops)
 
 
-def _is_lossy(post_ops):
+def _is_lossy(post_ops: Sequence[str]) -> bool:
     return any(text.startswith(LOSSY) for text in post_ops)
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     """The primitive of each shape, bound; NumPy's functions where NaN or infinities would be lost."""
     post_ops = tuple(call.attrs["post_ops"])
     site = call_site(lambda x, one: find_primitive(x, one, post_ops))
     lossy = _is_lossy(post_ops)
 
-    def onednn_eltwise(X):
+    def onednn_eltwise(X: Array) -> Array:
         return decline(NOT_ORDINARY) if lossy and not is_ordinary(X) else site(X, _ONE)
 
     part = Part((0,), lambda x: site.part.bound(x, _ONE), looks_at="input" if lossy else "")
@@ -68,13 +71,13 @@ def _specialize(call):
 
 
 @onednn_kernel("onednn_eltwise", specialize=_specialize)
-def onednn_eltwise(X, *, post_ops):
+def onednn_eltwise(X: Array, *, post_ops: list[str]) -> Array:
     if _is_lossy(post_ops) and not is_ordinary(X):
         return decline(NOT_ORDINARY)
     return attempt(lambda *arrays: find_primitive(*arrays, tuple(post_ops)), X, _ONE)
 
 
 @kernel("onednn_eltwise", dtypes=FLOATS)
-def reference_eltwise(X, *, post_ops, ctx):
+def reference_eltwise(X: Array, *, post_ops: list[str], ctx: KernelContext) -> Array:
     """One function after the other."""
     return after(X, 1, None, None, post_ops, ctx) if post_ops else X.copy()

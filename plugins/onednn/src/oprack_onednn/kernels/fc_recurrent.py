@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._derived import FromConstants
-from oprack_onednn.kernels._recurrent import Layer, sequences
+from oprack_onednn.kernels._recurrent import sequences
+from oprack_onednn.kernels._recurrent_layer import Layer
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.operands import FLOAT, OperandError
 
 
-def gru_layer(arrays, origin_mode):
+def gru_layer(arrays: tuple[Array, ...], origin_mode: bool) -> Layer:
     """From WeightX, Weight and Bias of all directions, as the op has them."""
     w_input, w_state, bias = _by_slot(arrays, 3)
     size = w_state[0].shape[0]
@@ -34,7 +38,7 @@ def gru_layer(arrays, origin_mode):
     return Layer("gru", inputs, states, bias)
 
 
-def lstm_layer(arrays, use_peepholes):
+def lstm_layer(arrays: tuple[Array, ...], use_peepholes: bool) -> Layer:
     """From WeightX, Weight and Bias of all directions, as the op has them."""
     w_input, w_state, bias = _by_slot(arrays, 4, 7 if use_peepholes else 4)
     size = w_state[0].shape[0]
@@ -44,7 +48,7 @@ def lstm_layer(arrays, use_peepholes):
     return Layer("lstm", inputs, states, bias[:, order], bias[:, 4:] if use_peepholes else None)
 
 
-def _by_slot(arrays, gates, rows_of_bias=3):
+def _by_slot(arrays: tuple[Array, ...], gates: int, rows_of_bias: int = 3) -> list[tuple[Array, ...]]:
     """WeightX, Weight and Bias, by direction. Raises OperandError when they do not fit together."""
     count = len(arrays) // 3
     found = [arrays[i * count : (i + 1) * count] for i in range(3)]
@@ -56,7 +60,16 @@ def _by_slot(arrays, gates, rows_of_bias=3):
     return found
 
 
-def _run(layers, options, reversals, X, WeightX, Weight, Bias, ctx):
+def _run(
+    layers: FromConstants,
+    options: Sequence[bool],
+    reversals: tuple[bool, ...],
+    X: Array,
+    WeightX: Sequence[Array],
+    Weight: Sequence[Array],
+    Bias: Sequence[Array],
+    ctx: KernelContext,
+) -> Array:
     """Out, or NotImplemented when NumPy should compute it."""
     lod = ctx.lod("X")
     if not lod or not X.size or not X.flags.c_contiguous or any(w.shape != Weight[0].shape for w in Weight[1:]):
@@ -71,14 +84,16 @@ def _run(layers, options, reversals, X, WeightX, Weight, Bias, ctx):
     return NotImplemented if out is None else out
 
 
-def _specialize(make, *names):
+def _specialize(make: Callable[..., Any], *names: str) -> Callable[..., Any]:
     """`specialize` of an op: its weights are made ready once. names: attributes that `make` takes."""
 
-    def specialize(call):
+    def specialize(call: KernelSpecialization) -> Callable[..., Any]:
         layers, reversals = FromConstants(make), tuple(call.attrs["is_reverse"])
         options = [call.attrs[name] for name in names]
 
-        def run(X, WeightX, Weight, Bias, *, ctx):
+        def run(
+            X: Array, WeightX: Sequence[Array], Weight: Sequence[Array], Bias: Sequence[Array], *, ctx: KernelContext
+        ) -> Array:
             if not (LIBRARY.ready or LIBRARY.usable()):
                 return NotImplemented
             return _run(layers, options, reversals, X, WeightX, Weight, Bias, ctx)
@@ -88,7 +103,17 @@ def _specialize(make, *names):
     return specialize
 
 
-def _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, op_type, result, **attrs):
+def _by_steps(
+    X: Array,
+    WeightX: Sequence[Array],
+    Weight: Sequence[Array],
+    Bias: Sequence[Array],
+    is_reverse: Sequence[bool],
+    ctx: KernelContext,
+    op_type: str,
+    result: int,
+    **attrs: bool,
+) -> Array:
     """Direction by direction: the product, then the op."""
     parts = []
     product, lods = {"x_num_col_dims": 1, "y_num_col_dims": 1}, {"Input": [ctx.lod("X")]}
@@ -100,12 +125,30 @@ def _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, op_type, result, **attr
 
 
 @kernel("onednn_fc_gru", place="cpu", dtypes=FLOATS)
-def reference_fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
+def reference_fc_gru(
+    X: Array,
+    WeightX: list[Array],
+    Weight: list[Array],
+    Bias: list[Array],
+    *,
+    is_reverse: list[bool],
+    origin_mode: bool,
+    ctx: KernelContext,
+) -> Array:
     return _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, "gru", 3, origin_mode=origin_mode)
 
 
 @kernel("onednn_fc_lstm", place="cpu", dtypes=FLOATS)
-def reference_fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, use_peepholes, ctx):
+def reference_fc_lstm(
+    X: Array,
+    WeightX: list[Array],
+    Weight: list[Array],
+    Bias: list[Array],
+    *,
+    is_reverse: list[bool],
+    use_peepholes: bool,
+    ctx: KernelContext,
+) -> Array:
     return _by_steps(X, WeightX, Weight, Bias, is_reverse, ctx, "lstm", 0, use_peepholes=use_peepholes)
 
 
@@ -113,10 +156,28 @@ _GRU, _LSTM = FromConstants(gru_layer), FromConstants(lstm_layer)
 
 
 @onednn_kernel("onednn_fc_gru", specialize=_specialize(gru_layer, "origin_mode"))
-def fc_gru(X, WeightX, Weight, Bias, *, is_reverse, origin_mode, ctx):
+def fc_gru(
+    X: Array,
+    WeightX: list[Array],
+    Weight: list[Array],
+    Bias: list[Array],
+    *,
+    is_reverse: list[bool],
+    origin_mode: bool,
+    ctx: KernelContext,
+) -> Array:
     return _run(_GRU, (origin_mode,), tuple(is_reverse), X, WeightX, Weight, Bias, ctx)
 
 
 @onednn_kernel("onednn_fc_lstm", specialize=_specialize(lstm_layer, "use_peepholes"))
-def fc_lstm(X, WeightX, Weight, Bias, *, is_reverse, use_peepholes, ctx):
+def fc_lstm(
+    X: Array,
+    WeightX: list[Array],
+    Weight: list[Array],
+    Bias: list[Array],
+    *,
+    is_reverse: list[bool],
+    use_peepholes: bool,
+    ctx: KernelContext,
+) -> Array:
     return _run(_LSTM, (use_peepholes,), tuple(is_reverse), X, WeightX, Weight, Bias, ctx)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from oprack.kernel import Array, KernelContext
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
@@ -23,7 +24,7 @@ GATES = {"sigmoid": "logistic", "tanh": "tanh", "relu": "relu"}
 class GruStep(StepPrimitive):
     """Three products with everything else as their post-ops; gates u, r, c."""
 
-    def __init__(self, n, size, gate, activation, origin_mode):
+    def __init__(self, n: int, size: int, gate: str, activation: str, origin_mode: bool) -> None:
         matrix, square = MemoryDesc.strided((n, size)), MemoryDesc.any((size, size))
         chain = self.chain = PrimitiveChain()
         h = chain.input(matrix)
@@ -47,7 +48,7 @@ class GruStep(StepPrimitive):
         after = chain.output(matrix)
         u, rh = chain.temporary(matrix), chain.temporary(matrix)
 
-        def post(i):
+        def post(i: int) -> int:
             return _c.POST_OP * (i + 1) | _c.SRC_1
 
         chain.add(descs[0], {_c.SRC: h, _c.WEIGHTS: w[0], _c.DST: u, post(0): x[0]})
@@ -67,7 +68,18 @@ def _fits(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, offsets: S
 
 
 @onednn_kernel("gru")
-def gru(Input, Weight, H0=None, Bias=None, *, activation, gate_activation, is_reverse, origin_mode, ctx):
+def gru(
+    Input: Array,
+    Weight: Array,
+    H0: Array | None = None,
+    Bias: Array | None = None,
+    *,
+    activation: str,
+    gate_activation: str,
+    is_reverse: bool,
+    origin_mode: bool,
+    ctx: KernelContext,
+) -> tuple[Array | None, ...]:
     if not is_constant(Weight) or ctx.is_read("BatchGate", "BatchResetHiddenPrev", "BatchHidden"):
         return NotImplemented
     if any(a is not None and a.dtype != FLOAT for a in (Input, Weight, H0, Bias)):

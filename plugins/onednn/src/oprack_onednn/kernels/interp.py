@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from oprack.kernel import Array
+
 from oprack_onednn import _c
 from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.descs import primitive_desc
@@ -14,7 +18,7 @@ from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 class InterpPrimitive:
     """Resampling of one shape to [*, *, height, width]."""
 
-    def __init__(self, x, height, width, method):
+    def __init__(self, x: Array, height: int, width: int, method: str) -> None:
         self.shape = (*x.shape[:2], height, width)
         if 0 in self.shape:
             raise NotServedError("an empty tensor")
@@ -36,7 +40,9 @@ class InterpPrimitive:
         chain.add(desc, {_c.SRC: inner, _c.DST: chain.output(target)})
 
 
-def target_size(spatial, out_h, out_w, scale):
+def target_size(
+    spatial: tuple[int, ...], out_h: int, out_w: int, scale: Sequence[float] | float
+) -> tuple[int, int] | None:
     """(height, width) when the factors are whole numbers, else None."""
     factors = [float(s) for s in (scale if isinstance(scale, list | tuple) else [scale])]
     if factors and all(f > 0 for f in factors):
@@ -51,9 +57,19 @@ def target_size(spatial, out_h, out_w, scale):
 
 @onednn_kernel("nearest_interp_v2", "bilinear_interp_v2", "nearest_interp", "bilinear_interp")
 def interp(
-    X, OutSize=None, SizeTensor=(), Scale=None, *, data_layout, interp_method, align_corners, align_mode, out_h, out_w,
-    scale
-):  # fmt: skip
+    X: Array,
+    OutSize: Array | None = None,
+    SizeTensor: Sequence[Array] = (),
+    Scale: Array | None = None,
+    *,
+    data_layout: str,
+    interp_method: str,
+    align_corners: bool,
+    align_mode: int,
+    out_h: int,
+    out_w: int,
+    scale: float | list[float],
+) -> Array:
     if OutSize is not None or SizeTensor or Scale is not None or align_corners or X.ndim != 4:
         return NotImplemented
     if interp_method == "bilinear" and align_mode != 0:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from oprack.kernel import Array, KernelContext, KernelSpecialization
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
@@ -19,7 +21,7 @@ from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
 
-def build(rows, columns, epsilon, scaled, shifted):
+def build(rows: int, columns: int, epsilon: float, scaled: bool, shifted: bool) -> PrimitiveChain:
     """Chain for [rows, columns]: X, then scale and bias if there are any, result, mean, variance."""
     matrix, column, row = (MemoryDesc.strided(s) for s in ((rows, columns), (rows,), (columns,)))
     flags = _c.USE_SCALE * scaled | _c.USE_SHIFT * shifted
@@ -48,35 +50,37 @@ def build(rows, columns, epsilon, scaled, shifted):
 class LayerNormPrimitive(RowMajorPrimitive):
     """One shape; the result is (y, mean, variance). lead: shape of mean and variance."""
 
-    def __init__(self, shape, lead, *key):
+    def __init__(self, shape: tuple[int, ...], lead: tuple[int, ...], *key: bool | float) -> None:
         self.chain, self.shape, self.lead, self.weights = build(*key), shape, lead, {}
 
-    def outlet(self):
+    def outlet(self) -> _Outlets:
         return _Outlets(*self.outlets()[:2])
 
     def outlets(self):
         column = Outlet(self.lead, tuple(FLOAT.itemsize * s for s in contiguous_strides(self.lead)))
         return super().outlet(), column, column
 
-    def results(self, made):
+    def results(self, made: tuple[Array, ...]) -> tuple[Array, ...]:
         return made
 
-    def called(self, run):
+    def called(self, run: Callable[..., Any]) -> Callable[..., Any]:
         return lambda x, outs: run(x, *outs)
 
 
 class _Outlets:
     """Makes y, mean and variance."""
 
-    def __init__(self, rows, column):
+    def __init__(self, rows: Outlet, column: Outlet) -> None:
         self._rows, self._column = rows.take, column.take
 
-    def take(self):
+    def take(self) -> tuple[tuple[Array, ...], tuple[int, ...]]:
         (y, out), (mean, start), (variance, begin) = self._rows(), self._column(), self._column()
         return (y, mean, variance), (out, start, begin)
 
 
-def _find(x, scale, bias, epsilon, begin_norm_axis):
+def _find(
+    x: Array, scale: Array | None, bias: Array | None, epsilon: float, begin_norm_axis: int
+) -> LayerNormPrimitive | None:
     """The primitive for the op's inputs; None when NumPy should do it."""
     parameters = (scale, bias)
     if not x.size or not x.flags.c_contiguous:
@@ -91,23 +95,25 @@ def _find(x, scale, bias, epsilon, begin_norm_axis):
     return THREAD.primitive(("layer_norm", x.shape, lead, *key), LayerNormPrimitive, x.shape, lead, *key)
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     """Scale and bias keep their addresses, and with it the chain, for each shape."""
     options = call.attrs["epsilon"], call.attrs["begin_norm_axis"]
 
-    def find(x, scale=None, bias=None):
+    def find(x: Array, scale: Array | None = None, bias: Array | None = None) -> LayerNormPrimitive | None:
         return _find(x, scale, bias, *options)
 
     return call_site(find)
 
 
 @onednn_kernel("layer_norm", specialize=_specialize)
-def layer_norm(X, Scale=None, Bias=None, *, epsilon, begin_norm_axis):
+def layer_norm(
+    X: Array, Scale: Array | None = None, Bias: Array | None = None, *, epsilon: float, begin_norm_axis: int
+) -> tuple[Array, ...]:
     found = _find(X, Scale, Bias, epsilon, begin_norm_axis)
     return NotImplemented if found is None else found.run(X, Scale, Bias)
 
 
-def build_grad(rows, columns, epsilon, scaled):
+def build_grad(rows: int, columns: int, epsilon: float, scaled: bool) -> PrimitiveChain:
     """Chain of the gradient: x, dy, mean, variance, then scale if there is one; dx, and with a scale dscale, dbias."""
     matrix, column, row = (MemoryDesc.strided(s) for s in ((rows, columns), (rows,), (columns,)))
     flags, engine = (_c.USE_SCALE | _c.USE_SHIFT) * scaled, LIBRARY.engine
@@ -138,7 +144,17 @@ def _are_alike(arrays: Sequence[np.ndarray | None], dtype: np.dtype) -> bool:
 
 
 @onednn_kernel("layer_norm_grad", min_numel="eltwise")
-def layer_norm_grad(X, Scale=None, Mean=None, Variance=None, Y_grad=None, *, epsilon, begin_norm_axis, ctx):
+def layer_norm_grad(
+    X: Array,
+    Scale: Array | None = None,
+    Mean: Array | None = None,
+    Variance: Array | None = None,
+    Y_grad: Array | None = None,
+    *,
+    epsilon: float,
+    begin_norm_axis: int,
+    ctx: KernelContext,
+) -> dict[str, Array]:
     arrays = [X, Y_grad, Mean, Variance, *([] if Scale is None else [Scale])]
     if not X.size or not _are_alike(arrays, X.dtype):
         return NotImplemented

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from oprack.kernel import Array, KernelContext
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
@@ -18,11 +20,15 @@ from oprack_onednn.native import Attributes, MemoryDesc
 from oprack_onednn.operands import FLOAT
 from oprack_onednn.primitive_chain import PrimitiveChain
 
+if TYPE_CHECKING:
+    from oprack_onednn.native import Memory
+    from oprack_onednn.operands import External
+
 
 class LstmStep(StepPrimitive):
     """Four products with everything else as their post-ops; gates c', i, f, o, states h, c."""
 
-    def __init__(self, n, size, gate, activation, candidate):
+    def __init__(self, n: int, size: int, gate: str, activation: str, candidate: str) -> None:
         matrix, square = MemoryDesc.strided((n, size)), MemoryDesc.any((size, size))
         chain = self.chain = PrimitiveChain()
         h, c = chain.input(matrix), chain.input(matrix)
@@ -42,7 +48,7 @@ class LstmStep(StepPrimitive):
         h_after, c_after = chain.output(matrix), chain.output(matrix)
         kept, i, seen = (chain.temporary(matrix) for _ in range(3))
 
-        def product(k, result, *more):
+        def product(k: int, result: External | Memory, *more: tuple[int, External | Memory]) -> None:
             operands = {_c.POST_OP * (at + 1) | _c.SRC_1: m for at, m in ((0, x[k]), *more)}
             chain.add(descs[k], {_c.SRC: h, _c.WEIGHTS: w[k], _c.DST: result, **operands})
 
@@ -65,19 +71,19 @@ def _fits(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, offsets: Sequence
 
 @onednn_kernel("lstm")
 def lstm(
-    Input,
-    Weight,
-    Bias,
-    H0=None,
-    C0=None,
+    Input: Array,
+    Weight: Array,
+    Bias: Array,
+    H0: Array | None = None,
+    C0: Array | None = None,
     *,
-    use_peepholes,
-    is_reverse,
-    gate_activation,
-    cell_activation,
-    candidate_activation,
-    ctx,
-):
+    use_peepholes: bool,
+    is_reverse: bool,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    ctx: KernelContext,
+) -> tuple[Array | None, ...]:
     if not is_constant(Weight) or ctx.is_read("BatchGate", "BatchCellPreAct"):
         return NotImplemented
     if any(a is not None and a.dtype != FLOAT for a in (Input, Weight, Bias, H0, C0)):

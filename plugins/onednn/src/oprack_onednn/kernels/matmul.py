@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
@@ -27,7 +29,7 @@ class ProductPrimitive(RowMajorPrimitive):
     shape: of the result, with the same elements as [*batch, m, n].
     """
 
-    def __init__(self, x, y, alpha, constant, shape):
+    def __init__(self, x: Array, y: Array, alpha: float, constant: bool, shape: tuple[int, ...] | None) -> None:
         batch = tuple(max(a, b) for a, b in zip(x.shape[:-2], y.shape[:-2], strict=True))
         self.shape = (*batch, x.shape[-2], y.shape[-1]) if shape is None else shape
         attributes = Attributes([("eltwise", _c.ELTWISE["linear"], alpha, 0.0)] if alpha != 1 else ())
@@ -55,7 +57,9 @@ class ProductPrimitive(RowMajorPrimitive):
         chain.add(desc, {_c.SRC: given, _c.WEIGHTS: factor, _c.DST: chain.output(result)})
 
 
-def find_product(x, y, alpha=1.0, shape=None, constant=False):
+def find_product(
+    x: Array, y: Array, alpha: float = 1.0, shape: tuple[int, ...] | None = None, constant: bool = False
+) -> ProductPrimitive | None:
     """The primitive for alpha x y of arrays with two dims or more; None when NumPy should do it.
 
     shape: of the result, when it has other dims than x and y. constant: whether nobody can write to y.
@@ -75,13 +79,13 @@ def find_product(x, y, alpha=1.0, shape=None, constant=False):
     return THREAD.primitive(key, ProductPrimitive, x, y, alpha, constant, shape)
 
 
-def product(x, y, alpha=1.0):
+def product(x: Array, y: Array, alpha: float = 1.0) -> Array | None:
     """alpha x y of arrays with two dims or more, neither of them constant; None when NumPy should do it."""
     found = find_product(x, y, alpha)
     return None if found is None else found.run(x, y)
 
 
-def _find_matmul(x, y, trans_x, trans_y, alpha=1.0):
+def _find_matmul(x: Array, y: Array, trans_x: bool, trans_y: bool, alpha: float = 1.0) -> ProductPrimitive | None:
     """The primitive of matmul_v2, which takes arrays of one dim, too."""
     if x.size * y.size < Limits.product or not x.ndim or not y.ndim:
         return None
@@ -94,12 +98,12 @@ def _find_matmul(x, y, trans_x, trans_y, alpha=1.0):
     return find_product(left, right, alpha, shape, is_constant(y))
 
 
-def row_major(x):
+def row_major(x: Array) -> Array:
     """x, or a copy where its memory goes another way, as that of images does: its dims are to be taken together."""
     return x if x.flags.c_contiguous else np.ascontiguousarray(x)
 
 
-def _find_mul(x, y, x_rows, y_rows):
+def _find_mul(x: Array, y: Array, x_rows: int, y_rows: int) -> ProductPrimitive | None:
     """The primitive of mul, which makes matrices of its arrays."""
     if not (x.size and y.size and x.flags.c_contiguous and y.flags.c_contiguous):
         return None
@@ -107,7 +111,7 @@ def _find_mul(x, y, x_rows, y_rows):
     return find_product(left, right, 1.0, (*x.shape[:x_rows], *y.shape[y_rows:]), is_constant(y))
 
 
-def _finder(op_type, attrs):
+def _finder(op_type: str, attrs: Mapping[str, Any]) -> Callable[..., Any]:
     """A function of X and Y that gives their primitive."""
     if op_type == "mul":
         rows = attrs["x_num_col_dims"], attrs["y_num_col_dims"]
@@ -122,7 +126,7 @@ def _finder(op_type, attrs):
     return lambda x, y: find_product(x, y, 1.0, None, is_constant(y))
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     """One place for a constant Y, whose address stays, and one for any other."""
     find = _finder(call.op_type, call.attrs)
     weighted, both = call_site(find), call_site(find, (0, 1))
@@ -130,7 +134,7 @@ def _specialize(call):
     # two small matrices as they are: what the way to NumPy's kernel would end at
     as_they_are = call.op_type == "matmul_v2" and not (call.attrs["trans_x"] or call.attrs["trans_y"])
 
-    def run(X, Y):
+    def run(X: Array, Y: Array) -> Array:
         if call.op_type == "mul":
             X = row_major(X)
         if as_they_are and X.ndim == 2 == Y.ndim and X.size * Y.size < Limits.product:
@@ -141,28 +145,28 @@ def _specialize(call):
     return run
 
 
-def _run(X, Y, ctx):
+def _run(X: Array, Y: Array, ctx: KernelContext) -> Array:
     found = _finder(ctx.op_type, ctx.attrs)(X, Y)
     return NotImplemented if found is None else found.run(X, Y)
 
 
 @onednn_kernel("matmul_v2", specialize=_specialize)
-def matmul_v2(X, Y, *, ctx):
+def matmul_v2(X: Array, Y: Array, *, ctx: KernelContext) -> Array:
     return _run(X, Y, ctx)
 
 
 @onednn_kernel("matmul", specialize=_specialize)
-def matmul(X, Y, *, ctx):
+def matmul(X: Array, Y: Array, *, ctx: KernelContext) -> Array:
     return _run(X, Y, ctx)
 
 
 @onednn_kernel("bmm", specialize=_specialize)
-def bmm(X, Y, *, ctx):
+def bmm(X: Array, Y: Array, *, ctx: KernelContext) -> Array:
     return _run(X, Y, ctx)
 
 
 @onednn_kernel("mul", specialize=_specialize)
-def mul(X, Y, *, ctx):
+def mul(X: Array, Y: Array, *, ctx: KernelContext) -> Array:
     return _run(row_major(X), Y, ctx)
 
 
@@ -173,7 +177,18 @@ class FusedPrimitive(RowMajorPrimitive):
     residual: None, or what rows_of says of it.
     """
 
-    def __init__(self, shape, m, apart, y_shape, y_strides, constant, bias, residual, post_ops):
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        m: int,
+        apart: int,
+        y_shape: tuple[int, ...],
+        y_strides: tuple[int, int],
+        constant: bool,
+        bias: bool,
+        residual: tuple[int, ...] | None,
+        post_ops: tuple[str, ...],
+    ) -> None:
         self.shape = shape
         k, n = y_shape
         source, result = MemoryDesc.strided((m, k), (apart, 1)), MemoryDesc.strided((m, n))
@@ -196,7 +211,9 @@ class FusedPrimitive(RowMajorPrimitive):
         chain.add(desc, memory)
 
 
-def _find_fused(x, y, bias, residual, rows, swapped, post_ops):
+def _find_fused(
+    x: Array, y: Array, bias: Array | None, residual: Array | None, rows: int, swapped: bool, post_ops: tuple[str, ...]
+) -> FusedPrimitive | None:
     if swapped:
         x = x.swapaxes(-1, -2)
     if rows < 1:
@@ -217,11 +234,13 @@ def _find_fused(x, y, bias, residual, rows, swapped, post_ops):
     return THREAD.primitive(("fused", *key), FusedPrimitive, *key)
 
 
-def _own(attrs):
+def _own(attrs: Mapping[str, Sequence[str] | int | str]) -> tuple[int, bool, tuple[str, ...]]:
     return attrs["x_num_col_dims"], attrs["trans_x"], tuple(attrs["post_ops"])
 
 
-def _run_fused(x, y, bias, residual, attrs):
+def _run_fused(
+    x: Array, y: Array, bias: Array | None, residual: Array | None, attrs: Mapping[str, Sequence[str] | int | str]
+) -> Array:
     rows, swapped, post_ops = _own(attrs)
     out = attempt(lambda *arrays: _find_fused(*arrays, rows, swapped, post_ops), x, y, bias, residual)
     if out is NotImplemented and LIBRARY.usable():
@@ -232,29 +251,40 @@ def _run_fused(x, y, bias, residual, attrs):
     return out
 
 
-def _specialize_fused(call):
+def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:
     attrs, own = call.attrs, _own(call.attrs)
 
-    def find(x, y, bias=None, residual=None):
+    def find(x: Array, y: Array, bias: Array | None = None, residual: Array | None = None) -> FusedPrimitive | None:
         return _find_fused(x, y, bias, residual, *own)
 
-    def fallback(x, y, bias=None, residual=None):
+    def fallback(x: Array, y: Array, bias: Array | None = None, residual: Array | None = None) -> Array:
         return _run_fused(x, y, bias, residual, attrs)
 
     return call_site(find, (0, 3) if call.given("Residual") else (0,), fallback)
 
 
 @onednn_kernel("onednn_matmul", specialize=_specialize_fused)
-def onednn_matmul(X, Y, Bias=None, Residual=None, *, ctx):
+def onednn_matmul(
+    X: Array, Y: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
+) -> Array:
     return _run_fused(X, Y, Bias, Residual, ctx.attrs)
 
 
 @kernel("onednn_matmul", place="cpu", dtypes=FLOATS)
-def reference_matmul(X, Y, Bias=None, Residual=None, *, ctx):
+def reference_matmul(
+    X: Array, Y: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
+) -> Array:
     return by_steps(X, Y, Bias, Residual, ctx.attrs, ctx)
 
 
-def by_steps(x, y, bias, residual, attrs, ctx):
+def by_steps(
+    x: Array,
+    y: Array,
+    bias: Array | None,
+    residual: Array | None,
+    attrs: Mapping[str, Sequence[str] | int | str],
+    ctx: KernelContext,
+) -> Array:
     """The product, then what follows it."""
     if attrs["trans_x"]:
         x = x.swapaxes(-1, -2)

@@ -6,17 +6,20 @@ import math
 from typing import Any
 
 import numpy as np
+from oprack.kernel import Array, KernelContext
 
 from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.kernels.matmul import product, row_major
 
 
-def _matrix(a, transposed):
+def _matrix(a: Array, transposed: bool) -> Array:
     return a.swapaxes(-1, -2) if transposed else a
 
 
 @onednn_kernel("matmul_v2_grad")
-def matmul_v2_grad(X, Y, Out_grad, *, trans_x, trans_y, ctx):
+def matmul_v2_grad(
+    X: Array, Y: Array, Out_grad: Array, *, trans_x: bool, trans_y: bool, ctx: KernelContext
+) -> tuple[Array | None, Array]:
     x, y, g = X, Y, Out_grad
     if min(x.ndim, y.ndim) < 2 or g.size * x.shape[-1] < Limits.product:
         return _small(x, y, g, trans_x or trans_y, ctx)
@@ -40,7 +43,7 @@ def _gradients(
     trans_x: bool,
     trans_y: bool,
     shape: tuple[int, ...],
-    ctx: Any,
+    ctx: KernelContext,
 ) -> Any:
     """Gradients of the operands of left @ right that are wanted; `shape` is that of X."""
     dx = dy = None
@@ -56,7 +59,7 @@ def _gradients(
     return dx, dy
 
 
-def _small(x: np.ndarray, y: np.ndarray, g: np.ndarray, transposed: bool, ctx: Any) -> Any:
+def _small(x: np.ndarray, y: np.ndarray, g: np.ndarray, transposed: bool, ctx: KernelContext) -> Any:
     """Gradients of two small matrices as they are: what the way to NumPy's kernel would end at."""
     if transposed or x.ndim != 2 or y.ndim != 2:
         return NotImplemented
@@ -65,7 +68,9 @@ def _small(x: np.ndarray, y: np.ndarray, g: np.ndarray, transposed: bool, ctx: A
 
 
 @onednn_kernel("mul_grad")
-def mul_grad(X, Y, Out_grad, *, x_num_col_dims, y_num_col_dims, ctx):
+def mul_grad(
+    X: Array, Y: Array, Out_grad: Array, *, x_num_col_dims: int, y_num_col_dims: int, ctx: KernelContext
+) -> tuple[Array, Array | None]:
     if not (X.size and Y.size):
         return NotImplemented
     X, Y, Out_grad = map(row_major, (X, Y, Out_grad))

@@ -6,10 +6,12 @@ nothing; a scale of the result is a post-op of the product, which takes one row 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
@@ -22,6 +24,10 @@ from oprack_onednn.memory import Weights, is_channels_last, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
+if TYPE_CHECKING:
+    from oprack_onednn.native import Memory
+    from oprack_onednn.operands import External
+
 # Weights for every image are kept ready for scaling up to this many numbers, for each number of images that is met.
 _MOST_WEIGHTS = 1 << 18
 
@@ -29,7 +35,16 @@ _MOST_WEIGHTS = 1 << 18
 class PointwisePrimitive(ShapedPrimitive):
     """One shape of everything."""
 
-    def __init__(self, x, w, bias, input_scale, output_scale, residual, post_ops):
+    def __init__(
+        self,
+        x: Array,
+        w: Array,
+        bias: Array | None,
+        input_scale: Array | None,
+        output_scale: Array | None,
+        residual: Array | None,
+        post_ops: tuple[str, ...],
+    ) -> None:
         _require_served(x, w, input_scale, output_scale, residual)
         n, c, h, width = x.shape
         k, pixels = w.shape[0], h * width
@@ -64,7 +79,7 @@ class PointwisePrimitive(ShapedPrimitive):
         memory[_c.DST] = chain.output(result)
         chain.add(desc, memory)
 
-    def _times(self, memory, scale):
+    def _times(self, memory: External, scale: External) -> Memory:
         """Append the product of memory [N, ..., C] with [N, 1, C]; returns its memory."""
         arguments = (_c.BINARY_MUL, memory.desc, scale.desc, memory.desc, Attributes())
         result = self.chain.temporary(memory.desc)
@@ -93,7 +108,9 @@ def _require_served(
         raise NotServedError("a residual of another shape")
 
 
-def _find(post_ops, x, w, bias, *others):
+def _find(
+    post_ops: tuple[str, ...], x: Array, w: Array, bias: Array | None, *others: Array | None
+) -> PointwisePrimitive | None:
     """The primitive for the op's inputs; None when there is none."""
     if x.ndim != 4 or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
         return None
@@ -102,27 +119,54 @@ def _find(post_ops, x, w, bias, *others):
     return THREAD.primitive(key, PointwisePrimitive, x, w, bias, *others, post_ops)
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     free = [i for i, slot in ((0, "Input"), (3, "InputScale"), (4, "OutputScale"), (5, "Residual")) if call.given(slot)]
     post_ops = tuple(call.attrs["post_ops"])
     return call_site(lambda *arrays: _find(post_ops, *arrays, *[None] * (6 - len(arrays))), free)
 
 
 @onednn_kernel("onednn_pointwise_conv2d", specialize=_specialize)
-def pointwise(Input, Filter, Bias=None, InputScale=None, OutputScale=None, Residual=None, *, ctx):
+def pointwise(
+    Input: Array,
+    Filter: Array,
+    Bias: Array | None = None,
+    InputScale: Array | None = None,
+    OutputScale: Array | None = None,
+    Residual: Array | None = None,
+    *,
+    ctx: KernelContext,
+) -> Array:
     find = partial(_find, tuple(ctx.attrs["post_ops"]))
     return attempt(find, Input, Filter, Bias, InputScale, OutputScale, Residual)
 
 
 @kernel("onednn_pointwise_conv2d", place="cpu", dtypes=FLOATS)
-def reference_pointwise(Input, Filter, Bias=None, InputScale=None, OutputScale=None, Residual=None, *, ctx):
+def reference_pointwise(
+    Input: Array,
+    Filter: Array,
+    Bias: Array | None = None,
+    InputScale: Array | None = None,
+    OutputScale: Array | None = None,
+    Residual: Array | None = None,
+    *,
+    ctx: KernelContext,
+) -> Array:
     return by_steps(Input, Filter, Bias, InputScale, OutputScale, Residual, ctx.attrs, ctx)
 
 
-def by_steps(x, w, bias, input_scale, output_scale, residual, attrs, ctx):
+def by_steps(
+    x: Array,
+    w: Array,
+    bias: Array | None,
+    input_scale: Array | None,
+    output_scale: Array | None,
+    residual: Array | None,
+    attrs: Mapping[str, Sequence[str]],
+    ctx: KernelContext,
+) -> Array:
     """The ops that it stands for, one by one."""
 
-    def times(a, scale):
+    def times(a: Array, scale: Array) -> Array:
         return ctx.run_op("elementwise_mul", {"X": a, "Y": scale}, {"axis": -1})
 
     if input_scale is not None:

@@ -5,10 +5,11 @@ oneDNN's maximum passes over NaN, and begins with the least finite number: image
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from oprack.kernel import decline
+from oprack.kernel import Array, KernelContext, KernelSpecialization, decline
 from oprack.op.windows import resolve_pads
 
 from oprack_onednn import _c
@@ -21,6 +22,9 @@ from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
 from oprack_onednn.native import Attributes, NotServedError, dims
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 from oprack_onednn.stretch import joins
+
+if TYPE_CHECKING:
+    from oprack_onednn.native import PrimitiveDesc
 
 
 def _counts(
@@ -54,7 +58,19 @@ class PoolShape:
     Raises NotServedError for windows that it counts or sees otherwise than Paddle.
     """
 
-    def __init__(self, x_shape, kind, ksize, strides, paddings, algorithm, is_global, ceil_mode, exclusive, adaptive):
+    def __init__(
+        self,
+        x_shape: tuple[int, ...],
+        kind: str,
+        ksize: tuple[int, int],
+        strides: tuple[int, int],
+        paddings: tuple[int, ...],
+        algorithm: str,
+        is_global: bool,
+        ceil_mode: bool,
+        exclusive: bool,
+        adaptive: bool,
+    ) -> None:
         n, c, *spatial = x_shape
         if 0 in x_shape:
             raise NotServedError("an empty tensor")
@@ -79,7 +95,7 @@ class PoolShape:
         self.source, self.target = channels_last_desc(x_shape), channels_last_desc(self.shape)
         self.window = (dims(strides), dims(ksize), dims((0, 0)), dims(before), dims(after))
 
-    def forward(self, kind):
+    def forward(self, kind: int) -> PrimitiveDesc:
         """The primitive descriptor for inference or training."""
         arguments = (LIBRARY.engine, kind, self.algorithm, self.source, self.target, *self.window, Attributes())
         return primitive_desc("pooling_forward", *arguments)
@@ -88,7 +104,7 @@ class PoolShape:
 class PoolPrimitive(ShapedPrimitive):
     """Pooling of one shape."""
 
-    def __init__(self, x, *attrs):
+    def __init__(self, x: Array, *attrs: bool | str | tuple[int, ...]) -> None:
         geo = PoolShape(x.shape, *attrs)
         self.shape, self.weights = geo.shape, {}
         chain = self.chain = PrimitiveChain()
@@ -98,7 +114,7 @@ class PoolPrimitive(ShapedPrimitive):
         chain.add(geo.forward(_c.FORWARD_INFERENCE), {_c.SRC: inner, _c.DST: result})
 
 
-def build_grad(x, dy, *attrs):
+def build_grad(x: Array, dy: Array, *attrs: bool | str | tuple[int, ...]) -> PrimitiveChain:
     """Chain: x, dy, dx. Where the maxima were is found by pooling once more."""
     geo = PoolShape(x.shape, *attrs)
     if dy.shape != geo.shape:
@@ -125,18 +141,18 @@ _ATTRS = (
 )  # fmt: skip
 
 
-def _known(attrs):
+def _known(attrs: Mapping[str, Any]) -> tuple[bool | str | tuple[int, ...], ...]:
     return tuple(tuple(v) if isinstance(v, list) else v for v in map(attrs.__getitem__, _ATTRS))
 
 
-def find_primitive(x, attrs):
+def find_primitive(x: Array, attrs: tuple[bool | str | tuple[int, int], ...]) -> PoolPrimitive | None:
     """The primitive for images [N, C, H, W]; None when NumPy should do it."""
     if x.size < Limits.eltwise or x.ndim != 4:
         return None
     return THREAD.primitive(("pool2d", x.shape, x.strides, attrs), PoolPrimitive, x, *attrs)
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
     """Pooling of images in the program's order of dims."""
     if call.attrs["data_format"] == "NHWC":
         return None
@@ -145,14 +161,14 @@ def _specialize(call):
     if call.attrs["pooling_type"] != "max":
         return site
 
-    def run(x):
+    def run(x: Array) -> Array:
         return site(x) if x.size < Limits.eltwise or is_ordinary(x) else decline(NOT_ORDINARY)
 
     return joins(run, replace(site.part, looks_at="input"))
 
 
 @onednn_kernel("pool2d", specialize=_specialize)
-def pool(X, *, ctx):
+def pool(X: Array, *, ctx: KernelContext) -> Array:
     last = ctx.attrs["data_format"] == "NHWC" and X.ndim == 4
     x = X.transpose(0, 3, 1, 2) if last else X
     chain = find_primitive(x, _known(ctx.attrs))
@@ -163,7 +179,7 @@ def pool(X, *, ctx):
 
 
 @onednn_kernel("pool2d_grad")
-def pool_grad(X, Out_grad, *, ctx):
+def pool_grad(X: Array, Out_grad: Array, *, ctx: KernelContext) -> Array:
     if X.size < Limits.eltwise or X.ndim != 4 or Out_grad.ndim != 4:
         return NotImplemented
     last = ctx.attrs["data_format"] == "NHWC"

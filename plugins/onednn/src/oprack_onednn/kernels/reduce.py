@@ -6,6 +6,9 @@ Its maximum is not used: it passes over NaN, and the maximum of minus infinities
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+from oprack.kernel import Array
 
 from oprack_onednn import _c
 from oprack_onednn.declare import onednn_kernel
@@ -19,7 +22,7 @@ from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 _LONGEST = 1 << 14
 
 
-def build(rows, columns, algorithm):
+def build(rows: int, columns: int, algorithm: int) -> PrimitiveChain:
     """Chain for [rows, columns] to [rows]."""
     matrix, column = MemoryDesc.strided((rows, columns)), MemoryDesc.strided((rows, 1))
     desc = primitive_desc("reduction", LIBRARY.engine, algorithm, matrix, column, 0.0, 0.0, Attributes())
@@ -28,7 +31,7 @@ def build(rows, columns, algorithm):
     return chain
 
 
-def apply(x, dims, keep_dim, reduce_all, algorithm):
+def apply(x: Array, dims: Sequence[int], keep_dim: bool, reduce_all: bool, algorithm: int) -> Array:
     rank = x.ndim
     if not x.size or not rank or not x.flags.c_contiguous:
         return NotImplemented
@@ -49,12 +52,12 @@ def apply(x, dims, keep_dim, reduce_all, algorithm):
 
 
 @onednn_kernel("reduce_sum", min_numel="binary")
-def reduce_sum(X, *, dim, keep_dim, reduce_all, out_dtype):
+def reduce_sum(X: Array, *, dim: list[int], keep_dim: bool, reduce_all: bool, out_dtype: int) -> Array:
     if out_dtype >= 0:
         return NotImplemented
     return apply(X, dim, keep_dim, reduce_all, _c.REDUCTION_SUM)
 
 
 @onednn_kernel("reduce_mean", min_numel="binary")
-def reduce_mean(X, *, dim, keep_dim, reduce_all):
+def reduce_mean(X: Array, *, dim: list[int], keep_dim: bool, reduce_all: bool) -> Array:
     return apply(X, dim, keep_dim, reduce_all, _c.REDUCTION_MEAN)

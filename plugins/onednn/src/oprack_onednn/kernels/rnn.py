@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from oprack.kernel import Array
 
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.kernels._derived import FromConstants
 from oprack_onednn.kernels._order import Order
-from oprack_onednn.kernels._recurrent import Layer, directions_apart, equal_steps, packed_steps
+from oprack_onednn.kernels._recurrent import directions_apart, equal_steps, packed_steps
+from oprack_onednn.kernels._recurrent_layer import Layer
 from oprack_onednn.operands import FLOAT, OperandError
 
 _CELLS = {"LSTM": "lstm", "GRU": "lbr_gru", "RNN_RELU": "relu", "RNN_TANH": "tanh"}
 _GATES = {"LSTM": [0, 1, 2, 3], "GRU": [1, 0, 2], "RNN_RELU": [0], "RNN_TANH": [0]}  # in oneDNN's order
 
 
-def rnn_layer(arrays, mode):
+def rnn_layer(arrays: Sequence[Array], mode: str) -> Layer:
     """From W_ih, W_hh, b_ih and b_hh of one direction after the other."""
     order, size = _GATES[mode], arrays[1].shape[-1]
     for w_input, w_state, *biases in zip(*(arrays[i::4] for i in range(4)), strict=True):
@@ -25,7 +27,7 @@ def rnn_layer(arrays, mode):
         if w_input.ndim != 2 or shapes != [(rows,), (rows, size), (rows,), (rows,)]:
             raise OperandError(f"weights of {mode} have shapes {shapes}")
 
-    def stacked(matrices):
+    def stacked(matrices: Sequence[Array]) -> Array:
         return np.stack([w.reshape(len(order), size, -1)[order].transpose(2, 0, 1) for w in matrices])
 
     b_input, b_state = (np.stack([b.reshape(-1, size)[order] for b in arrays[i::4]]) for i in (2, 3))
@@ -40,7 +42,18 @@ _LAYERS = FromConstants(rnn_layer)
 
 
 @onednn_kernel("rnn", unread=("SequenceLength",))
-def rnn(Input, PreState, WeightList, SequenceLength=None, *, is_bidirec, hidden_size, num_layers, mode, is_test):
+def rnn(
+    Input: Array,
+    PreState: list[Array],
+    WeightList: list[Array],
+    SequenceLength: Array | None = None,
+    *,
+    is_bidirec: bool,
+    hidden_size: int,
+    num_layers: int,
+    mode: str,
+    is_test: bool,
+) -> dict[str, Array | list[Array] | None]:
     steps, batch = Input.shape[:2]
     sides = 2 if is_bidirec else 1
     if not is_test or not _fits(Input, PreState, WeightList, (num_layers * sides, batch, hidden_size)):
@@ -108,7 +121,7 @@ def _layer(
     return out if done else None
 
 
-def _padded(layer, x, order, before, after, out):
+def _padded(layer: Layer, x: Array, order: Order, before: Sequence[Array], after: Sequence[Array], out: Array) -> bool:
     """A layer over sequences that are not all full; False when oneDNN does not serve it."""
     sides = layer.directions
     states = packed_steps(layer, x.reshape(-1, layer.inputs), order, (False, True)[:sides], before)

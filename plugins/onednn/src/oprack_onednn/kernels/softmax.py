@@ -6,9 +6,11 @@ Of a row with NaN or plus infinity oneDNN makes NaN there alone, so such a resul
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-from oprack.kernel import decline
+from oprack.kernel import Array, KernelSpecialization, decline
 
 from oprack_onednn import _c
 from oprack_onednn.callsite import call_site
@@ -28,7 +30,7 @@ _ALGORITHMS = {"softmax": _c.SOFTMAX_ACCURATE, "log_softmax": _c.SOFTMAX_LOG}
 class SoftmaxPrimitive(RowMajorPrimitive):
     """Over the middle dim of [outer, n, inner], or the last of [outer, n]. shape: of the result."""
 
-    def __init__(self, around, algorithm, shape):
+    def __init__(self, around: tuple[int, ...], algorithm: int, shape: tuple[int, ...]) -> None:
         self.shape, self.weights = shape, {}
         desc = MemoryDesc.strided(around)
         primitive = primitive_desc(
@@ -38,7 +40,7 @@ class SoftmaxPrimitive(RowMajorPrimitive):
         chain.add(primitive, {_c.SRC: chain.input(desc), _c.DST: chain.output(desc)})
 
 
-def build_grad(shape, algorithm):
+def build_grad(shape: tuple[int, ...], algorithm: int) -> PrimitiveChain:
     """Chain of the gradient over the middle dim of [outer, n, inner]: y, dy, dx."""
     desc, engine = MemoryDesc.strided(shape), LIBRARY.engine
     forward = primitive_desc(
@@ -50,32 +52,32 @@ def build_grad(shape, algorithm):
     return chain
 
 
-def _around(shape, axis):
+def _around(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     """[outer, n, inner], or [outer, n] when inner is 1."""
     axis %= len(shape)
     inner = math.prod(shape[axis + 1 :])
     return (math.prod(shape[:axis]), shape[axis], *([inner] if inner > 1 else []))
 
 
-def _find(x, axis, algorithm):
+def _find(x: Array, axis: int, algorithm: int) -> SoftmaxPrimitive | None:
     if not -x.ndim <= axis < x.ndim or not x.size or not x.flags.c_contiguous:
         return None
     around = _around(x.shape, axis)
     return THREAD.primitive(("softmax", around, x.shape, algorithm), SoftmaxPrimitive, around, algorithm, x.shape)
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     axis, algorithm = call.attrs["axis"], _ALGORITHMS[call.op_type]
     site = call_site(lambda x: _find(x, axis, algorithm))
 
-    def run(x):
+    def run(x: Array) -> Array:
         y = site(x)
         return y if y is NotImplemented or is_ordinary(y) else decline(NOT_ORDINARY)
 
     return joins(run, replace(site.part, looks_at="result"))
 
 
-def _run(x, axis, out, algorithm):
+def _run(x: Array, axis: int, out: Array | None, algorithm: int) -> Array:
     found = _find(x, axis, algorithm)
     if found is None:
         return NotImplemented
@@ -88,7 +90,7 @@ def _run(x, axis, out, algorithm):
     return out
 
 
-def apply_grad(y, dy, axis, algorithm):
+def apply_grad(y: Array, dy: Array, axis: int, algorithm: int) -> Array:
     if not -y.ndim <= axis < y.ndim or y.shape != dy.shape:
         return NotImplemented
     if not (y.size and y.flags.c_contiguous and dy.flags.c_contiguous):
@@ -103,20 +105,20 @@ def apply_grad(y, dy, axis, algorithm):
 
 
 @onednn_kernel("softmax", specialize=_specialize)
-def softmax(X, *, axis, out=None):
+def softmax(X: Array, *, axis: int, out: Array | None = None) -> Array:
     return _run(X, axis, out, _c.SOFTMAX_ACCURATE)
 
 
 @onednn_kernel("log_softmax", specialize=_specialize)
-def log_softmax(X, *, axis, out=None):
+def log_softmax(X: Array, *, axis: int, out: Array | None = None) -> Array:
     return _run(X, axis, out, _c.SOFTMAX_LOG)
 
 
 @onednn_kernel("softmax_grad", min_numel="binary")
-def softmax_grad(Out, Out_grad, *, axis):
+def softmax_grad(Out: Array, Out_grad: Array, *, axis: int) -> Array:
     return apply_grad(Out, Out_grad, axis, _c.SOFTMAX_ACCURATE)
 
 
 @onednn_kernel("log_softmax_grad", min_numel="eltwise")
-def log_softmax_grad(Out, Out_grad, *, axis):
+def log_softmax_grad(Out: Array, Out_grad: Array, *, axis: int) -> Array:
     return apply_grad(Out, Out_grad, axis, _c.SOFTMAX_LOG)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
@@ -18,11 +20,15 @@ from oprack_onednn.memory import channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import Attributes, MemoryDesc, NotServedError, dims
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
 
+if TYPE_CHECKING:
+    from oprack_onednn.native import Memory
+    from oprack_onednn.operands import External
+
 # Sums over more than this many pixels go row by row first: in parallel, and with rounding errors that do not pile up.
 _LONG = 256
 
 
-def add_mean(chain, given, shape):
+def add_mean(chain: PrimitiveChain, given: External, shape: tuple[int, ...]) -> Memory:
     """Append the mean over H and W of the images in memory `given`; returns its memory, [N, C]."""
     n, c, h, w = shape
     source = channels_last_desc(shape)
@@ -41,7 +47,16 @@ def add_mean(chain, given, shape):
 class SqueezePrimitive(ShapedPrimitive):
     """One shape of X and of the parameters."""
 
-    def __init__(self, x, reduce, reduce_bias, expand, expand_bias, reduce_post_ops, expand_post_ops):
+    def __init__(
+        self,
+        x: Array,
+        reduce: Array,
+        reduce_bias: Array | None,
+        expand: Array,
+        expand_bias: Array | None,
+        reduce_post_ops: tuple[str, ...],
+        expand_post_ops: tuple[str, ...],
+    ) -> None:
         given = [p for p in (reduce, reduce_bias, expand, expand_bias) if p is not None]
         if 0 in x.shape or not all(is_constant(p) and p.flags.c_contiguous for p in given):
             raise NotServedError("an empty tensor, or parameters that may change")
@@ -53,7 +68,9 @@ class SqueezePrimitive(ShapedPrimitive):
         add_product(self, memory, n, expand, expand_bias is not None, expand_post_ops, last=True)
 
 
-def _find(attrs, x, *parameters):
+def _find(
+    attrs: Mapping[str, Sequence[str] | int | str], x: Array, *parameters: Array | None
+) -> SqueezePrimitive | None:
     """The primitive for X and Reduce, ReduceBias, Expand, ExpandBias; None when there is none."""
     if any(b is not None and b.ndim != 1 for b in parameters[1::2]):
         return None
@@ -64,21 +81,45 @@ def _find(attrs, x, *parameters):
     )
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     return call_site(lambda *arrays: _find(call.attrs, *arrays, *[None] * (5 - len(arrays))))
 
 
 @onednn_kernel("onednn_squeeze_excite", specialize=_specialize)
-def squeeze_excite(X, Reduce, ReduceBias=None, Expand=None, ExpandBias=None, *, ctx):
+def squeeze_excite(
+    X: Array,
+    Reduce: Array,
+    ReduceBias: Array | None = None,
+    Expand: Array | None = None,
+    ExpandBias: Array | None = None,
+    *,
+    ctx: KernelContext,
+) -> Array:
     return attempt(partial(_find, ctx.attrs), X, Reduce, ReduceBias, Expand, ExpandBias)
 
 
 @kernel("onednn_squeeze_excite", place="cpu", dtypes=FLOATS)
-def reference_squeeze_excite(X, Reduce, ReduceBias=None, Expand=None, ExpandBias=None, *, ctx):
+def reference_squeeze_excite(
+    X: Array,
+    Reduce: Array,
+    ReduceBias: Array | None = None,
+    Expand: Array | None = None,
+    ExpandBias: Array | None = None,
+    *,
+    ctx: KernelContext,
+) -> Array:
     return by_steps(X, Reduce, ReduceBias, Expand, ExpandBias, ctx.attrs, ctx)
 
 
-def by_steps(x, reduce, reduce_bias, expand, expand_bias, attrs, ctx):
+def by_steps(
+    x: Array,
+    reduce: Array,
+    reduce_bias: Array | None,
+    expand: Array,
+    expand_bias: Array | None,
+    attrs: Mapping[str, Sequence[str]],
+    ctx: KernelContext,
+) -> Array:
     """The ops that it stands for, one by one."""
     y = ctx.run_op("pool2d", {"X": x}, {"pooling_type": "avg", "ksize": [1, 1], "adaptive": True})
     y = ctx.run_op("conv2d", {"Input": y, "Filter": reduce})

@@ -5,10 +5,12 @@ What belongs to one image alone, scales and 1x1 convolutions, is multiplied into
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn.callsite import NEW_SHAPES, SHAPES
@@ -22,6 +24,9 @@ from oprack_onednn.memory import Outlet, is_constant, last_strides
 from oprack_onednn.operands import FLOAT, OperandError
 from oprack_onednn.ops.post_ops import algorithm
 from oprack_onednn.primitive_chain import THREAD, BoundChain, PerThread, run_all
+
+if TYPE_CHECKING:
+    from oprack_onednn.primitive_chain import PrimitiveChain
 
 # From 3x3 taps: what the first and last row, the first and last column, and their four corners miss; and all.
 _WINDOW = np.eye(9, dtype=np.float32).reshape(3, 3, 9)
@@ -37,8 +42,17 @@ _WHOLE = np.ones((1, 1), np.float32)
 class Maps:
     """What the inputs of the op are to each map: x, w, and its projection, shift and scale or None."""
 
-    def __init__(self, attrs, X, Filter, Bias=None, Project=(), Shift=(), Scale=()):
-        def by_map(values, which):
+    def __init__(
+        self,
+        attrs: Mapping[str, Sequence[int | str]],
+        X: Sequence[Array],
+        Filter: Sequence[Array],
+        Bias: Array | None = None,
+        Project: Sequence[Array] = (),
+        Shift: Sequence[Array] = (),
+        Scale: Sequence[Array] = (),
+    ) -> None:
+        def by_map(values: Sequence[Array], which: Sequence[int]) -> list[Array | None]:
             return [None if i < 0 else values[i] for i in which]
 
         self.xs, self.ws, self.bias, self.factors = X, Filter, Bias, attrs["factors"]
@@ -47,7 +61,7 @@ class Maps:
         self.scales = by_map(Scale, attrs["scales"])
         self.parameters = (*Filter, *Project, *Shift, *(() if Bias is None else (Bias,)))
 
-    def primitive(self, post_ops):
+    def primitive(self, post_ops: Sequence[str]) -> UpsampledConvPrimitive | None:
         """The primitive for these shapes; None when there is none."""
         if not self._is_served():
             return None
@@ -86,7 +100,9 @@ class Maps:
 class _Weigher:
     """Weights of one map for an image: what does not depend on the image, times what does; for images of any size."""
 
-    def __init__(self, stage, source, parameters, keep):
+    def __init__(
+        self, stage: PrimitiveChain, source: Source, parameters: tuple[Array, Array | None, Array | None], keep: bool
+    ) -> None:
         self.parameters = w, project, shift = parameters
         self.rows = EXPANDED((w,), source.factor)
         self.weighted = np.empty((len(self.rows), source.columns), FLOAT)
@@ -98,7 +114,7 @@ class _Weigher:
         fixed = [self.rows, self.second, self.weighted]
         self.calls = [(BoundChain(stage, fixed), ())] if keep else [(stage.bound(), fixed)]
 
-    def weigh(self, scale):
+    def weigh(self, scale: Array):
         """The call that makes the weights, as run_all takes it. scale: [C], or None."""
         if self.base is None:
             self.second[:] = scale
@@ -113,7 +129,7 @@ class Bound:
     weighers: those that the op has for other shapes, by thread and map; new ones are added.
     """
 
-    def __init__(self, chain, maps, keep, weighers):
+    def __init__(self, chain: UpsampledConvPrimitive, maps: Maps, keep: bool, weighers: PerThread) -> None:
         self.chain, self.parameters, self.bias = chain, maps.parameters, maps.bias
         self.weighers, operands = {}, {}
         for i, source in enumerate(chain.sources):
@@ -136,11 +152,11 @@ class Bound:
         self.spread, self.finish = (stage.bound(operands, keep) for stage in (chain.spread, chain.finish))
         self.take = Outlet(chain.shape, tuple(FLOAT.itemsize * s for s in last_strides(chain.shape))).take
 
-    def _set_bias(self, row):
+    def _set_bias(self, row: Array | None) -> None:
         for tile in self.tiles.values():
             tile[:] = row
 
-    def run(self, maps):
+    def run(self, maps: Maps) -> Array:
         """The result for the maps' images and scales."""
         chain, (y, _) = self.chain, self.take()
         images = y.transpose(0, 2, 3, 1)
@@ -164,7 +180,7 @@ class Bound:
             activation.run_in_place(y, *algorithm(text))
         return y
 
-    def _run_shifted(self, y, found):
+    def _run_shifted(self, y: Array, found: Mapping[str | tuple[str, int], Array]) -> None:
         """Shifts are constant maps: part of the bias, but for the border, where the padding is no part of them."""
         chain = self.chain
         count = chain.window**2
@@ -185,7 +201,7 @@ class Bound:
             part += value
 
 
-def _run(attrs, *arrays):
+def _run(attrs: Mapping[str, Sequence[int | str]], *arrays: Array | Sequence[Array] | None) -> Array:
     maps = Maps(attrs, *arrays)
     chain = maps.primitive(attrs["post_ops"]) if LIBRARY.usable() else None
     if chain is not None:
@@ -194,10 +210,10 @@ def _run(attrs, *arrays):
     return NotImplemented
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     attrs, entries, weighers = call.attrs, PerThread(), PerThread()
 
-    def enter(key, maps):
+    def enter(key: tuple[int | tuple[tuple[int, ...], np.dtype[Any] | tuple[int, ...]], ...], maps: Maps) -> Bound:
         chain, bound = maps.primitive(attrs["post_ops"]), None
         if chain is not None and all(is_constant(p) for p in maps.parameters):
             with suppress(OperandError):
@@ -205,7 +221,7 @@ def _specialize(call):
         entries.keep_some(key, bound, SHAPES, NEW_SHAPES)
         return bound
 
-    def run(*arrays):
+    def run(*arrays: Array | Sequence[Array] | None) -> Array:
         if not THREAD.ready():
             return _run(attrs, *arrays)
         maps = Maps(attrs, *arrays)
@@ -223,17 +239,35 @@ def _specialize(call):
 
 
 @onednn_kernel("onednn_upsampled_conv2d", specialize=_specialize)
-def upsampled_conv2d(X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, ctx):
+def upsampled_conv2d(
+    X: list[Array],
+    Filter: list[Array],
+    Bias: Array | None = None,
+    Project: Sequence[Array] = (),
+    Shift: Sequence[Array] = (),
+    Scale: Sequence[Array] = (),
+    *,
+    ctx: KernelContext,
+) -> Array:
     return _run(ctx.attrs, X, Filter, Bias, Project, Shift, Scale)
 
 
 @kernel("onednn_upsampled_conv2d", place="cpu", dtypes=FLOATS)
-def reference_upsampled_conv2d(X, Filter, Bias=None, Project=(), Shift=(), Scale=(), *, ctx):
+def reference_upsampled_conv2d(
+    X: list[Array],
+    Filter: list[Array],
+    Bias: Array | None = None,
+    Project: Sequence[Array] = (),
+    Shift: Sequence[Array] = (),
+    Scale: Sequence[Array] = (),
+    *,
+    ctx: KernelContext,
+) -> Array:
     maps = Maps(ctx.attrs, X, Filter, Bias, Project, Shift, Scale)
     return by_steps(maps, ctx.attrs["post_ops"], ctx)
 
 
-def by_steps(maps, post_ops, ctx):
+def by_steps(maps: Maps, post_ops: Sequence[str], ctx: KernelContext) -> Array:
     """One map after the other: 1x1 convolution, scale, repeated pixels, convolution; then the sum of all."""
     total = None
     padded = {"paddings": [maps.ws[0].shape[2] // 2] * 2}

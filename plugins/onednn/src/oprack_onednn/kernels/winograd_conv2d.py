@@ -6,11 +6,12 @@ All transforms are products with small matrices; all moves are reorders between 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
 from oprack.types import FLOATS
 
 from oprack_onednn import _c
@@ -18,82 +19,31 @@ from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import onednn_kernel
 from oprack_onednn.descs import primitive_desc
 from oprack_onednn.kernels._steps import after, as_post_ops
+from oprack_onednn.kernels._winograd_tiles import Tiling, squares, tiling
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.memory import Weights, channels_last_desc, image_desc, is_constant
 from oprack_onednn.native import Attributes, Memory, MemoryDesc, NotServedError, contiguous_strides
 from oprack_onednn.ops.post_ops import RESIDUAL
-from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE, matrices
+from oprack_onednn.ops.winograd_conv2d import RESULTS, TILE
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain, reorder_desc
 
-# Bytes of gathered tiles up to which a part of the images is computed at a time, so that it stays in the caches.
-_PART = 1 << 21
+if TYPE_CHECKING:
+    from oprack_onednn.native import PrimitiveDesc
+    from oprack_onednn.operands import External
+
 _ZERO = np.zeros(1, np.float32)
-
-
-def squares():
-    """The matrices that transform a tile's pixels [36, 36], and products into results [16, 36]."""
-    back, _, forth = (np.array(m) for m in matrices())
-    return np.kron(forth, forth), np.kron(back, back)
-
-
-class Tiling(NamedTuple):
-    """How a result is computed in tiles.
-
-    Attributes:
-        n, c, k: Images, channels and filters.
-        top, left: Zeros before the images.
-        height, width: Of an image.
-        high, wide: Of a result.
-        rows, columns: Tiles, of which the last ones may reach over the edges.
-        part: Rows of tiles that are computed at a time, so that they stay in the caches.
-    """
-
-    n: int
-    c: int
-    k: int
-    top: int
-    left: int
-    height: int
-    width: int
-    high: int
-    wide: int
-    rows: int
-    columns: int
-    part: int
-
-    @property
-    def tiles(self):
-        """Tiles of a part, in all images."""
-        return self.n * self.part * self.columns
-
-    @property
-    def padded(self):
-        """Shape [N, H, W, C] of the images with zeros around them, as far as whole tiles reach."""
-        return self.n, self.rows * RESULTS + 2, self.columns * RESULTS + 2, self.c
-
-
-def tiling(x, u, paddings):
-    """The tiles for images `x` and a transformed filter `u`. Raises NotServedError."""
-    n, c, h, w = x.shape
-    top, bottom, left, right = paddings
-    high, wide = h + top + bottom - 2, w + left + right - 2
-    if 0 in x.shape or min(high, wide, top, left) < 0 or not high or not wide or not u.flags.c_contiguous:
-        raise NotServedError("an empty tensor, or a filter that is a view")
-    rows, columns = -(-high // RESULTS), -(-wide // RESULTS)
-    row_bytes = 4 * TILE * TILE * n * columns * c
-    # The largest part that stays in the caches and divides the rows, so that all parts have one shape.
-    part = next(r for r in range(rows, 0, -1) if rows % r == 0 and (r == 1 or r * row_bytes <= _PART))
-    return Tiling(n, c, u.shape[2], top, left, h, w, high, wide, rows, columns, part)
 
 
 class WinogradPrimitive(ShapedPrimitive):
     """The chain for one shape; `build` makes it."""
 
-    def __init__(self, tiling):
+    def __init__(self, tiling: Tiling) -> None:
         self.tiling, self.chain, self.weights = tiling, PrimitiveChain(), {}
         self.shape = (tiling.n, tiling.k, tiling.high, tiling.wide)
 
-    def append_steps(self, x, u, bias, residual, post_ops):
+    def append_steps(
+        self, x: Array, u: Array, bias: Array | None, residual: Array | None, post_ops: tuple[str, ...]
+    ) -> None:
         """Append all primitives: gather, transform, multiply and transform back part by part, then add the residual."""
         t, chain, strided = self.tiling, self.chain, MemoryDesc.strided
         constant = is_constant(u) and (bias is None or is_constant(bias))
@@ -120,7 +70,7 @@ class WinogradPrimitive(ShapedPrimitive):
         if added is not None:
             self._add_residual(added, target, post_ops[whole + 1 :])
 
-    def _multiply(self, pixels, results, constant):
+    def _multiply(self, pixels: MemoryDesc, results: MemoryDesc, constant: bool) -> tuple[PrimitiveDesc, External]:
         """The products of tiles and filter, and the filter's memory, which is packed when it is constant."""
         filters = MemoryDesc.strided((TILE * TILE, self.tiling.c, self.tiling.k))
         chosen = MemoryDesc.any((TILE * TILE, self.tiling.c, self.tiling.k)) if constant else filters
@@ -130,7 +80,7 @@ class WinogradPrimitive(ShapedPrimitive):
             self.weights[1] = Weights(filters, chosen)
         return multiply, self.chain.input(chosen)
 
-    def _gather(self, padded, gathered, first):
+    def _gather(self, padded: Memory, gathered: Memory, first: int) -> None:
         """Append the copies of tiles from row `first` on; tiles overlap, so each is copied in four parts."""
         t, strided = self.tiling, MemoryDesc.strided
         _, tall, broad, c = t.padded
@@ -144,7 +94,7 @@ class WinogradPrimitive(ShapedPrimitive):
                 target = self.chain.alias(gathered, strided(shape, steps), 4 * (i * TILE + j) * t.tiles * c)
                 self.chain.reorder(source, target)
 
-    def _add_residual(self, added, target, post_ops):
+    def _add_residual(self, added: External, target: External, post_ops: tuple[str, ...]) -> None:
         """Append the sum of results and residual, and what follows it."""
         chain, flat = self.chain, MemoryDesc.strided((1, math.prod(self.shape)))
         attributes, _ = as_post_ops(post_ops)
@@ -156,7 +106,7 @@ class WinogradPrimitive(ShapedPrimitive):
             added = chain.alias(chain.reorder(added, target.desc), flat)
         chain.add(desc, {_c.SRC: sums, _c.SRC_1: added, _c.DST: sums})
 
-    def _pad(self, source):
+    def _pad(self, source: External) -> Memory:
         """Append a copy of the images with zeros around them; returns its memory."""
         tiling, padded = self.tiling, self.tiling.padded
         n, c, h, w, top, left = tiling.n, tiling.c, tiling.height, tiling.width, tiling.top, tiling.left
@@ -176,7 +126,7 @@ class WinogradPrimitive(ShapedPrimitive):
                 self.chain.reorder(zeros, self.chain.alias(result, side, 4 * (row * broad + column) * c))
         return result
 
-    def _bias(self, bias, constant, tiles, k):
+    def _bias(self, bias: Array | None, constant: bool, tiles: int, k: int) -> External | Memory | None:
         """Memory of the bias once per tile; None without one."""
         if bias is None:
             return None
@@ -187,7 +137,15 @@ class WinogradPrimitive(ShapedPrimitive):
             return self.chain.input(row)
         return self.chain.alias(self.chain.reorder(self.chain.input(once), every), row)
 
-    def _transform(self, matrix, given, result, width, bias=None, attributes=None):
+    def _transform(
+        self,
+        matrix: Array,
+        given: Memory,
+        result: Memory,
+        width: int,
+        bias: External | Memory | None = None,
+        attributes: Attributes | None = None,
+    ) -> tuple[PrimitiveDesc, dict[int, External | Memory]]:
         """A matrix [m, 36] times memory [36, width]: a step of the chain."""
         m, strided = len(matrix), MemoryDesc.strided
         left, right, product = strided(matrix.shape), strided((TILE * TILE, width)), strided((m, width))
@@ -201,12 +159,12 @@ class WinogradPrimitive(ShapedPrimitive):
         }
         return desc, arguments if bias is None else arguments | {_c.BIAS: bias}
 
-    def _place(self, finished, target, first, part, columns):
+    def _place(self, finished: Memory, target: External, first: int, part: int, columns: int) -> None:
         """Append the copies of tiles of results to where they belong; the last tiles may reach over the edges."""
         n, k, high, wide = self.shape
         tiles = n * part * columns
 
-        def ranges(size, begin, count):
+        def ranges(size: int, begin: int, count: int) -> list[tuple[int, ...]]:
             """(tile, tiles, results per tile) of whole tiles, then of the one at the edge."""
             whole = min(count, size // RESULTS - begin)
             found = [(0, whole, RESULTS)] if whole > 0 else []
@@ -225,7 +183,9 @@ class WinogradPrimitive(ShapedPrimitive):
                 self.chain.add(reorder_desc(source.desc, place.desc), {_c.SRC: source, _c.DST: place})
 
 
-def build(x, u, bias, residual, paddings, post_ops):
+def build(
+    x: Array, u: Array, bias: Array | None, residual: Array | None, paddings: tuple[int, ...], post_ops: tuple[str, ...]
+) -> WinogradPrimitive:
     """The chain for inputs of these shapes. Raises NotServedError."""
     shaped = WinogradPrimitive(tiling(x, u, paddings))
     if residual is not None and residual.shape != shaped.shape:
@@ -234,7 +194,13 @@ def build(x, u, bias, residual, paddings, post_ops):
     return shaped
 
 
-def find_primitive(attrs, x, u, bias=None, residual=None):
+def find_primitive(
+    attrs: Mapping[str, Sequence[int | str]],
+    x: Array,
+    u: Array,
+    bias: Array | None = None,
+    residual: Array | None = None,
+) -> WinogradPrimitive | None:
     """The primitive for the op's inputs; None when there is none."""
     if not u.flags.c_contiguous or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
         return None
@@ -245,21 +211,32 @@ def find_primitive(attrs, x, u, bias=None, residual=None):
     return THREAD.primitive(key, build, x, u, bias, residual, paddings, post_ops)
 
 
-def _specialize(call):
+def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     return call_site(partial(find_primitive, call.attrs), (0, 3) if call.given("Residual") else (0,))
 
 
 @onednn_kernel("onednn_winograd_conv2d", specialize=_specialize)
-def winograd(Input, Filter, Bias=None, Residual=None, *, ctx):
+def winograd(
+    Input: Array, Filter: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
+) -> Array:
     return attempt(partial(find_primitive, ctx.attrs), Input, Filter, Bias, Residual)
 
 
 @kernel("onednn_winograd_conv2d", place="cpu", dtypes=FLOATS)
-def reference_winograd(Input, Filter, Bias=None, Residual=None, *, ctx):
+def reference_winograd(
+    Input: Array, Filter: Array, Bias: Array | None = None, Residual: Array | None = None, *, ctx: KernelContext
+) -> Array:
     return by_steps(Input, Filter, Bias, Residual, ctx.attrs, ctx)
 
 
-def by_steps(x, u, bias, residual, attrs, ctx):
+def by_steps(
+    x: Array,
+    u: Array,
+    bias: Array,
+    residual: Array | None,
+    attrs: Mapping[str, Sequence[int | str]],
+    ctx: KernelContext,
+) -> Array:
     """The same in NumPy."""
     n, c, h, w = x.shape
     k = u.shape[2]

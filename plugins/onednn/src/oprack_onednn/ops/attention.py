@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, OpDef, empty_grad
+from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 
 
 class OneDNNAttention(OpDef, type="onednn_attention"):
@@ -18,7 +18,7 @@ class OneDNNAttention(OpDef, type="onednn_attention"):
     alpha = Attr(1.0, "Factor of the products.")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         q, k, v = (ctx.require_rank(slot, 3) for slot in "QKV")
         heads = ctx.attr("heads")
         ctx.require(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, OpDef, empty_grad
+from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 from oprack.op.windows import conv_out, resolve_pads
 from oprack.types import AttrType
 
@@ -26,7 +26,7 @@ class OneDNNConv2D(OpDef, type="onednn_conv2d"):
     post_ops = post_ops_attr()
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         n, c, *spatial = ctx.require_rank("Input", 4)
         k, c_group, *ksize = ctx.require_rank("Filter", 4)
         ctx.require(
@@ -59,7 +59,7 @@ class OneDNNConv2DTranspose(OpDef, type="onednn_conv2d_transpose"):
     post_ops = post_ops_attr()
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         n, c, *spatial = ctx.require_rank("Input", 4)
         inputs, outputs, *ksize = ctx.require_rank("Filter", 4)
         ctx.require(c < 0 or c == inputs, f"Input has {c} channels, but Filter takes {inputs}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, OpDef, empty_grad
+from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 from oprack.op.windows import conv_out
 from oprack.types import AttrType
 
@@ -32,7 +32,7 @@ class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):
     post_ops = post_ops_attr()
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         n, channels, *size = ctx.require_rank("Input", 4)
         strides, paddings, groups = ctx.attr("strides"), ctx.attr("paddings"), ctx.attr("groups")
         count = ctx.input_count("Filter")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import OpDef, empty_grad
+from oprack.op import InferShapeContext, OpDef, empty_grad
 
 from oprack_onednn.ops.post_ops import post_ops_attr
 
@@ -25,7 +25,7 @@ class OneDNNConv2DTransposePair(OpDef, type="onednn_conv2d_transpose_pair"):
     next_post_ops = post_ops_attr(residual=False)
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         n, c, h, w = ctx.require_rank("Input", 4)
         inputs, k, *window = ctx.require_rank("Filter", 4)
         between, outputs, *next_window = ctx.require_rank("NextFilter", 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import OpDef, empty_grad
+from oprack.op import InferShapeContext, OpDef, empty_grad
 
 from oprack_onednn.ops.post_ops import post_ops_attr
 
@@ -16,6 +16,6 @@ class OneDNNEltwise(OpDef, type="onednn_eltwise"):
     post_ops = post_ops_attr(residual=False)
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))
         ctx.share_lod("X", "Out")

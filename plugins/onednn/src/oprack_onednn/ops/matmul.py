@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, OpDef, empty_grad
+from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 
 from oprack_onednn.ops.post_ops import post_ops_attr
 
@@ -21,7 +21,7 @@ class OneDNNMatmul(OpDef, type="onednn_matmul"):
     post_ops = post_ops_attr()
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         x = list(ctx.dim("X"))
         rows, width = ctx.attr("x_num_col_dims"), ctx.require_rank("Y", 2)
         ctx.require(len(x) > 1, f"X {x} is no matrix")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import OpDef, empty_grad
+from oprack.op import InferShapeContext, OpDef, empty_grad
 
 from oprack_onednn.ops.post_ops import post_ops_attr
 
@@ -25,7 +25,7 @@ class OneDNNPointwiseConv2D(OpDef, type="onednn_pointwise_conv2d"):
     post_ops = post_ops_attr()
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         n, c, h, w = ctx.require_rank("Input", 4)
         k, inputs, *window = ctx.require_rank("Filter", 4)
         ctx.require(
@@ -55,7 +55,7 @@ class OneDNNSqueezeExcite(OpDef, type="onednn_squeeze_excite"):
     expand_post_ops = post_ops_attr(residual=False)
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         n, c, *_ = ctx.require_rank("X", 4)
         r, inputs, *one = ctx.require_rank("Reduce", 4)
         k, reduced, *two = ctx.require_rank("Expand", 4)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from oprack import op
-from oprack.op import Attr, OpDef, empty_grad
+from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 from oprack.types import AttrType
 
 
-def _infer_shape(ctx, gates):
+def _infer_shape(ctx: InferShapeContext, gates: int) -> None:
     rows, inputs = ctx.require_rank("X", 2)
     reversals = ctx.attr("is_reverse")
     total = 0
@@ -44,7 +44,7 @@ class OneDNNFcGru(OpDef, type="onednn_fc_gru"):
     origin_mode = Attr(False, "As of gru.")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         _infer_shape(ctx, 3)
 
 
@@ -63,5 +63,5 @@ class OneDNNFcLstm(OpDef, type="onednn_fc_lstm"):
     use_peepholes = Attr(False, "As of lstm.")
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         _infer_shape(ctx, 4)

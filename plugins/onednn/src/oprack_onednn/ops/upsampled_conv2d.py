@@ -38,7 +38,7 @@ class OneDNNUpsampledConv2D(OpDef, type="onednn_upsampled_conv2d"):
     post_ops = post_ops_attr(residual=False)
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         _require_counts(ctx)
         images, filters = ctx.dims("X"), ctx.dims("Filter")
         windows = {tuple(d[2:]) for d in filters}

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache
 
 from oprack import op
-from oprack.op import Attr, OpDef, empty_grad
+from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 from oprack.types import AttrType
 
 from oprack_onednn.ops.post_ops import post_ops_attr
@@ -64,7 +64,7 @@ class OneDNNWinogradConv2D(OpDef, type="onednn_winograd_conv2d"):
     post_ops = post_ops_attr()
     make_grad = empty_grad
 
-    def infer_shape(ctx):
+    def infer_shape(ctx: InferShapeContext) -> None:
         n, c, h, w = ctx.require_rank("Input", 4)
         tile, inputs, k = ctx.require_rank("Filter", 3)
         ctx.require(

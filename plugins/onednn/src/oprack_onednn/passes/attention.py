@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from oprack.ir import fusion
+from oprack.ir import Graph, Match, OpNode, PatternBuilder, VarNode, fusion
 
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.passes.fuse import plain_product
@@ -16,12 +18,12 @@ LINEAR = ("mul", *PRODUCTS)
 
 
 # What ops do to shapes ------------------------------------------------------------------------------------------------
-def _keeps(sizes, dims):
+def _keeps(sizes: Sequence[int], dims: tuple[int, ...]) -> bool:
     """Whether a reshape to `sizes` leaves these dims as they are; a -1 among them is right when all else is."""
     return len(sizes) == len(dims) and all(s in (0, -1) or s == d for s, d in zip(sizes, dims, strict=True))
 
 
-def _parts(op):
+def _parts(op: OpNode) -> list[int] | None:
     """What a reshape makes of the last dim of [B, T, n], as [heads, D]; None when it does anything else."""
     x, sizes = op.input("X"), list(op.attr("shape", ()))
     if x is None or x.shape is None or len(x.shape) != 3 or len(sizes) < 4 or x.desc.lod_level:
@@ -32,15 +34,15 @@ def _parts(op):
     return parts if math.prod(parts) == x.shape[2] else None
 
 
-def _splits(count):
-    def where(op):
+def _splits(count: int) -> Callable[..., Any]:
+    def where(op: OpNode) -> bool:
         parts = _parts(op)
         return parts is not None and len(parts) == count
 
     return where
 
 
-def _joins(op):
+def _joins(op: OpNode) -> bool:
     """Whether a reshape of [B, T, heads, D] puts the heads side by side."""
     x, sizes = op.input("X"), list(op.attr("shape", ()))
     if x is None or x.shape is None or len(x.shape) != 4 or len(sizes) != 3 or min(x.shape[2:]) < 1:
@@ -50,25 +52,25 @@ def _joins(op):
     return sizes[2] in (-1, math.prod(x.shape[2:]))
 
 
-def _swaps(op):
+def _swaps(op: OpNode) -> bool:
     return op.attr("transpose_Y", op.attr("trans_y", False))
 
 
-def _product(swapped):
+def _product(swapped: bool) -> Callable[..., Any]:
     """Condition on a product: Y is given with its last dims swapped, or as it is."""
 
-    def where(op):
+    def where(op: OpNode) -> bool:
         flags = ("transpose_X", "trans_x")
         return not any(op.attr(f, False) for f in flags) and _swaps(op) == swapped and op.attr("head_number", 1) == 1
 
     return where
 
 
-def _over_the_last(op):
+def _over_the_last(op: OpNode) -> bool:
     return op.attr("axis", -1) in (-1, 3)
 
 
-def _factor(op):
+def _factor(op: OpNode) -> bool:
     return op.attr("bias", 0.0) == 0
 
 
@@ -76,7 +78,7 @@ def _factor(op):
 class _Middle:
     """Patterns from q, k [B, heads, T, D] to the context [B, T, heads * D]; keys are [.., M, D], flipped [.., D, M]."""
 
-    def __init__(self, p, query, keys, flipped, values):
+    def __init__(self, p: PatternBuilder, query: Any, keys: Any, flipped: Any, values: Any) -> None:
         self.before = p.op("scale", X=query, where=_factor)
         first = p.either(self.before, query)
         products = [p.op(PRODUCTS, X=first, Y=keys, where=_product(True))]
@@ -93,7 +95,7 @@ class _Middle:
         moved = p.op(TRANSPOSES, X=self.context, attrs={"axis": [0, 2, 1, 3]})
         self.root = p.op(RESHAPES, X=moved, where=_joins)
 
-    def alpha(self, m):
+    def alpha(self, m: Match) -> float:
         """The factor of the scores; None when it is no single number."""
         # The factor of the second product would have to follow the softmax.
         if m.op_of(self.context).attr("alpha", 1.0) != 1:
@@ -109,7 +111,7 @@ class _Middle:
             alpha /= divisor.item()
         return alpha
 
-    def added(self, m):
+    def added(self, m: Match) -> dict[str, VarNode] | None:
         """{"Mask": what is added to the scores} or {}; None when that is no mask."""
         if not m.has(self.mask):
             return {}
@@ -122,7 +124,7 @@ class _Middle:
         # A mask that is larger than the scores would broadcast them.
         return {"Mask": mask} if all(d == 1 or d == s for d, s in dims) else None
 
-    def attention(self, m, heads, inputs):
+    def attention(self, m: Match, heads: int, inputs: Callable[..., Any]):
         """The op that takes the place of all this, given its queries, keys and values; None when there is none."""
         alpha, added = self.alpha(m), self.added(m)
         if alpha is None or added is None:
@@ -132,14 +134,14 @@ class _Middle:
 
 
 @fusion("onednn_attention_apart")
-def attention_apart(p):
+def attention_apart(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """Queries, keys and values are three variables."""
     splits = {name: p.op(RESHAPES, X=name, where=_splits(2)) for name in "qkv"}
     query, keys, values = (p.op(TRANSPOSES, X=s, attrs={"axis": [0, 2, 1, 3]}) for s in splits.values())
     flipped = p.op(TRANSPOSES, X=splits["k"], attrs={"axis": [0, 2, 3, 1]})
     middle = _Middle(p, query, keys, flipped, values)
 
-    def build(m):
+    def build(m: Match):
         heads = {_parts(m.op_of(s))[0] for s in splits.values()}
         if len(heads) > 1:
             return None
@@ -148,19 +150,19 @@ def attention_apart(p):
     return middle.root, build
 
 
-def _takes(part):
+def _takes(part: int) -> Callable[..., Any]:
     """Condition on a slice: it takes one part along the first dim, and drops that dim."""
     wanted = {"axes": [0], "starts": [part], "ends": [part + 1], "decrease_axis": [0]}
     return lambda op: all(list(op.attr(name, ())) == value for name, value in wanted.items())
 
 
-def _of_three(op):
+def _of_three(op: OpNode) -> bool:
     """Whether an op reads [B, T, 3, heads, D]."""
     x = op.input("X").shape
     return x is not None and len(x) == 5 and x[2] == 3
 
 
-def _together(p, source):
+def _together(p: PatternBuilder, source: Any) -> tuple[_Middle, Any]:
     """(pattern, what splits it) of queries, keys and values that are computed as one variable [B, T, 3 * heads * D]."""
     split = p.op(RESHAPES, X=source, where=_splits(3))
     moved = p.op(TRANSPOSES, X=split, attrs={"axis": [2, 0, 3, 1, 4]}, where=_of_three)
@@ -169,13 +171,13 @@ def _together(p, source):
 
 
 @fusion("onednn_attention_split_weights")
-def attention_split_weights(p):
+def attention_split_weights(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """One product makes queries, keys and values: three products with a third of the weights, so that nothing moves."""
     product = p.op(LINEAR, X="x", Y=p.param("w"), where=plain_product)
     biased = p.op("elementwise_add", X=product, Y=p.param("b"), commutative=True)
     middle, split = _together(p, p.either(biased, product))
 
-    def build(m):
+    def build(m: Match):
         w, b = m.value("w"), m.value("b") if m.has(biased) else None
         width = w.shape[1]
         if b is not None and (
@@ -183,7 +185,7 @@ def attention_split_weights(p):
         ):
             return None
 
-        def inputs():
+        def inputs() -> Iterator[Any]:
             for part in range(3):
                 columns = slice(part * width // 3, (part + 1) * width // 3)
                 attrs = m.attrs(product)
@@ -199,14 +201,14 @@ def attention_split_weights(p):
 
 
 @fusion("onednn_attention_together")
-def attention_together(p):
+def attention_together(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """Queries, keys and values are thirds of one variable."""
     middle, split = _together(p, "qkv")
 
-    def build(m):
+    def build(m: Match):
         width = m["qkv"].shape[2] // 3
 
-        def inputs():
+        def inputs() -> Iterator[Any]:
             for part in range(3):
                 attrs = {"axes": [2], "starts": [part * width], "ends": [(part + 1) * width]}
                 yield m.op("slice", Input=m["qkv"], attrs=attrs)
@@ -220,6 +222,6 @@ def attention_together(p):
 _ATTENTION = attention_apart + attention_split_weights + attention_together
 
 
-def fuse_attention(graph):
+def fuse_attention(graph: Graph) -> int:
     """Attention as programs write it, where oneDNN serves this process."""
     return _ATTENTION(graph) if LIBRARY.usable() else 0

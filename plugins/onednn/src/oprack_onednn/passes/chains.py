@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from oprack.ir import Graph, OpNode
 from oprack.types import VarType
 
 from oprack_onednn.library import LIBRARY
@@ -19,7 +21,7 @@ _LARGE = 1 << 12
 _OPEN = 64
 
 
-def chain_eltwise(graph):
+def chain_eltwise(graph: Graph) -> int:
     """Element-wise ops of one input in a row, and sums of a tensor with itself, where oneDNN serves this process."""
     count = 0
     if LIBRARY.usable():
@@ -34,7 +36,7 @@ def chain_eltwise(graph):
     return count
 
 
-def _text(graph, op):
+def _text(graph: Graph, op: OpNode) -> str | None:
     """The op as a post-op; None when it is none."""
     x, out = op.input("X"), op.output("Out")
     kinds = [n.desc.type for n in (x, out) if n is not None and n.desc is not None]
@@ -49,7 +51,7 @@ def _text(graph, op):
     return encode(op.type, [op.attr(name, defaults[name].default) for name in ACTIVATIONS[op.type][0]])
 
 
-def _chain(graph, op):
+def _chain(graph: Graph, op: OpNode) -> list[OpNode]:
     """The op and those that follow it one by one."""
     chain = [op]
     while True:
@@ -61,7 +63,7 @@ def _chain(graph, op):
         chain.append(following)
 
 
-def _replace(graph, chain):
+def _replace(graph: Graph, chain: Sequence[OpNode]) -> bool:
     """Put one op in place of a chain when that is worth it."""
     x, out = chain[0].input("X"), chain[-1].output("Out")
     size = math.prod(_OPEN if n < 0 else n for n in x.expected_shape or ())

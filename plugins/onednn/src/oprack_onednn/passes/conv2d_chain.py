@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oprack.ir import OpNode, one_dtype
+from oprack.ir import Graph, OpNode, one_dtype
 from oprack.op.windows import resolve_pads
 
 from oprack_onednn.library import LIBRARY
@@ -16,7 +16,7 @@ _LONGEST = 8
 _OVERLAPPING = 2
 
 
-def _is_link(graph, op):
+def _is_link(graph: Graph, op: OpNode) -> bool:
     """Whether a convolution may be part of a chain."""
     if op.opaque or op.hidden_writes or op.type not in (*CONVOLUTIONS, "onednn_conv2d"):
         return False
@@ -31,7 +31,7 @@ def _is_link(graph, op):
     return explicit and floats and all(d == 1 for d in op.attr("dilations", [1, 1]))
 
 
-def _follower(graph, op):
+def _follower(graph: Graph, op: OpNode) -> OpNode | None:
     """The one convolution that reads an op's result, and nothing else does."""
     out = op.output("Output")
     if op.input("Residual") is not None or graph.is_kept(out) or graph.is_overwritten(out) or len(out.consumers) != 1:
@@ -42,11 +42,11 @@ def _follower(graph, op):
     return reader
 
 
-def _overlaps(op):
+def _overlaps(op: OpNode) -> bool:
     return any(k > s for k, s in zip(op.input("Filter").shape[2:], op.attr("strides", [1, 1]), strict=True))
 
 
-def _chain_from(graph, op):
+def _chain_from(graph: Graph, op: OpNode) -> list[OpNode]:
     run = [op]
     while len(run) < _LONGEST:
         reader = _follower(graph, run[-1])
@@ -56,7 +56,7 @@ def _chain_from(graph, op):
     return run
 
 
-def _replace(graph, run):
+def _replace(graph: Graph, run: Sequence[OpNode]) -> bool:
     """Put one op in place of a chain; False when a name that it reads gets another value before its end."""
     last = run[-1]
     slots = {
@@ -91,7 +91,7 @@ def _attrs(run: Sequence[OpNode]) -> dict[str, Any]:
     }
 
 
-def chain_convolutions(graph):
+def chain_convolutions(graph: Graph) -> int:
     """Convolutions in a row, where oneDNN serves this process."""
     if not LIBRARY.usable():
         return 0

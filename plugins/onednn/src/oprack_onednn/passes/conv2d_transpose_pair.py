@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from oprack.ir import fusion
+from collections.abc import Callable
+from typing import Any
+
+from oprack.ir import Graph, Match, OpNode, PatternBuilder, fusion
 
 from oprack_onednn.library import LIBRARY
 
 _TYPES = ("onednn_conv2d_transpose", "conv2d_transpose")
 
 
-def _makes_tiles(op):
+def _makes_tiles(op: OpNode) -> bool:
     """Whether each pixel becomes a tile of its own."""
     w, groups = op.input("Filter"), op.attr("groups", 1)
     plain = op.attr("data_format", "NCHW") != "NHWC" and op.attr("padding_algorithm", "EXPLICIT") != "SAME"
@@ -20,14 +23,14 @@ def _makes_tiles(op):
     return list(w.shape[2:]) == list(op.attr("strides", [1, 1])) and op.input("Input").dtype == "float32"
 
 
-def _pair(p):
-    def tiles(x, w, bias):
+def _pair(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
+    def tiles(x: Any, w: str, bias: str):
         return p.op(_TYPES, Input=x, Filter=p.param(w), Bias=p.param(bias, optional=True), where=_makes_tiles)
 
     first = tiles("x", "w", "b")
     second = tiles(first, "v", "d")
 
-    def build(m):
+    def build(m: Match):
         one, two = m.op_of(first), m.op_of(second)
         attrs = {"post_ops": one.attr("post_ops", []), "next_post_ops": two.attr("post_ops", [])}
         more = {slot: m[name] for slot, name in (("Bias", "b"), ("NextBias", "d")) if m.has(name)}
@@ -40,6 +43,6 @@ def _pair(p):
 _PAIR = fusion("onednn_pair_conv2d_transpose")(_pair)
 
 
-def pair_conv2d_transpose(graph):
+def pair_conv2d_transpose(graph: Graph) -> int:
     """Pairs of transposed convolutions, where oneDNN serves this process."""
     return _PAIR(graph) if LIBRARY.usable() else 0

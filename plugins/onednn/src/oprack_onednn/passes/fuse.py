@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from oprack.ir import fusion
+from oprack.ir import Fusions, Graph, Match, OpNode, PatternBuilder, VarNode, fusion
+from oprack.kernel import Array
 
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.ops.post_ops import ACTIVATIONS, CLIPPING, RESIDUAL, encode
@@ -14,12 +18,12 @@ TRANSPOSED = ("conv2d_transpose", "depthwise_conv2d_transpose")
 PRODUCTS = ("mul", "matmul", "matmul_v2")
 
 
-def _convolutions(p):
+def _convolutions(p: PatternBuilder) -> tuple[Any, Any, Any, Any, Any]:
     """Patterns of a convolution, fused or not."""
     return with_extras(p, "x", lambda op: op.attr("data_format", "NCHW") != "NHWC")
 
 
-def with_extras(p, x, where):
+def with_extras(p: PatternBuilder, x: Any, where: Callable[..., Any]) -> tuple[Any, Any, Any, Any, Any]:
     """Patterns of a convolution of x with whatever was fused with it, on a condition."""
     return (
         p.op(CONVOLUTIONS, Input=x, Filter=p.param("w"), where=where),
@@ -27,31 +31,31 @@ def with_extras(p, x, where):
     )
 
 
-def _transposed(p):
+def _transposed(p: PatternBuilder) -> tuple[Any, Any, Any]:
     """Patterns of a transposed convolution, fused or not."""
     known = p.op(TRANSPOSED, Input="x", Filter=p.param("w"), where=_plain_transposed)
     slots = ({}, {"Bias": p.param("bias")})
     return known, *(p.op("onednn_conv2d_transpose", Input="x", Filter=p.param("w"), **more) for more in slots)
 
 
-def _plain_transposed(op):
+def _plain_transposed(op: OpNode) -> bool:
     return op.attr("data_format", "NCHW") != "NHWC" and not op.attr("output_size", [])
 
 
-def _products(p):
+def _products(p: PatternBuilder) -> tuple[Any, Any, Any, Any, Any]:
     return (
         p.op(PRODUCTS, X="x", Y=p.param("w"), where=plain_product),
         *(p.op("onednn_matmul", X="x", Y=p.param("w"), **more) for more in _extras(p)),
     )
 
 
-def _extras(p):
+def _extras(p: PatternBuilder) -> tuple[dict[str, Any], dict[str, Any], dict[str, str], dict[str, Any]]:
     """Slots that a fused op may have; a pattern's slots are exact."""
     bias, residual = {"Bias": p.param("bias")}, {"Residual": "residual"}
     return {}, bias, residual, bias | residual
 
 
-def plain_product(op):
+def plain_product(op: OpNode) -> bool:
     """Whether a product is that of the last dims of X, swapped or not, with a matrix as it is."""
     flags = ("transpose_Y", "trans_y")
     if any(op.attr(f, False) for f in flags) or op.attr("alpha", 1.0) != 1 or op.attr("head_number", 1) != 1:
@@ -60,11 +64,11 @@ def plain_product(op):
     return w.shape is not None and len(w.shape) == 2 and x.shape is not None and len(x.shape) > 1
 
 
-def _found(m, patterns):
+def _found(m: Match, patterns: tuple[Any, ...]):
     return next(pattern for pattern in patterns if m.has(pattern))
 
 
-def _rebuilt(m, main, *, bias=None, post_op=None, residual=None):
+def _rebuilt(m: Match, main: Any, *, bias: Any = None, post_op: str | None = None, residual: VarNode | None = None):
     """The fused op with one thing more."""
     op = m.op_of(main)
     post_ops = [*op.attr("post_ops", []), *([] if post_op is None else [post_op])]
@@ -83,19 +87,19 @@ def _rebuilt(m, main, *, bias=None, post_op=None, residual=None):
     return m.op("onednn_matmul", X=m["x"], Y=m["w"], attrs=attrs, **more)
 
 
-def _outputs(m, op, w):
+def _outputs(m: Match, op: OpNode, w: Array) -> int:
     """Channels that an op makes."""
     if op.type in (*TRANSPOSED, "onednn_conv2d_transpose"):
         return w.shape[1] * m.attr(op, "groups")
     return w.shape[0] if w.ndim == 4 else w.shape[1]
 
 
-def _bias_row(mains):
-    def row(p):
+def _bias_row(mains: Callable[..., Any]) -> Callable[..., Any]:
+    def row(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         main = mains(p)
         add = p.op("elementwise_add", X=p.either(*main), Y=p.param("b"), commutative=True)
 
-        def build(m):
+        def build(m: Match):
             found = _found(m, main)
             op, b = m.op_of(found), m.value("b")
             # A bias is added before the post-ops; behind one it would be another function.
@@ -113,7 +117,7 @@ def _bias_row(mains):
     return row
 
 
-def _is_row(b, axis, outputs, rank, m):
+def _is_row(b: Array, axis: int, outputs: int, rank: int, m: Match) -> bool:
     """Whether an operand has one number per output channel, at the channel's dim."""
     if b.size != outputs or b.dtype.kind != "f":
         return False
@@ -128,17 +132,17 @@ def _is_row(b, axis, outputs, rank, m):
     return axis == -1 or b.ndim == 1 or b.ndim == len(m["x"].shape)
 
 
-def _last(b, axis, m):
+def _last(b: Array, axis: int, m: Match) -> bool:
     out = m.root.output("Out").shape
     return out is not None and m["x"].shape is not None and (axis == -1 or axis + b.ndim == len(out))
 
 
-def _activation_row(mains):
-    def row(p):
+def _activation_row(mains: Callable[..., Any]) -> Callable[..., Any]:
+    def row(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         main = mains(p)
         roots = [p.op(op_type, X=p.either(*main)) for op_type in ACTIVATIONS]
 
-        def build(m):
+        def build(m: Match):
             names = ACTIVATIONS[m.root.type][0]
             text = encode(m.root.type, [m.attr(m.root, name) for name in names])
             if text is None or (m.root.type in CLIPPING and not all(np.isfinite(v).all() for v in _parameters(m))):
@@ -150,16 +154,16 @@ def _activation_row(mains):
     return row
 
 
-def _parameters(m):
+def _parameters(m: Match) -> list[Array]:
     return [m.value(name) for name in ("w", "bias") if name == "w" or m.has(name)]
 
 
-def _residual_row(mains):
-    def row(p):
+def _residual_row(mains: Callable[..., Any]) -> Callable[..., Any]:
+    def row(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         main = mains(p)
         add = p.op("elementwise_add", X=p.either(*main), Y="r", commutative=True)
 
-        def build(m):
+        def build(m: Match):
             found = _found(m, main)
             op, r = m.op_of(found), m["r"]
             out = next(iter(op.writes()))
@@ -173,7 +177,7 @@ def _residual_row(mains):
     return row
 
 
-def _rows(mains, kind):
+def _rows(mains: Callable[..., Any], kind: str) -> Fusions:
     return fusion(f"onednn_{kind}_bias")(_bias_row(mains)) + fusion(f"onednn_{kind}_activation")(_activation_row(mains))
 
 
@@ -183,11 +187,11 @@ _CONV += _rows(_transposed, "conv2d_transpose")
 _MATMUL = _rows(_products, "matmul") + fusion("onednn_matmul_residual")(_residual_row(_products))
 
 
-def fuse_conv2d(graph):
+def fuse_conv2d(graph: Graph) -> int:
     """Convolutions with what follows them, where oneDNN serves this process."""
     return _CONV(graph) if LIBRARY.usable() else 0
 
 
-def fuse_matmul(graph):
+def fuse_matmul(graph: Graph) -> int:
     """Products with a weight and what follows them, where oneDNN serves this process."""
     return _MATMUL(graph) if LIBRARY.usable() else 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from oprack.ir import fusion
+from oprack.ir import Graph, Match, OpNode, PatternBuilder, fusion
 
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.passes.fuse import plain_product
@@ -17,11 +20,11 @@ _ACTIVATIONS = {
 _KEPT = {"gru": ("origin_mode",), "lstm": ("use_peepholes",)}
 
 
-def _layer_row(op_type, gates):
+def _layer_row(op_type: str, gates: int) -> Callable[..., Any]:
     """A product with a weight, and gru or lstm over its rows."""
 
-    def row(p):
-        def only_a_product(op):
+    def row(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
+        def only_a_product(op: OpNode) -> bool:
             return not op.attr("post_ops", []) and op.attr("x_num_col_dims", 1) in (1, -1)
 
         fused = {"X": "x", "Y": p.param("wx"), "where": only_a_product}
@@ -39,7 +42,7 @@ def _layer_row(op_type, gates):
             out="Hidden",
         )
 
-        def build(m):
+        def build(m: Match):
             wx, w = m.value("wx"), m.value("w")
             size = w.shape[0]
             shape = m["x"].shape
@@ -60,10 +63,10 @@ def _layer_row(op_type, gates):
     return row
 
 
-def _both_row(op_type):
+def _both_row(op_type: str) -> Callable[..., Any]:
     """Two directions of one layer, side by side."""
 
-    def row(p):
+    def row(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         one, other = (
             p.op(
                 f"onednn_fc_{op_type}",
@@ -76,7 +79,7 @@ def _both_row(op_type):
         )
         root = p.op("concat", X=[one, other], where=lambda op: op.attr("axis", 0) in (1, -1))
 
-        def build(m):
+        def build(m: Match):
             attrs = {name: m.attr(one, name) for name in _KEPT[op_type]}
             if attrs != {name: m.attr(other, name) for name in _KEPT[op_type]}:
                 return None
@@ -97,6 +100,6 @@ for _op_type in ("gru", "lstm"):
     _ROWS += fusion(f"onednn_fc_{_op_type}_directions")(_both_row(_op_type))
 
 
-def fuse_recurrent(graph):
+def fuse_recurrent(graph: Graph) -> int:
     """Recurrent layers with what is in front of them, where oneDNN serves this process."""
     return _ROWS(graph) if LIBRARY.usable() else 0

@@ -7,8 +7,11 @@ conv(x) * s(conv(x))                mean(conv(x)) = conv(mean(x)): s is known fi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from oprack.ir import fusion
+from oprack.ir import Graph, Match, OpNode, PatternBuilder, VarNode, fusion
 
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.ops.post_ops import RESIDUAL
@@ -19,7 +22,7 @@ _POINTWISE = "onednn_pointwise_conv2d"
 _BIASES = {"ReduceBias": "reduce_bias", "ExpandBias": "expand_bias"}
 
 
-def _is_pointwise(op):
+def _is_pointwise(op: OpNode) -> bool:
     """Whether a convolution is a product of each pixel's channels with a matrix."""
     if op.attr("groups", 1) != 1 or op.attr("data_format", "NCHW") == "NHWC":
         return False
@@ -28,23 +31,23 @@ def _is_pointwise(op):
     return w is not None and tuple(w[2:]) == (1, 1) and unpadded and all(s == 1 for s in op.attr("strides", [1, 1]))
 
 
-def _is_plain(op):
+def _is_plain(op: OpNode) -> bool:
     """Whether only activations follow a pointwise convolution."""
     return _is_pointwise(op) and RESIDUAL not in op.attr("post_ops", [])
 
 
-def _is_linear(op):
+def _is_linear(op: OpNode) -> bool:
     return _is_pointwise(op) and not op.attr("post_ops", [])
 
 
-def _takes_mean(op):
+def _takes_mean(op: OpNode) -> bool:
     """Whether pooling gives the mean of each channel."""
     if op.attr("pooling_type", "max") != "avg" or op.attr("data_format", "NCHW") == "NHWC":
         return False
     return op.attr("global_pooling", False) or (op.attr("adaptive", False) and list(op.attr("ksize", [])) == [1, 1])
 
 
-def _either(p, x, name, where):
+def _either(p: PatternBuilder, x: Any, name: str, where: Callable[..., Any]) -> tuple[Any, Any, Any]:
     """Patterns of a convolution with filter `name` and perhaps a bias, fused or not."""
     return (
         p.op(CONVOLUTIONS, Input=x, Filter=p.param(name), where=where),
@@ -53,23 +56,23 @@ def _either(p, x, name, where):
     )
 
 
-def _found(m, patterns):
+def _found(m: Match, patterns: tuple[Any, Any, Any]) -> OpNode:
     return m.op_of(next(pattern for pattern in patterns if m.has(pattern)))
 
 
-def _bias(m, op, name):
+def _bias(m: Match, op: OpNode, name: str) -> VarNode | None:
     """The bias of a convolution that _either found; None when it has none."""
     return m[f"{name}_bias"] if op.input("Bias") is not None else None
 
 
 @fusion("onednn_squeeze")
-def squeeze(p):
+def squeeze(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """q(conv(p(conv(mean(x)))))  ->  onednn_squeeze_excite(x)"""
     mean = p.op("pool2d", X="x", where=_takes_mean)
     reduce = _either(p, mean, "reduce", _is_plain)
     expand = _either(p, p.either(*reduce), "expand", _is_plain)
 
-    def build(m):
+    def build(m: Match):
         first, last = _found(m, reduce), _found(m, expand)
         attrs = {"reduce_post_ops": first.attr("post_ops", []), "expand_post_ops": last.attr("post_ops", [])}
         biases = {"ReduceBias": _bias(m, first, "reduce"), "ExpandBias": _bias(m, last, "expand")}
@@ -78,21 +81,21 @@ def squeeze(p):
     return p.either(*expand), build
 
 
-def _scale_of(p, x):
+def _scale_of(p: PatternBuilder, x: Any):
     """Pattern of the scale of x."""
     biases = {slot: p.param(name, optional=True) for slot, name in _BIASES.items()}
     return p.op(_SQUEEZE, X=x, Reduce=p.param("reduce"), Expand=p.param("expand"), **biases)
 
 
 @fusion("onednn_scaled_result")
-def scaled_result(p):
+def scaled_result(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """conv(x) * s(conv(x))  ->  conv(x) * s'(x), where s' starts with the convolution's weights times its own"""
     conv = _either(p, "x", "w", _is_linear)
     linear = p.either(*conv)
     scale = _scale_of(p, linear)
     root = p.op("elementwise_mul", X=linear, Y=scale, attrs={"axis": -1})
 
-    def build(m):
+    def build(m: Match):
         op, se = _found(m, conv), m.op_of(scale)
         w, reduce = m.value("w"), m.value("reduce")
         if w.shape[0] != m.value("expand").shape[0]:
@@ -114,12 +117,12 @@ def scaled_result(p):
 
 
 @fusion("onednn_scaled_input")
-def scaled_input(p):
+def scaled_input(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """conv(x * s)  ->  the convolution with s as the scale of its input"""
     scaled = p.op("elementwise_mul", X="x", Y="s", attrs={"axis": -1}, commutative=True)
     conv = with_extras(p, scaled, _is_pointwise)
 
-    def build(m):
+    def build(m: Match):
         op, x, s = m.root, m["x"].shape, m["s"].shape
         if x is None or s is None or len(x) != 4 or tuple(s[1:]) != (x[1], 1, 1) or s[0] != x[0] or m["s"].persistable:
             return None
@@ -133,6 +136,6 @@ def scaled_input(p):
 _ROWS = squeeze + scaled_result + scaled_input
 
 
-def fuse_squeeze_excite(graph):
+def fuse_squeeze_excite(graph: Graph) -> int:
     """Squeeze and excitation, where oneDNN serves this process."""
     return _ROWS(graph) if LIBRARY.usable() else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from oprack.ir import Graph, OpNode, VarNode, one_dtype
 from oprack.ir.generic import remove_dead_code
@@ -52,7 +51,7 @@ def upsampled_conv2d(graph: Graph) -> int:
     return count
 
 
-def _attr(graph: Graph, op: OpNode, name: str) -> Any:
+def _attr(graph: Graph, op: OpNode, name: str) -> int | list[float] | str:
     proto = graph.manager.op_info(op.type).proto.attrs
     return op.attr(name, proto[name].default if name in proto else None)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from oprack.ir import fusion
+from oprack.ir import Graph, Match, OpNode, PatternBuilder, fusion
 from oprack.op.windows import resolve_pads
 
 from oprack_onednn.library import LIBRARY
@@ -16,7 +19,7 @@ _CHANNELS, _TILES = 64, 9
 _MOST_CHANNELS = 256
 
 
-def _suits(op):
+def _suits(op: OpNode) -> bool:
     """Whether a convolution moves 3x3 windows pixel by pixel."""
     w = op.input("Filter").shape
     if w is None or len(w) != 4 or tuple(w[2:]) != (3, 3) or min(w[:2]) < _CHANNELS:
@@ -27,11 +30,11 @@ def _suits(op):
 
 
 @fusion("onednn_winograd")
-def winograd(p):
+def winograd(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """conv(x, w)  ->  onednn_winograd_conv2d(x, G w G^T), where x is large, or its size not known"""
     convs = with_extras(p, "x", _suits)
 
-    def build(m):
+    def build(m: Match):
         op, x, w = m.root, m["x"].expected_shape, m.value("w")
         if x is None or len(x) != 4 or w.dtype != np.float32:
             return None
@@ -51,6 +54,6 @@ def winograd(p):
     return p.either(*convs), build
 
 
-def fuse_winograd(graph):
+def fuse_winograd(graph: Graph) -> int:
     """Large convolutions by Winograd's algorithm, where oneDNN serves this process."""
     return winograd(graph) if LIBRARY.usable() else 0
