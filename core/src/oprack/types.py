@@ -163,10 +163,24 @@ _REAL_OF = {complex_: real for real, complex_ in _COMPLEX_OF.items()}
 
 
 def complex_dtype(dtype: str) -> str:
-    """Name of the dtype of complex numbers whose parts have this dtype; a complex dtype stays."""
+    """Name of the dtype of complex numbers whose parts have this dtype; a complex dtype stays.
+
+    Args:
+        dtype: The dtype's name.
+
+    Returns:
+        The name.
+    """
     return _COMPLEX_OF.get(dtype, dtype)
 
 
 def real_dtype(dtype: str) -> str:
-    """Name of the dtype of the parts of complex numbers; a real dtype stays."""
+    """Name of the dtype of the parts of complex numbers; a real dtype stays.
+
+    Args:
+        dtype: The dtype's name.
+
+    Returns:
+        The name.
+    """
     return _REAL_OF.get(dtype, dtype)

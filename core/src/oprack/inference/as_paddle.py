@@ -9,7 +9,8 @@ from typing import Any, Self
 from oprack.errors import PreconditionNotMetError
 from oprack.inference.config import Config
 from oprack.inference.enums import DataType, PlaceType, PrecisionType, get_num_bytes_of_data_type
-from oprack.inference.predictor import Predictor, PredictorPool, create_predictor
+from oprack.inference.predictor import Predictor, create_predictor
+from oprack.inference.predictor_pool import PredictorPool
 from oprack.inference.tensor_handle import Tensor
 from oprack.inference.version import PADDLE_VERSION, get_trt_compile_version, get_trt_runtime_version, get_version
 

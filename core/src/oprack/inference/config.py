@@ -58,12 +58,15 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
 
     # TensorRT's settings, as Paddle has them before anything is set; nothing changes them -----------------------------
     def tensorrt_optimization_level(self) -> int:
+        """What Paddle has by default: there is no TensorRT."""
         return 3
 
     def tensorrt_precision_mode(self) -> PrecisionType:
+        """What Paddle has by default: there is no TensorRT."""
         return PrecisionType.Float32
 
     def shape_range_info_path(self) -> str:
+        """Always "": there is no TensorRT."""
         return ""
 
     # Optimisation -----------------------------------------------------------------------------------------------------
@@ -72,6 +75,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         self._ir_optim = bool(x)
 
     def ir_optim(self) -> bool:
+        """Whether passes may rewrite the program."""
         return self._ir_optim
 
     def switch_ir_debug(self, x: bool = True) -> None:
@@ -79,6 +83,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         self._ir_debug = bool(x)
 
     def ir_debug(self) -> bool:
+        """Whether the program is verified after every pass."""
         return self._ir_debug or self._passes.debug
 
     def switch_strict_sums(self, x: bool = True) -> None:
@@ -89,6 +94,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         self._strict_sums = bool(x)
 
     def strict_sums(self) -> bool:
+        """Whether passes that change the order of float sums are left out."""
         return self._strict_sums
 
     def switch_deterministic(self, x: bool = True) -> None:
@@ -96,6 +102,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         self._deterministic = bool(x)
 
     def deterministic(self) -> bool:
+        """Whether kernels that can't promise the same bits are left out."""
         return self._deterministic
 
     def switch_library_attrs(self, x: bool = True) -> None:
@@ -107,6 +114,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         self._library_attrs = bool(x)
 
     def library_attrs(self) -> bool:
+        """Whether kernels of a library run only in ops whose attribute asks for it."""
         return self._library_attrs
 
     def excluded_libraries(self) -> tuple[str, ...]:
@@ -165,6 +173,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         return self._optim_cache_dir
 
     def optim_cache_bytes(self) -> int:
+        """How many bytes all entries of the cache may take."""
         return self._optim_cache_bytes
 
     def enable_memory_optim(self, x: bool = True) -> None:
@@ -172,6 +181,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         self._memory_optim = bool(x)
 
     def memory_optim_enabled(self) -> bool:
+        """What enable_memory_optim was given."""
         return self._memory_optim
 
     def enable_mkldnn(self) -> None:
@@ -183,6 +193,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         self._mkldnn = False
 
     def mkldnn_enabled(self) -> bool:
+        """Whether kernels of oneDNN may run."""
         return self._mkldnn
 
     def set_mkldnn_cache_capacity(self, capacity: int) -> None:
@@ -200,6 +211,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         self._memory_limit = limit
 
     def memory_limit(self) -> int | None:
+        """What set_memory_limit was given."""
         return self._memory_limit
 
     def set_loop_limit(self, limit: int | None) -> None:
@@ -211,6 +223,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         self._loop_limit = limit
 
     def loop_limit(self) -> int | None:
+        """What set_loop_limit was given."""
         return self._loop_limit
 
     # Reports ----------------------------------------------------------------------------------------------------------
@@ -219,12 +232,15 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         self._profile = True
 
     def profile_enabled(self) -> bool:
+        """Whether enable_profile was called."""
         return self._profile
 
     def disable_glog_info(self) -> None:
+        """Say nothing about what a predictor does while it loads a model."""
         self._log = False
 
     def glog_info_disabled(self) -> bool:
+        """Whether disable_glog_info was called."""
         return not self._log
 
     def switch_use_feed_fetch_ops(self, x: bool = True) -> None:
@@ -233,6 +249,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
             say_once("Config.switch_use_feed_fetch_ops(True)", "inputs and outputs are handles")
 
     def use_feed_fetch_ops_enabled(self) -> bool:
+        """Always False: inputs and outputs are handles."""
         return False
 
     def switch_specify_input_names(self, x: bool = True) -> None:
@@ -240,6 +257,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         self._specify_input_name = bool(x)
 
     def specify_input_name(self) -> bool:
+        """What switch_specify_input_names was given; inputs are found by name in any case."""
         return self._specify_input_name
 
     def summary(self) -> str:

@@ -28,12 +28,15 @@ class DeviceSettings:
             say_once("Config.enable_use_gpu(precision_mode=...)", "models run in their own dtypes")
 
     def disable_gpu(self) -> None:
+        """Run at the CPU."""
         self._use_gpu = False
 
     def use_gpu(self) -> bool:
+        """Whether enable_use_gpu was called last."""
         return self._use_gpu
 
     def gpu_device_id(self) -> int:
+        """Number of the GPU that enable_use_gpu named."""
         return self._gpu_device_id
 
     def memory_pool_init_size_mb(self) -> int:
@@ -45,10 +48,19 @@ class DeviceSettings:
         return 0.0
 
     def xpu_device_id(self) -> int:
+        """Always 0: no plugin serves such a device."""
         return 0
 
     def enable_custom_device(self, device_type: str, device_id: int = 0, *_: Any) -> None:
-        """Raises InvalidArgumentError: places come from plugins, and a predictor runs at CPU or CUDA."""
+        """Refuse another device: places come from plugins, and a predictor runs at CPU or CUDA.
+
+        Args:
+            device_type: Its name.
+            device_id: Its number.
+
+        Raises:
+            InvalidArgumentError: In every case.
+        """
         raise InvalidArgumentError(
             f"enable_custom_device({device_type!r}): predictors run at the CPU or, with oprack-cuda, at CUDA; "
             "leave this call out"
@@ -57,13 +69,18 @@ class DeviceSettings:
     def set_cpu_math_library_num_threads(self, threads: int) -> None:
         """Threads of the math library while a predictor runs; needs threadpoolctl, and says so once without it.
 
-        Raises InvalidArgumentError for a number below 1.
+        Args:
+            threads: How many.
+
+        Raises:
+            InvalidArgumentError: It is a number below 1.
         """
         if int(threads) < 1:
             raise InvalidArgumentError(f"set_cpu_math_library_num_threads({threads}): expected 1 or more")
         self._threads = int(threads)
 
     def cpu_math_library_num_threads(self) -> int:
+        """What set_cpu_math_library_num_threads was given; 1 before, as in Paddle."""
         return self._threads or 1
 
     def has_thread_limit(self) -> bool:

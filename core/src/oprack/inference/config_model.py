@@ -26,9 +26,19 @@ class ModelSettings:
             self._model_dir, self._prog_file, self._params_file = "", str(model), str(params_file)
 
     def set_prog_file(self, path: str | Path) -> None:
+        """Name the file of the program.
+
+        Args:
+            path: The file.
+        """
         self._buffers, self._prog_file = None, str(path)
 
     def set_params_file(self, path: str | Path) -> None:
+        """Name the file of the parameters.
+
+        Args:
+            path: The file.
+        """
         self._buffers, self._params_file = None, str(path)
 
     def set_model_buffer(
@@ -36,7 +46,14 @@ class ModelSettings:
     ) -> None:
         """The bytes of a program and of its combined parameters.
 
-        Raises InvalidArgumentError when a size is larger than its buffer.
+        Args:
+            prog_buffer: The bytes of the program.
+            prog_buffer_size: How many of them count.
+            params_buffer: The bytes of the parameters.
+            params_buffer_size: How many of them count.
+
+        Raises:
+            InvalidArgumentError: A buffer holds no bytes, or a size is larger than its buffer.
         """
         given = (("program", prog_buffer, prog_buffer_size), ("params", params_buffer, params_buffer_size))
         for what, buffer, size in given:
@@ -54,15 +71,19 @@ class ModelSettings:
         self._model_dir = self._prog_file = self._params_file = ""
 
     def model_dir(self) -> str:
+        """The folder of the model; "" when files are named."""
         return self._model_dir
 
     def prog_file(self) -> str:
+        """The file of the program; "" when there is none."""
         return self._prog_file
 
     def params_file(self) -> str:
+        """The file of the parameters; "" when there is none."""
         return self._params_file
 
     def model_from_memory(self) -> bool:
+        """Whether set_model_buffer gave the model."""
         return self._buffers is not None
 
     def buffers(self) -> tuple[bytes, bytes] | None:

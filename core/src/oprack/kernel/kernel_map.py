@@ -59,11 +59,7 @@ class Candidate:
     next: Candidate | None = None
 
     def chain(self) -> Iterator[Candidate]:
-        """This kernel and those that take over, in order.
-
-        Yields:
-            Each kernel.
-        """
+        """This kernel and those that take over, in order."""
         current: Candidate | None = self
         while current is not None:
             yield current

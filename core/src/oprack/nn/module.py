@@ -152,13 +152,6 @@ class Module:
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What a call computes; every module has its own.
 
-        Args:
-            args: What the call got.
-            kwargs: What the call got by name.
-
-        Returns:
-            What the call gives.
-
         Raises:
             NotImplementedError: The class has none.
         """
@@ -198,19 +191,11 @@ class Module:
             yield from module.named_modules(f"{prefix}.{name}" if prefix else name)
 
     def modules(self) -> Iterator[Module]:
-        """This module and all parts.
-
-        Returns:
-            Each once.
-        """
+        """This module and all parts."""
         return (module for _, module in self.named_modules())
 
     def children(self) -> Iterator[Module]:
-        """The parts of this module, without theirs.
-
-        Returns:
-            Each once.
-        """
+        """The parts of this module, without theirs."""
         return iter(self._modules.values())
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
@@ -218,11 +203,7 @@ class Module:
         return self._named("_parameters")
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        """Buffers with their paths.
-
-        Returns:
-            (path, tensor) of each.
-        """
+        """Buffers with their paths."""
         return self._named("_buffers")
 
     def _named(self, held: str) -> Iterator[tuple[str, Any]]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from oprack.deprecation import deprecated
 from oprack.errors import DefinitionError, ManifestError
 from oprack.packs import manifest as manifests
-from oprack.packs.contributions import Contributions, file_state
+from oprack.packs.contributions import file_state
+from oprack.packs.register_plugin import PluginRegister
 from oprack.packs.resolve import import_module, package_directory
 
 if TYPE_CHECKING:
@@ -26,20 +27,13 @@ STAGES = ("fold", "canonicalize", "fuse", "lower")
 """When a pass runs; see `Register.pass_`."""
 
 
-class Register:
+class Register(PluginRegister):
     """What a hook gets, bound to one pack. All methods raise on bad input, with the pack's line above.
 
     Args:
         pack: The pack.
         owner: Its distribution.
     """
-
-    def __init__(self, pack: str, owner: str) -> None:
-        self.pack, self.owner = pack, owner
-        self.contributions = Contributions()
-
-    def __repr__(self) -> str:
-        return f"<register of pack {self.pack} ({self.owner})>"
 
     def manifest(self, package: str, filename: str = manifests.FILENAME) -> None:
         """Ops, kernels and layers of `filename` in a package's directory.
@@ -172,24 +166,6 @@ class Register:
             raise DefinitionError(f'{self!r}: op_version({version!r}); expected OpVersion("op").checkpoint(...)')
         self.contributions.versions.append(version)
 
-    def place(self, kind: str, factory: str) -> None:
-        """A sort of place, and "module:name" of a function that opens the device context of a Place."""
-        self._target("place", kind, factory)
-
-    def library(self, name: str, target: str, attr: str = "") -> None:
-        """A kernel library, and "module:name" of the object that speaks for it (see the hook oprack_libraries).
-
-        The object may have `identity()`: a text that says what its passes depend on besides the pack's code, such as
-        the version of what it wraps. Models that they rewrote are stored on disk under it.
-
-        Args:
-            attr: The attribute of ops that asks for it when true and declines it when false; it counts in runs that
-                choose this library by attribute (`Executor(libraries_by_attr=...)`).
-        """
-        self._target("library", name, target)
-        if attr:
-            self.contributions.targets.append(("library attribute", name, attr))
-
     def layer(self, name: str, target: str, namespace: str = "layers") -> None:
         """`oprack.<namespace>.<name>` is "module:function", imported on first use.
 
@@ -296,37 +272,3 @@ class Register:
             raise DefinitionError(f"{self!r}: pass {name!r} is registered twice by this pack")
         # packs are cached across processes as strings
         self._target("pass", json.dumps(options), target)
-
-    def observer(self, observer: Any) -> None:
-        """An observer of runs: the object, or "module:name" of one."""
-        self._target("observer", "", observer)
-
-    def command(self, name: str, target: str, summary: str) -> None:
-        """A subcommand of `oprack`.
-
-        Args:
-            name: What users type.
-            target: "module:function" that configures its parser; it sets the default `run`: a function of the parsed
-                arguments that returns the exit code.
-            summary: One line of help.
-
-        Raises:
-            DefinitionError: The name can't be typed, or is brought twice.
-        """
-        if not (isinstance(name, str) and name.replace("-", "_").isidentifier() and name[0].isalpha()):
-            raise DefinitionError(
-                f"{self!r}: command({name!r}, ...) is no name of a command; expected letters, digits and '-'"
-            )
-        if not isinstance(target, str) or not isinstance(summary, str):
-            raise DefinitionError(
-                f"{self!r}: command({name!r}, {target!r}, {summary!r}); expected a string such as "
-                "'my_pack.command:configure', which is imported when the command is called, and a line of help"
-            )
-        if any(kind == "command" and json.loads(k)["name"] == name for kind, k, _ in self.contributions.targets):
-            raise DefinitionError(f"{self!r}: command {name!r} is registered twice by this pack")
-        self._target("command", json.dumps({"name": name, "summary": summary}), target)
-
-    def _target(self, kind: str, key: str, target: Any) -> None:
-        if isinstance(target, str) and not all(target.partition(":")):
-            raise DefinitionError(f"{self!r}: {kind} {target!r}; expected a string such as 'my_pack.module:name'")
-        self.contributions.targets.append((kind, key, target))

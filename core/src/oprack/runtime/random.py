@@ -22,7 +22,15 @@ class RandomState:
         self._draws: dict[str, int] = {}
 
     def generator(self, op_key: str, seed: int = 0) -> np.random.Generator:
-        """Generator of the next draw of op `op_key`; a seed other than 0 (the op's own) gives the same draw always."""
+        """Generator of the next draw of op `op_key`; a seed other than 0 (the op's own) gives the same draw always.
+
+        Args:
+            op_key: Names the op in its program.
+            seed: The op's own seed.
+
+        Returns:
+            A NumPy generator.
+        """
         # Paddle's rule: an op's own seed gives the same numbers in every run, 0 those of the program's generator.
         if seed:
             return np.random.Generator(np.random.Philox(key=np.uint64(seed & 0xFFFFFFFFFFFFFFFF)))
@@ -36,7 +44,17 @@ class RandomState:
         return np.random.Generator(np.random.Philox(key=key, counter=np.array([0, 0, 0, draw], dtype=np.uint64)))
 
     def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps.
+
+        Returns:
+            The state.
+        """
         return {"seed": self.seed, "draws": dict(self._draws)}
 
     def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from a state.
+
+        Args:
+            state: What `state` gave.
+        """
         self.seed, self._draws = int(state["seed"]), {str(k): int(v) for k, v in state["draws"].items()}

@@ -1,0 +1,77 @@
+"""What a plugin registers, that is no op: places, kernel libraries, observers, commands."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from oprack.errors import DefinitionError
+from oprack.packs.contributions import Contributions
+
+
+class PluginRegister:
+    """Takes what one distribution brings beside ops.
+
+    Args:
+        pack: The pack.
+        owner: Its distribution.
+    """
+
+    def __init__(self, pack: str, owner: str) -> None:
+        self.pack, self.owner = pack, owner
+        self.contributions = Contributions()
+
+    def __repr__(self) -> str:
+        return f"<register of pack {self.pack} ({self.owner})>"
+
+    def place(self, kind: str, factory: str) -> None:
+        """A sort of place, and "module:name" of a function that opens the device context of a Place."""
+        self._target("place", kind, factory)
+
+    def library(self, name: str, target: str, attr: str = "") -> None:
+        """A kernel library, and "module:name" of the object that speaks for it (see the hook oprack_libraries).
+
+        The object may have `identity()`: a text that says what its passes depend on besides the pack's code, such as
+        the version of what it wraps. Models that they rewrote are stored on disk under it.
+
+        Args:
+            attr: The attribute of ops that asks for it when true and declines it when false; it counts in runs that
+                choose this library by attribute (`Executor(libraries_by_attr=...)`).
+        """
+        self._target("library", name, target)
+        if attr:
+            self.contributions.targets.append(("library attribute", name, attr))
+
+    def observer(self, observer: Any) -> None:
+        """An observer of runs: the object, or "module:name" of one."""
+        self._target("observer", "", observer)
+
+    def command(self, name: str, target: str, summary: str) -> None:
+        """A subcommand of `oprack`.
+
+        Args:
+            name: What users type.
+            target: "module:function" that configures its parser; it sets the default `run`: a function of the parsed
+                arguments that returns the exit code.
+            summary: One line of help.
+
+        Raises:
+            DefinitionError: The name can't be typed, or is brought twice.
+        """
+        if not (isinstance(name, str) and name.replace("-", "_").isidentifier() and name[0].isalpha()):
+            raise DefinitionError(
+                f"{self!r}: command({name!r}, ...) is no name of a command; expected letters, digits and '-'"
+            )
+        if not isinstance(target, str) or not isinstance(summary, str):
+            raise DefinitionError(
+                f"{self!r}: command({name!r}, {target!r}, {summary!r}); expected a string such as "
+                "'my_pack.command:configure', which is imported when the command is called, and a line of help"
+            )
+        if any(kind == "command" and json.loads(k)["name"] == name for kind, k, _ in self.contributions.targets):
+            raise DefinitionError(f"{self!r}: command {name!r} is registered twice by this pack")
+        self._target("command", json.dumps({"name": name, "summary": summary}), target)
+
+    def _target(self, kind: str, key: str, target: Any) -> None:
+        if isinstance(target, str) and not all(target.partition(":")):
+            raise DefinitionError(f"{self!r}: {kind} {target!r}; expected a string such as 'my_pack.module:name'")
+        self.contributions.targets.append((kind, key, target))
