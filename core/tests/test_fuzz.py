@@ -217,6 +217,9 @@ def test_tolerances() -> None:
     assert _Case(F([1.0]), F([[1.0]])).kind(REORDERED) == "shape"
     assert _Case(F([1e-40]), F([0.0])).kind(ROUNDED) == ""  # flushed
     assert _Case(F([3e38]), F([np.inf])).kind(ROUNDED) == ""  # a sum may overflow on its way
+    large = np.complex128([1.5e308 + 1.5e308j, 1])  # its absolute value overflows
+    assert _Case(large, large).kind(SAME) == ""
+    assert _Case(large, large * [1, 2]).kind(SAME) == "value"
     assert _Case(np.int64([3, 4]), np.int64([3, 5])).kind(REORDERED) == "value"
 
 
