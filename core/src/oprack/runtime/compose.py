@@ -15,12 +15,14 @@ from oprack.kernel import ANY_KERNEL, Candidate, KernelQuery, KernelRules, OpKer
 from oprack.kernel.invoke import call_arrays
 from oprack.op import OpInfo
 from oprack.runtime.kernel_type_context import KernelTypeContext
-from oprack.tensor import LoDTensor
+from oprack.tensor import CPUPlace, LoDTensor, Place
 from oprack.tensor.lod_tensor import LoD
 from oprack.types import dtype_name
 
 if TYPE_CHECKING:
     from oprack.packs.manager import PackManager
+
+_HOST = CPUPlace()
 
 
 class StepContext:
@@ -32,7 +34,7 @@ class StepContext:
         attrs: those that differ from the op's defaults.
         rules: which kernels may run.
         lods: offsets of the inputs by slot.
-        place: sort of place of the arrays.
+        place: place of the arrays.
         xp: NumPy or CuPy.
     """
 
@@ -43,13 +45,13 @@ class StepContext:
         attrs: Mapping[str, Any] | None = None,
         rules: KernelRules = ANY_KERNEL,
         lods: Mapping[str, Sequence[LoD]] | None = None,
-        place: str = "cpu",
+        place: Place = _HOST,
         xp: Any = np,
     ) -> None:
         self.manager, self.op_type, self.rules, self._lods = manager, op_type, rules, lods or {}
         defaults = _defaults(manager, manager.revision, op_type)
         self.attrs = {**defaults, **attrs} if attrs else defaults
-        self._place, self._xp = place, xp
+        self.place, self._xp = place, xp
 
     def lod(self, slot: str, i: int = 0) -> LoD:
         """Offsets of input i of a slot; [] when it has none."""
@@ -72,7 +74,7 @@ class StepContext:
         lods: Mapping[str, Sequence[LoD]] | None = None,
     ) -> Any:
         """As KernelContext.run_op."""
-        step = StepContext(self.manager, op_type, attrs, self.rules, lods, self._place, self._xp)
+        step = StepContext(self.manager, op_type, attrs, self.rules, lods, self.place, self._xp)
         return step.compute(inputs, attrs or {})
 
     def compute(self, inputs: Mapping[str, Any], differing: Mapping[str, Any]) -> Any:
@@ -89,7 +91,7 @@ class StepContext:
             KernelNotFoundError: no kernel fits.
         """
         present = {slot: value for slot, value in inputs.items() if value is not None}
-        candidate = candidate_for(self.manager, self.op_type, present, differing, self.rules, self._place)
+        candidate = candidate_for(self.manager, self.op_type, present, differing, self.rules, self.place.kind)
         return call_arrays(self.op_type, candidate, present, self, xp=self._xp)
 
 

@@ -118,5 +118,5 @@ class KernelContext:
             KernelNotFoundError: no kernel fits.
         """
         run = self._run
-        step = StepContext(run.program.manager, op_type, attrs, run.rules, lods, run.place.kind, run.device.xp)
+        step = StepContext(run.program.manager, op_type, attrs, run.rules, lods, run.place, run.device.xp)
         return step.compute(inputs, attrs or {})
