@@ -113,9 +113,11 @@ def test_grad_maker_emits_what_paddle_emits(op_type: str) -> None:
     assert [g.type for g in made] == [g["type"] for g in want]
     for ours, theirs in zip(made, want, strict=True):
         given = {_bound(e) for e in theirs["in"] if not e.endswith("=[]")}
-        results = {_bound(e) for e in theirs["out"]}  # "Out=[]": the probe gave that variable no gradient
+        results = {_bound(e) for e in theirs["out"]}
+        # "Out=[]": the probe gave that variable no gradient, or it has none
+        sure = {_bound(e) for e in theirs["out"] if not e.endswith("=[]")}
         assert set(ours.inputs) == given, f"{ours.type}: inputs"
-        assert set(ours.outputs) == results, f"{ours.type}: outputs"
+        assert sure <= set(ours.outputs) <= results, f"{ours.type}: outputs"
 
 
 def _required_attrs(info: OpInfo) -> dict[str, Any]:
@@ -125,7 +127,8 @@ def _required_attrs(info: OpInfo) -> dict[str, Any]:
     for a in required:
         texts = ["x", *re.findall(r"\w+", " ".join(a.checks))]
         values: list[Any] = texts if "STRING" in a.type.name else [True] if "BOOL" in a.type.name else [1, 2]
-        choices.append([[v] * n for n in (1, 2, 3, 4) for v in values] if a.type.name.endswith("S") else values)
+        lists = [[v] * n for n in (1, 2, 3, 4) for v in values] + [list(p) for p in itertools.permutations(values, 2)]
+        choices.append(lists if a.type.name.endswith("S") else values)
     for values in itertools.product(*choices):
         attrs = {a.name: v for a, v in zip(required, values, strict=True)}
         try:
