@@ -1,0 +1,1 @@
+"""Kernels in NumPy, most of them for CuPy as well."""

@@ -1,0 +1,1 @@
+"""Kernels of recurrent nets that begin with a product."""

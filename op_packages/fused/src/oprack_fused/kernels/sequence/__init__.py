@@ -1,0 +1,1 @@
+"""Kernels of chains of sequence ops."""

@@ -1,0 +1,1 @@
+"""Kernels of updates of many parameters at once."""

@@ -1,0 +1,1 @@
+"""Definitions: all of an op but its kernels."""

@@ -1,0 +1,1 @@
+"""Definitions of attention and its softmax."""

@@ -1,0 +1,1 @@
+"""Definitions of recurrent nets that begin with a product."""

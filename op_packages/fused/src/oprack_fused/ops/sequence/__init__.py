@@ -1,0 +1,1 @@
+"""Definitions of chains of sequence ops."""

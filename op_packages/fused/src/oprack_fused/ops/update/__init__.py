@@ -1,0 +1,1 @@
+"""Definitions of updates of many parameters at once."""
