@@ -1,1 +1,1 @@
-"""Kernels of sin, cos and tanh."""
+"""Kernels of trigonometric and hyperbolic functions and of their inverses."""

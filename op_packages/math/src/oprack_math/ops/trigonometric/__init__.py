@@ -1,1 +1,1 @@
-"""Definitions of sin, cos and tanh."""
+"""Definitions of trigonometric and hyperbolic functions and of their inverses."""

@@ -1,0 +1,26 @@
+"""Kernels of log2 and of its gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from oprack.kernel import kernel
+
+from oprack_math.kernels._numeric import rounded_once
+from oprack_math.kernels._sets import BOTH, REAL, REAL_FLOATS
+from oprack_math.kernels.power._family import as_float, same_dtype
+
+
+@kernel("log2", place=BOTH, dtypes=REAL)
+def log2(X: Any, *, out: Any = None, xp: Any) -> Any:
+    """Logarithm to the base 2."""
+    x = as_float(X, xp)
+    return xp.log2(x, out=same_dtype(out, x))
+
+
+@kernel("log2_grad", place=BOTH, dtypes=REAL_FLOATS)
+@rounded_once
+def log2_grad(X: Any, Out_grad: Any) -> Any:
+    """Out@GRAD / (X ln 2)."""
+    return Out_grad / (X * math.log(2))

@@ -1,0 +1,24 @@
+"""Kernels of atanh and of its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack.kernel import kernel
+
+from oprack_math.kernels._numeric import conjugate, rounded_once
+from oprack_math.kernels._sets import BOTH, FLOATING
+
+
+@kernel("atanh", place=BOTH, dtypes=FLOATING)
+def atanh(X: Any, *, out: Any = None, xp: Any) -> Any:
+    """Inverse hyperbolic tangent."""
+    return xp.arctanh(X, out=out)
+
+
+@kernel("atanh_grad", place=BOTH, dtypes=FLOATING)
+@rounded_once
+def atanh_grad(X: Any, Out_grad: Any, *, xp: Any) -> Any:
+    """Out@GRAD / (1 - X^2)."""
+    x = conjugate(X, xp)
+    return Out_grad / (1 - x * x)
