@@ -269,7 +269,7 @@ def test_a_primitive_that_fails_is_logged_with_its_op_which_runs_on_its_own(any_
 
 
 def test_only_so_many_shapes_are_kept(any_size, native, monkeypatch):
-    monkeypatch.setattr(stretch, "_SHAPES", 2)
+    monkeypatch.setattr(stretch, "_NEW_SHAPES", 1)
     main, scope, fetched, names = two_products()
     executor = oprack.Executor()
     first, second = (scope.find_var(n).get().array.reshape(-1, c) for n, c in zip(names, (32, 64), strict=True))
@@ -277,7 +277,7 @@ def test_only_so_many_shapes_are_kept(any_size, native, monkeypatch):
         x = normal(n, 32, 1, 1)
         (y,) = executor.run(main, {"x": x}, [fetched], scope)
         np.testing.assert_allclose(y.reshape(n, 16), x[..., 0, 0] @ first.T @ second.T, **CLOSE)
-    assert native.count(2) == 3, "of three rows once, and of one row the first was bound before"
+    assert native.count(2) == 3, "of three rows once, and of one row twice after it was bound again"
 
 
 def test_large_arrays_between_ops_are_left_to_buffers(any_size, native, monkeypatch):

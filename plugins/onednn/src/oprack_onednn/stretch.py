@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _ALIGN = 64
 _MISALIGNED = FLOAT.itemsize - 1
-_SHAPES = 64
+# As of a call site: shapes that came again, and shapes that came once.
+_SHAPES, _NEW_SHAPES = 64, 8
 # Bytes between the ops of a stretch up to which they are placed in scratch memory, which a thread keeps: where there
 # are more, a call of Python for each op is nothing beside its work.
 _MOST = 1 << 26
@@ -236,10 +237,8 @@ class _Joined:
 
     def _bind(self, key: tuple[Any, ...], values: Sequence[Any]) -> Sequence[Any] | None:
         """Run the ops one by one for shapes or parameters that are new, and keep what that bound."""
-        if len(self._entries) >= _SHAPES:  # as in a call site: no order of use is noted
-            self._entries.clear()
         bound, results = _bound(self._wiring, values, self._parameters_of(values))
-        self._entries.keep(key, bound)
+        self._entries.keep_some(key, bound, _SHAPES, _NEW_SHAPES)
         return results
 
     def _run(self, key: tuple[Any, ...], entry: _Run, starts: Sequence[int]) -> Sequence[Any] | None:
