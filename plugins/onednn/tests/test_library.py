@@ -269,15 +269,15 @@ def test_a_buffer_is_used_again_only_when_no_array_is_left():
 
 
 def test_a_larger_buffer_is_taken_before_a_new_one():
-    """Up to four times as large as is wanted, and only while nobody has it."""
+    """The next larger sort, while nobody has it."""
     buffers = Buffers(smallest=1)
     address = buffers.take((1000,)).ctypes.data
-    held = [buffers.take((n,)) for n in (300, 300)]
+    held = [buffers.take((n,)) for n in (500, 500)]
     assert held[0].ctypes.data == address and held[1].ctypes.data != address
     del held
     total = buffers._total
     assert buffers.take((900,)).ctypes.data == address and buffers._total == total
-    buffers.take((30,))
+    buffers.take((100,))
     assert buffers._total > total
 
 
@@ -298,8 +298,9 @@ def test_large_buffers_are_aligned():
 
 def test_buffers_that_nobody_takes_any_more_are_given_back():
     buffers = Buffers(smallest=1, patience=10)
-    buffers.take((5000,))
+    large = buffers.take((5000,))
     held = buffers.take((3000,))
+    del large
     for _ in range(25):
         buffers.take((10,))
     assert buffers._total < 5000 * 4

@@ -157,7 +157,7 @@ class Buffers:
         if self._taken >= self._patience:
             self._sweep(self._round)
             self._taken, self._round = 0, self._round + 1
-        for room in (size, 2 * size, 4 * size):  # one that is too large is better than fresh pages
+        for room in (size, 2 * size):  # one that is too large is better than fresh pages
             for buffer in self._by_size.get(room, ()):
                 if sys.getrefcount(buffer.memory) == buffer.idle:
                     buffer.round = self._round
