@@ -17,7 +17,7 @@ from oprack_onednn.primitive_chain import THREAD, BoundChain, PrimitiveChain
 
 @pytest.fixture(autouse=True)
 def opened():
-    THREAD.ready()
+    THREAD.open()
 
 
 def copied(rows, columns=8, post_ops=()):

@@ -14,8 +14,7 @@ ZEN4 = "processor: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nflags\t\t: fp
 
 
 def chosen(shape, w, strides=(1, 1), groups=1):
-    pad = w[2] // 2
-    geo = ConvShape(shape, np.empty(w, np.float32), strides, (pad, pad), (1, 1), groups, "EXPLICIT")
+    geo = ConvShape(shape, np.empty(w, np.float32), strides, (w[2] // 2, w[3] // 2), (1, 1), groups, "EXPLICIT")
     return geo.forward(channels_last_desc(shape), channels_last_desc(geo.shape), None, Attributes()).impl
 
 
@@ -33,7 +32,12 @@ def test_a_depthwise_filter_of_another_size_goes_straight_to_its_implementation(
 
 
 @pytest.mark.parametrize(
-    "w, direct", [((32, 32, 3, 3), True), ((96, 24, 2, 2), True), ((256, 256, 3, 3), False)], ids=str
+    "w, direct",
+    [
+        *(((32, 32, 3, 3), True), ((96, 24, 2, 2), True), ((60, 960, 1, 3), True)),
+        *(((256, 256, 3, 3), False), ((128, 128, 3, 3), False), ((512, 512, 1, 3), False)),
+    ],
+    ids=str,
 )
 def test_a_small_filter(monkeypatch, w, direct):
     monkeypatch.setattr(_implementation, "halves_vectors", lambda: False)

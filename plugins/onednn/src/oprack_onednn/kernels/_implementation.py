@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 # Place of the filter's layout among the arguments of a descriptor's creation.
 _FILTER = 4
 
-# Numbers in a filter up to which the direct implementation is no slower than brgemm's, on a CPU that halves vectors. It
-# was 30 % faster for the smallest windows and channels, as fast at this size, and up to 20 % slower far above.
-_SMALL_FILTER = 1 << 16
+# Numbers in a filter up to which the direct implementation is no slower than brgemm's on a CPU that halves vectors: for
+# windows of up to three taps, and for larger ones. It was 30 % faster for the smallest windows and channels, as fast at
+# these sizes, and up to 20 % slower far above.
+_SMALL_FILTERS = 3 << 16, 1 << 16
 
 # By the shape of a depthwise filter: the layout that the implementation that was taken for it wants. Asked for in that
 # layout, oneDNN does not try those that come before it, for any size of the image.
@@ -52,9 +53,14 @@ def _choose(outputs: int, depthwise: bool, halves: bool, *arguments: Any) -> Pri
     name, _, isa = desc.impl.partition(":")
     if halves and (name.startswith("brgconv") or name == "jit") and 0 < outputs % 16 <= 8:
         return _another(f"{name}:avx2", desc, arguments)
-    if halves and (name, isa) == ("brgconv", "avx512_core") and shape and math.prod(shape) <= _SMALL_FILTER:
+    if halves and (name, isa) == ("brgconv", "avx512_core") and _is_small(shape, len(arguments[_FILTER - 1].shape) - 2):
         return _another("jit:avx512_core", desc, arguments)
     return desc
+
+
+def _is_small(shape: tuple[int, ...], dims: int) -> bool:
+    """Whether the direct implementation suits a filter of that shape, whose last `dims` dims are the window."""
+    return bool(shape) and math.prod(shape) <= _SMALL_FILTERS[math.prod(shape[-dims:]) > 3]
 
 
 def _depthwise(shape: tuple[int, ...], arguments: Sequence[Any]) -> PrimitiveDesc:
