@@ -35,7 +35,7 @@ FOUND = [
     '"oprack.tensor.eager_tensor.Tensor"',
     '"oprack_nn.modules.common.Linear"',
     '"def (x: oprack.tensor.eager_tensor.Tensor) -> oprack.tensor.eager_tensor.Tensor"',
-    '"def (input: Any, size: Any, num_flatten_dims: Any =',
+    '"def (input: typing.Sequence[oprack.layers.variable.Variable] | oprack.layers.variable.Variable, size: int, ',
     '"def (x: oprack.layers.variable.Variable, act: str | typing.Mapping[str, Any] | None =, name: str | None =) -> '
     'oprack.layers.variable.Variable"',
     '"oprack_optimizer.optimizers.adam.Adam"',

@@ -48,13 +48,15 @@ def write_stub_package(folder: Path) -> Path:
 def _namespace(module: ModuleType, namespace: str, manager: PackManager) -> str:
     """Text of the stub of a module that packs fill; what can't be imported is left out."""
     targets = {key: target for _, key, target in manager.targets("layer")}
+    homes = getattr(module, "_HOMES", {})  # an alias of a type does not say itself where it was written
     imports, made = [], []
     for name in sorted(module.__dir__()):
         try:
             value = getattr(module, name)
         except OprackError:
             continue
-        target = targets.get(f"{namespace}.{name}") or _home(value, name)
+        own = f"{homes[name]}:{name}" if name in homes else _home(value, name)
+        target = targets.get(f"{namespace}.{name}") or own
         home, _, attribute = target.partition(":")
         if attribute and _is_written(home, attribute):
             imports.append(f"from {home} import {attribute} as {name}")
