@@ -38,6 +38,16 @@ def images(x):
     return layers.conv2d(x, 8, 3, padding=1, act="relu")
 
 
+def branches(x):
+    """A net whose branches are concatenated, and a map of half its size that is spread over the whole."""
+    layers = oprack.layers
+    x = layers.conv2d(x, 8, 3, padding=1, act="relu")
+    low = layers.conv2d(layers.pool2d(x, 2, "avg", 2), 12, 3, padding=1, act="relu")
+    up = layers.resize_nearest(low, scale=2.0, align_corners=False)
+    parts = [layers.conv2d(x, 8, 1, act="relu"), up, layers.conv2d(x, 4, 3, padding=1)]
+    return layers.conv2d(layers.concat(parts, axis=1), 8, 3, padding=1)
+
+
 def rows(x):
     """Products with what follows them, layer_norm and softmax, for rows of any number."""
     layers = oprack.layers
@@ -97,10 +107,10 @@ def native(monkeypatch):
     return counts
 
 
-NETS = [(images, (3, 20, 24)), (rows, (128,))]
+NETS = [(images, (3, 20, 24)), (branches, (3, 20, 24)), (rows, (128,))]
 
 
-@pytest.mark.parametrize("net, shape", NETS, ids=["images", "rows"])
+@pytest.mark.parametrize("net, shape", NETS, ids=["images", "branches", "rows"])
 def test_a_net_is_a_few_calls_with_the_same_numbers(served, native, net, shape):
     model = served(net, *shape)
     for seed in range(5):
@@ -110,7 +120,7 @@ def test_a_net_is_a_few_calls_with_the_same_numbers(served, native, net, shape):
     assert "ops in one call" in model.source()
 
 
-@pytest.mark.parametrize("net, shape", NETS, ids=["images", "rows"])
+@pytest.mark.parametrize("net, shape", NETS, ids=["images", "branches", "rows"])
 def test_every_run_has_its_own_shape_and_comes_back(served, net, shape):
     model = served(net, *shape)
     batches = [1, 3, 2, 3, 3, 1, 2, 2, 3, 1, 1]
@@ -141,7 +151,7 @@ def test_results_are_arrays_of_their_own(served):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("net, shape", NETS, ids=["images", "rows"])
+@pytest.mark.parametrize("net, shape", NETS, ids=["images", "branches", "rows"])
 def test_nan_and_infinities_come_out_where_numpy_has_them(served, net, shape, value):
     model = served(net, *shape)
     plain = normal(2, *shape)

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from oprack.kernel import Array, KernelContext
+from oprack.kernel import Array, KernelContext, KernelSpecialization
 
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import Limits, onednn_kernel
-from oprack_onednn.memory import empty_image, image_desc, is_channels_last, last_strides
+from oprack_onednn.memory import channels_last_desc, image_desc, is_channels_last, last_strides
 from oprack_onednn.native import MemoryDesc
-from oprack_onednn.operands import Region
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.stretch import joins
 
 
-class ConcatPrimitive:
+class ConcatPrimitive(ShapedPrimitive):
     """Inputs of some shapes and strides along one axis; the result is in channels-last memory."""
 
     def __init__(self, inputs: Sequence[Array], axis: int) -> None:
         first = inputs[0]
         total = sum(x.shape[axis] for x in inputs)
-        self.shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
+        self.shape, self.weights = (*first.shape[:axis], total, *first.shape[axis + 1 :]), {}
         strides = last_strides(self.shape)
-        self.chain, self.offsets = PrimitiveChain(), []
+        chain = self.chain = PrimitiveChain()
+        sources = [chain.input(image_desc(x)) for x in inputs]
+        result = chain.output(channels_last_desc(self.shape))
         start = 0
-        for x in inputs:
-            target = self.chain.output(MemoryDesc.strided(x.shape, strides))
-            source = self.chain.input(image_desc(x))
-            self.chain.reorder(source, target)
-            self.offsets.append(4 * start * strides[axis])
+        for x, source in zip(inputs, sources, strict=True):
+            chain.reorder(source, chain.alias(result, MemoryDesc.strided(x.shape, strides), 4 * start * strides[axis]))
             start += x.shape[axis]
 
 
@@ -44,18 +46,29 @@ def _serves(images: Sequence[np.ndarray], axis: int) -> bool:
     return len({x.shape[:axis] + x.shape[axis + 1 :] for x in images}) == 1
 
 
-@onednn_kernel("concat")
+def _find(axis: int, images: Sequence[np.ndarray]) -> ConcatPrimitive | None:
+    """The primitive for these images; None when there is none."""
+    if not _serves(images, axis):
+        return None
+    axis %= 4
+    return THREAD.primitive(("concat", axis, *((x.shape, x.strides) for x in images)), ConcatPrimitive, images, axis)
+
+
+def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
+    axis, count = call.attrs["axis"], len(call.dtypes.get("X", ()))
+    if call.given("AxisTensor") or axis in (0, -4) or count < 2:
+        return None
+    site = call_site(lambda *images: _find(axis, images), range(count))
+
+    def concat(X: Sequence[np.ndarray]) -> Any:
+        return site(*X)
+
+    return joins(concat, replace(site.part, arrange=tuple))
+
+
+@onednn_kernel("concat", specialize=_specialize)
 def concat(X: list[Array], AxisTensor: Array | None = None, *, axis: int, ctx: KernelContext) -> Array:
     # on axis 0 sequences are joined as well
-    if AxisTensor is not None or (axis in (0, -4) and ctx.lod("X")) or not _serves(X, axis):
+    if AxisTensor is not None or (axis in (0, -4) and ctx.lod("X")):
         return NotImplemented
-    axis %= 4
-    key = ("concat", axis, *((x.shape, x.strides) for x in X))
-    found = THREAD.primitive(key, ConcatPrimitive, X, axis)
-    if found is None:
-        return NotImplemented
-    y = empty_image(found.shape)
-    whole = Region(y)
-    # Pairs of (where in the result, input), in the order in which the chain was built.
-    found.chain.run(*[a for x, offset in zip(X, found.offsets, strict=True) for a in ((whole, offset), x)])
-    return y
+    return attempt(lambda *images: _find(axis, images), *X)

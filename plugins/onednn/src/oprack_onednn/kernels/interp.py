@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from oprack.kernel import Array
+from oprack.kernel import Array, KernelSpecialization
 
 from oprack_onednn import _c
+from oprack_onednn.callsite import ShapedPrimitive, attempt, call_site
 from oprack_onednn.declare import Limits, onednn_kernel
 from oprack_onednn.descs import primitive_desc
 from oprack_onednn.library import LIBRARY
-from oprack_onednn.memory import channels_last_desc, empty_image, image_desc
+from oprack_onednn.memory import channels_last_desc, image_desc
 from oprack_onednn.native import Attributes, NotServedError
 from oprack_onednn.primitive_chain import THREAD, PrimitiveChain
+from oprack_onednn.stretch import joins
 
 
-class InterpPrimitive:
+class InterpPrimitive(ShapedPrimitive):
     """Resampling of one shape to [*, *, height, width]."""
 
     def __init__(self, x: Array, height: int, width: int, method: str) -> None:
-        self.shape = (*x.shape[:2], height, width)
+        self.shape, self.weights = (*x.shape[:2], height, width), {}
         if 0 in self.shape:
             raise NotServedError("an empty tensor")
         algorithm = _c.RESAMPLING_NEAREST if method == "nearest" else _c.RESAMPLING_LINEAR
@@ -55,7 +59,35 @@ def target_size(
     return None
 
 
-@onednn_kernel("nearest_interp_v2", "bilinear_interp_v2", "nearest_interp", "bilinear_interp")
+def _find(x: Array, method: str, out_h: int, out_w: int, scale: float | Sequence[float]) -> InterpPrimitive | None:
+    """The primitive for images [N, C, H, W]; None when there is none."""
+    size = target_size(x.shape[2:], out_h, out_w, scale) if x.ndim == 4 else None
+    if size is None or tuple(size) == x.shape[2:] or x.shape[0] * x.shape[1] * size[0] * size[1] < Limits.moved:
+        return None
+    return THREAD.primitive(("interp", x.shape, x.strides, size, method), InterpPrimitive, x, *size, method)
+
+
+def _looks_as_paddle(method: str, align_corners: bool, align_mode: int) -> bool:
+    """Whether oneDNN takes its samples where Paddle does."""
+    return not align_corners and (method != "bilinear" or align_mode == 0)
+
+
+def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
+    """Images in the program's order of dims, of a size that the attributes tell."""
+    attrs = call.attrs
+    told = any(call.given(slot) for slot in ("OutSize", "SizeTensor", "Scale")) or attrs["data_layout"] != "NCHW"
+    if told or not _looks_as_paddle(*(attrs[name] for name in ("interp_method", "align_corners", "align_mode"))):
+        return None
+    size = [attrs[name] for name in ("interp_method", "out_h", "out_w", "scale")]
+    site = call_site(lambda x: _find(x, *size))
+
+    def interp(X: Array, OutSize: None = None, SizeTensor: Sequence[Array] = (), Scale: None = None) -> Any:
+        return site(X)
+
+    return joins(interp, replace(site.part, arrange=lambda x, *absent: (x,)))
+
+
+@onednn_kernel("nearest_interp_v2", "bilinear_interp_v2", "nearest_interp", "bilinear_interp", specialize=_specialize)
 def interp(
     X: Array,
     OutSize: Array | None = None,
@@ -70,20 +102,10 @@ def interp(
     out_w: int,
     scale: float | list[float],
 ) -> Array:
-    if OutSize is not None or SizeTensor or Scale is not None or align_corners or X.ndim != 4:
+    if OutSize is not None or SizeTensor or Scale is not None or X.ndim != 4:
         return NotImplemented
-    if interp_method == "bilinear" and align_mode != 0:
+    if not _looks_as_paddle(interp_method, align_corners, align_mode):
         return NotImplemented
     last = data_layout != "NCHW"
-    x = X.transpose(0, 3, 1, 2) if last else X
-    size = target_size(x.shape[2:], out_h, out_w, scale)
-    if size is None or tuple(size) == x.shape[2:] or x.shape[0] * x.shape[1] * size[0] * size[1] < Limits.moved:
-        return NotImplemented
-    found = THREAD.primitive(
-        ("interp", x.shape, x.strides, size, interp_method), InterpPrimitive, x, *size, interp_method
-    )
-    if found is None:
-        return NotImplemented
-    y = empty_image(found.shape)
-    found.chain.run(x, y)
-    return y.transpose(0, 2, 3, 1) if last else y
+    y = attempt(lambda x: _find(x, interp_method, out_h, out_w, scale), X.transpose(0, 3, 1, 2) if last else X)
+    return y.transpose(0, 2, 3, 1) if last and y is not NotImplemented else y
