@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from ctypes import addressof, sizeof
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -97,18 +98,27 @@ class BoundChain:
         self._size, self._arena = chain.size + chain.scratchpad, 0
         # oneDNN holds plain pointers to all of these
         self._referenced = (chain, arguments, given)
-        self.native = self._native() if RUNNER.run is not None else None
-        count = len(self._free)
-        self._alone = None if self.native is None else NativeStretch(self._state, [self.native], range(count), count)
+        self._alone: NativeStretch | None = None
+        self._ran = False
 
     @property
     def size(self) -> int:
         """Bytes of scratch memory."""
         return self._size
 
-    def _native(self) -> NativeChain:
+    @cached_property
+    def native(self) -> NativeChain | None:
+        """The chain as the compiled runner takes it; None without the runner."""
+        if RUNNER.run is None:
+            return None
         places = [(pointer, i, offset) for i, offset, pointer in self._places]
         return NativeChain(len(self._free), self._threads, places, self._scratch, self._calls)
+
+    def _joined(self) -> NativeStretch | None:
+        if self.native is not None:
+            count = len(self._free)
+            self._alone = NativeStretch(self._state, [self.native], range(count), count)
+        return self._alone
 
     def run(self, *operands: Operand) -> None:
         """Run with operands for the external memory that is not fixed.
@@ -135,8 +145,10 @@ class BoundChain:
 
     def _run(self, *addresses: int) -> None:
         """Run with the addresses of the external memory that is not fixed."""
-        alone, run = self._alone, RUNNER.run
+        # of many shapes there is no second run, and what the runner takes costs more than it saves in the first one
+        alone, run = self._alone or (self._joined() if self._ran else None), RUNNER.run
         if alone is None or run is None:
+            self._ran = True
             self._run_step_by_step(addresses)
             return
         alone.values[:] = addresses
@@ -147,7 +159,9 @@ class BoundChain:
             raise OneDNNError(f"oneDNN: a primitive failed: {_c.STATUS[status]}")
 
     def _run_step_by_step(self, addresses: Sequence[int]) -> None:
-        """What the compiled runner does, where there is none."""
+        """What the compiled runner does, in a first run and where there is none."""
+        if len(addresses) != len(self._free):
+            raise ValueError(f"{len(addresses)} addresses; expected {len(self._free)}")
         set_handle = self._set_handle
         for i, offset, pointer in self._places:
             set_handle(pointer, addresses[i] + offset)
