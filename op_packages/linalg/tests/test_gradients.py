@@ -29,6 +29,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "eigenvalues of eigh": (lambda x: F.eigh(symmetric(x)).eigenvalues, X),
     "projection on an eigenvector": (lambda x: F.square(F.eigh(symmetric(x), UPLO="U").eigenvectors), X),
     "eigvalsh": (lambda x: F.eigvalsh(symmetric(x)).eigenvalues, X),
+    "lengths of eigenvalues": (lambda x: F.abs(F.eig(x).eigenvalues), X),
+    "lengths in eigenvectors": (lambda x: F.abs(F.eig(x * 2).eigenvectors), X),
     "singular values": (lambda x: F.svd(x, full_matrices=True).s, X[:, :3]),
     "left singular vectors": (lambda x: F.square(F.svd(x, full_matrices=True).u), X[:, :3]),
     "right singular vectors": (lambda x: F.square(F.svd(x, full_matrices=True).vh), X[..., :3]),

@@ -110,6 +110,8 @@ class BackwardGenerator:
             names.append(name)
             if t is not None:
                 self._found.add(name)
+            if isinstance(t, int) and self.rule.may_be_complex(t):
+                sums.insert(0, f"{name} = rule.real_part({name})")
         return names, sums
 
     def _is_here(self, source: Source) -> bool:

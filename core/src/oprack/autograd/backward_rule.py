@@ -155,6 +155,22 @@ class BackwardRule:
         found: Sequence[Any] = function(node, gradients, apply, plain)
         return found
 
+    def may_be_complex(self, i: int) -> bool:
+        """Whether a gradient op may give a real argument a complex gradient, as it sees complex results alone."""
+        argument = self.bound.metas[i]
+        return _kind(argument) == "f" and any(_kind(k) == "c" for k in self.bound.outputs)
+
+    def real_part(self, gradient: Tensor) -> Tensor:
+        """The gradient of a real argument: a step along the imaginary axis is none that the argument could take.
+
+        One that is recorded stays as it is, so that nothing is lost on the way to a second gradient.
+        """
+        meta = gradient._meta
+        if _kind(meta) != "c" or gradient._node is not None:
+            return gradient
+        value = gradient._value.real.copy()
+        return new_tensor(value, tensor_meta(meta.container, value.dtype, meta.place, meta.lod_level), gradient._lod)
+
     def zeros(self, node: Node, which: int) -> Tensor:
         """A gradient of zeros for an output that nothing flows into."""
         k = self.bound.outputs[self.outputs[which]]
@@ -209,3 +225,8 @@ def _positions(slots: dict[str, list[str]]) -> dict[str, list[int]]:
         found[slot] = list(range(k, k + len(names)))
         k += len(names)
     return {s: ps for s, ps in found.items() if ps and any(n != EMPTY_VAR for n in slots[s])}
+
+
+def _kind(meta: TensorMeta | None) -> str:
+    """NumPy's letter for the kind of a tensor's dtype; "" when there is none."""
+    return "" if meta is None or meta.dtype is None else str(meta.dtype.kind)
