@@ -27,7 +27,7 @@ OTHERWISE_MEANT = {
     "functional/tensor_methods.py": {"shape"},
     "layers/indexing.py": {"shape"},
     "layers/ints.py": {"shape"},
-    "layers/operators.py": {"shape"},
+    "layers/operators.py": {"shape", "scale"},  # scale: of the role affine
     "layers/initializer.py": {"shape"},  # an attribute of ops that fill a variable
     "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next three
     "desc/var_desc.py": {"shape"},
@@ -43,7 +43,13 @@ OTHERWISE_MEANT = {
     "tensor/eager_tensor.py": {"shape"},
     "tensor/scope.py": {"shape"},
     "tensor/shape_only.py": {"shape", "where"},  # where: who asks, in a message
-    "testing/fuzz/outcome.py": {"shape"},
+    "testing/fuzz/outcome.py": {"shape", "fc"},  # fc: letters of NumPy for kinds of dtypes, as in the next six
+    "runtime/checks.py": {"fc"},
+    "tensor/meta.py": {"fc"},
+    "testing/cases.py": {"fc"},
+    "testing/fuzz/values.py": {"fc"},
+    "testing/op_case.py": {"fc"},
+    "testing/runner.py": {"fc"},
     "functional/tensor_conversions.py": {"set_value"},  # the method, in a message
     "kernel/invoke.py": {"size"},  # of an array
     "testing/fuzz/searching.py": {"size"},  # how large an example is
