@@ -29,7 +29,7 @@ ON_HOST = {
     *("beam_search", "beam_search_decode", "ctc_align", "edit_distance", "segment_pool", "segment_pool_grad"),
     *("box_clip", "collect_fpn_proposals", "distribute_fpn_proposals", "generate_proposals", "generate_proposals_v2"),
     *("matrix_nms", "multiclass_nms", "multiclass_nms2", "multiclass_nms3", "yolov3_loss", "yolov3_loss_grad"),
-    *("lu", "lu_grad", "lu_unpack", "lu_unpack_grad"),
+    *("lu", "lu_grad", "lu_unpack", "lu_unpack_grad", "attention_lstm", "lookup_table_dequant"),
     *("chunk_eval", "mean_iou", "precision_recall", "multinomial", "unique"),
 }
 # of each file so many cases run through plans as well
