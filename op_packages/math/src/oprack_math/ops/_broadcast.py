@@ -46,19 +46,6 @@ def broadcast_dims(x: tuple[int, ...], y: tuple[int, ...], axis: int, op_type: s
     return tuple(out)
 
 
-class Binary(OpDef):
-    """An element-wise function of two inputs that broadcast."""
-
-    X = Input("Tensor of any shape.")
-    Y = Input("Tensor whose shape broadcasts with X's.")
-    Out = Output("The broadcast shape, LoD of X.")
-    axis = Attr(-1, "Dim of the input of higher rank at which the dims of the other start; -1 aligns the last dims.")
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", broadcast_dims(ctx.dim("X"), ctx.dim("Y"), ctx.attr("axis"), ctx.op_type))
-        ctx.share_lod("X", "Out")
-
-
 def broadcast_last(ctx: InferShapeContext, x: str = "X", y: str = "Y", out: str = "Out") -> None:
     """Shape rule of an op whose two inputs broadcast at their last dims; LoD of the first one."""
     ctx.set_dim(out, broadcast_dims(ctx.dim(x), ctx.dim(y), -1, ctx.op_type))
@@ -74,6 +61,16 @@ class Aligned(OpDef):
 
     def infer_shape(ctx: InferShapeContext) -> None:
         broadcast_last(ctx)
+
+
+class Binary(Aligned):
+    """An element-wise function of two inputs that broadcast at the dim `axis`."""
+
+    axis = Attr(-1, "Dim of the input of higher rank at which the dims of the other start; -1 aligns the last dims.")
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        ctx.set_dim("Out", broadcast_dims(ctx.dim("X"), ctx.dim("Y"), ctx.attr("axis"), ctx.op_type))
+        ctx.share_lod("X", "Out")
 
 
 class AlignedBinary(Aligned):

@@ -39,6 +39,13 @@ def route_gradient(
     return dx, sum_to(xp.where(to_y(x, y), gradient, zero), y, Y) if ctx.wants("Y@GRAD") else None
 
 
+def route_to_numbers(gradient: Any, to_x: Callable[..., Any], X: Any, Y: Any, ctx: Any, xp: Any) -> tuple[Any, Any]:
+    """The gradient to X where to_x(X, Y) holds or Y is NaN, else to Y, summed where they were broadcast."""
+    x, y = align(X, Y, -1)
+    chosen = to_x(x, y) | (y != y)
+    return route_gradient(gradient, lambda *_: chosen, lambda *_: ~chosen, X, Y, x, y, ctx, xp)
+
+
 def combine_second(
     ddx: Array | None,
     ddy: Array | None,

@@ -9,7 +9,8 @@ from typing import Any
 from oprack.kernel import Array, ArrayModule, KernelSpecialization
 from oprack.types import FLOATS
 
-from oprack_math.kernels._reduce import kept, total
+from oprack_math.kernels._numeric import accumulator, divide
+from oprack_math.kernels._reduce import axes_of, kept, total
 
 
 def floats_summing(call: KernelSpecialization) -> Callable[..., Any] | None:
@@ -30,3 +31,22 @@ def at_extremum(x: Array, gradient: Array, extremum: Array, axes: tuple[int, ...
     """The gradient at every element that equals the extremum, else 0."""
     chosen = x == kept(extremum, x.shape, axes)
     return xp.where(chosen, kept(gradient, x.shape, axes), gradient.dtype.type(0))
+
+
+def shared_at_extremum(
+    X: Any,
+    AxisTensor: Any = None,
+    AxisTensorList: Any = (),
+    Out: Any = None,
+    Out_grad: Any = None,
+    *,
+    dim: list[int],
+    reduce_all: bool,
+    xp: Any,
+) -> Any:
+    """The gradient in equal shares at all elements that equal the extremum, else 0."""
+    axes = axes_of(X.ndim, tensor_axes(dim, AxisTensor, AxisTensorList), reduce_all)
+    chosen = X == kept(Out, X.shape, axes)
+    count = chosen.sum(axis=axes, keepdims=True)
+    share = divide(kept(Out_grad, X.shape, axes).astype(accumulator(X.dtype)), count.astype(accumulator(X.dtype)), xp)
+    return xp.where(chosen, share, share.dtype.type(0)).astype(X.dtype, copy=False)

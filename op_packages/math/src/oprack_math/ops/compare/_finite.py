@@ -1,4 +1,4 @@
-"""What isfinite_v2, isinf_v2 and isnan_v2 share."""
+"""What tests for NaN and infinities share."""
 
 from __future__ import annotations
 
@@ -17,4 +17,18 @@ class FiniteTest(OpDef):
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_kind("Out", ctx.kind("X"))
+        ctx.set_dtype("Out", "bool")
+
+
+class AnyTest(OpDef):
+    """Whether any element passes a test; programs of 1.x have it under the name without _v2."""
+
+    X = Input("Tensor of any shape.")
+    Out = Output("bool [1]")
+    make_grad = empty_grad
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        ctx.set_dim("Out", (1,))
+
+    def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", "bool")

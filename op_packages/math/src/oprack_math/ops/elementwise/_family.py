@@ -6,11 +6,22 @@ from oprack.op import OpVersion
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
 
 from oprack_math.ops._attrs import SCALE_OUT, SCALE_X, SCALE_Y
-from oprack_math.ops._broadcast import Binary
+from oprack_math.ops._broadcast import Aligned, Binary
 
 
 class Elementwise(Binary):
     """A binary op with the attributes of oneDNN's kernels."""
+
+    Scale_out = SCALE_OUT
+    Scale_x = SCALE_X
+    Scale_y = SCALE_Y
+    mkldnn_data_type = MKLDNN_DATA_TYPE
+    use_mkldnn = USE_MKLDNN
+    use_quantizer = USE_QUANTIZER
+
+
+class AlignedElementwise(Aligned):
+    """The same for one that has no `axis`."""
 
     Scale_out = SCALE_OUT
     Scale_x = SCALE_X

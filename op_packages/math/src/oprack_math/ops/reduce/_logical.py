@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
-from oprack.op.families import USE_MKLDNN
-from oprack.types import AttrType
+from oprack.op import InferVarTypeContext, Input, Output, empty_grad
 
-from oprack_math.ops._reduce import IN_DTYPE, KEEP_DIM, OUT_DTYPE, REDUCE_ALL, reduced_dims
+from oprack_math.ops.reduce._by_tensor import ReduceByTensor
 
 
-class LogicalReduce(OpDef):
+class LogicalReduce(ReduceByTensor):
     """A reduction of truth values."""
 
     X = Input("Tensor of any shape; anything but 0 is true.")
-    AxisTensor = Input("Dims to reduce, instead of `dim`.", dispensable=True)
-    AxisTensorList = Input("Dims to reduce, one per tensor, instead of `dim`.", dispensable=True, duplicable=True)
     Out = Output("bool, X's shape without the reduced dims; no LoD.")
-    dim = Attr([0], "Dims to reduce; none means all.", type=AttrType.LONGS)
-    keep_dim = KEEP_DIM
-    reduce_all = REDUCE_ALL
-    in_dtype = IN_DTYPE
-    out_dtype = OUT_DTYPE
-    use_mkldnn = USE_MKLDNN
-    expected_kernel_type = dtype_of("X")
     make_grad = empty_grad
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        axes, keep = ctx.attr("dim"), ctx.attr("keep_dim")
-        if ctx.has_input("AxisTensorList"):
-            values = [ctx.scalar("AxisTensorList", i) for i in range(ctx.input_count("AxisTensorList"))]
-            axes = [f"axis {i}" if v is None else int(v) for i, v in enumerate(values)]
-        elif ctx.has_input("AxisTensor"):
-            value, dims = ctx.value("AxisTensor"), ctx.dim("AxisTensor")
-            count = 1 if dims == () else dims[0]
-            axes = ["axis"] * max(count, 1) if value is None else [int(v) for v in value.reshape(-1)]
-        ctx.set_dim("Out", reduced_dims(ctx, ctx.dim("X"), axes, keep, ctx.attr("reduce_all")))
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
         ctx.set_dtype("Out", "bool")

@@ -1,0 +1,19 @@
+"""Comparison within tolerances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oprack_math.ops.compare._close import tolerance
+
+
+def close(
+    op_type: str, x: Any, y: Any, tensors: tuple[Any, Any], texts: tuple[str, str], equal_nan: bool, xp: Any
+) -> Any:
+    """Whether each |x - y| is at most atol + rtol |y|, where y is finite, or 0; tensors, texts: (rtol, atol), and a tensor wins."""
+    rtol, atol = (
+        float(t.reshape(-1)[0]) if t is not None else tolerance(op_type, name, text)
+        for name, t, text in zip(("rtol", "atol"), tensors, texts, strict=True)
+    )
+    near = (x == y) | ((xp.abs(x - y) <= atol + rtol * xp.abs(y)) & xp.isfinite(y))
+    return near | ((x != x) & (y != y)) if equal_nan else near

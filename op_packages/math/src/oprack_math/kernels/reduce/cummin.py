@@ -1,0 +1,23 @@
+"""Kernels of cummin and of its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from oprack.kernel import kernel
+
+from oprack_math.kernels._sets import REAL
+from oprack_math.kernels.reduce._running import add_at, running_extremum
+
+
+@kernel("cummin", dtypes=REAL)
+def cummin(x: Any, *, axis: int, dtype: int) -> Any:
+    """Running minimum and its places."""
+    return running_extremum(x, np.minimum, axis, dtype)
+
+
+@kernel("cummin_grad", dtypes=REAL)
+def cummin_grad(x: Any, indices: Any, out_grad: Any, *, axis: int) -> Any:
+    """out@GRAD where the minima come from."""
+    return add_at(x, indices, out_grad, axis)

@@ -1,0 +1,1 @@
+"""Kernels of order statistics and of counts."""

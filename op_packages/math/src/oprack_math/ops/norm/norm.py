@@ -1,0 +1,27 @@
+"""norm and its gradient."""
+
+from __future__ import annotations
+
+from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.types import AttrType
+
+
+class Norm(OpDef, type="norm"):
+    r"""$$Norm = \sqrt{\sum_{axis} X^2 + \epsilon},\quad Out = X / Norm$$"""
+
+    X = Input("Tensor of rank 1 or more.")
+    Out = Output("Shape and LoD of X.")
+    Norm_ = Output("X's shape with 1 in place of dim `axis`.", intermediate=True, extra=True)
+    axis = Attr(REQUIRED, "Dim along which elements form a vector; negative counts from the end.", type=AttrType.INT)
+    epsilon = Attr(1e-10, "Added to the sum of squares.")
+    is_test = Attr(False, "Inference alone: Norm is not needed.")
+
+    def infer_shape(ctx: InferShapeContext) -> None:
+        dims, axis = ctx.dim("X"), ctx.axis("X")
+        ctx.set_dim("Out", dims)
+        ctx.set_dim("Norm", [1 if i == axis else d for i, d in enumerate(dims)])
+        ctx.share_lod("X", "Out")
+
+
+class NormGrad(GradOpDef, of=Norm, reads="X Norm Out@GRAD"):
+    r"""$$X@GRAD = (Out@GRAD - X \sum_{axis} X \cdot Out@GRAD / Norm^2) / Norm$$"""

@@ -1,0 +1,1 @@
+"""Definitions of order statistics and of counts."""
