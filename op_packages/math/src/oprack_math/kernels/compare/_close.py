@@ -10,7 +10,7 @@ from oprack_math.ops.compare._close import tolerance
 def close(
     op_type: str, x: Any, y: Any, tensors: tuple[Any, Any], texts: tuple[str, str], equal_nan: bool, xp: Any
 ) -> Any:
-    """Whether each |x - y| is at most atol + rtol |y|, where y is finite, or 0; tensors, texts: (rtol, atol), and a tensor wins."""
+    """Whether x = y, or |x - y| <= atol + rtol |y| of a finite y; tensors, texts: (rtol, atol), and a tensor wins."""
     rtol, atol = (
         float(t.reshape(-1)[0]) if t is not None else tolerance(op_type, name, text)
         for name, t, text in zip(("rtol", "atol"), tensors, texts, strict=True)

@@ -1,0 +1,1 @@
+"""Diagonals: read, written, and made matrices of."""
