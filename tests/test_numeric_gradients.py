@@ -31,6 +31,9 @@ ELSEWHERE = {
     "array_to_lod_tensor": "arrays: op_packages/control_flow/tests",
     **dict.fromkeys(("cholesky", "eig", "eigh", "eigvalsh"), "matrices of a kind: op_packages/linalg/tests"),
     "deformable_conv_v1": "sampling points on grid lines are kinks; its case files compare with Paddle",
+    "exponential": "a draw: op_packages/random/tests",
+    "gaussian_inplace": "a draw: op_packages/random/tests",
+    "gumbel_softmax": "a draw; a record of its gradient op in op_packages/random/tests",
     **dict.fromkeys(
         (
             "fake_channel_wise_quantize_dequantize_abs_max",
@@ -43,6 +46,7 @@ ELSEWHERE = {
     "lod_tensor_to_array": "arrays: op_packages/control_flow/tests",
     "merge_lod_tensor": "masks and LoD: op_packages/control_flow/tests",
     "mode": "values that move apart are no more the commonest; its case files compare with Paddle",
+    "poisson": "a draw: op_packages/random/tests",
     "print": "the identity; op_packages/control_flow/tests",
     "read_from_array": "arrays: op_packages/control_flow/tests",
     "reorder_lod_tensor_by_rank": "rank tables: op_packages/control_flow/tests",
@@ -51,12 +55,14 @@ ELSEWHERE = {
     "select_input": "branches: op_packages/control_flow/tests",
     "select_output": "branches: op_packages/control_flow/tests",
     "shrink_rnn_memory": "rank tables: op_packages/control_flow/tests",
+    "shuffle_batch": "a draw: op_packages/random/tests",
     "shuffle_channel": "Paddle's gradient is of another permutation, a limitation in op_packages/nn/tests",
     "split_lod_tensor": "masks and LoD: op_packages/control_flow/tests",
     "tensor_array_to_tensor": "arrays: op_packages/control_flow/tests",
-    "yolov3_loss": "which box is the best match is a kink; its case files compare with Paddle",
+    "uniform_random_inplace": "a draw: op_packages/random/tests",
     "while": "blocks: op_packages/control_flow/tests",
     "write_to_array": "arrays: op_packages/control_flow/tests",
+    "yolov3_loss": "which box is the best match is a kink; its case files compare with Paddle",
 }
 
 

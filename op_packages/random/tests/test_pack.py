@@ -10,13 +10,14 @@ from oprack import Executor
 from oprack.desc import OpDesc
 from oprack.errors import OprackError
 from oprack.program import Program
-from oprack.testing import Conformance
+from oprack.testing import Conformance, collect_cases
 from oprack.types import AttrType
 
 
 class TestRandom(Conformance):
     pack = "random"
     case_files = Path(__file__).parents[3] / "tests" / "data" / "cases"
+    cases = collect_cases(Path(__file__).parent / "cases")
 
 
 def draw(op, attrs, feed=None, executor=None, runs=1):

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from oprack.kernel import Array, kernel
-from oprack.tensor import SelectedRows
+from oprack.kernel import kernel
 
+from oprack_tensor.kernels.copy._copies import copy_of, copy_of_rows
 
-@kernel("share_data", place=("cpu", "cuda"))
-def share_data(X: Array) -> Array:
-    return X.copy()
-
-
-@kernel("share_data", place=("cpu", "cuda"))
-def share_data_rows(X: SelectedRows):
-    return SelectedRows(X.rows.copy(), X.value.copy(), X.height, place=X.place, check=False)
+share_data = kernel("share_data", place=("cpu", "cuda"))(copy_of)
+share_data_rows = kernel("share_data", place=("cpu", "cuda"))(copy_of_rows)

@@ -20,8 +20,8 @@ def _places(shape: tuple[int, ...], indices: Sequence[Any], xp: Any) -> tuple[An
         if index.dtype.kind == "b":
             if index.shape != shape[at : at + index.ndim]:
                 raise InvalidArgumentError(
-                    f"op index_put: truth values of shape {list(index.shape)} choose from dim {at} on of x, whose shape "
-                    f"is {list(shape)}; expected {list(shape[at : at + index.ndim])}"
+                    f"op index_put: truth values of shape {list(index.shape)} choose from dim {at} on of x, of shape "
+                    f"{list(shape)}; expected {list(shape[at : at + index.ndim])}"
                 )
             found += xp.nonzero(index)
         else:

@@ -6,6 +6,8 @@ import numpy as np
 from oprack.kernel import Array, kernel
 from oprack.tensor import numpy_dtype
 
+from oprack_tensor.kernels.sort._unique import by_appearance
+
 
 @kernel("unique")
 def unique(
@@ -19,18 +21,15 @@ def unique(
     is_sorted: bool,
 ) -> tuple[Array | None, ...]:
     kind = numpy_dtype(dtype)
-    out, first, inverse, counts = np.unique(
-        X, return_index=True, return_inverse=True, return_counts=True, axis=axis[0] if axis and is_sorted else None
-    )
-    inverse = inverse.reshape(-1)
     if not is_sorted:
-        order = np.argsort(first, kind="stable")
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        return out[order], None, rank[inverse].astype(kind), None
+        out, inverse, _ = by_appearance(X)
+        return out, None, inverse.astype(kind), None
+    out, first, inverse, counts = np.unique(
+        X, return_index=True, return_inverse=True, return_counts=True, axis=axis[0] if axis else None
+    )
     return (
         out,
         first.astype(kind) if return_index else None,
-        inverse.astype(kind) if return_inverse else None,
+        inverse.reshape(-1).astype(kind) if return_inverse else None,
         counts.astype(kind) if return_counts else None,
     )

@@ -2,43 +2,10 @@
 
 from __future__ import annotations
 
-from oprack.op import (
-    REQUIRED,
-    Attr,
-    ForwardOp,
-    GradOp,
-    IdentityContext,
-    InferShapeContext,
-    InferVarTypeContext,
-    Input,
-    OpDef,
-    Output,
-)
-from oprack.types import AttrType, dtype_name
+from oprack_tensor.ops.copy._convert import Convert
 
 
-class Cast(OpDef, type="cast"):
+class Cast(Convert, type="cast"):
     r"""$$Out_i = \operatorname{out\_dtype}(X_i)$$: floats are cut to integers towards zero; of complex numbers the real
     part stays.
     """
-
-    X = Input("Tensor of any dtype.")
-    Out = Output("Shape and LoD of X.")
-    out_dtype = Attr(REQUIRED, "dtype of Out.", type=AttrType.INT)
-    in_dtype = Attr(REQUIRED, "dtype of X when the program was built.", type=AttrType.INT)
-    use_mkldnn = Attr(False, "Prefer a oneDNN kernel.")
-
-    def infer_shape(ctx: InferShapeContext) -> None:
-        ctx.set_dim("Out", ctx.dim("X"))
-        ctx.share_lod("X", "Out")
-
-    def infer_var_type(ctx: InferVarTypeContext) -> None:
-        ctx.set_kind("Out", ctx.kind("X"))
-        ctx.set_dtype("Out", ctx.attr("out_dtype"))
-
-    def identity(ctx: IdentityContext) -> bool:
-        return ctx.dtype("X") == dtype_name(ctx.attr("out_dtype"))
-
-    def make_grad(fwd: ForwardOp) -> GradOp:
-        back = {"in_dtype": fwd.attrs["out_dtype"], "out_dtype": fwd.attrs["in_dtype"]}
-        return GradOp("cast", X=fwd.output_grad("Out"), Out=fwd.input_grad("X"), attrs=fwd.attrs | back)

@@ -6,6 +6,7 @@ from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, 
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints
+from oprack_tensor.ops.shape._tile import set_tiled
 
 
 class Tile(OpDef, type="tile"):
@@ -23,15 +24,7 @@ class Tile(OpDef, type="tile"):
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx: InferShapeContext) -> None:
-        dims = ctx.dim("X")
-        times = given_ints(ctx, "repeat_times", "RepeatTimes", "repeat_times_tensor")
-        rank = max(len(dims), len(times))
-        full, times = (1,) * (rank - len(dims)) + tuple(dims), [1] * (rank - len(times)) + times
-        out = [-1 if t is None or d < 0 else d * t for d, t in zip(full, times, strict=True)]
-        ctx.require(all(t is None or t > 0 for t in times), f"repeat_times is {times}; expected positive numbers")
-        ctx.set_dim("Out", out)
-        if dims and out[0] == dims[0]:
-            ctx.share_lod("X", "Out")
+        set_tiled(ctx, "repeat_times", given_ints(ctx, "repeat_times", "RepeatTimes", "repeat_times_tensor"))
 
 
 class TileGrad(GradOpDef, of=Tile, shape_of="X RepeatTimes repeat_times_tensor", grads_of="X", linear=True):

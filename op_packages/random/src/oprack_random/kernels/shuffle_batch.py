@@ -1,0 +1,28 @@
+"""Kernels of shuffle_batch and of its gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from oprack.kernel import kernel
+
+
+@kernel("shuffle_batch", place=("cpu", "cuda"))
+def shuffle_batch(X: Any, Seed: Any, *, startup_seed: int, ctx: Any, xp: Any) -> Any:
+    """Rows in a random order."""
+    given = int(Seed.reshape(-1)[0]) if Seed.size else 0
+    generator = ctx.generator(given if given > 0 else startup_seed)
+    rows = X.reshape(math.prod(X.shape[:-1]), X.shape[-1])
+    places = xp.asarray(generator.permutation(len(rows)))
+    out = xp.empty_like(rows)
+    out[places] = rows
+    seed = xp.asarray(generator.integers(1, 1 << 31, 1))
+    return out.reshape(X.shape), places.astype(xp.int64), seed.astype(xp.int64)
+
+
+@kernel("shuffle_batch_grad", place=("cpu", "cuda"))
+def shuffle_batch_grad(ShuffleIdx: Any, Out_grad: Any) -> Any:
+    """Rows back where they came from."""
+    shape = Out_grad.shape
+    return Out_grad.reshape(math.prod(shape[:-1]), shape[-1])[ShuffleIdx].reshape(shape)

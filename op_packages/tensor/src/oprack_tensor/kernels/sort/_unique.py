@@ -1,0 +1,16 @@
+"""Different values in the order of their first appearance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def by_appearance(x: Any) -> tuple[Any, Any, Any]:
+    """(different values, the place among them of each element, how often each appears)."""
+    out, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return out[order], rank[inverse.reshape(-1)], counts[order]

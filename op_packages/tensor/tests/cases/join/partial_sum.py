@@ -1,0 +1,12 @@
+"""Cases of partial_sum: columns from the end, all that are left."""
+
+from __future__ import annotations
+
+import numpy as np
+from oprack.testing import OpCase
+
+X = [np.arange(12.0).reshape(3, 4), np.arange(12.0, 24).reshape(3, 4)]
+CASES = [
+    OpCase("partial_sum", {"X": X}, {"start_index": -3, "length": 2}, {"Out": (X[0] + X[1])[:, 1:3]}, grads=["X"]),
+    OpCase("partial_sum", {"X": X}, {"start_index": 1}, {"Out": (X[0] + X[1])[:, 1:]}, grads=["X"], name="rest"),
+]
