@@ -23,14 +23,16 @@ MANIFEST = tomllib.loads((Path(oprack_cuda.__file__).parent / "ops.toml").read_t
 OWN = [op.removesuffix("_grad") for op, modules in MANIFEST.items() if not all(".host_" in m for m in modules["cuda"])]
 OWN = sorted(set(OWN))
 # decisions one after the other over few numbers, draws in the order of NumPy's generators, results whose size follows
-# from the values, and factorizations that CuPy's namespace lacks: the core copies their inputs to the host and the
-# outputs back
+# from the values, running extrema and factorizations that CuPy's namespace lacks: the core copies their inputs to the
+# host and the outputs back
 ON_HOST = {
     *("beam_search", "beam_search_decode", "ctc_align", "edit_distance", "segment_pool", "segment_pool_grad"),
     *("box_clip", "collect_fpn_proposals", "distribute_fpn_proposals", "generate_proposals", "generate_proposals_v2"),
     *("matrix_nms", "multiclass_nms", "multiclass_nms2", "multiclass_nms3", "yolov3_loss", "yolov3_loss_grad"),
     *("lu", "lu_grad", "lu_unpack", "lu_unpack_grad", "attention_lstm", "lookup_table_dequant"),
     *("chunk_eval", "mean_iou", "precision_recall", "multinomial", "unique"),
+    *("unique_with_counts", "repeat_interleave", "repeat_interleave_grad", "similarity_focus", "hash", "mode"),
+    *("cummax", "cummax_grad", "cummin", "cummin_grad", "logcumsumexp", "logcumsumexp_grad", "dirichlet", "poisson"),
 }
 # of each file so many cases run through plans as well
 PREPARED = 2
