@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from oprack.kernel import Array, ArrayModule
 
 
-def zeros(Out_grad: Any, *, xp: Any) -> Any:
+def zeros(Out_grad: Array, *, xp: ArrayModule) -> Array:
     """Zeros."""
     return xp.zeros_like(Out_grad)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
 from oprack.types import FLOATS
 
 
 @kernel("dirichlet", dtypes=FLOATS)
-def dirichlet(Alpha: Any, *, ctx: Any) -> Any:
+def dirichlet(Alpha: Array, *, ctx: KernelContext) -> Array:
     """Shares of gamma variables, by their logarithms, so that small ones do not all become 0."""
     if Alpha.size and not (Alpha.min() > 0 and np.isfinite(Alpha.max())):
         raise InvalidArgumentError(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 
 @kernel("gumbel_softmax", place=("cpu", "cuda"), dtypes=FLOATS)
-def gumbel_softmax(X: Any, *, temperature: float, hard: bool, axis: int, ctx: Any, xp: Any) -> Any:
+def gumbel_softmax(
+    X: Array, *, temperature: float, hard: bool, axis: int, ctx: KernelContext, xp: ArrayModule
+) -> Array:
     """softmax of the disturbed logarithms, or 1 at its greatest element."""
     noise = xp.asarray(ctx.generator(0).gumbel(size=X.shape).astype(X.dtype))
     if not X.size:
@@ -24,7 +24,7 @@ def gumbel_softmax(X: Any, *, temperature: float, hard: bool, axis: int, ctx: An
 
 
 @kernel("gumbel_softmax_grad", place=("cpu", "cuda"), dtypes=FLOATS)
-def gumbel_softmax_grad(Out: Any, Out_grad: Any, *, temperature: float, axis: int) -> Any:
+def gumbel_softmax_grad(Out: Array, Out_grad: Array, *, temperature: float, axis: int) -> Array:
     """The gradient of softmax, divided by the temperature."""
     along = axis if Out.ndim else None
     inner = (Out * Out_grad).sum(axis=along, keepdims=True)

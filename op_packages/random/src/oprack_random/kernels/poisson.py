@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_random.kernels._zero_grad import zeros
@@ -14,7 +12,7 @@ _MOST = 1e18  # counts are drawn as integers of 64 bits
 
 
 @kernel("poisson", dtypes=FLOATS)
-def poisson(X: Any, *, ctx: Any) -> Any:
+def poisson(X: Array, *, ctx: KernelContext) -> Array:
     """Counts of these rates."""
     if X.size and not (X.min() >= 0 and X.max() <= _MOST):
         raise InvalidArgumentError(

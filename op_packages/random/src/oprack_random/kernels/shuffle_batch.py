@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 
 @kernel("shuffle_batch", place=("cpu", "cuda"))
-def shuffle_batch(X: Any, Seed: Any, *, startup_seed: int, ctx: Any, xp: Any) -> Any:
+def shuffle_batch(
+    X: Array, Seed: Array, *, startup_seed: int, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array, Array, Array]:
     """Rows in a random order."""
     given = int(Seed.reshape(-1)[0]) if Seed.size else 0
     generator = ctx.generator(given if given > 0 else startup_seed)
@@ -22,7 +23,7 @@ def shuffle_batch(X: Any, Seed: Any, *, startup_seed: int, ctx: Any, xp: Any) ->
 
 
 @kernel("shuffle_batch_grad", place=("cpu", "cuda"))
-def shuffle_batch_grad(ShuffleIdx: Any, Out_grad: Any) -> Any:
+def shuffle_batch_grad(ShuffleIdx: Array, Out_grad: Array) -> Array:
     """Rows back where they came from."""
     shape = Out_grad.shape
     return Out_grad.reshape(math.prod(shape[:-1]), shape[-1])[ShuffleIdx].reshape(shape)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.types import FLOATS
 
 from oprack_random.kernels._uniform import uniform
@@ -13,7 +11,7 @@ from oprack_random.kernels._zero_grad import zeros
 
 @kernel("uniform_random_inplace", place=("cpu", "cuda"), dtypes=FLOATS)
 def uniform_random_inplace(
-    X: Any,
+    X: Array,
     *,
     min: float,
     max: float,
@@ -21,9 +19,9 @@ def uniform_random_inplace(
     diag_num: int,
     diag_step: int,
     diag_val: float,
-    ctx: Any,
-    xp: Any,
-) -> Any:
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> Array:
     """Evenly distributed numbers."""
     name = "uniform_random_inplace"
     drawn = uniform(name, X.shape, X.dtype, min, max, diag_num, diag_step, diag_val, ctx.generator(seed))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._broadcast import align, sum_to
 from oprack_math.kernels._numeric import rounded_once
@@ -13,14 +11,16 @@ from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 
 @kernel("lerp", place=BOTH, dtypes=REAL_FLOATS)
 @rounded_once
-def lerp(X: Any, Y: Any, Weight: Any) -> Any:
+def lerp(X: Array, Y: Array, Weight: Array) -> Array:
     """X + Weight (Y - X)."""
     return X + Weight * (Y - X)
 
 
 @kernel("lerp_grad", place=BOTH, dtypes=REAL_FLOATS)
 @rounded_once
-def lerp_grad(X: Any, Y: Any, Weight: Any, Out_grad: Any, *, ctx: Any, xp: Any) -> Any:
+def lerp_grad(
+    X: Array, Y: Array, Weight: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array | None, Array | None]:
     """Shares of Out@GRAD, summed where X or Y was broadcast."""
     # Weight may be of the highest rank, and the one input that is not broadcast
     by_y = xp.broadcast_to(Out_grad * Weight, Out_grad.shape)

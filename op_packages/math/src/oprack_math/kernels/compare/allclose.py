@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH, FLOATING
 from oprack_math.kernels.compare._close import close
@@ -12,7 +10,15 @@ from oprack_math.kernels.compare._close import close
 
 @kernel("allclose", place=BOTH, dtypes=FLOATING)
 def allclose(
-    Input: Any, Other: Any, Rtol: Any = None, Atol: Any = None, *, rtol: str, atol: str, equal_nan: bool, xp: Any
-) -> Any:
+    Input: Array,
+    Other: Array,
+    Rtol: Array | None = None,
+    Atol: Array | None = None,
+    *,
+    rtol: str,
+    atol: str,
+    equal_nan: bool,
+    xp: ArrayModule,
+) -> Array:
     """All elements within the tolerances."""
     return close("allclose", Input, Other, (Rtol, Atol), (rtol, atol), equal_nan, xp).all()

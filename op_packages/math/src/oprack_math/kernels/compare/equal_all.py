@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH
 from oprack_math.kernels.compare._family import COMPARABLE, equal_within_tolerance
 
 
 @kernel("equal_all", place=BOTH, dtypes=COMPARABLE)
-def equal_all(X: Any, Y: Any, *, xp: Any) -> Any:
+def equal_all(X: Array, Y: Array, *, xp: ArrayModule) -> Array:
     """One shape and equal elements."""
     return equal_within_tolerance(X, Y, xp).all() if X.shape == Y.shape else xp.zeros((), bool)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH, FLOATING
 from oprack_math.kernels.compare._close import close
@@ -12,7 +10,15 @@ from oprack_math.kernels.compare._close import close
 
 @kernel("isclose", place=BOTH, dtypes=FLOATING)
 def isclose(
-    Input: Any, Other: Any, Rtol: Any = None, Atol: Any = None, *, rtol: str, atol: str, equal_nan: bool, xp: Any
-) -> Any:
+    Input: Array,
+    Other: Array,
+    Rtol: Array | None = None,
+    Atol: Array | None = None,
+    *,
+    rtol: str,
+    atol: str,
+    equal_nan: bool,
+    xp: ArrayModule,
+) -> Array:
     """Each element within the tolerances."""
     return close("isclose", Input, Other, (Rtol, Atol), (rtol, atol), equal_nan, xp)

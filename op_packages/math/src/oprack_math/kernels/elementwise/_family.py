@@ -39,7 +39,9 @@ def route_gradient(
     return dx, sum_to(xp.where(to_y(x, y), gradient, zero), y, Y) if ctx.wants("Y@GRAD") else None
 
 
-def route_to_numbers(gradient: Any, to_x: Callable[..., Any], X: Any, Y: Any, ctx: Any, xp: Any) -> tuple[Any, Any]:
+def route_to_numbers(
+    gradient: Array, to_x: Callable[..., Any], X: Array, Y: Array, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array, Array]:
     """The gradient to X where to_x(X, Y) holds or Y is NaN, else to Y, summed where they were broadcast."""
     x, y = align(X, Y, -1)
     chosen = to_x(x, y) | (y != y)

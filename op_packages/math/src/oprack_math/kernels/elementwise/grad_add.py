@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._broadcast import align, broadcasting
 from oprack_math.kernels._sets import BOTH, NUMBERS
 
 
 @kernel("grad_add", place=BOTH, dtypes=NUMBERS, specialize=broadcasting("add"))
-def grad_add(X: Any, Y: Any, *, axis: int, xp: Any) -> Any:
+def grad_add(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
     """X + Y."""
     return xp.add(*align(X, Y, axis, "grad_add"))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 
 from oprack_math.kernels._sets import BOTH, NUMBERS
 
 
 @kernel("minus", place=BOTH, dtypes=NUMBERS)
-def minus(X: Any, Y: Any) -> Any:
+def minus(X: Array, Y: Array) -> Array:
     """X - Y."""
     return X - Y

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._broadcast import align, sum_to
 from oprack_math.kernels._numeric import rounded_once
@@ -13,7 +11,7 @@ from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 
 @kernel("addmm", place=BOTH, dtypes=REAL_FLOATS)
 @rounded_once
-def addmm(Input: Any, X: Any, Y: Any, *, Beta: float, Alpha: float, xp: Any) -> Any:
+def addmm(Input: Array, X: Array, Y: Array, *, Beta: float, Alpha: float, xp: ArrayModule) -> Array:
     """Beta Input + Alpha X Y."""
     kind = X.dtype.type
     return kind(Beta) * Input + kind(Alpha) * xp.matmul(X, Y)
@@ -21,7 +19,9 @@ def addmm(Input: Any, X: Any, Y: Any, *, Beta: float, Alpha: float, xp: Any) -> 
 
 @kernel("addmm_grad", place=BOTH, dtypes=REAL_FLOATS)
 @rounded_once
-def addmm_grad(Input: Any, X: Any, Y: Any, Out_grad: Any, *, Beta: float, Alpha: float, ctx: Any, xp: Any) -> Any:
+def addmm_grad(
+    Input: Array, X: Array, Y: Array, Out_grad: Array, *, Beta: float, Alpha: float, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array | None, Array | None, Array | None]:
     """Out@GRAD for each term, through its factors."""
     kind, dx, dy, given = X.dtype.type, None, None, None
     if ctx.wants("Input@GRAD"):

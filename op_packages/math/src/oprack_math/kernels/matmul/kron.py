@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._numeric import conjugate, rounded_once
 from oprack_math.kernels._sets import BOTH, NUMBERS
 
 
-def _apart(x: Any, y: Any) -> tuple[Any, Any]:
+def _apart(x: Array, y: Array) -> tuple[Array, Array]:
     """Views of 2n dims, x in the even ones and y in the odd ones, so that their product is Out in pairs of dims."""
     rank = max(x.ndim, y.ndim)
     dims_x, dims_y = (1,) * (rank - x.ndim) + x.shape, (1,) * (rank - y.ndim) + y.shape
@@ -19,7 +17,7 @@ def _apart(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 @kernel("kron", place=BOTH, dtypes=NUMBERS)
-def kron(X: Any, Y: Any) -> Any:
+def kron(X: Array, Y: Array) -> Array:
     """Every element of X times all of Y."""
     x, y = _apart(X, Y)
     return (x * y).reshape([a * b for a, b in zip(x.shape[::2], y.shape[1::2], strict=True)])
@@ -27,7 +25,9 @@ def kron(X: Any, Y: Any) -> Any:
 
 @kernel("kron_grad", place=BOTH, dtypes=NUMBERS)
 @rounded_once
-def kron_grad(X: Any, Y: Any, Out_grad: Any, *, ctx: Any, xp: Any) -> Any:
+def kron_grad(
+    X: Array, Y: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array | None, Array | None]:
     """Out@GRAD times the other factor, summed over that factor's dims."""
     x, y = _apart(X, Y)
     g = Out_grad.reshape([n for pair in zip(x.shape[::2], y.shape[1::2], strict=True) for n in pair])

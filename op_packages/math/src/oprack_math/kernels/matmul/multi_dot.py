@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 from oprack_math.kernels.matmul._family import matmul
 
 
-def _matrices(tensors: Sequence[Any]) -> list[Any]:
+def _matrices(tensors: Sequence[Array]) -> list[Array]:
     """The first vector as a row, the last one as a column."""
     found = list(tensors)
     if found[0].ndim == 1:
@@ -35,25 +35,25 @@ def _splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     return cuts
 
 
-def _chain(matrices: Sequence[Any], xp: Any) -> Any:
+def _chain(matrices: Sequence[Array], xp: ArrayModule) -> Array:
     """The product of one matrix or more."""
     cuts = _splits([*(m.shape[0] for m in matrices), matrices[-1].shape[1]])
 
-    def part(i: int, j: int) -> Any:
+    def part(i: int, j: int) -> Array:
         return matrices[i] if i == j else matmul(part(i, cuts[i, j]), part(cuts[i, j] + 1, j), xp)
 
     return part(0, len(matrices) - 1)
 
 
 @kernel("multi_dot", place=BOTH, dtypes=REAL_FLOATS)
-def multi_dot(X: Any, *, xp: Any) -> Any:
+def multi_dot(X: list[Array], *, xp: ArrayModule) -> Array:
     """The product of all."""
     shape = X[0].shape[: X[0].ndim - 1] + X[-1].shape[1:]
     return _chain(_matrices(X), xp).reshape(shape)
 
 
 @kernel("multi_dot_grad", place=BOTH, dtypes=REAL_FLOATS)
-def multi_dot_grad(X: Any, Out_grad: Any, *, ctx: Any, xp: Any) -> Any:
+def multi_dot_grad(X: list[Array], Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule) -> dict[str, Any]:
     """Out@GRAD between the transposed products of what is before and behind each factor."""
     m = _matrices(X)
     g = Out_grad.reshape(m[0].shape[0], m[-1].shape[1])

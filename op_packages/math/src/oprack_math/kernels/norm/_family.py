@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+
+from oprack.kernel import Array, ArrayModule
 
 from oprack_math.kernels._reduce import sum_over
 
 
-def norm_of(x: Any, order: float, axes: tuple[int, ...] | None, keep: bool, xp: Any) -> Any:
+def norm_of(x: Array, order: float, axes: tuple[int, ...] | None, keep: bool, xp: ArrayModule) -> Array:
     """The norm over some dims; of order 0 the number of elements other than 0."""
     if order == 0:
         return sum_over((x != 0).astype(x.dtype), axes, keep)
@@ -22,7 +23,7 @@ def norm_of(x: Any, order: float, axes: tuple[int, ...] | None, keep: bool, xp: 
     return xp.power(sum_over(xp.power(size, x.dtype.type(order)), axes, keep), x.dtype.type(1 / order))
 
 
-def norm_gradient(x: Any, norm: Any, gradient: Any, order: float, epsilon: float, xp: Any) -> Any:
+def norm_gradient(x: Array, norm: Array, gradient: Array, order: float, epsilon: float, xp: ArrayModule) -> Array:
     """The gradient of norm_of, whose result and gradient have the reduced dims as 1; epsilon: added to the divisor."""
     if order == 0:
         return xp.zeros_like(x)

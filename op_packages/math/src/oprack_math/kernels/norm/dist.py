@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 
 from oprack_math.kernels._broadcast import align, sum_to
 from oprack_math.kernels._numeric import rounded_once
@@ -15,7 +14,7 @@ from oprack_math.kernels.norm._family import norm_gradient, norm_of
 
 @kernel("dist", place=BOTH, dtypes=REAL_FLOATS)
 @rounded_once
-def dist(X: Any, Y: Any, *, p: float, xp: Any) -> Any:
+def dist(X: Array, Y: Array, *, p: float, xp: ArrayModule) -> Array:
     """The norm of the difference; 0 of nothing."""
     difference = X - Y
     if not difference.size and math.isinf(p):
@@ -25,7 +24,9 @@ def dist(X: Any, Y: Any, *, p: float, xp: Any) -> Any:
 
 @kernel("dist_grad", place=BOTH, dtypes=REAL_FLOATS)
 @rounded_once
-def dist_grad(X: Any, Y: Any, Out: Any, Out_grad: Any, *, p: float, ctx: Any, xp: Any) -> Any:
+def dist_grad(
+    X: Array, Y: Array, Out: Array, Out_grad: Array, *, p: float, ctx: KernelContext, xp: ArrayModule
+) -> tuple[Array | None, Array | None]:
     """The gradient of the norm, for Y its negative."""
     x, y = align(X, Y, -1)
     difference = x - y

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._numeric import rounded_once
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 from oprack_math.kernels.norm._family import norm_gradient, norm_of
 
 
-def _norms(x: Any, p: float, axis: int, max_norm: float, xp: Any) -> tuple[Any, Any, Any]:
+def _norms(x: Array, p: float, axis: int, max_norm: float, xp: ArrayModule) -> tuple[Array, Array, Array]:
     """(dims of a part, norms of the parts, their factors), the latter with these dims as 1."""
     axes = tuple(i for i in range(x.ndim) if i != axis % x.ndim)
     norms = norm_of(x, p, axes, True, xp)
@@ -20,7 +18,7 @@ def _norms(x: Any, p: float, axis: int, max_norm: float, xp: Any) -> tuple[Any, 
 
 @kernel("renorm", place=BOTH, dtypes=REAL_FLOATS)
 @rounded_once
-def renorm(X: Any, *, p: float, axis: int, max_norm: float, xp: Any) -> Any:
+def renorm(X: Array, *, p: float, axis: int, max_norm: float, xp: ArrayModule) -> Array:
     """Parts that are too long are shortened."""
     _, norms, factors = _norms(X, p, axis, max_norm, xp)
     return xp.where(norms > max_norm, X * factors, X)
@@ -28,7 +26,7 @@ def renorm(X: Any, *, p: float, axis: int, max_norm: float, xp: Any) -> Any:
 
 @kernel("renorm_grad", place=BOTH, dtypes=REAL_FLOATS)
 @rounded_once
-def renorm_grad(X: Any, Out_grad: Any, *, p: float, axis: int, max_norm: float, xp: Any) -> Any:
+def renorm_grad(X: Array, Out_grad: Array, *, p: float, axis: int, max_norm: float, xp: ArrayModule) -> Array:
     """Out@GRAD, through the factor where there is one."""
     axes, norms, factors = _norms(X, p, axis, max_norm, xp)
     by_norm = -factors * (X * Out_grad).sum(axis=axes, keepdims=True) / norms

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._numeric import conjugate, rounded_once
 from oprack_math.kernels._sets import BOTH, NUMBERS
@@ -12,7 +10,7 @@ from oprack_math.kernels.power._family import as_float, same_dtype
 
 
 @kernel("expm1", place=BOTH, dtypes=NUMBERS)
-def expm1(X: Any, *, out: Any = None, xp: Any) -> Any:
+def expm1(X: Array, *, out: Array | None = None, xp: ArrayModule) -> Array:
     """e to the power of X, less 1."""
     x = as_float(X, xp)
     return xp.expm1(x, out=same_dtype(out, x))
@@ -20,6 +18,6 @@ def expm1(X: Any, *, out: Any = None, xp: Any) -> Any:
 
 @kernel("expm1_grad", place=BOTH, dtypes=NUMBERS)
 @rounded_once
-def expm1_grad(Out: Any, Out_grad: Any, *, xp: Any) -> Any:
+def expm1_grad(Out: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
     """Out@GRAD (Out + 1)."""
     return Out_grad * conjugate(Out, xp) + Out_grad

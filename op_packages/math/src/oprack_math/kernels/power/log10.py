@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._numeric import rounded_once
 from oprack_math.kernels._sets import BOTH, REAL, REAL_FLOATS
@@ -13,7 +12,7 @@ from oprack_math.kernels.power._family import as_float, same_dtype
 
 
 @kernel("log10", place=BOTH, dtypes=REAL)
-def log10(X: Any, *, out: Any = None, xp: Any) -> Any:
+def log10(X: Array, *, out: Array | None = None, xp: ArrayModule) -> Array:
     """Logarithm to the base 10."""
     x = as_float(X, xp)
     return xp.log10(x, out=same_dtype(out, x))
@@ -21,6 +20,6 @@ def log10(X: Any, *, out: Any = None, xp: Any) -> Any:
 
 @kernel("log10_grad", place=BOTH, dtypes=REAL_FLOATS)
 @rounded_once
-def log10_grad(X: Any, Out_grad: Any) -> Any:
+def log10_grad(X: Array, Out_grad: Array) -> Array:
     """Out@GRAD / (X ln 10)."""
     return Out_grad / (X * math.log(10))

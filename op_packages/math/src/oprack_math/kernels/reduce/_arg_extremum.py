@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.kernel import Array, ArrayModule
 
 
 def position(
-    find: Any, x: Array, worst: float, axis: int, keepdims: bool, flatten: bool, dtype: int, xp: ArrayModule
+    find: Array, x: Array, worst: float, axis: int, keepdims: bool, flatten: bool, dtype: int, xp: ArrayModule
 ) -> Array:
     """find(x) along axis, with NaN counted as `worst`."""
     if x.dtype.kind not in "iu":

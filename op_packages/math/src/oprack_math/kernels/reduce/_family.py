@@ -34,16 +34,16 @@ def at_extremum(x: Array, gradient: Array, extremum: Array, axes: tuple[int, ...
 
 
 def shared_at_extremum(
-    X: Any,
-    AxisTensor: Any = None,
-    AxisTensorList: Any = (),
-    Out: Any = None,
-    Out_grad: Any = None,
+    X: Array,
+    AxisTensor: Array | None = None,
+    AxisTensorList: Sequence[Array] = (),
+    Out: Array | None = None,
+    Out_grad: Array | None = None,
     *,
     dim: list[int],
     reduce_all: bool,
-    xp: Any,
-) -> Any:
+    xp: ArrayModule,
+) -> Array:
     """The gradient in equal shares at all elements that equal the extremum, else 0."""
     axes = axes_of(X.ndim, tensor_axes(dim, AxisTensor, AxisTensorList), reduce_all)
     chosen = X == kept(Out, X.shape, axes)

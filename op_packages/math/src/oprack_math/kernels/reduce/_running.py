@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from oprack.kernel import Array
 from oprack.tensor import numpy_dtype
 
 
-def running_extremum(x: Any, extremum: Any, axis: int, dtype: int) -> tuple[Any, Any]:
+def running_extremum(x: Array, extremum: np.ufunc, axis: int, dtype: int) -> tuple[Array, Array]:
     """(values, places) of the extremum ufunc's running result; of equal elements the last one counts."""
     kind = numpy_dtype(dtype)
     if not x.ndim:
@@ -19,7 +18,7 @@ def running_extremum(x: Any, extremum: Any, axis: int, dtype: int) -> tuple[Any,
     return best, np.maximum.accumulate(reached, axis=axis).astype(kind)
 
 
-def add_at(x: Any, indices: Any, gradient: Any, axis: int) -> Any:
+def add_at(x: Array, indices: Array, gradient: Array, axis: int) -> Array:
     """Zeros like x, and each element of the gradient added where its index along the dim says."""
     total = np.zeros_like(x)
     if not x.ndim:

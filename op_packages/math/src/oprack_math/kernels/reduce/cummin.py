@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 
 from oprack_math.kernels._sets import REAL
 from oprack_math.kernels.reduce._running import add_at, running_extremum
 
 
 @kernel("cummin", dtypes=REAL)
-def cummin(x: Any, *, axis: int, dtype: int) -> Any:
+def cummin(x: Array, *, axis: int, dtype: int) -> Array:
     """Running minimum and its places."""
     return running_extremum(x, np.minimum, axis, dtype)
 
 
 @kernel("cummin_grad", dtypes=REAL)
-def cummin_grad(x: Any, indices: Any, out_grad: Any, *, axis: int) -> Any:
+def cummin_grad(x: Array, indices: Array, out_grad: Array, *, axis: int) -> Array:
     """out@GRAD where the minima come from."""
     return add_at(x, indices, out_grad, axis)

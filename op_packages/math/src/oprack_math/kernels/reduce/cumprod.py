@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._numeric import conjugate, divide, rounded_once
 from oprack_math.kernels._sets import BOTH, NUMBERS
@@ -12,18 +10,18 @@ from oprack_math.kernels._sets import BOTH, NUMBERS
 
 @kernel("cumprod", place=BOTH, dtypes=NUMBERS)
 @rounded_once
-def cumprod(X: Any, *, dim: int, xp: Any) -> Any:
+def cumprod(X: Array, *, dim: int, xp: ArrayModule) -> Array:
     """Running products."""
     return xp.cumprod(X, axis=dim, dtype=X.dtype) if X.ndim else X.copy()
 
 
-def _sums_to_the_end(x: Any, dim: int, xp: Any) -> Any:
+def _sums_to_the_end(x: Array, dim: int, xp: ArrayModule) -> Array:
     return xp.flip(xp.cumsum(xp.flip(x, dim), axis=dim, dtype=x.dtype), dim)
 
 
 @kernel("cumprod_grad", place=BOTH, dtypes=NUMBERS)
 @rounded_once
-def cumprod_grad(X: Any, Out: Any, Out_grad: Any, *, dim: int, xp: Any) -> Any:
+def cumprod_grad(X: Array, Out: Array, Out_grad: Array, *, dim: int, xp: ArrayModule) -> Array:
     """Sums of Out@GRAD Out from each element on, divided by it; without that element where it is the first zero."""
     if not X.ndim:
         return Out_grad.copy()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 
 from oprack_math.kernels._numeric import rounded_once
 from oprack_math.kernels._sets import REAL_FLOATS
 
 
-def _running(x: Any, axis: int, exclusive: bool, reverse: bool, nothing: float) -> Any:
+def _running(x: Array, axis: int, exclusive: bool, reverse: bool, nothing: float) -> Array:
     """Logarithms of running sums of exponentials; `nothing` is that of the empty sum."""
     ordered = np.flip(x, axis) if reverse else x
     total = np.logaddexp.accumulate(ordered, axis=axis)
@@ -23,7 +21,7 @@ def _running(x: Any, axis: int, exclusive: bool, reverse: bool, nothing: float) 
 
 @kernel("logcumsumexp", dtypes=REAL_FLOATS)
 @rounded_once
-def logcumsumexp(X: Any, *, axis: int, flatten: bool, exclusive: bool, reverse: bool) -> Any:
+def logcumsumexp(X: Array, *, axis: int, flatten: bool, exclusive: bool, reverse: bool) -> Array:
     """Along a dim, or over all elements as one dim."""
     x = X.reshape(-1) if flatten or not X.ndim else X
     lowest = np.finfo(x.dtype).min
@@ -34,8 +32,8 @@ def logcumsumexp(X: Any, *, axis: int, flatten: bool, exclusive: bool, reverse: 
 @kernel("logcumsumexp_grad", dtypes=REAL_FLOATS)
 @rounded_once
 def logcumsumexp_grad(
-    X: Any, Out: Any, Out_grad: Any, *, axis: int, flatten: bool, exclusive: bool, reverse: bool
-) -> Any:
+    X: Array, Out: Array, Out_grad: Array, *, axis: int, flatten: bool, exclusive: bool, reverse: bool
+) -> Array:
     """The same sums from the other end, of positive and of negative gradients apart, so that none overflows."""
     x = X.reshape(Out.shape or -1)
     out, g = Out.reshape(x.shape), Out_grad.reshape(x.shape)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 
 from oprack_math.kernels._reduce import axes_of
 from oprack_math.kernels._sets import BOTH, REAL
@@ -13,8 +13,14 @@ from oprack_math.kernels.reduce._family import shared_at_extremum, tensor_axes
 
 @kernel("reduce_amin", place=BOTH, dtypes=REAL)
 def reduce_amin(
-    X: Any, AxisTensor: Any = None, AxisTensorList: Any = (), *, dim: list[int], keep_dim: bool, reduce_all: bool
-) -> Any:
+    X: Array,
+    AxisTensor: Array | None = None,
+    AxisTensorList: Sequence[Array] = (),
+    *,
+    dim: list[int],
+    keep_dim: bool,
+    reduce_all: bool,
+) -> Array:
     """Smallest element over some dims."""
     axes = axes_of(X.ndim, tensor_axes(dim, AxisTensor, AxisTensorList), reduce_all)
     return X.min(axis=axes, keepdims=keep_dim)

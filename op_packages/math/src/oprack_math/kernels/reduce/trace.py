@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_math.kernels._numeric import accumulator
 from oprack_math.kernels._sets import BOTH, NUMBERS
 
 
 @kernel("trace", place=BOTH, dtypes=NUMBERS)
-def trace(Input: Any, *, offset: int, axis1: int, axis2: int, xp: Any) -> Any:
+def trace(Input: Array, *, offset: int, axis1: int, axis2: int, xp: ArrayModule) -> Array:
     """Sum of a diagonal."""
     total = xp.trace(Input, offset, axis1, axis2, dtype=accumulator(Input.dtype))
     return xp.asarray(total).astype(Input.dtype, copy=False)
 
 
 @kernel("trace_grad", place=BOTH, dtypes=NUMBERS)
-def trace_grad(Input: Any, Out_grad: Any, *, offset: int, axis1: int, axis2: int, xp: Any) -> Any:
+def trace_grad(Input: ShapeOnly, Out_grad: Array, *, offset: int, axis1: int, axis2: int, xp: ArrayModule) -> Array:
     """Out@GRAD on the diagonal."""
     grad = xp.zeros(Input.shape, Out_grad.dtype)
     matrices = xp.moveaxis(grad, (axis1, axis2), (-2, -1))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 
 
 @kernel("nextafter", place=BOTH, dtypes=REAL_FLOATS)
-def nextafter(x: Any, y: Any, *, xp: Any) -> Any:
+def nextafter(x: Array, y: Array, *, xp: ArrayModule) -> Array:
     """The next number towards y."""
     return xp.nextafter(x, y)

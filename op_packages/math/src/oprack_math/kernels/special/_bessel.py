@@ -6,14 +6,14 @@ Up to 30 the power series, all of whose terms are positive, so that nothing canc
 
 from __future__ import annotations
 
-from typing import Any
+from oprack.kernel import Array, ArrayModule
 
 _LIMIT = 30.0
 _TERMS = 70
 _ASYMPTOTIC_TERMS = 26
 
 
-def _series(x: Any, order: int, xp: Any) -> Any:
+def _series(x: Array, order: int, xp: ArrayModule) -> Array:
     """I_order(x) for |x| up to _LIMIT, by Horner's rule."""
     quarter = x * x / 4
     total = xp.ones_like(x)
@@ -22,7 +22,7 @@ def _series(x: Any, order: int, xp: Any) -> Any:
     return total * x / 2 if order else total
 
 
-def _scaled_asymptotic(x: Any, order: int, xp: Any) -> Any:
+def _scaled_asymptotic(x: Array, order: int, xp: ArrayModule) -> Array:
     """exp(-x) I_order(x) for x from _LIMIT on."""
     total, mu = xp.ones_like(x), 4 * order * order
     for k in range(_ASYMPTOTIC_TERMS, 0, -1):
@@ -30,7 +30,7 @@ def _scaled_asymptotic(x: Any, order: int, xp: Any) -> Any:
     return total / xp.sqrt(2 * xp.pi * x)
 
 
-def bessel(x: Any, order: int, scaled: bool, xp: Any) -> Any:
+def bessel(x: Array, order: int, scaled: bool, xp: ArrayModule) -> Array:
     """I_order(x), or exp(-|x|) I_order(x), in the dtype of x; orders 0 and 1."""
     work = x.astype(xp.float32 if x.dtype.itemsize == 2 else xp.float64, copy=False)
     size = xp.abs(work)

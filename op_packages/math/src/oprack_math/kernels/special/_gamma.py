@@ -7,18 +7,19 @@ the gamma function up to there, and its reflection below 0.
 from __future__ import annotations
 
 import math
-from typing import Any
+
+from oprack.kernel import Array, ArrayModule
 
 _SHIFT = 10
 # B_2, B_4 ... B_20
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 
 
-def _in_double(x: Any, xp: Any) -> Any:
+def _in_double(x: Array, xp: ArrayModule) -> Array:
     return x.astype(xp.float64, copy=False)
 
 
-def _series(x: Any, power: int, factors: list[float]) -> Any:
+def _series(x: Array, power: int, factors: list[float]) -> Array:
     """The sum of factors[k] x^-(power + 2k), by Horner's rule."""
     inverse = 1 / (x * x)
     total = inverse * 0
@@ -27,12 +28,12 @@ def _series(x: Any, power: int, factors: list[float]) -> Any:
     return total / x**power
 
 
-def _sin_pi(x: Any, xp: Any) -> Any:
+def _sin_pi(x: Array, xp: ArrayModule) -> Array:
     """|sin(pi x)|, exact to rounding also far from 0."""
     return xp.sin(xp.pi * xp.abs(x - xp.rint(x)))
 
 
-def lgamma_of(x: Any, xp: Any) -> Any:
+def lgamma_of(x: Array, xp: ArrayModule) -> Array:
     """ln |Gamma(x)| in the dtype of x."""
     given = _in_double(x, xp)
     mirrored = given < 0.5
@@ -52,7 +53,7 @@ def lgamma_of(x: Any, xp: Any) -> Any:
     return xp.where(mirrored, reflected, value).astype(x.dtype, copy=False)
 
 
-def digamma_of(x: Any, xp: Any) -> Any:
+def digamma_of(x: Array, xp: ArrayModule) -> Array:
     """psi(x) in the dtype of x."""
     given = _in_double(x, xp)
     mirrored = given < 0
@@ -80,7 +81,7 @@ def _cot_derivative(n: int) -> list[float]:
     return p
 
 
-def polygamma_of(n: int, x: Any, xp: Any) -> Any:
+def polygamma_of(n: int, x: Array, xp: ArrayModule) -> Array:
     """The derivative of order n of psi at x, in the dtype of x."""
     if n == 0:
         return digamma_of(x, xp)

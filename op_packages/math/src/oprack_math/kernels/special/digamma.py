@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
 from oprack_math.kernels.special._gamma import digamma_of, polygamma_of
 
 
 @kernel("digamma", place=BOTH, dtypes=REAL_FLOATS)
-def digamma(X: Any, *, xp: Any) -> Any:
+def digamma(X: Array, *, xp: ArrayModule) -> Array:
     """psi(X)."""
     return digamma_of(X, xp)
 
 
 @kernel("digamma_grad", place=BOTH, dtypes=REAL_FLOATS)
-def digamma_grad(X: Any, Out_grad: Any, *, xp: Any) -> Any:
+def digamma_grad(X: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
     """Out@GRAD psi'(X)."""
     return Out_grad * polygamma_of(1, X, xp)

@@ -7,9 +7,8 @@ rational function of X^2 in the middle, and of sqrt(-ln((1 - |X|) / 2)) towards 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._numeric import rounded_once
 from oprack_math.kernels._sets import BOTH, REAL_FLOATS
@@ -83,7 +82,7 @@ _FAR = (
 )
 
 
-def _rational(coefficients: tuple[tuple[float, ...], ...], r: Any) -> Any:
+def _rational(coefficients: tuple[tuple[float, ...], ...], r: Array) -> Array:
     top, bottom = (c[-1] for c in coefficients)
     for a, b in zip(reversed(coefficients[0][:-1]), reversed(coefficients[1][:-1]), strict=True):
         top, bottom = top * r + a, bottom * r + b
@@ -91,7 +90,7 @@ def _rational(coefficients: tuple[tuple[float, ...], ...], r: Any) -> Any:
 
 
 @kernel("erfinv", place=BOTH, dtypes=REAL_FLOATS)
-def erfinv(X: Any, *, xp: Any) -> Any:
+def erfinv(X: Array, *, xp: ArrayModule) -> Array:
     """The number whose erf is X."""
     x = X.astype(xp.float64, copy=False)
     half = x / 2
@@ -108,6 +107,6 @@ def erfinv(X: Any, *, xp: Any) -> Any:
 
 @kernel("erfinv_grad", place=BOTH, dtypes=REAL_FLOATS)
 @rounded_once
-def erfinv_grad(Out: Any, Out_grad: Any, *, xp: Any) -> Any:
+def erfinv_grad(Out: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
     """Out@GRAD sqrt(pi)/2 exp(Out^2)."""
     return Out_grad * xp.exp(Out * Out) * (math.sqrt(math.pi) / 2)

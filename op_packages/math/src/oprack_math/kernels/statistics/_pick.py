@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from oprack.kernel import Array, ArrayModule
+from oprack.tensor import ShapeOnly
 
 
-def picked(x: Any, places: Any, axis: int, keepdim: bool, xp: Any) -> tuple[Any, Any]:
+def picked(x: Array, places: Array, axis: int, keepdim: bool, xp: ArrayModule) -> tuple[Array, Array]:
     """(values, places) from places along an axis, of which there is one for each row; x has one dim at least."""
     values = xp.take_along_axis(x, places, axis)
     return (values, places) if keepdim else (values.squeeze(axis), places.squeeze(axis))
 
 
-def pick_grad(X: Any, Indices: Any, Out_grad: Any, *, axis: int, keepdim: bool, xp: Any) -> Any:
+def pick_grad(X: ShapeOnly, Indices: Array, Out_grad: Array, *, axis: int, keepdim: bool, xp: ArrayModule) -> Array:
     """Out@GRAD at the places that were picked, 0 elsewhere."""
     if not X.ndim:
         return Out_grad.reshape(()).copy()

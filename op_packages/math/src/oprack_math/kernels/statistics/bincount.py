@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL
 
@@ -13,7 +11,7 @@ _MOST = 1 << 31
 
 
 @kernel("bincount", place=BOTH, dtypes=REAL)
-def bincount(X: Any, Weights: Any = None, *, minlength: int, xp: Any) -> Any:
+def bincount(X: Array, Weights: Array | None = None, *, minlength: int, xp: ArrayModule) -> Array:
     """Counts, or sums of weights, of each integer."""
     kind = xp.int64 if Weights is None else Weights.dtype if Weights.dtype.name == "float32" else xp.float64
     if not X.size:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL
 
 
 @kernel("histogram", place=BOTH, dtypes=REAL)
-def histogram(X: Any, *, bins: int, min: int, max: int, xp: Any) -> Any:
+def histogram(X: Array, *, bins: int, min: int, max: int, xp: ArrayModule) -> Array:
     """How many elements are in each bin."""
     if not X.size:
         return xp.zeros(bins, xp.int64)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._sets import BOTH, REAL
 from oprack_math.kernels.statistics._pick import pick_grad, picked
 
 
 @kernel("kthvalue", place=BOTH, dtypes=REAL)
-def kthvalue(X: Any, *, k: int, axis: int, keepdim: bool, xp: Any) -> Any:
+def kthvalue(X: Array, *, k: int, axis: int, keepdim: bool, xp: ArrayModule) -> tuple[Array, Array]:
     """The k-th of the sorted elements."""
     if not X.ndim:
         return X.copy(), xp.zeros((), xp.int64)

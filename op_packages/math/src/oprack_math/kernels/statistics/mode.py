@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 
 from oprack_math.kernels._sets import REAL
 from oprack_math.kernels.statistics._pick import pick_grad, picked
 
 
 @kernel("mode", dtypes=REAL)
-def mode(X: Any, *, axis: int, keepdim: bool) -> Any:
+def mode(X: Array, *, axis: int, keepdim: bool) -> tuple[Array, Array]:
     """The end of the longest run in the sorted elements; of runs of one length the first."""
     if not X.ndim:
         return X.copy(), np.zeros((), np.int64)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_math.kernels._reduce import axes_of
 from oprack_math.kernels._sets import BOTH, REAL
@@ -19,7 +19,7 @@ def _split(shape: tuple[int, ...], axis: list[int]) -> tuple[list[int], list[int
 
 
 @kernel("nanmedian", place=BOTH, dtypes=REAL)
-def nanmedian(X: Any, *, axis: list[int], keepdim: bool, xp: Any) -> Any:
+def nanmedian(X: Array, *, axis: list[int], keepdim: bool, xp: ArrayModule) -> tuple[Array, Array]:
     """Half the sum of both middle elements, and where they are."""
     stay, gone = _split(X.shape, axis)
     rows = X.transpose(*stay, *gone).reshape(*(X.shape[i] for i in stay), math.prod(X.shape[i] for i in gone))
@@ -37,7 +37,7 @@ def nanmedian(X: Any, *, axis: list[int], keepdim: bool, xp: Any) -> Any:
 
 
 @kernel("nanmedian_grad", place=BOTH, dtypes=REAL)
-def nanmedian_grad(X: Any, MedianIndex: Any, Out_grad: Any, *, axis: list[int], xp: Any) -> Any:
+def nanmedian_grad(X: ShapeOnly, MedianIndex: Array, Out_grad: Array, *, axis: list[int], xp: ArrayModule) -> Array:
     """Shares of Out@GRAD at both places."""
     stay, gone = _split(X.shape, axis)
     dims = [X.shape[i] for i in (*stay, *gone)]

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._numeric import conjugate, rounded_once
 from oprack_math.kernels._sets import BOTH, FLOATING
 
 
 @kernel("cosh", place=BOTH, dtypes=FLOATING)
-def cosh(X: Any, *, out: Any = None, xp: Any) -> Any:
+def cosh(X: Array, *, out: Array | None = None, xp: ArrayModule) -> Array:
     """Hyperbolic cosine."""
     return xp.cosh(X, out=out)
 
 
 @kernel("cosh_grad", place=BOTH, dtypes=FLOATING)
 @rounded_once
-def cosh_grad(X: Any, Out_grad: Any, *, xp: Any) -> Any:
+def cosh_grad(X: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
     """Out@GRAD sinh X."""
     return Out_grad * conjugate(xp.sinh(X), xp)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_math.kernels._numeric import conjugate, rounded_once
 from oprack_math.kernels._sets import BOTH, FLOATING
 
 
 @kernel("tan", place=BOTH, dtypes=FLOATING)
-def tan(X: Any, *, out: Any = None, xp: Any) -> Any:
+def tan(X: Array, *, out: Array | None = None, xp: ArrayModule) -> Array:
     """Tangent."""
     return xp.tan(X, out=out)
 
 
 @kernel("tan_grad", place=BOTH, dtypes=FLOATING)
 @rounded_once
-def tan_grad(X: Any, Out_grad: Any, *, xp: Any) -> Any:
+def tan_grad(X: Array, Out_grad: Array, *, xp: ArrayModule) -> Array:
     """Out@GRAD (1 + tan(X)^2)."""
     t = conjugate(xp.tan(X), xp)
     return Out_grad * (1 + t * t)

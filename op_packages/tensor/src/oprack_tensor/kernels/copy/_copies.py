@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from oprack.kernel import Array
 from oprack.tensor import SelectedRows
 
 
-def copy_of(X: Any) -> Any:
+def copy_of(X: Array) -> Array:
     """X in memory of its own."""
     return X.copy()
 

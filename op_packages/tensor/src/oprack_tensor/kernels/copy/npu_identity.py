@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 
 
 @kernel("npu_identity", place=("cpu", "cuda"))
-def npu_identity(x: Any) -> Any:
+def npu_identity(x: Array) -> Array:
     """A copy."""
     return x.copy()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import numpy_dtype
 
 from oprack_tensor.dims import to_ints
 
 
 @kernel("empty", place=("cpu", "cuda"))
-def empty(ShapeTensor: Any = None, ShapeTensorList: Any = None, *, shape: list[int], dtype: int, xp: Any) -> Any:
+def empty(
+    ShapeTensor: Array | None = None,
+    ShapeTensorList: list[Array] | None = None,
+    *,
+    shape: list[int],
+    dtype: int,
+    xp: ArrayModule,
+) -> Array:
     """Zeros, which an array library need not touch before they are read."""
     dims = to_ints(ShapeTensor, ShapeTensorList, shape)
     if any(d < 0 for d in dims):

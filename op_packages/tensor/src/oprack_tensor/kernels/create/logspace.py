@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 from oprack.tensor import numpy_dtype
 
 
 @kernel("logspace", place=("cpu", "cuda"))
-def logspace(Start: Any, Stop: Any, Num: Any, Base: Any, *, dtype: int, xp: Any) -> Any:
+def logspace(Start: Array, Stop: Array, Num: Array, Base: Array, *, dtype: int, xp: ArrayModule) -> Array:
     """Powers of the base at even steps."""
     wanted, num = numpy_dtype(dtype), int(Num.reshape(-1)[0])
     if num < 1:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_tensor.kernels.diagonal._family import on_diagonal, with_diagonal
 
 
 @kernel("diag_v2", place=("cpu", "cuda"))
-def diag_v2(X: Any, *, offset: int, padding_value: float, xp: Any) -> Any:
+def diag_v2(X: Array, *, offset: int, padding_value: float, xp: ArrayModule) -> Array:
     """A matrix of a vector, the diagonal of a matrix."""
     if X.ndim == 2:
         return xp.diagonal(X, offset).copy()
@@ -21,7 +20,7 @@ def diag_v2(X: Any, *, offset: int, padding_value: float, xp: Any) -> Any:
 
 
 @kernel("diag_v2_grad", place=("cpu", "cuda"))
-def diag_v2_grad(X: Any, Out_grad: Any, *, offset: int, xp: Any) -> Any:
+def diag_v2_grad(X: ShapeOnly, Out_grad: Array, *, offset: int, xp: ArrayModule) -> Array:
     """The other way round."""
     if len(X.shape) == 2:
         return with_diagonal(X.shape, Out_grad, offset, 0, 1, xp)

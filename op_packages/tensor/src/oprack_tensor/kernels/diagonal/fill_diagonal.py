@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 
-def _filled(x: Any, value: float, offset: int, wrap: bool, xp: Any) -> Any:
+def _filled(x: Array, value: float, offset: int, wrap: bool, xp: ArrayModule) -> Array:
     out = x.copy()
     columns = x.shape[-1]
     step = sum(columns**i for i in range(x.ndim))
@@ -19,12 +17,12 @@ def _filled(x: Any, value: float, offset: int, wrap: bool, xp: Any) -> Any:
 
 
 @kernel("fill_diagonal", place=("cpu", "cuda"))
-def fill_diagonal(X: Any, *, value: float, offset: int, wrap: bool, xp: Any) -> Any:
+def fill_diagonal(X: Array, *, value: float, offset: int, wrap: bool, xp: ArrayModule) -> Array:
     """X with the value on a diagonal."""
     return _filled(X, value, offset, wrap, xp)
 
 
 @kernel("fill_diagonal_grad", place=("cpu", "cuda"))
-def fill_diagonal_grad(Out_grad: Any, *, offset: int, wrap: bool, xp: Any) -> Any:
+def fill_diagonal_grad(Out_grad: Array, *, offset: int, wrap: bool, xp: ArrayModule) -> Array:
     """Out@GRAD with zeros there."""
     return _filled(Out_grad, 0, offset, wrap, xp)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 
 _P1, _P2, _P3, _P4, _P5 = (
     np.uint64(p)
@@ -20,15 +18,15 @@ _P1, _P2, _P3, _P4, _P5 = (
 _STRIPE = 32
 
 
-def _rotated(x: Any, bits: int) -> Any:
+def _rotated(x: Array, bits: int) -> Array:
     return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
 
 
-def _round(lane: Any, word: Any) -> Any:
+def _round(lane: Array, word: Array) -> Array:
     return _rotated(lane + word * _P2, 31) * _P1
 
 
-def _xxh64(rows: Any, seed: int) -> Any:
+def _xxh64(rows: Array, seed: int) -> Array:
     """uint64 [n], the hash of each row of bytes [n, length]; length is a multiple of 4."""
     n, length = rows.shape
     start = np.full(n, seed, np.uint64)
@@ -58,7 +56,7 @@ def _xxh64(rows: Any, seed: int) -> Any:
 
 
 @kernel("hash", dtypes=("int32", "int64"))
-def hash_rows(X: Any, *, num_hash: int, mod_by: int) -> Any:
+def hash_rows(X: Array, *, num_hash: int, mod_by: int) -> Array:
     """Hashes of each row, one for each seed."""
     rows = np.ascontiguousarray(X).view(np.uint8).reshape(len(X), -1) if X.size else np.zeros((len(X), 0), np.uint8)
     found = [_xxh64(rows, seed) % np.uint64(mod_by) for seed in range(num_hash)]

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_tensor.kernels._index import check_index
 from oprack_tensor.kernels._reduce import sum_to
 
 
-def _places(shape: tuple[int, ...], indices: Sequence[Any], xp: Any) -> tuple[Any, ...]:
+def _places(shape: tuple[int, ...], indices: Sequence[Array], xp: ArrayModule) -> tuple[Any, ...]:
     """Indices of integers alone. Raises InvalidArgumentError for truth values of other dims, or integers beyond x."""
     found: list[Any] = []
     for index in indices:
@@ -36,7 +37,9 @@ def _places(shape: tuple[int, ...], indices: Sequence[Any], xp: Any) -> tuple[An
 
 
 @kernel("index_put", place=("cpu", "cuda"), deterministic={"cpu"})
-def index_put(x: Any, indices: Any, value: Any, *, accumulate: bool, out: Any = None, xp: Any) -> Any:
+def index_put(
+    x: Array, indices: list[Array], value: Array, *, accumulate: bool, out: Array | None = None, xp: ArrayModule
+) -> Array:
     """x with value put, or added, at the places."""
     places = _places(x.shape, indices, xp)
     out = x.copy() if out is None else out
@@ -48,7 +51,16 @@ def index_put(x: Any, indices: Any, value: Any, *, accumulate: bool, out: Any = 
 
 
 @kernel("index_put_grad", place=("cpu", "cuda"))
-def index_put_grad(x: Any, indices: Any, value: Any, out_grad: Any, *, accumulate: bool, ctx: Any, xp: Any) -> Any:
+def index_put_grad(
+    x: ShapeOnly,
+    indices: list[Array],
+    value: ShapeOnly,
+    out_grad: Array,
+    *,
+    accumulate: bool,
+    ctx: KernelContext,
+    xp: ArrayModule,
+) -> dict[str, Any]:
     """out@GRAD without the places that were replaced, and what is there."""
     places, by_x = _places(out_grad.shape, indices, xp), None
     if ctx.wants("x@GRAD"):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_tensor.kernels._index import check_index
 
 
 @kernel("multiplex", place=("cpu", "cuda"))
-def multiplex(X: Any, Ids: Any, *, xp: Any) -> Any:
+def multiplex(X: list[Array], Ids: Array, *, xp: ArrayModule) -> Array:
     """Rows of several tensors."""
     ids = Ids.reshape(-1)
     check_index("multiplex", "Ids", ids, len(X), xp)
@@ -18,7 +19,9 @@ def multiplex(X: Any, Ids: Any, *, xp: Any) -> Any:
 
 
 @kernel("multiplex_grad", place=("cpu", "cuda"))
-def multiplex_grad(X: Any, Ids: Any, Out_grad: Any, *, ctx: Any, xp: Any) -> Any:
+def multiplex_grad(
+    X: list[ShapeOnly], Ids: Array, Out_grad: Array, *, ctx: KernelContext, xp: ArrayModule
+) -> dict[str, Any]:
     """Each row of Out@GRAD to where it came from."""
     ids, grads = Ids.reshape(-1), []
     for k, x in enumerate(X):

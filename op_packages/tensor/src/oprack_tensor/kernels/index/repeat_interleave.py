@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oprack.errors import InvalidArgumentError
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_tensor.kernels._reduce import sum_over
 
 
 @kernel("repeat_interleave")
-def repeat_interleave(X: Any, RepeatsTensor: Any = None, *, Repeats: int, dim: int, xp: Any) -> Any:
+def repeat_interleave(
+    X: Array, RepeatsTensor: Array | None = None, *, Repeats: int, dim: int, xp: ArrayModule
+) -> Array:
     """Parts one after the other."""
     if RepeatsTensor is not None and RepeatsTensor.size and int(RepeatsTensor.min()) < 0:
         raise InvalidArgumentError(
@@ -21,7 +22,9 @@ def repeat_interleave(X: Any, RepeatsTensor: Any = None, *, Repeats: int, dim: i
 
 
 @kernel("repeat_interleave_grad")
-def repeat_interleave_grad(X: Any, Out_grad: Any, RepeatsTensor: Any = None, *, Repeats: int, dim: int, xp: Any) -> Any:
+def repeat_interleave_grad(
+    X: ShapeOnly, Out_grad: Array, RepeatsTensor: Array | None = None, *, Repeats: int, dim: int, xp: ArrayModule
+) -> Array:
     """Sums over the repetitions."""
     dim, size = dim % len(X.shape), X.shape[dim]
     if RepeatsTensor is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from oprack.device import constant
@@ -66,7 +65,7 @@ def set_value(
     steps: list[int],
     decrease_axes: list[int],
     none_axes: list[int],
-    values: list[Any],
+    values: list[Array],
     shape: list[int],
     out: Array | None = None,
     ctx: KernelContext,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_tensor.kernels._index import check_index
 
 
 @kernel("shard_index", place=("cpu", "cuda"), dtypes=("int32", "int64"))
-def shard_index(X: Any, *, index_num: int, nshards: int, shard_id: int, ignore_value: int, xp: Any) -> Any:
+def shard_index(X: Array, *, index_num: int, nshards: int, shard_id: int, ignore_value: int, xp: ArrayModule) -> Array:
     """Indices within the shard."""
     check_index("shard_index", "X", X, index_num, xp)
     size = -(-index_num // nshards)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from oprack.kernel import kernel
+from oprack.kernel import Array, kernel
 from oprack.types import FLOATS
 
 
 @kernel("similarity_focus", dtypes=FLOATS)
-def similarity_focus(X: Any, *, axis: int, indexes: list[int]) -> Any:
+def similarity_focus(X: Array, *, axis: int, indexes: list[int]) -> Array:
     """One greatest free element of all slices at a time."""
     slices = np.moveaxis(X, axis, 1)[:, indexes]
     n, k, rows, columns = slices.shape

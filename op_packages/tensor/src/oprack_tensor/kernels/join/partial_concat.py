@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, KernelContext, kernel
+from oprack.tensor import ShapeOnly
 
 from oprack_tensor.ops.join._partial import columns_of
 
 
 @kernel("partial_concat", place=("cpu", "cuda"))
-def partial_concat(X: Any, *, start_index: int, length: int, xp: Any) -> Any:
+def partial_concat(X: list[Array], *, start_index: int, length: int, xp: ArrayModule) -> Array:
     """The columns side by side."""
     columns = columns_of(X[0].shape[1], start_index, length)
     return xp.concatenate([x[:, columns] for x in X], axis=1)
 
 
 @kernel("partial_concat_grad", place=("cpu", "cuda"))
-def partial_concat_grad(X: Any, Out_grad: Any, *, start_index: int, length: int, ctx: Any, xp: Any) -> Any:
+def partial_concat_grad(
+    X: list[ShapeOnly], Out_grad: Array, *, start_index: int, length: int, ctx: KernelContext, xp: ArrayModule
+) -> dict[str, Any]:
     """Each part of Out@GRAD to where it came from."""
     columns, grads = columns_of(X[0].shape[1], start_index, length), []
     width = columns.stop - columns.start

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 
 @kernel("reverse", place=("cpu", "cuda"), view=True)
-def reverse(X: Any, *, axis: list[int], xp: Any) -> Any:
+def reverse(X: Array, *, axis: list[int], xp: ArrayModule) -> Array:
     """X from the other end."""
     return xp.flip(X, tuple(axis))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from oprack.kernel import Array, ArrayModule
+from oprack.tensor import ShapeOnly
 
 from oprack_tensor.kernels._reduce import sum_over
 
 
-def sum_of_tiles(X: Any, Out_grad: Any, *, xp: Any) -> Any:
+def sum_of_tiles(X: ShapeOnly, Out_grad: Array, *, xp: ArrayModule) -> Array:
     """Out@GRAD summed over the repetitions; of X only the shape is read."""
     # Out's dim i is (repetitions, dim of X)
     full = (1,) * (Out_grad.ndim - X.ndim) + X.shape

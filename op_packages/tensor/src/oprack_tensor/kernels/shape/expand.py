@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_tensor.dims import to_ints
 from oprack_tensor.kernels.shape._tile import sum_of_tiles
@@ -12,8 +10,13 @@ from oprack_tensor.kernels.shape._tile import sum_of_tiles
 
 @kernel("expand", place=("cpu", "cuda"))
 def expand(
-    X: Any, ExpandTimes: Any = None, expand_times_tensor: Any = None, *, expand_times: list[int], xp: Any
-) -> Any:
+    X: Array,
+    ExpandTimes: Array | None = None,
+    expand_times_tensor: list[Array] | None = None,
+    *,
+    expand_times: list[int],
+    xp: ArrayModule,
+) -> Array:
     """X repeated."""
     return xp.tile(X, tuple(to_ints(ExpandTimes, expand_times_tensor, expand_times)))
 

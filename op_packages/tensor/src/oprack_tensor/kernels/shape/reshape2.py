@@ -18,7 +18,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any] | None:
         return None
     empty, xp = call.xp.empty, call.xp
 
-    def run(X: Array, Shape: Array | None = None, ShapeTensor: Sequence[Any] = ()) -> tuple[Array, Array]:
+    def run(X: Array, Shape: Array | None = None, ShapeTensor: Sequence[Array] = ()) -> tuple[Array, Array]:
         if not X.size:
             return reshape2(X, shape=shape, xp=xp)
         return X.reshape(shape), empty((0, *X.shape), X.dtype)

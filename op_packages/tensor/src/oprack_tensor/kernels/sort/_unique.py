@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from oprack.kernel import Array
 
 
-def by_appearance(x: Any) -> tuple[Any, Any, Any]:
+def by_appearance(x: Array) -> tuple[Array, Array, Array]:
     """(different values, the place among them of each element, how often each appears)."""
     out, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(first, kind="stable")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 
 @kernel("searchsorted", place=("cpu", "cuda"))
-def searchsorted(SortedSequence: Any, Values: Any, *, out_int32: bool, right: bool, xp: Any) -> Any:
+def searchsorted(SortedSequence: Array, Values: Array, *, out_int32: bool, right: bool, xp: ArrayModule) -> Array:
     """Places in one sequence by bisection; in rows of their own by sorting rows and values together."""
     kind = xp.int32 if out_int32 else xp.int64
     if SortedSequence.ndim == 1:

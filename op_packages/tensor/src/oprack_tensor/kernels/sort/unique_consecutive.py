@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oprack.kernel import kernel
+from oprack.kernel import Array, ArrayModule, kernel
 
 from oprack_tensor.dims import product
 
 
 @kernel("unique_consecutive", place=("cpu", "cuda"))
 def unique_consecutive(
-    X: Any, *, return_inverse: bool, return_counts: bool, axis: list[int], dtype: int, xp: Any
-) -> Any:
+    X: Array, *, return_inverse: bool, return_counts: bool, axis: list[int], dtype: int, xp: ArrayModule
+) -> tuple[Array, Array, Array]:
     """The first of each run, the number of the run of each element, and the lengths of the runs."""
     kind = xp.int32 if dtype == 2 else xp.int64
     along = axis[0] if axis else 0
