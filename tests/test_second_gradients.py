@@ -55,6 +55,11 @@ LINEAR: dict[str, tuple[Callable[[Any], Any], Any]] = {
     ),
     "cumsum": (lambda x: F.cumsum(x, axis=1, exclusive=True, reverse=True), _array(2, 3)),
     "mean": (F.mean, _array(2, 3)),
+    "trace": (lambda x: F.trace(x, offset=1, axis1=1, axis2=0), _array(2, 3, 2)),
+    "diagonal": (lambda x: F.diagonal(x, offset=-1, axis1=0, axis2=1), _array(3, 3, 2)),
+    "repeat_interleave": (lambda x: F.repeat_interleave(x, _ids(2, 0, 1), dim=1), _array(2, 3)),
+    "expand": (lambda x: F.expand(x, expand_times=[2, 1, 3]), _array(1, 2, 2)),
+    "reverse": (lambda x: F.reverse(x, axis=[0]), _array(3, 2)),
 }
 
 
