@@ -142,6 +142,12 @@ def test_nan_and_infinities_are_found_wherever_they_are(count):
             values[at] = before
 
 
+@pytest.fixture(autouse=True)
+def without_the_switch(monkeypatch):
+    """Whoever runs the tests may have set it."""
+    monkeypatch.delenv(SWITCH, raising=False)
+
+
 # Where it is not there ------------------------------------------------------------------------------------------------
 def test_without_the_file_doctor_says_what_to_do(monkeypatch, tmp_path):
     runner = Runner()
