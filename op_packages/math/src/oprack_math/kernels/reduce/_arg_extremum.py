@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oprack.kernel import Array, ArrayModule
 
 
 def position(
-    find: Array, x: Array, worst: float, axis: int, keepdims: bool, flatten: bool, dtype: int, xp: ArrayModule
+    find: Any, x: Array, worst: float, axis: int, keepdims: bool, flatten: bool, dtype: int, xp: ArrayModule
 ) -> Array:
     """find(x) along axis, with NaN counted as `worst`."""
     if x.dtype.kind not in "iu":

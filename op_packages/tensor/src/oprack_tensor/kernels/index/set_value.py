@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from oprack.device import constant
@@ -65,7 +66,7 @@ def set_value(
     steps: list[int],
     decrease_axes: list[int],
     none_axes: list[int],
-    values: list[Array],
+    values: list[Any],
     shape: list[int],
     out: Array | None = None,
     ctx: KernelContext,
