@@ -9,13 +9,15 @@ from oprack.errors import NotFoundError
 
 
 class ProgramDesc:
-    """A program: blocks (block 0 is where it starts), version, op_version_map (op type -> version).
+    """The blocks of a program and the versions it was saved with.
 
     A new program has one empty block.
 
     Attributes:
-        version: Version of the framework that saved it, 2006002 for 2.6.2; 0 when the file does not say (Fluid before
-            1.3).
+        blocks: Blocks by index; a run starts in block 0.
+        version: Version of the framework that saved the program, for example 2006002 for 2.6.2; 0 when the file does
+            not say (Fluid before 1.3).
+        op_version_map: Op type -> version of the op's definition when the program was saved.
     """
 
     __slots__ = ("_explicit", "_extra", "blocks", "op_version_map", "version")
@@ -29,11 +31,11 @@ class ProgramDesc:
 
     @classmethod
     def parse(cls, data: bytes | bytearray | memoryview) -> Self:
-        """The program of a `.pdmodel` or `__model__` file.
+        """Parse the contents of a `.pdmodel` or `__model__` file.
 
         Raises:
-            CorruptModelError: When the bytes are no program.
-            BlockCycleError: When blocks contain each other or the index of a block points nowhere.
+            CorruptModelError: When the bytes are not a serialized program.
+            BlockCycleError: When blocks contain each other or a block index is out of range.
         """
         from oprack.desc.validate import check_blocks
         from oprack.desc.wire_reader import read_program
@@ -44,30 +46,31 @@ class ProgramDesc:
         return program
 
     def serialize(self) -> bytes:
-        """The bytes of a `.pdmodel` file; what `parse` did not understand is in them again.
+        """Serialize to the bytes of a `.pdmodel` file; fields that `parse` did not know are written back unchanged.
 
         Raises:
-            AttributeValueError: When an attribute's value is not of its type.
+            AttributeValueError: When an attribute's value does not have the attribute's type.
         """
         from oprack.desc.wire_writer import write_program
 
         return write_program(self)
 
     def block(self, index: int) -> BlockDesc:
-        """Block by index.
+        """Return the block of an index.
 
         Raises:
-            NotFoundError: When there is none.
+            NotFoundError: When the program has no such block.
         """
         if not 0 <= index < len(self.blocks):
             raise NotFoundError(f"block {index} does not exist; the program has blocks 0 to {len(self.blocks) - 1}")
         return self.blocks[index]
 
     def append_block(self, parent: BlockDesc, forward_block: BlockDesc | None = None) -> BlockDesc:
-        """A new empty block inside `parent`.
+        """Append a new, empty block.
 
         Args:
-            forward_block: The block whose gradient it holds.
+            parent: The block that contains it.
+            forward_block: The block whose gradient it computes; None for a block that computes no gradient.
         """
         block = BlockDesc(self, len(self.blocks), parent.idx, -1 if forward_block is None else forward_block.idx)
         self.blocks.append(block)

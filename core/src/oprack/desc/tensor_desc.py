@@ -1,6 +1,6 @@
-"""The VarType.TensorDesc message that stands in front of the data of a saved tensor.
+"""The VarType.TensorDesc message that precedes the data of a saved tensor.
 
-protobuf is imported when one is met, and not with this module.
+protobuf is imported by the functions, not by the module: a process that never reads a saved tensor doesn't pay for it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,16 @@ from oprack.types import VarType
 
 
 def read_tensor_desc(data: bytes) -> tuple[VarType, tuple[int, ...]]:
-    """Dtype and dims.
+    """Parse a TensorDesc message.
+
+    Args:
+        data: The serialized message.
+
+    Returns:
+        (dtype, dims).
 
     Raises:
-        CorruptParameterError: When the bytes are no TensorDesc.
+        CorruptParameterError: When the bytes are not a TensorDesc, or its dtype is unknown.
     """
     from google.protobuf.message import DecodeError
 
@@ -32,7 +38,7 @@ def read_tensor_desc(data: bytes) -> tuple[VarType, tuple[int, ...]]:
 
 
 def write_tensor_desc(dtype: VarType, dims: Sequence[int]) -> bytes:
-    """The bytes of the message."""
+    """Serialize a TensorDesc message."""
     from oprack.desc.wire_fields import pb
 
     msg = pb.VarType.TensorDesc(data_type=dtype, dims=dims)

@@ -1,4 +1,4 @@
-"""Block indices of a parsed program: in range, and neither parents nor sub-blocks run in circles."""
+"""Checks the block indices of a parsed program: they are in range, and neither parents nor sub-blocks form a cycle."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def check_blocks(program: ProgramDesc) -> None:
-    """Check that blocks form trees. It takes time and memory linear in the number of blocks and ops.
+    """Check that the blocks form trees, in time and memory linear in the number of blocks and ops.
 
     Raises:
-        BlockCycleError: An index points nowhere, or a block is its own ancestor or sub-block.
+        BlockCycleError: An index is out of range, or a block is its own ancestor or sub-block.
     """
     count = len(program.blocks)
-    subs: list[list[int]] = []
+    sub_blocks: list[list[int]] = []
     for position, block in enumerate(program.blocks):
         if block.idx != position:
             raise BlockCycleError(f"block at position {position} says that its idx is {block.idx}; expected {position}")
@@ -31,7 +31,7 @@ def check_blocks(program: ProgramDesc) -> None:
             raise BlockCycleError(
                 f"block {position}: forward_block_idx is {block.forward_block_idx}; expected -1 to {count - 1}"
             )
-        subs.append([])
+        sub_blocks.append([])
         for op in block.ops:
             for attr, indices in op.block_attrs().items():
                 for index in indices:
@@ -40,31 +40,34 @@ def check_blocks(program: ProgramDesc) -> None:
                             f"block {position}: attribute {attr!r} of op {op.type} names block {index}; expected one "
                             f"of the blocks 0 to {count - 1}"
                         )
-                subs[-1] += indices
-    _refuse_cycle([[b.parent_idx] if b.parent_idx >= 0 else [] for b in program.blocks], "parents")
-    _refuse_cycle(subs, "sub-blocks")
+                sub_blocks[-1] += indices
+    _check_acyclic([[b.parent_idx] if b.parent_idx >= 0 else [] for b in program.blocks], "parents")
+    _check_acyclic(sub_blocks, "sub-blocks")
 
 
-def _refuse_cycle(targets: list[list[int]], what: str) -> None:
-    """Depth-first search with a stack of its own: a file decides how deep it goes."""
-    fresh, open_, done = 0, 1, 2
-    state = [fresh] * len(targets)
+def _check_acyclic(targets: list[list[int]], relation: str) -> None:
+    """Search depth-first for a cycle.
+
+    The stack is explicit because an untrusted file decides how deep the search goes: recursion could overflow.
+    """
+    unvisited, on_path, done = 0, 1, 2
+    state = [unvisited] * len(targets)
     for start in range(len(targets)):
-        if state[start] != fresh:
+        if state[start] != unvisited:
             continue
-        state[start] = open_
+        state[start] = on_path
         path = [start]
-        rest = [iter(targets[start])]
+        pending = [iter(targets[start])]
         while path:
-            step = next(rest[-1], None)
-            if step is None:
+            target = next(pending[-1], None)
+            if target is None:
                 state[path.pop()] = done
-                rest.pop()
-            elif state[step] == open_:
-                cycle = [*path[path.index(step) :], step]
+                pending.pop()
+            elif state[target] == on_path:
+                cycle = [*path[path.index(target) :], target]
                 shown = " -> ".join(map(str, cycle if len(cycle) <= 8 else [*cycle[:8], "..."]))
-                raise BlockCycleError(f"{what} of the blocks run in a circle: {shown}; expected a tree of blocks")
-            elif state[step] == fresh:
-                state[step] = open_
-                path.append(step)
-                rest.append(iter(targets[step]))
+                raise BlockCycleError(f"{relation} of the blocks run in a circle: {shown}; expected a tree of blocks")
+            elif state[target] == unvisited:
+                state[target] = on_path
+                path.append(target)
+                pending.append(iter(targets[target]))

@@ -12,10 +12,14 @@ class VarDesc:
     """A variable.
 
     Args:
-        type: What it holds, LOD_TENSOR for most.
-        dtype: Dtype of its elements; None where variables of its type have none.
-        shape: Dims, -1 for those that each batch decides; () is a 0-D tensor, None means that no dims are known.
-        lod_level: Nesting of its sequences.
+        name: Its name, unique within the block.
+        type: What it holds; LOD_TENSOR for most variables.
+        dtype: Dtype of its elements, as a name, VarType or NumPy dtype; None where variables of its type have none.
+        shape: Dims, with -1 for those that vary from batch to batch; () is a 0-D tensor, None an unknown rank.
+        lod_level: How deeply its sequences are nested.
+
+    Raises:
+        InvalidArgumentError: When `dtype` is not a dtype.
     """
 
     __slots__ = (
@@ -45,7 +49,6 @@ class VarDesc:
         is_parameter: bool = False,
         need_check_feed: bool = False,
     ) -> None:
-        """dtype: a name, VarType or NumPy dtype. Raises InvalidArgumentError when it is no dtype."""
         self.name = name
         self.type = VarType(type)
         self.dtype = None if dtype is None else dtype_enum(dtype)
@@ -59,7 +62,7 @@ class VarDesc:
         self._extra: dict[tuple[Any, ...], bytes] | None = None
 
     def dtype_name(self) -> str | None:
-        """Name of the dtype, for example "float32", or None."""
+        """Name of the dtype, for example "float32"; None when the variable has none."""
         return None if self.dtype is None else DTYPE_NAMES.get(self.dtype, self.dtype.name)
 
     def clone(self) -> VarDesc:

@@ -1,4 +1,4 @@
-"""DeviceContext: what kernels of one place need besides their arrays; it owns streams and library handles."""
+"""DeviceContext: the device state that kernels of one place share; it owns the stream and the library handles."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class DeviceContext:
     def __init__(self, place: Place) -> None:
         self.place = place
         self._handles: dict[str, Any] = {}
-        self._lock = threading.RLock()  # creating one handle may ask for another
+        self._lock = threading.RLock()  # Reentrant, as creating a handle may request another one.
 
     def handle(self, name: str, create: Callable[[], Any]) -> Any:
         """A library handle (an engine, a cuBLAS handle) owned by this context; created once, on first use.
 
         Args:
-            name: Names it within this context.
-            create: Makes it.
+            name: Its name within this context.
+            create: Creates it.
 
         Returns:
             The handle.
@@ -54,40 +54,41 @@ class DeviceContext:
         return _NOTHING_TO_ACTIVATE
 
     def plan_function(self, function: Callable[..., Any], op_types: Collection[str]) -> Callable[..., Any]:
-        """The function of a prepared plan, called as function(run, *arrays and offsets), as this place runs it.
+        """Wrap the function of a prepared plan for this place; by default it is returned as it is.
 
-        A place that can record work and repeat it returns one of its own.
+        A place that can record work and replay it, as CUDA graphs do, returns a function that does so.
 
         Args:
-            op_types: The ops that it consists of.
+            function: The function, called as function(run, *arrays and offsets).
+            op_types: The types of the ops that it runs.
         """
         return function
 
     def from_host(self, array: np.ndarray) -> Any:
-        """The array in this place's memory.
+        """Copy an array to this place's memory.
 
         Args:
             array: An array in host memory.
 
         Returns:
-            The array.
+            The array at this place.
 
         Raises:
-            NotImplementedError: The class has none.
+            NotImplementedError: The class does not define the method.
         """
         raise NotImplementedError(f"{type(self).__name__} must define from_host(array)")
 
     def to_host(self, array: Any) -> np.ndarray:
-        """The array as numpy.ndarray, copied once after it is computed; memory of the host is returned itself.
+        """Copy an array to host memory once it is computed; an array in host memory is returned as it is.
 
         Args:
             array: An array of this place.
 
         Returns:
-            The array.
+            The array in host memory.
 
         Raises:
-            NotImplementedError: The class has none.
+            NotImplementedError: The class does not define the method.
         """
         raise NotImplementedError(f"{type(self).__name__} must define to_host(array)")
 
@@ -95,13 +96,13 @@ class DeviceContext:
         """Wait until all work enqueued on this context is done.
 
         Raises:
-            NotImplementedError: The class has none.
+            NotImplementedError: The class does not define the method.
         """
         raise NotImplementedError(f"{type(self).__name__} must define synchronize()")
 
 
 class CPUDeviceContext(DeviceContext):
-    """Host memory and NumPy; every kernel is done when it returns.
+    """Host memory and NumPy; every kernel is synchronous.
 
     Args:
         place: The place; default: the CPU.
@@ -135,4 +136,4 @@ class CPUDeviceContext(DeviceContext):
         return array
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Do nothing: kernels are synchronous."""

@@ -1,4 +1,6 @@
-"""Memory layouts of arrays, from before all of them had the layout of the program; for one release more."""
+"""Transforms of memory layouts, deprecated since all arrays are in the layout of the program; removed in the next
+release.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,10 @@ _LAYOUTS: dict[tuple[str, str], Callable[[Any], Any]] = {
 
 
 def register_layout_transform(source: str, target: str, function: Callable[[Any], Any]) -> None:
-    """`function(array)` turns memory of layout `source` into `target`, for `transform_layout`.
+    """Register a function of an array that `transform_layout` calls to turn layout `source` into `target`.
 
     Raises:
-        AlreadyExistsError: The pair is taken.
+        AlreadyExistsError: The pair is registered already.
     """
     if (source, target) in _LAYOUTS:
         raise AlreadyExistsError(f"a transform from layout {source!r} to {target!r} is registered already")
@@ -27,10 +29,10 @@ def register_layout_transform(source: str, target: str, function: Callable[[Any]
 
 
 def transform_layout(array: Any, source: str, target: str) -> Any:
-    """The array in another layout.
+    """Transform an array from one layout to another.
 
     Raises:
-        UnimplementedError: Nobody registered the pair.
+        UnimplementedError: No function is registered for the pair.
     """
     if source == target:
         return array

@@ -16,7 +16,7 @@ class DeviceContextPool:
     """Contexts by place.
 
     Args:
-        find_factory: Called with a sort of place; returns its factory (hook oprack_places), or None when there is none.
+        find_factory: Called with a kind of place; returns its factory (hook oprack_places), or None when there is none.
     """
 
     def __init__(self, find_factory: Callable[[str], Factory | None] | None = None) -> None:
@@ -36,11 +36,11 @@ class DeviceContextPool:
         Raises:
             NotFoundError: No installed plugin brings such places.
         """
-        # Without the lock: contexts are added and never replaced.
-        found = self._contexts.get(place)
-        if found is not None:
-            return found
-        # A place has one context, so that all its users share a stream and the library's handles.
+        # Safe without the lock, since contexts are added and never replaced.
+        context = self._contexts.get(place)
+        if context is not None:
+            return context
+        # A place has exactly one context, so that all its users share a stream and library handles.
         with self._lock:
             if place not in self._contexts:
                 self._contexts[place] = self._create(place)

@@ -1,4 +1,4 @@
-"""SelectedRows at any place: merging and filling in, by the array library of the place."""
+"""Merges SelectedRows and makes them dense at any place, with the array library of the place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def dense_rows(rows: SelectedRows, xp: Any) -> Any:
 
 
 def merged_rows(rows: SelectedRows, xp: Any) -> SelectedRows:
-    """The same matrix with each row listed once, in ascending order. On a device it waits for the number of rows.
+    """The same matrix with each row listed once, in ascending order.
+
+    On a device this synchronizes, since the host must know the number of distinct rows.
 
     Args:
         rows: The rows.
@@ -48,10 +50,10 @@ def merged_rows(rows: SelectedRows, xp: Any) -> SelectedRows:
 
 
 def row_totals(rows: SelectedRows, xp: Any) -> SelectedRows:
-    """Sums of each row's values, for updates by `table[rows] = function(table[rows], value)`.
+    """The sum of each row's values, for updates by `table[rows] = function(table[rows], value)`.
 
-    On the host each row is listed once. On a device, where the number of rows would have to be waited for, a row may be
-    listed several times, always with the same sum.
+    On the host each row is listed once. On a device a row may be listed several times, always with the same sum:
+    listing it once would mean waiting for the number of distinct rows.
 
     Args:
         rows: The rows.

@@ -1,4 +1,4 @@
-"""Data transform: a tensor moved to the place, and cast to the dtype, that a kernel works on."""
+"""Data transform: moves tensors to the place, and casts them to the dtype, of the kernel that reads them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from oprack.tensor.selected_rows import SelectedRows
 def transform_tensor(
     tensor: LoDTensor, place: Place, pool: DeviceContextPool, *, dtype: str | None = None, layout: str | None = None
 ) -> LoDTensor:
-    """`tensor` at `place` and as `dtype` (None keeps its own); the same object when nothing differs.
+    """Move a tensor to a place and cast it to a dtype.
 
     Args:
         tensor: The tensor.
-        place: Where it is wanted.
+        place: The target place.
         pool: The contexts of the devices.
-        dtype: The dtype that is wanted; None keeps its own.
-        layout: Has no meaning any more; leave it out.
+        dtype: The target dtype; None keeps the tensor's.
+        layout: Deprecated and without effect; leave it out.
 
     Returns:
-        The tensor there.
+        The tensor at `place`; the same object when nothing changes.
     """
     if layout is not None:
         refuse_layout("transform_tensor", layout)
@@ -36,28 +36,29 @@ def transform_tensor(
         array = pool.get(place).from_host(pool.get(tensor.place).to_host(array))
     if dtype is not None and dtype != tensor.dtype:
         target = numpy_dtype(dtype)
-        # The real part is what a cast takes; astype would warn of what it drops.
+        # A cast keeps the real part; taking it first avoids astype's warning about the imaginary part.
         if target.kind != "c" and array.dtype.kind == "c":
             array = array.real
         array = array.astype(target)
     if array is tensor.array and place == tensor.place:
         return tensor
-    # a view, or a place on the same memory: then neither side may be written in place
+    # The result may be on the tensor's memory (a view, or another place of the same memory), so that neither may be
+    # written in place.
     shared = array is tensor.array or (isinstance(array, np.ndarray) and not array.flags.owndata)
     tensor.shared = tensor.shared or shared
     return LoDTensor(array, tensor.lod, place=place, check=False, shared=shared)
 
 
 def transform_rows(rows: SelectedRows, place: Place, pool: DeviceContextPool) -> SelectedRows:
-    """`rows` at `place`, row numbers and values; the same object when it is there.
+    """Move row numbers and values to a place.
 
     Args:
         rows: The rows.
-        place: Where they are wanted.
+        place: The target place.
         pool: The contexts of the devices.
 
     Returns:
-        The rows there.
+        The rows at `place`; the same object when they are there already.
     """
     if rows.place == place:
         return rows
@@ -67,15 +68,15 @@ def transform_rows(rows: SelectedRows, place: Place, pool: DeviceContextPool) ->
 
 
 def transform_value(value: Any, place: Place, pool: DeviceContextPool) -> Any:
-    """A variable's value at `place`: a tensor, rows or an array of tensors moves, anything else stays as it is.
+    """Move a variable's value to a place: a tensor, rows or an array of tensors; other values are returned unchanged.
 
     Args:
         value: The value of a variable.
-        place: Where it is wanted.
+        place: The target place.
         pool: The contexts of the devices.
 
     Returns:
-        The value there.
+        The value at `place`.
     """
     if isinstance(value, LoDTensor):
         return value if value.place == place else transform_tensor(value, place, pool)

@@ -1,4 +1,4 @@
-"""OpKernelMap: the kernels of one op, and the choice among them, which can explain itself."""
+"""OpKernelMap: the kernels of one op, and the choice among them, with the reasons for it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from oprack.op.proto import OpProto
 
 _LOG = logging.getLogger(__name__)
 
+# How many `size_limits_ignored` blocks are active; they may be nested.
 _unlimited = 0
 
 
 @contextmanager
 def size_limits_ignored() -> Iterator[None]:
-    """Choose kernels as if none declared `min_numel`, in all threads, for the length of a with block; meant for tests.
+    """Within a with block, choose kernels as if none declared `min_numel`, in all threads; meant for tests.
 
-    What was prepared before keeps its choices. Where a kernel itself compares sizes, its library says how to switch
-    that off: see `without_size_limits` in the hook oprack_libraries.
+    Programs that were prepared before keep their choices. Where a kernel itself compares sizes, its library says how to
+    switch that off: see `without_size_limits` in the hook oprack_libraries.
 
     Yields:
         Nothing.
@@ -41,13 +42,13 @@ def size_limits_ignored() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel as the choice sees it.
+    """A kernel, judged for one call.
 
     Attributes:
         spec: The kernel.
         signature: How its parameters are bound.
         reason: Why it does not fit; "" when it does.
-        rank: Of the kernels that fit, the one with the lowest rank is preferred.
+        rank: Its preference among the kernels that fit; the lowest rank wins.
         next: The kernel that takes over when this one declines, or when the first input has fewer than `spec.min_numel`
             elements; None when there is none.
     """
@@ -71,8 +72,8 @@ class OpKernelMap:
 
     Args:
         proto: The op.
-        owner: Distribution that defines the op. Its kernels win a tie with those of another.
-        on_tie: Called with a text and the other owners when a tie is settled in this way.
+        owner: Distribution that defines the op. Its kernels win ties against those of other distributions.
+        on_tie: Called with a message and the other owners when a tie is settled in this way.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class OpKernelMap:
     ) -> None:
         self.proto, self.owner, self._on_tie = proto, owner, on_tie
         self._kernels: list[tuple[KernelSpec, KernelSignature]] = []
+        # Libraries whose missing kernel was logged, so that each is logged once.
         self._missed: set[str] = set()
 
     def add(self, spec: KernelSpec, owner: str) -> None:
@@ -92,8 +94,8 @@ class OpKernelMap:
         Raises:
             DefinitionError: Its parameters or its predicate do not match the op.
             DuplicateKernelError: It ties with another kernel of its pack in every call that both fit (same place,
-                dtype, library, containers and priority, and no predicate or the same). A tie between packs is settled
-                by `choose`.
+                dtype, library, containers and priority, and the same predicate or none). `choose` settles ties between
+                packs.
         """
         if spec.op_type != self.proto.type:
             raise DefinitionError(f"kernel {spec.name} is of op {spec.op_type}, not of {self.proto.type}")
@@ -106,7 +108,7 @@ class OpKernelMap:
         self._check_predicate(spec)
         for other, _ in self._kernels:
             if replace(other, owner=owner) == spec and other.when is spec.when:
-                return  # the same declaration, reached by two ways
+                return  # The same declaration, registered in two ways, as by a manifest and by a hook.
         others = [o for o in self.ties(spec, signature) if o.owner == owner or not self.owner]
         if others:
             raise DuplicateKernelError(tie_text(self.proto.type, self.owner, [others[0], spec]))
@@ -117,18 +119,20 @@ class OpKernelMap:
 
         Args:
             spec: The kernel.
-            signature: Its signature, where it was bound before.
+            signature: Its signature, if it is bound already.
 
         Returns:
             The kernels.
         """
         signature = signature or bind_signature(spec.function, self.proto)
         return [
-            other for other, sig in self._kernels if may_tie(other, spec) and _containers(sig) == _containers(signature)
+            other
+            for other, other_signature in self._kernels
+            if may_tie(other, spec) and _containers(other_signature) == _containers(signature)
         ]
 
     def require_untied(self, spec: KernelSpec, owner: str) -> None:
-        """Refuse a kernel that another one ties with, and so may go before it.
+        """Refuse a kernel that ties with another one, which might then be chosen in its place.
 
         Args:
             spec: The kernel.
@@ -144,13 +148,13 @@ class OpKernelMap:
     def _check_predicate(self, spec: KernelSpec) -> None:
         if spec.when is None:
             return
-        for what, name in sorted(spec.when.names):
-            known = self.proto.inputs if what == "input" else {**self.proto.attrs, **dict.fromkeys(COMMON_ATTRS)}
+        for member, name in sorted(spec.when.names):
+            known = self.proto.inputs if member == "input" else {**self.proto.attrs, **dict.fromkeys(COMMON_ATTRS)}
             if name not in known:
                 raise DefinitionError(
                     f"kernel {spec.name} ({spec.where}) of op {spec.op_type}: its predicate `{spec.when.text}` looks "
-                    f"at {what} {name!r}, which the op does not have; expected one of "
-                    f"{', '.join(self.proto.inputs if what == 'input' else self.proto.attrs) or 'none'}"
+                    f"at {member} {name!r}, which the op does not have; expected one of "
+                    f"{', '.join(self.proto.inputs if member == 'input' else self.proto.attrs) or 'none'}"
                 )
 
     def __iter__(self) -> Iterator[KernelSpec]:
@@ -162,36 +166,35 @@ class OpKernelMap:
     def candidates(
         self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = (), deterministic: bool = False
     ) -> list[Candidate]:
-        """Judge every kernel.
+        """Judge every kernel for one call.
 
         Args:
             expected: Place, dtype and library that are asked for.
-            query: What predicates look at.
+            query: The properties of the call that predicates test.
             excluded: Libraries that may not be used in this run.
             deterministic: Whether to leave out kernels that can't promise the same bits on every run.
 
         Returns:
-            All kernels with the reason why they do not fit, best first.
+            All kernels, best first; those that do not fit come last, with the reason.
         """
-        barred = set(excluded)
-        found = []
+        excluded = set(excluded)
+        candidates = []
         for spec, signature in self._kernels:
-            reason, asked = _reason(spec, signature, expected, query, barred, deterministic), _containers(signature)
+            reason, asked = _reason(spec, signature, expected, query, excluded, deterministic), _containers(signature)
             idle = sum(slot not in query.kinds for slot, _ in asked)
-            found.append(Candidate(spec, signature, reason, ranked(spec, len(asked), idle)))
-        return sorted(found, key=lambda c: (c.reason != "", *c.rank))
+            candidates.append(Candidate(spec, signature, reason, ranked(spec, len(asked), idle)))
+        return sorted(candidates, key=lambda c: (c.reason != "", *c.rank))
 
     def choose(
         self, expected: OpKernelType, query: KernelQuery, excluded: Iterable[str] = (), deterministic: bool = False
     ) -> Candidate:
-        """Choose the kernel that fits.
+        """Choose the best of the kernels that fit.
 
-        Where the library that is asked for has no kernel that fits, one of another library is chosen, and the log says
-        so once.
+        Where none of the library that is asked for fits, one of another library is chosen, and the log says so once.
 
         Args:
             expected: Place, dtype and library that are asked for.
-            query: What predicates look at.
+            query: The properties of the call that predicates test.
             excluded: Libraries that may not be used in this run.
             deterministic: Whether to leave out kernels that can't promise the same bits on every run.
 
@@ -203,8 +206,8 @@ class OpKernelMap:
             DuplicateKernelError: Two kernels fit equally well, and none or several of them come from the op's own pack.
         """
         excluded = frozenset(excluded)
-        found = self.candidates(expected, query, excluded, deterministic)
-        fitting = [c for c in found if not c.reason]
+        candidates = self.candidates(expected, query, excluded, deterministic)
+        fitting = [c for c in candidates if not c.reason]
         others: list[Candidate] = []
         if expected.library != "plain":  # others take over where the library that is asked for declines
             wider = replace(expected, library="plain")
@@ -213,28 +216,29 @@ class OpKernelMap:
             self._log_missing(expected, query, others[0].spec)
             fitting, others = others, []
         if not fitting:
-            raise KernelNotFoundError(self._no_kernel(expected, query, found))
-        own = {id(c.spec) for c in fitting}
-        rest = [c for c in others if id(c.spec) not in own]
+            raise KernelNotFoundError(self._no_kernel(expected, query, candidates))
+        # By identity: a spec compares equal to another declaration with the same fields.
+        fitting_specs = {id(c.spec) for c in fitting}
+        rest = [c for c in others if id(c.spec) not in fitting_specs]
         if _unlimited:
             fitting, rest = ([replace(c, spec=replace(c.spec, min_numel=0)) for c in cs] for cs in (fitting, rest))
         return self._linked(fitting, rest)
 
-    def _log_missing(self, expected: OpKernelType, query: KernelQuery, taken: KernelSpec) -> None:
-        """Say, once for each library, that another one computes what it was asked for."""
+    def _log_missing(self, expected: OpKernelType, query: KernelQuery, substitute: KernelSpec) -> None:
+        """Log, once for each library, that a kernel of another one substitutes for its missing kernel."""
         if expected.library in self._missed:
             return
         self._missed.add(expected.library)
         text = "op %s: library %s is asked for, but has no kernel for (%s) with %s; %s of library %s runs"
         wider, inputs = replace(expected, library="plain"), _inputs_text(query)
-        _LOG.info(text, self.proto.type, expected.library, wider, inputs, taken.name, taken.library)
+        _LOG.info(text, self.proto.type, expected.library, wider, inputs, substitute.name, substitute.library)
 
-    def _no_kernel(self, expected: OpKernelType, query: KernelQuery, found: Iterable[Candidate]) -> str:
-        """The message that lists all candidates with the reasons why they do not fit."""
+    def _no_kernel(self, expected: OpKernelType, query: KernelQuery, candidates: Iterable[Candidate]) -> str:
+        """The error message, which lists all candidates with the reasons why they do not fit."""
         lines = [
             f"  {c.spec.name} of {c.spec.owner} [{c.spec.place}, {c.spec.library}, "
             f"{', '.join(sorted(c.spec.dtypes))}]: {c.reason}"
-            for c in found
+            for c in candidates
         ]
         return (
             f"op {self.proto.type}: no kernel for ({expected}) with {_inputs_text(query)}.\n"
@@ -243,9 +247,10 @@ class OpKernelMap:
         )
 
     def _linked(self, fitting: list[Candidate], rest: list[Candidate]) -> Candidate:
-        """The best kernel, linked to those that take over from it and then to those of `rest`; all of them fit."""
+        """Link the best kernel to those that take over from it, and these to those of `rest`; all of them fit."""
         best = fitting[0]
-        kinds = _containers(best.signature)  # kernels of others fit as well where the input is absent
+        # Kernels for different containers may both fit a call whose input is absent; that is no tie.
+        kinds = _containers(best.signature)
         tied = [c for c in fitting if (c.rank, _containers(c.signature)) == (best.rank, kinds)]
         if len(tied) > 1:
             spec = untied(self.proto.type, self.owner, [c.spec for c in tied], self._on_tie)
@@ -259,7 +264,7 @@ class OpKernelMap:
 
 
 def _containers(signature: KernelSignature) -> tuple[tuple[str, str], ...]:
-    # a bare array and a LoDTensor select the same variables
+    # A kernel that takes a bare array and one that takes a LoDTensor fit the same variables.
     return tuple(sorted((s, c) for s, _, c in signature.inputs if c not in ("", "LoDTensor")))
 
 
@@ -290,9 +295,9 @@ def _reason(
         kind = query.kinds.get(slot)
         if kind is None:
             continue
-        wanted = container or "LoDTensor"
-        if kind != wanted:
-            return f"{slot} is a {kind}, but this kernel takes a {wanted}"
+        parameter_kind = container or "LoDTensor"
+        if kind != parameter_kind:
+            return f"{slot} is a {kind}, but this kernel takes a {parameter_kind}"
     if spec.when is not None and not spec.when(query):
         return f"needs {spec.when.text}"
     return ""

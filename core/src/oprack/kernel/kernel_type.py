@@ -1,4 +1,4 @@
-"""OpKernelType: what a kernel works on."""
+"""OpKernelType: the place, dtype and library of a kernel."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from oprack.deprecation import deprecated, refuse_layout
 
 @dataclass(frozen=True)
 class OpKernelType:
-    """What a kernel works on.
+    """The place, dtype and library of a kernel.
 
     Attributes:
-        place: Sort of place, such as "cpu".
+        place: Kind of place, such as "cpu".
         dtype: Name of the dtype that it computes in.
         library: The library whose functions it calls; "plain" for none.
     """
@@ -21,9 +21,12 @@ class OpKernelType:
     dtype: str
     library: str = "plain"
 
-    def __init__(self, place: str, dtype: str, library: str = "plain", *of_old: str, layout: str | None = None) -> None:
-        if of_old or library == "any":  # (place, dtype, layout, library)
-            layout, library = library, of_old[0] if of_old else "plain"
+    def __init__(
+        self, place: str, dtype: str, library: str = "plain", *deprecated_args: str, layout: str | None = None
+    ) -> None:
+        # The old order of arguments was (place, dtype, layout, library), with "any" as the layout.
+        if deprecated_args or library == "any":
+            layout, library = library, deprecated_args[0] if deprecated_args else "plain"
         if layout is not None:
             refuse_layout("OpKernelType", layout)
         object.__setattr__(self, "place", place)
@@ -32,7 +35,7 @@ class OpKernelType:
 
     @property
     def layout(self) -> str:
-        """Always "any"; for one release more."""
+        """Always "any"; removed in the next release."""
         deprecated("OpKernelType.layout", "leave it out: all tensors are in the layout of the program")
         return "any"
 

@@ -1,8 +1,8 @@
 """Predicates over what is known before an op runs; they compose with & | ~ and carry their text.
 
-They may look at attributes, dtypes, containers, which slots are present and the sort of place, never at shapes
-or values: the choice of a kernel is cached by exactly these. What Python would quietly answer by itself (`and`, `or`,
-`not`, `in`, `a < b < c`, the truth of a predicate) is an error with the advice to use & | ~ and isin.
+They may look at attributes, dtypes, containers, which slots are present and the kind of place, never at shapes or
+values, because the choice of a kernel is cached by exactly these. Operations that Python would evaluate on its own
+(`and`, `or`, `not`, `in`, `a < b < c`, the truth value of a predicate) raise an error that suggests & | ~ and isin.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, NoReturn
 from oprack.errors import DefinitionError
 
 Names = frozenset[tuple[str, str]]
-"""What a predicate looks at: ("attribute", name) and ("input", slot), so that a misspelt one is found."""
+"""What a predicate reads, as ("attribute", name) and ("input", slot); registration checks these for misspelt names."""
 
 
 @dataclass(frozen=True)
 class KernelQuery:
-    """What the choice of a kernel depends on.
+    """The properties of a call on which the choice of a kernel depends.
 
     Attributes:
         op_type: The op.
@@ -28,7 +28,7 @@ class KernelQuery:
         dtypes: For each present input slot, the dtype of its first variable.
         kinds: For each present input slot, the container of its first variable: "LoDTensor", "SelectedRows" or
             "LoDTensorArray".
-        place: Sort of place of the run, such as "cpu".
+        place: Kind of place of the run, such as "cpu".
     """
 
     op_type: str
@@ -42,13 +42,13 @@ class Predicate:
     """A condition and its text: "attribute groups == 1"; `p & q`, `p | q`, `~p`, `p == q`, `p == True`.
 
     Args:
-        test: What is asked of a KernelQuery.
+        test: The condition, a function of a KernelQuery.
         text: The condition in words.
         names: Slots and attributes that it reads.
     """
 
     __slots__ = ("names", "test", "text")
-    # Comparing makes a predicate, so equality says nothing; identity does, by which kernels that share one tie.
+    # `==` builds a predicate, so hashing and the detection of ties between kernels go by identity.
     __hash__ = object.__hash__
 
     def __init__(self, test: Callable[[KernelQuery], bool], text: str, names: Names = frozenset()) -> None:
@@ -83,23 +83,23 @@ class Predicate:
     __lt__ = __le__ = __gt__ = __ge__ = __rand__ = __ror__ = __xor__ = __rxor__ = _refuse
 
     def __bool__(self) -> NoReturn:
-        _no_truth(self)
+        _refuse_truth_value(self)
 
     def __repr__(self) -> str:
         return f"<predicate: {self.text}>"
 
 
-def _predicate(one: Predicate, sign: str, other: object) -> Predicate:
-    """`other`, which has to be a predicate."""
+def _predicate(left: Predicate, symbol: str, other: object) -> Predicate:
+    """Return `other`, which must be a predicate."""
     if isinstance(other, Predicate):
         return other
     raise DefinitionError(
-        f"{one!r} {sign} {other!r}: expected a predicate on the right; compare first, and put brackets around each "
+        f"{left!r} {symbol} {other!r}: expected a predicate on the right; compare first, and put brackets around each "
         'comparison: (attr("groups") == 1) & has_input("Bias")'
     )
 
 
-def _no_truth(what: object) -> NoReturn:
+def _refuse_truth_value(what: object) -> NoReturn:
     raise DefinitionError(
         f"{what!r} is neither true nor false until a kernel is chosen; combine predicates by & | ~ instead of and, or, "
         "not, use .isin(a, b) instead of in, and (low < x) & (x < high) instead of low < x < high"
@@ -107,7 +107,7 @@ def _no_truth(what: object) -> NoReturn:
 
 
 class _Value:
-    """Something of a query that compares into a Predicate, with a constant or with another value of the query."""
+    """A property of a query; comparing it with a constant or with another property builds a Predicate."""
 
     __slots__ = ("_get", "_names", "_text")
     __hash__ = None  # type: ignore[assignment]
@@ -115,10 +115,12 @@ class _Value:
     def __init__(self, get: Callable[[KernelQuery], Any], text: str, names: Names = frozenset()) -> None:
         self._get, self._text, self._names = get, text, names
 
-    def _compared(self, sign: str, compare: Callable[[Any, Any], bool], other: Any) -> Predicate:
+    def _compared(self, symbol: str, compare: Callable[[Any, Any], bool], other: Any) -> Predicate:
         if isinstance(other, Predicate):
-            raise DefinitionError(f"{self!r} {sign} {other!r}: a value compares with values; combine predicates by & |")
-        text = f"{self._text} {sign} {other._text if isinstance(other, _Value) else repr(other)}"
+            raise DefinitionError(
+                f"{self!r} {symbol} {other!r}: a value compares with values; combine predicates by & |"
+            )
+        text = f"{self._text} {symbol} {other._text if isinstance(other, _Value) else repr(other)}"
 
         def test(q: KernelQuery) -> bool:
             a, b = self._get(q), other._get(q) if isinstance(other, _Value) else other
@@ -151,7 +153,7 @@ class _Value:
         return self._compared(">", operator.gt, value)
 
     def isin(self, *values: Any) -> Predicate:
-        """Whether it is one of `values`; they may also come as one list."""
+        """Whether it is left of `values`; they may also come as left list."""
         if len(values) == 1 and isinstance(values[0], list | tuple | set | frozenset):
             values = tuple(values[0])
         if any(isinstance(v, _Value | Predicate) for v in values):
@@ -173,7 +175,7 @@ class _Value:
         self._refuse(item)
 
     def __bool__(self) -> NoReturn:
-        _no_truth(self)
+        _refuse_truth_value(self)
 
     def __repr__(self) -> str:
         return f"<value: {self._text}>"
@@ -216,7 +218,7 @@ def kind(slot: str) -> Any:
 
 
 def place() -> Any:
-    """Sort of place of the run: `place() == "cuda"`, for a kernel that serves several places.
+    """Kind of place of the run: `place() == "cuda"`, for a kernel that serves several places.
 
     Returns:
         Something to compare, which makes a Predicate.
@@ -237,7 +239,7 @@ def has_input(slot: str) -> Predicate:
 
 
 def predicate(text: str) -> Callable[[Callable[[KernelQuery], bool]], Predicate]:
-    """Make a predicate of a function: `@predicate("the machine has AVX2")`.
+    """Turn a function into a predicate: `@predicate("the machine has AVX2")`.
 
     Args:
         text: What it tests, for errors.

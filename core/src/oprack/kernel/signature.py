@@ -1,4 +1,4 @@
-"""Binds a kernel's parameters to the slots and attributes of its op, once, when the kernel is chosen."""
+"""Binds a kernel's parameters to the slots and attributes of its op, once, when the kernel is added to the op."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class KernelSignature:
         inputs: (slot, whether it is duplicable, container) of each input, in order. The container is "" for bare
             arrays, else the name of the class that the annotation asks for.
         attrs: (parameter, attribute) of each attribute.
-        injected: Those of `out`, `ctx` and `xp` that the kernel takes.
-        slot_groups: (position of the first input, class, fields) of each parameter that takes several slots.
-        attr_groups: (parameter, class, (field, attribute) of each field) of each one that takes several attributes.
+        injected: The names among `out`, `ctx` and `xp` that the kernel takes.
+        slot_groups: (position of the first input, class, fields) of each parameter that bundles several slots.
+        attr_groups: (parameter, class, (field, attribute) pairs) of each parameter that bundles several attributes.
     """
 
     inputs: tuple[tuple[str, bool, str], ...]
@@ -37,17 +37,17 @@ class KernelSignature:
 
 def _container(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-    # "LoDTensorArray" contains "LoDTensor": look for the longest name first
+    # "LoDTensorArray" contains "LoDTensor", so try the longest name first.
     return next((c for c in sorted(CONTAINERS, key=len, reverse=True) if c in text), "")
 
 
 def _group(function: Callable[..., Any], annotation: Any) -> type | None:
     """The NamedTuple class that an annotation names; None for anything else."""
     if isinstance(annotation, str):
-        # Annotations are text under `from __future__ import annotations`; they are names of the kernel's own module,
-        # whatever wraps it.
-        code = inspect.unwrap(function)
-        annotation = getattr(code, "__globals__", {}).get(annotation) if annotation.isidentifier() else None
+        # Under `from __future__ import annotations` an annotation is text. It names something in the module of the
+        # kernel itself, not of a decorator that wraps it.
+        unwrapped = inspect.unwrap(function)
+        annotation = getattr(unwrapped, "__globals__", {}).get(annotation) if annotation.isidentifier() else None
     is_named_tuple = isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields")
     return annotation if is_named_tuple else None
 
@@ -60,7 +60,7 @@ def bind_signature(function: Callable[..., Any], proto: OpProto) -> KernelSignat
         proto: The op.
 
     Returns:
-        What each parameter gets.
+        The slot, attribute or injected object that each parameter receives.
 
     Raises:
         DefinitionError: A parameter matches nothing. The message names it and lists what the op has.
@@ -82,7 +82,7 @@ class _Binder:
     def __init__(self, function: Callable[..., Any], proto: OpProto) -> None:
         self._function, self._proto = function, proto
         self._slots = {s.param: s for s in proto.inputs.values()}
-        # An attribute whose name Python can't spell goes by another one.
+        # An attribute whose name is a Python keyword is bound by its parameter name.
         self._attrs = {a.param: a.name for a in proto.attrs.values()} | {a: a for a in COMMON_ATTRS}
         self.where = f"kernel {function.__module__}.{function.__qualname__} of op {proto.type}"
         self._inputs: list[tuple[str, bool, str]] = []
@@ -101,7 +101,7 @@ class _Binder:
             self._input(p.name, p.annotation, has_default=p.default is not p.empty)
             return
         defaults, annotations = _declared(group)
-        # a family of ops may share a group: what an op does not have stays at its default
+        # Ops of a family may share a group; fields for slots that an op lacks keep their defaults.
         fields = tuple(f for f in annotations if f in self._slots or f not in defaults)
         self._slot_groups.append((len(self._inputs), group, fields))
         for field in fields:

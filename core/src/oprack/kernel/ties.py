@@ -1,4 +1,4 @@
-"""Ties: two kernels of one op that fit a call equally well, and which of them is preferred."""
+"""Ties: kernels of one op that fit a call equally well, and which of them is preferred."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ Rank = tuple[int, int, bool, int]
 
 
 def ranked(spec: KernelSpec, asked: int, idle: int) -> Rank:
-    """What decides between kernels that fit: priority, then containers or a predicate before none, then `min_numel`.
+    """Rank a kernel among those that fit; the lowest rank wins.
+
+    Kernels are compared by priority, then specificity (one with a predicate or a container that applies comes before
+    one with neither), then `min_numel`.
 
     Args:
         spec: The kernel.
-        asked: How many inputs have to be containers.
-        idle: How many of these inputs are absent, so that their containers say nothing about this call.
+        asked: Number of inputs for which it requires a container.
+        idle: How many of these inputs are absent from this call, so that their containers decide nothing.
     """
     return -spec.priority, idle, spec.when is None and asked == idle, -spec.min_numel
 
 
-def may_tie(one: KernelSpec, other: KernelSpec) -> bool:
-    """Whether two kernels tie in every call that both fit; containers aside."""
-    same = (one.place, one.library, one.priority, one.min_numel) == (
+def may_tie(spec: KernelSpec, other: KernelSpec) -> bool:
+    """Whether two kernels tie in every call that both fit, apart from their containers."""
+    same = (spec.place, spec.library, spec.priority, spec.min_numel) == (
         other.place,
         other.library,
         other.priority,
         other.min_numel,
     )
-    # Two predicates may hold at once, but nobody can say so without a call; the same object always does.
-    return same and one.when is other.when and bool(one.dtypes & other.dtypes)
+    # Whether two different predicates overlap is only known in a call; the same object always agrees with itself.
+    return same and spec.when is other.when and bool(spec.dtypes & other.dtypes)
 
 
 def untied(
@@ -42,7 +45,7 @@ def untied(
         op_type: The op.
         owner: The distribution that defines it.
         tied: The kernels that tie.
-        on_tie: Called with a text and the other owners; None when nobody asks.
+        on_tie: Called with a message and the other owners, unless None.
 
     Returns:
         The only one of the kernels that comes from the op's own pack.
@@ -56,34 +59,35 @@ def untied(
     if on_tie is not None:
         others = tuple(dict.fromkeys(s.owner for s in tied if s is not own[0]))
         on_tie(
-            f"{_both(op_type, tied)}; the one of {owner}, which brings the op, is used; {_ways(owner, tied)}", others
+            f"{_tie(op_type, tied)}; the one of {owner}, which brings the op, is used; {_advice(owner, tied)}", others
         )
     return own[0]
 
 
 def tie_text(op_type: str, owner: str, tied: Sequence[KernelSpec]) -> str:
-    """The kernels that tie, and the ways out."""
-    return f"{_both(op_type, tied)}; {_ways(owner, tied)}"
+    """The error message for a tie: the kernels, and what an author or a user can do."""
+    return f"{_tie(op_type, tied)}; {_advice(owner, tied)}"
 
 
-def _both(op_type: str, tied: Sequence[KernelSpec]) -> str:
-    one = tied[0]
+def _tie(op_type: str, tied: Sequence[KernelSpec]) -> str:
+    first = tied[0]
     dtypes = frozenset.intersection(*(s.dtypes for s in tied))
-    named = [
+    kernels = [
         f"{s.name} of {s.owner} ({s.where}), library {s.library}"
         + (f", when {s.when.text}" if s.when is not None else "")
         for s in tied
     ]
-    many = {2: "two", 3: "three"}.get(len(tied), str(len(tied)))
+    count = {2: "two", 3: "three"}.get(len(tied), str(len(tied)))
     return (
-        f"op {op_type}: {many} kernels for place {one.place}, dtype {', '.join(sorted(dtypes))} fit equally well, "
-        f"with priority {one.priority}: {' and '.join(named)}"
+        f"op {op_type}: {count} kernels for place {first.place}, dtype {', '.join(sorted(dtypes))} fit equally well, "
+        f"with priority {first.priority}: {' and '.join(kernels)}"
     )
 
 
-def _ways(owner: str, tied: Sequence[KernelSpec]) -> str:
-    """How to get out: what an author can do, then what a user can, who leaves out the later pack."""
+def _advice(owner: str, tied: Sequence[KernelSpec]) -> str:
+    """What an author can do about a tie, then what a user can do."""
     text = "an author can give one a higher priority (priority=...) or a predicate (when=...) that keeps it out"
+    # The op's own pack last: without it there would be no op.
     owners = sorted({s.owner for s in tied}, key=lambda name: (name == owner, name))
     if len(owners) > 1:
         text += "; a user can leave a pack out: " + " or ".join(f"OPRACK_BLOCK={name}" for name in owners if name)

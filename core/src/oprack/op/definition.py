@@ -11,7 +11,7 @@ from oprack.op.attrs import Attr
 from oprack.op.facets import FACETS, GradOpMaker
 from oprack.op.proto import Input, Output, slot_name
 
-# Members of a definition class that are facets; each is a plain function without self, or a value.
+# The members of a definition class that are facets: rules are plain functions without self, the others are values.
 _RULES = tuple(kind.member for kind in FACETS if kind.is_rule)
 _VALUES = tuple(kind.member for kind in FACETS if kind.member and not kind.is_rule)
 
@@ -19,20 +19,20 @@ _VALUES = tuple(kind.member for kind in FACETS if kind.member and not kind.is_ru
 class OpDef:
     """Base of op definitions: `class Relu(OpDef, type="relu"): ...`; the docstring is the op's documentation.
 
-    Slots and attributes are class attributes made by Input, Output and Attr, in the order of the OpProto (an
-    attribute that Python can't name takes a trailing underscore). Facets, all optional but infer_shape:
+    Slots and attributes are class attributes, instances of Input, Output and Attr, in the order of the OpProto (an
+    attribute whose name is a Python keyword takes a trailing underscore). The facets, all optional but infer_shape:
 
     infer_shape(ctx): see InferShapeContext.         infer_var_type(ctx): default "outputs like the first input".
     make_grad(fwd): returns GradOp, a list of them, or is `empty_grad` or a GradOpMaker.
     expected_kernel_type(ctx): default "the dtype that all inputs share".
     kernel_type_for_var(slot, actual, expected): default keeps an input's dtype.
-    identity(ctx): whether the op, with these attributes, slots and dims, gives back its first input as its first
-    output, LoD included; passes remove it then.
+    identity(ctx): whether the op, with these attributes, slots and dims, returns its first input as its first output,
+    LoD included; if so, passes remove it.
     sbp(ctx): how the op's tensors may be split over devices; see SbpFacet.
     inplace = {"X": "Out"}.                          no_need_buffer_vars = ("X",).
     versions: an OpVersion.
 
-    Raises DefinitionError when a member is none of these.
+    Raises DefinitionError when a public member is none of these.
     """
 
     op_type: ClassVar[str] = ""
@@ -57,6 +57,7 @@ class OpDef:
             if isinstance(value, Input | Output | Attr):
                 declared[slot_name(name, grads=cls.grads)] = value
             elif name in _RULES:
+                # Rules have no self: called through an instance or the class, they get the context alone.
                 if inspect.isfunction(value):
                     setattr(cls, name, staticmethod(value))
             elif not name.startswith("_") and name not in (*_VALUES, "op_type", "declared", "grads"):
@@ -69,13 +70,13 @@ class OpDef:
 
     @classmethod
     def members(cls) -> Iterator[tuple[str, Input | Output | Attr]]:
-        """Declared slots and attributes with their names on the wire, inputs, outputs and attributes each in order.
+        """Declared slots and attributes by the names that programs use, in order of declaration.
 
         Yields:
             (name, declaration) of each.
         """
-        for name, d in cls.declared.items():
-            yield (d.name or name), d
+        for name, declaration in cls.declared.items():
+            yield (declaration.name or name), declaration
 
     @classmethod
     def grad_op_maker(cls) -> GradOpMaker | None:

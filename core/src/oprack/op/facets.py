@@ -1,7 +1,7 @@
 """The facets of an OpInfo: a base class for each, by which `register_operator(type, *facets)` tells them apart, and the
-table FACETS, from which all else that handles facets follows.
+table FACETS, which drives all other code that handles facets.
 
-A new facet is a base class, a row of the table and, for the type checker, a field of OpInfo and a member of OpDef.
+To add a facet, add a base class, a row of the table and, for the type checker, a field of OpInfo and a member of OpDef.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Facet:
-    """One of the things an OpInfo holds; `name` is its field there."""
+    """Base of all facets; `facet` names the field of OpInfo that holds it."""
 
     facet: ClassVar[str] = ""
 
@@ -50,7 +50,7 @@ class InferVarTypeFacet(Facet):
 
 
 class GradOpMaker(Facet):
-    """The gradient ops of an op, from one definition for programs and for eager calls."""
+    """Returns the gradient ops of an op; one definition serves programs and eager calls."""
 
     facet = "grad_op_maker"
 
@@ -91,7 +91,7 @@ class KernelTypeForVarFacet(Facet):
 
 
 class IdentityFacet(Facet):
-    """Whether the op, as it stands, gives back its first input as its first output; passes remove it then."""
+    """Whether this use of the op returns its first input as its first output; if so, passes remove it."""
 
     facet = "identity"
 
@@ -131,11 +131,11 @@ class FacetKind:
 
     Attributes:
         name: The field of OpInfo.
-        base: The class from which a facet passed to `register_operator` derives; None when it goes another way.
-        member: The member of a definition class that gives it; "" when none does.
-        is_rule: Whether that member is a function of a context, and not a value.
-        value: Gives what OpInfo holds from an instance of `base`.
-        check: Raises DefinitionError when a value does not fit the slots of an op: (op type, signature, value).
+        base: The class from which a facet passed to `register_operator` derives; None when it can't be passed there.
+        member: The member of a definition class that provides it; "" when none does.
+        is_rule: Whether that member is a function of a context rather than a value.
+        value: Converts an instance of `base` to what OpInfo holds.
+        check: Called as check(op type, proto, value); raises DefinitionError when the value does not fit the slots.
     """
 
     name: str
@@ -147,18 +147,18 @@ class FacetKind:
 
 
 def _check_inplace(op_type: str, proto: OpProto, pairs: Mapping[str, str]) -> None:
-    for x, out in pairs.items():
-        if x not in proto.inputs or out not in proto.outputs:
+    for source, target in pairs.items():
+        if source not in proto.inputs or target not in proto.outputs:
             raise DefinitionError(
-                f"op {op_type}: inplace pairs {x!r} with {out!r}; expected an input and an output slot"
+                f"op {op_type}: inplace pairs {source!r} with {target!r}; expected an input and an output slot"
             )
 
 
-def _check_unread(op_type: str, proto: OpProto, slots: Sequence[str]) -> None:
-    for x in slots:
-        if x not in proto.inputs:
+def _check_no_need_buffer_vars(op_type: str, proto: OpProto, slots: Sequence[str]) -> None:
+    for slot in slots:
+        if slot not in proto.inputs:
             raise DefinitionError(
-                f"op {op_type}: no_need_buffer_vars has {x!r}; expected one of {', '.join(proto.inputs)}"
+                f"op {op_type}: no_need_buffer_vars has {slot!r}; expected one of {', '.join(proto.inputs)}"
             )
 
 
@@ -182,7 +182,7 @@ FACETS = (
         NoNeedBufferVarsFacet,
         "no_need_buffer_vars",
         value=lambda f: f.slots,
-        check=_check_unread,
+        check=_check_no_need_buffer_vars,
     ),
     FacetKind("versions", None, "versions"),
 )
@@ -190,11 +190,11 @@ FACETS = (
 
 
 def facet_kind(facet: Any) -> FacetKind | None:
-    """The row of a facet, which is a class or an instance; None for something that is no facet."""
+    """The row of a facet, given as a class or an instance; None for anything that is not a facet."""
     cls = facet if isinstance(facet, type) else type(facet)
     return next((kind for kind in FACETS if kind.base is not None and issubclass(cls, kind.base)), None)
 
 
 def facet_names() -> str:
-    """The base classes of facets, as errors list what `register_operator` takes."""
+    """The base classes that `register_operator` accepts, for error messages."""
     return ", ".join(kind.base.__name__ for kind in FACETS if kind.base is not None)

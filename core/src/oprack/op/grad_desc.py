@@ -1,4 +1,4 @@
-"""The desc side of gradient makers: GradOps as OpDescs with variable names."""
+"""Turns the GradOps of gradient makers, which are symbolic, into OpDescs with variable names."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ def grad_name(name: str) -> str:
 def make_grad_ops(
     info: OpInfo, op: OpDesc, accumulated: Collection[str] = (), held: Collection[str] = ()
 ) -> list[GradOp]:
-    """The gradient ops of a forward op, in symbols.
+    """The symbolic gradient ops of a forward op.
 
     Args:
-        accumulated, held: As ForwardOp takes them; by default nothing comes before or after the op.
+        info: The op's definition.
+        op: The forward op.
+        accumulated: See ForwardOp; by default no other op contributes to the gradients.
+        held: See ForwardOp; by default no other op reads the variables later.
 
     Raises:
-        NotDifferentiableError: When the op has no grad maker.
+        NotDifferentiableError: When the op has no gradient maker.
     """
     maker = info.require_grad_op_maker()
     attrs = {k: v for k, v in op.attrs.items() if k not in COMMON_ATTRS}
@@ -37,8 +40,8 @@ def make_grad_ops(
         attrs = info.checker.check(attrs, op.var_attrs())
     inputs = {s: len(names) for s, names in op.inputs.items() if names}
     outputs = {s: len(names) for s, names in op.outputs.items() if names}
-    made = maker(ForwardOp(info.proto, attrs, inputs, outputs, accumulated, held))
-    return [made] if isinstance(made, GradOp) else list(made)
+    grad_ops = maker(ForwardOp(info.proto, attrs, inputs, outputs, accumulated, held))
+    return [grad_ops] if isinstance(grad_ops, GradOp) else list(grad_ops)
 
 
 def grad_op_desc(
@@ -52,8 +55,8 @@ def grad_op_desc(
     """A gradient op of `op` as an OpDesc; gradients of variables in `no_grad` are "@EMPTY@" among its outputs.
 
     Args:
-        name_of: Variable -> name of its gradient.
-        temporary: Label -> name of a temporary.
+        name_of: Returns the name of a variable's gradient.
+        temporary: Returns the name of a temporary variable, from its label.
     """
     from oprack.desc import OpDesc
 
@@ -61,14 +64,14 @@ def grad_op_desc(
         if ref.role == "temporary":
             return [temporary(ref.slot)]
         side = op.inputs if ref.role.startswith("input") else op.outputs
-        given = side.get(ref.slot, [])
+        variables = side.get(ref.slot, [])
         if ref.index is not None:
-            given = given[ref.index : ref.index + 1]
+            variables = variables[ref.index : ref.index + 1]
         if ref.role == "input_grad":
-            return [EMPTY_VAR if (n in no_grad and not reads) or n == EMPTY_VAR else name_of(n) for n in given]
+            return [EMPTY_VAR if (n in no_grad and not reads) or n == EMPTY_VAR else name_of(n) for n in variables]
         if ref.role == "output_grad":
-            return [name_of(n) for n in given]
-        return given
+            return [name_of(n) for n in variables]
+        return variables
 
     inputs = {s: n for s, ref in grad.inputs.items() if (n := names(ref, True))}
     outputs = {s: n for s, ref in grad.outputs.items() if (n := names(ref, False))}
@@ -83,9 +86,9 @@ def grad_op_descs(
     no_grad: Collection[str] = (),
     name_of: Callable[[str], str] = grad_name,
 ) -> list[OpDesc]:
-    """The gradient ops of `op` as OpDescs, when no other op reads its inputs.
+    """The gradient ops of `op` as OpDescs, provided that no other op reads its inputs.
 
-    As grad_op_desc; an op whose outputs would all be "@EMPTY@" is left out.
+    The arguments are those of `grad_op_desc`. An op whose outputs would all be "@EMPTY@" is left out.
     """
 
     def temporary(label: str) -> str:

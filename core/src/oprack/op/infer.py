@@ -1,4 +1,4 @@
-"""Contexts in which shape and type rules run: on VarDescs when a program is built, on values when it runs."""
+"""Contexts of shape and type rules, which run on VarDescs when a program is built and on values when it runs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Dims = tuple[int, ...]
 
 
 def normal_axis(op_type: str, axis: int, rank: int, name: str = "axis") -> int:
-    """Count an axis from the front.
+    """Normalize a negative axis.
 
     Args:
         op_type: The op, for the error.
         axis: The axis; a negative one counts from the end.
-        rank: How many dims there are.
-        name: What the op calls it.
+        rank: Number of dims.
+        name: What the op calls the axis.
 
     Returns:
-        The axis, 0 or more.
+        The axis counted from the front, 0 or more.
 
     Raises:
         InvalidArgumentError: It lies outside [-rank, rank).
@@ -52,7 +52,7 @@ class InferContext(ABC):
             )
 
     def attr(self, name: str) -> Any:
-        """Value of an attribute, default filled in."""
+        """Value of an attribute; its default when the op does not set it."""
         return self.attrs[name]
 
     @abstractmethod
@@ -79,7 +79,7 @@ class InferContext(ABC):
         """Raise InvalidArgumentError "op <type>: <message>" unless condition holds.
 
         Raises:
-            DefinitionError: For an empty message, which would tell nobody what is wrong.
+            DefinitionError: The message is empty, so that it could not say what is wrong.
         """
         if not (isinstance(message, str) and message.strip()):
             raise DefinitionError(
@@ -95,14 +95,14 @@ class InferContext(ABC):
 
 
 class InferShapeContext(InferContext):
-    """Sets dims and LoD of outputs from those of inputs. A dim of -1 is not known yet."""
+    """Sets dims and LoD of outputs from those of inputs. A dim of -1 is unknown until the program runs."""
 
     is_runtime: bool = False
     lod_is_known: bool = True
-    """Whether LoD levels are those that there will be; a VarDesc of a program that was loaded may say too few."""
+    """Whether LoD levels are final; the VarDescs of a loaded program may declare too few."""
     guesses: bool = True
-    """Whether a rule may say what is likely where a run decides: an attribute for a tensor that overrides it, a dim of
-    unknown size for one that is not 1. Where it may not, it sets -1, or no dims where their number is not certain."""
+    """Whether a rule may assume what is likely but decided only at run time: that no tensor overrides an attribute,
+    that a dim of unknown size is not 1. Otherwise it sets -1, or no dims where even the rank is uncertain."""
 
     def is_initialized(self, slot: str, i: int = 0) -> bool:
         """Whether input i of a slot holds a value; at build time, whether there is one."""
@@ -130,33 +130,33 @@ class InferShapeContext(InferContext):
         """Number of LoD levels of input i of a slot."""
 
     def require_lod(self, slot: str, level: int = 1, i: int = 0) -> int:
-        """Number of LoD levels of input i of a slot, which must not be below `level`.
+        """Number of LoD levels of input i of a slot, which must be at least `level`.
 
-        While a program is written, that of the VarDesc counts; when it runs, that of the tensor. A program that was
-        loaded may declare none for a variable that gets LoD all the same, so it is not asked before it runs.
+        When a program is built, the VarDesc's level counts; when it runs, the tensor's. A loaded program may declare no
+        level for a variable that receives LoD at run time, so it is checked only when it runs.
 
         Args:
             slot: The input slot.
-            level: How many there have to be.
-            i: Number of the input in its slot.
+            level: The least number of levels.
+            i: Index of the input in its slot.
 
         Returns:
-            The number.
+            The number of levels.
 
         Raises:
             InvalidLoDError: There are fewer.
         """
-        found = self.lod_level(slot, i)
-        if found < level and self.lod_is_known:
+        actual = self.lod_level(slot, i)
+        if actual < level and self.lod_is_known:
             names = self.input_names(slot)
-            fed = "feed it as LoDTensor(array, lod=[[0, ...]])"
-            how = fed if self.is_runtime else f"declare it with lod_level={level}"
+            feed = "feed it as LoDTensor(array, lod=[[0, ...]])"
+            advice = feed if self.is_runtime else f"declare it with lod_level={level}"
             raise InvalidLoDError(
-                f"op {self.op_type}: input {slot} (variable {names[i]!r}) has {found or 'no'} LoD, but its rows have "
-                f"to form sequences, by {level} LoD level{'s' if level > 1 else ''} or more; {how}, or give it LoD by "
-                "lod_reset"
+                f"op {self.op_type}: input {slot} (variable {names[i]!r}) has {actual or 'no'} LoD, but its rows have "
+                f"to form sequences, by {level} LoD level{'s' if level > 1 else ''} or more; {advice}, or give it LoD "
+                "by lod_reset"
             )
-        return found
+        return actual
 
     @abstractmethod
     def share_lod(self, source: str, target: str, i: int = 0, j: int = 0) -> None:
@@ -178,12 +178,12 @@ class InferShapeContext(InferContext):
         """The only element of input i of a slot, as a NumPy scalar; None at build time.
 
         Raises:
-            InvalidArgumentError: The input has another number of elements than one.
+            InvalidArgumentError: The input does not have exactly one element.
         """
         dims = self.dim(slot, i)
-        one = min(dims, default=0) < 0 or math.prod(dims) == 1
+        may_be_scalar = min(dims, default=0) < 0 or math.prod(dims) == 1
         name = f"{slot}[{i}]" if self.input_count(slot) > 1 else slot
-        self.require(one, f"{name} has shape {list(dims)}; expected a tensor of one element")
+        self.require(may_be_scalar, f"{name} has shape {list(dims)}; expected a tensor of one element")
         value = self.value(slot, i)
         return None if value is None else value.reshape(-1)[0]
 
@@ -194,7 +194,7 @@ class InferShapeContext(InferContext):
         self.require(same, f"{slot} has shape {list(a)} and {other} {list(b)}; expected equal shapes")
 
     def same_size(self, slot: str, other: str) -> None:
-        """Require that two inputs have the same number of elements; shapes [1] and [] count as alike."""
+        """Require that two inputs have the same number of elements, whatever their shapes."""
         a, b = self.dim(slot), self.dim(other)
         known = min((*a, *b), default=0) >= 0
         self.require(
@@ -207,11 +207,11 @@ class InferShapeContext(InferContext):
         return self._axis(self.attr(name), slot, name)
 
     def axes(self, slot: str, name: str = "axis") -> list[int]:
-        """The attribute `name`, a list of different axes of input `slot`. Raises InvalidArgumentError."""
-        found = [self._axis(a, slot, name) for a in self.attr(name)]
-        once = len(set(found)) == len(found)
-        self.require(once, f"{name} is {list(self.attr(name))}; expected each axis of {slot} once at most")
-        return found
+        """The attribute `name`, a list of distinct axes of input `slot`. Raises InvalidArgumentError."""
+        axes = [self._axis(a, slot, name) for a in self.attr(name)]
+        distinct = len(set(axes)) == len(axes)
+        self.require(distinct, f"{name} is {list(self.attr(name))}; expected each axis of {slot} once at most")
+        return axes
 
     def _axis(self, axis: int, slot: str, name: str) -> int:
         rank = len(self.dim(slot))
@@ -220,9 +220,12 @@ class InferShapeContext(InferContext):
         return normal_axis(self.op_type, axis, max(rank, 1), name)  # a scalar has one axis, as in NumPy's sort(axis=-1)
 
     def require_dims(self, slot: str, expected: Sequence[int], i: int = 0, why: str = "") -> None:
-        """Require the shape of input i of a slot, dims of -1 matching any; nothing when it is absent.
+        """Require a shape of input i of a slot, dims of -1 matching any; an absent input passes.
 
         Args:
+            slot: The input slot.
+            expected: The dims that it must have.
+            i: Index of the input in its slot.
             why: What the expected dims follow from, for the message.
         """
         if i >= self.input_count(slot):
@@ -233,22 +236,22 @@ class InferShapeContext(InferContext):
         self.require(same, f"{name} has shape {list(got)}; expected {list(expected)}{why and ', '}{why}")
 
     def require_rank(self, slot: str, *ranks: int) -> Dims:
-        """Shape of a slot whose rank has to be one of `ranks`."""
-        d = self.dim(slot)
+        """Shape of a slot whose rank must be one of `ranks`."""
+        dims = self.dim(slot)
         self.require(
-            len(d) in ranks,
-            f"{slot} has shape {list(d)} of rank {len(d)}; expected rank {' or '.join(map(str, ranks))}",
+            len(dims) in ranks,
+            f"{slot} has shape {list(dims)} of rank {len(dims)}; expected rank {' or '.join(map(str, ranks))}",
         )
-        return d
+        return dims
 
     def require_sizes(self, what: str, sizes: Sequence[int]) -> None:
-        """Require that no size from an attribute or a tensor is below 0; at build time -1 is not known yet."""
+        """Require that no size from an attribute or a tensor is negative; at build time, -1 stands for unknown."""
         least = 0 if self.is_runtime else -1
         self.require(all(s >= least for s in sizes), f"{what} is {list(sizes)}; expected sizes of at least 0")
 
 
 class IdentityContext(InferShapeContext):
-    """What `identity(ctx)` may ask: what shape rules may, and the dtypes of the inputs."""
+    """The context of `identity(ctx)`: that of shape rules, with the dtypes of the inputs."""
 
     @abstractmethod
     def dtype(self, slot: str, i: int = 0) -> str:

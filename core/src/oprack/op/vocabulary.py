@@ -1,8 +1,8 @@
-"""The vocabulary: what the core itself asks of ops, by role, since it knows no op type.
+"""The vocabulary: the roles of ops that the core itself needs, since it knows no op type.
 
-Operators and methods of Variables and tensors, indexing and the backward pass append ops whose meaning they rely on.
-Each such meaning is a role with a signature. A pack says which of its ops plays a role by `register.role("add",
-"elementwise_add")` in the hook oprack_vocabulary, and `oprack.packs.vocabulary.op_for("add")` finds it.
+Operators and methods of Variables and tensors, indexing and the backward pass append ops and rely on their meaning.
+Each such meaning is a role with a signature. In the hook oprack_vocabulary, a pack assigns one of its ops to a role by
+`register.role("add", "elementwise_add")`, and `oprack.packs.vocabulary.op_for("add")` finds it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What an op must be that plays a role.
+    """What the core requires of the op that plays a role.
 
     Attributes:
-        inputs, attrs, outputs: Slots and attributes that the core names when it appends the op; the op may have more,
-            which are dispensable or have defaults.
-        meaning: What it computes.
+        name: Name of the role.
+        inputs: Input slots that the core binds when it appends the op. The op may have others if they are dispensable.
+        attrs: Attributes that the core sets. The op may have others if they have defaults.
+        outputs: Output slots that the core binds.
+        meaning: What the op computes.
         wanted_by: The calls that need it, for messages.
     """
 
@@ -41,15 +43,15 @@ class Role:
         return f"({', '.join(arguments)}) -> {', '.join(self.outputs)}"
 
     def misfits(self, proto: OpProto) -> list[str]:
-        """What an op lacks to play this role, or asks for beyond its signature; [] when it fits."""
-        lacks = [f"it has no input {n}" for n in self.inputs if n not in proto.inputs]
-        lacks += [f"it has no output {n}" for n in self.outputs if n not in proto.outputs]
-        lacks += [f"it has no attribute {n}" for n in self.attrs if n not in proto.attrs]
-        for side, slots in ((self.inputs, proto.inputs), (self.outputs, proto.outputs)):
-            lacks += [
-                f"{s.name} is not dispensable" for s in slots.values() if not s.dispensable and s.name not in side
+        """Why an op can't play this role: what it lacks, or requires beyond the signature; [] when it can."""
+        misfits = [f"it has no input {n}" for n in self.inputs if n not in proto.inputs]
+        misfits += [f"it has no output {n}" for n in self.outputs if n not in proto.outputs]
+        misfits += [f"it has no attribute {n}" for n in self.attrs if n not in proto.attrs]
+        for bound, slots in ((self.inputs, proto.inputs), (self.outputs, proto.outputs)):
+            misfits += [
+                f"{s.name} is not dispensable" for s in slots.values() if not s.dispensable and s.name not in bound
             ]
-        return lacks + [
+        return misfits + [
             f"{a.name} has no default" for a in proto.attrs.values() if a.required and a.name not in self.attrs
         ]
 
@@ -59,22 +61,22 @@ ROLES: dict[str, Role] = {}
 
 
 def find_role(name: object) -> Role:
-    """The role of that name.
+    """Return the role of a name.
 
     Raises:
         DefinitionError: No role has that name. The message lists close matches.
     """
-    found = ROLES.get(name) if isinstance(name, str) else None
-    if found is None:
+    role = ROLES.get(name) if isinstance(name, str) else None
+    if role is None:
         raise DefinitionError(
             f"{name!r} is no role of the vocabulary{did_you_mean(str(name), ROLES)}; expected one of "
             "oprack.op.vocabulary, or a newer oprack"
         )
-    return found
+    return role
 
 
 def _role(name: str, signature: str, meaning: str, wanted_by: str) -> None:
-    """signature: "X Y; axis -> Out", which is inputs, attributes, outputs."""
+    """Declare a role; the signature is written as "X Y; axis -> Out": inputs, attributes, outputs."""
     arguments, _, outputs = signature.partition("->")
     inputs, _, attrs = arguments.partition(";")
     slots = tuple(inputs.split()), tuple(attrs.split()), tuple(outputs.split())
@@ -134,20 +136,20 @@ _role("permute_dims", "X; axis -> Out XShape", "Dims of X in the order `axis`", 
 _role("remove_dims", "X; axes -> Out XShape", "X without dims of size 1, all when axes is []", "method squeeze")
 _role("insert_dims", "X; axes -> Out XShape", "X with dims of size 1 at `axes`", "method unsqueeze, and x[None]")
 _role("merge_dims", "X; start_axis stop_axis -> Out XShape", "Dims from one to another as one dim", "method flatten")
-_role("repeat_dims", "X; repeat_times -> Out", "X so often along each dim", "method tile")
+_role("repeat_dims", "X; repeat_times -> Out", "X repeated along each dim", "method tile")
 _role("broadcast_to", "X; shape -> Out", "X broadcast to a shape; -1 keeps a dim", "method expand")
 
 # Parts ----------------------------------------------------------------------------------------------------------------
 _role(
     "part",
     "Input StartsTensorList EndsTensorList; axes starts ends decrease_axis infer_flags -> Out",
-    "From starts to ends along axes; dims of decrease_axis go; lists of Variables give what runs decide",
+    "From starts to ends along axes; dims of decrease_axis are removed; lists of Variables hold bounds of run time",
     "x[...]",
 )
 _role(
     "strided_part",
     "Input StartsTensorList EndsTensorList; axes starts ends strides decrease_axis infer_flags -> Out",
-    "As `part`, each so-manieth element; with a negative stride an end of -1 is before the first element",
+    "As `part`, with a stride along each axis; with a negative stride, an end of -1 is before the first element",
     "x[::step]",
 )
 _role("elements_at", "X Index -> Out", "X[Index[..., 0], Index[..., 1], ...]", "x[mask] and x[list]")

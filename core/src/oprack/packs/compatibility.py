@@ -1,7 +1,7 @@
-"""What a release of a pack promised: a snapshot of its ops' signatures, and what a change to them breaks.
+"""Compatibility of pack releases: snapshots of the ops' signatures, and which changes to them are breaking.
 
-Programs that were saved with an older pack must go on running: slots and attributes are never removed or retyped, new
-ones are dispensable or have defaults, and each change adds an OpVersion checkpoint.
+Programs that were saved with an older release must keep running: slots and attributes are never removed or retyped,
+new ones are dispensable or have defaults, and each change adds an OpVersion checkpoint.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Signatures = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Change:
-    """A difference between a released op and the one of today."""
+    """A difference between the released and the current signature of an op."""
 
     op_type: str
     text: str
@@ -35,42 +35,43 @@ def signatures(source: PackSource) -> Signatures:
     """Signatures of the ops that a pack's source tree defines. Raises as `generate`."""
     from oprack.op import build_op_info
 
-    found: Signatures = {}
+    ops: Signatures = {}
     with importable(source):
         for op_type, entry in sorted(generate(source).ops.items()):
             info = build_op_info(import_object(entry.define, f"oprack check {source.root}"), source.package)
-            found[op_type] = {"version": info.version}
+            ops[op_type] = {"version": info.version}
             for side in ("inputs", "outputs"):
-                found[op_type][side] = {
+                ops[op_type][side] = {
                     s.name: [f for f in ("dispensable", "duplicable") if getattr(s, f)]
                     for s in getattr(info.proto, side).values()
                 }
-            found[op_type]["attrs"] = {
+            ops[op_type]["attrs"] = {
                 a.name: {"type": a.type.name} | ({} if a.required else {"default": a.default})
                 for a in info.proto.attrs.values()
             }
-    # as it is after a round trip, so that a tuple and a list compare equal
-    plain: Signatures = json.loads(json.dumps(found))
+    # Compared with snapshots read from JSON, in which a tuple is a list.
+    plain: Signatures = json.loads(json.dumps(ops))
     return plain
 
 
 def read(path: Path) -> Signatures:
-    """A snapshot.
+    """Read a snapshot.
 
     Raises:
-        ManifestError: When it is damaged.
+        ManifestError: When the file is missing or malformed.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] not in (1, _FORMAT):
             raise ValueError(f"format is {data['format']!r}, expected {_FORMAT}")
         ops = data["ops"].items()
-        found: Signatures = {t: op if data["format"] == 1 else _unpacked(op) for t, op in ops}
-        for op in found.values():
+        snapshot: Signatures = {t: op if data["format"] == 1 else _unpacked(op) for t, op in ops}
+        # Whatever `compare` relies on; the except clause below turns a failure into a ManifestError.
+        for op in snapshot.values():
             for side in ("inputs", "outputs", "attrs"):
                 op[side].items()
             op["version"] + 0
-        return found
+        return snapshot
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
         raise ManifestError(
             f"{path}: is no snapshot of ops ({type(e).__name__}: {e}); take it from the last release, or write it anew "
@@ -113,16 +114,16 @@ def _unpacked(op: dict[str, Any]) -> dict[str, Any]:
 
 
 def compare(then: Signatures, now: Signatures) -> list[Change]:
-    """Every difference, breaking ones first within an op."""
-    found = []
+    """All differences between two snapshots, sorted by op; breaking changes come first within an op."""
+    changes = []
     for op_type in sorted({*then, *now}):
         if op_type not in now:
-            found.append(Change(op_type, "the op is gone", True))
+            changes.append(Change(op_type, "the op is gone", True))
         elif op_type not in then:
-            found.append(Change(op_type, "new op", False))
+            changes.append(Change(op_type, "new op", False))
         else:
-            found += sorted(_compare_op(op_type, then[op_type], now[op_type]), key=lambda c: not c.breaking)
-    return found
+            changes += sorted(_compare_op(op_type, then[op_type], now[op_type]), key=lambda c: not c.breaking)
+    return changes
 
 
 def _compare_op(op_type: str, then: dict[str, Any], now: dict[str, Any]) -> Iterator[Change]:

@@ -1,4 +1,4 @@
-"""What is known of a pack, and the warnings that tell of a broken one."""
+"""PackInfo, which describes an installed pack, and the warnings about packs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 
 class PackWarning(UserWarning):
-    """Something about the installed packs is not as asked, for example an unknown name in OPRACK_PACKS."""
+    """The installed packs do not match what was requested, for example by an unknown name in OPRACK_PACKS."""
 
 
 class BrokenPackWarning(PackWarning):
-    """A pack can't be used; the others go on. `oprack doctor` prints the whole reason."""
+    """A pack is broken and left out; the others work. `oprack doctor` prints the full reason."""
 
 
 def warn(text: str, category: type[UserWarning]) -> None:
-    """Warn at the line outside oprack that asked."""
+    """Issue a warning at the innermost line outside oprack, so that it points at the user's code."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "oprack":
         level, frame = level + 1, frame.f_back
@@ -30,16 +30,17 @@ class PackInfo:
 
     Attributes:
         name: Name of its entry point.
-        distribution, version: What pip installed.
+        distribution: Name of the distribution that contains it.
+        version: Version of the distribution.
         status: "ok", "blocked" or "broken".
-        error: Class and text of what broke it; "" when it works.
-        op_types: What it defines, as far as its manifest can be read.
+        error: Class and text of the exception that broke it; "" when it works.
+        op_types: Ops that it defines, as far as its manifest can be read.
         hooks: Hooks that it implements.
-        entry_point: The module named there.
+        entry_point: The module that its entry point names.
         conflicts: Op types that another pack defines, too.
-        layers: What it brings by oprack_layers, as "layers.fc".
-        layer_conflicts: Those of `layers` that another pack brings, too.
-        exception: The exception that broke it.
+        layers: Names that it adds through oprack_layers, such as "layers.fc".
+        layer_conflicts: Those of `layers` that another pack adds, too.
+        exception: The exception that broke it; None when it works.
     """
 
     name: str

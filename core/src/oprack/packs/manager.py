@@ -1,4 +1,4 @@
-"""PackManager: which packs are in use, and every question about what they bring that the rooms above ask."""
+"""PackManager: the packs in use, and the look-up of everything that they bring."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 
 class PackManager(ProcessRegistrations):
-    """The packs of one process; discovery runs when the first question is asked.
+    """The packs of one process, discovered on first use. Methods may be called from several threads.
 
-    entry_points: objects like importlib.metadata.EntryPoint, instead of those of installed distributions.
-    environ: read for OPRACK_PACKS (unset: all packs; empty: none; "a,b": only these), OPRACK_BLOCK ("a,b"), and the
-    cache's variables. cache: whether discovery may use the cache across processes. blocked: names of packs or
-    distributions to leave out. Methods may be called from several threads.
+    Args:
+        entry_points: Objects like importlib.metadata.EntryPoint; default: those of installed distributions.
+        environ: Read for OPRACK_PACKS (unset: all packs; empty: none; "a,b": only these), OPRACK_BLOCK ("a,b") and the
+            variables of the cache.
+        cache: Whether discovery may use the cache across processes.
+        blocked: Names of packs or distributions to leave out.
     """
 
     def _forget(self) -> None:
@@ -33,7 +35,7 @@ class PackManager(ProcessRegistrations):
 
     # Places, libraries and observers ----------------------------------------------------------------------------------
     def targets(self, kind: str) -> list[tuple[str, str, Any]]:
-        """What packs registered of one kind.
+        """The registrations of one kind, of all packs in use.
 
         Args:
             kind: "place", "observer" and so on.
@@ -44,54 +46,55 @@ class PackManager(ProcessRegistrations):
         return [(pack.owner, key, target) for pack, key, target in self._loaded().targets.get(kind, ())]
 
     def place_factory(self, kind: str) -> Any:
-        """What a pack registered for a sort of place, imported now; None when no pack did.
+        """Import the factory that a pack registered for a kind of place.
 
         Args:
-            kind: The sort of place, such as "cuda".
+            kind: The kind of place, such as "cuda".
 
         Returns:
-            The function that opens a device context.
+            The function that opens a device context; None when no pack registered one.
 
         Raises:
-            AlreadyExistsError: When two packs do.
-            PackImportError: When it can't be imported.
+            AlreadyExistsError: Two packs registered one.
+            PackImportError: It can't be imported.
         """
-        found = [(owner, target) for owner, key, target in self.targets("place") if key == kind]
-        if len(found) > 1:
+        factories = [(owner, target) for owner, key, target in self.targets("place") if key == kind]
+        if len(factories) > 1:
             raise AlreadyExistsError(
-                f"place {kind!r} is brought by {' and '.join(o for o, _ in found)}; leave one out: "
-                + report.blocks(found)
+                f"place {kind!r} is brought by {' and '.join(o for o, _ in factories)}; leave one out: "
+                + report.blocks(factories)
             )
-        for owner, target in found:
+        for owner, target in factories:
             return import_object(target, f"place {kind} of {owner}") if isinstance(target, str) else target
         return None
 
     @cached_property
     def device_contexts(self) -> DeviceContextPool:
-        """The pool that all who run ops of these packs share, so that a place has one DeviceContext."""
-        from oprack.device import DeviceContextPool  # which imports an array library
+        """The pool shared by everything that runs ops of these packs, so that a place has one DeviceContext."""
+        from oprack.device import DeviceContextPool  # Imported here, as it imports an array library.
 
-        with self._lock:  # threads that ask at once get one pool
-            made = DeviceContextPool(lambda kind: self.place_factory(kind))
-            shared: DeviceContextPool = self.__dict__.setdefault("device_contexts", made)
+        # cached_property takes no lock: setdefault makes threads that arrive at once agree on one pool.
+        with self._lock:
+            pool = DeviceContextPool(lambda kind: self.place_factory(kind))
+            shared: DeviceContextPool = self.__dict__.setdefault("device_contexts", pool)
             return shared
 
     def libraries(self) -> dict[str, Any]:
-        """Kernel libraries by name, imported now; in place of one that can't be imported, the error.
+        """Import the kernel libraries of all packs.
 
         Returns:
-            Name -> the object that speaks for the library.
+            Name -> the object that represents the library, or the OprackError when it can't be imported.
         """
-        found: dict[str, Any] = {}
+        libraries: dict[str, Any] = {}
         for owner, name, target in self.targets("library"):
             try:
-                found[name] = import_object(target, f"library {name} of {owner}")
+                libraries[name] = import_object(target, f"library {name} of {owner}")
             except OprackError as e:
-                found[name] = e
-        return found
+                libraries[name] = e
+        return libraries
 
     def library_attrs(self) -> dict[str, str]:
-        """Kernel libraries that an attribute of ops asks for, and the attribute.
+        """The kernel libraries that ops select by an attribute, such as use_mkldnn.
 
         Returns:
             Name of the library -> name of the attribute.
@@ -105,20 +108,22 @@ class PackManager(ProcessRegistrations):
             The observers.
         """
         targets = self.targets("observer")
-        # Forgotten with the packs that they came from; two threads may both import them, and get the same objects.
+        # `_forget` clears the cache together with the packs. No lock: two threads that both import get equal lists.
         if self._observers is None:
-            found = []
+            observers = []
             for owner, _, target in targets:
                 try:
-                    found.append(import_object(target, f"observer of {owner}") if isinstance(target, str) else target)
+                    observer = import_object(target, f"observer of {owner}") if isinstance(target, str) else target
                 except OprackError as e:
                     self._warn(f"{e}", owner, "observer", str(target))
-            self._observers = found
+                else:
+                    observers.append(observer)
+            self._observers = observers
         return list(self._observers)
 
     # Layers -----------------------------------------------------------------------------------------------------------
     def layer_names(self, namespace: str) -> list[str]:
-        """Names below `oprack.<namespace>` ("layers", "optimizer" ...) that packs in use bring, sorted.
+        """The names that packs in use add to `oprack.<namespace>`, sorted.
 
         Args:
             namespace: "layers", "optimizer" and so on.
@@ -130,7 +135,7 @@ class PackManager(ProcessRegistrations):
         return self._layers.names(namespace)
 
     def layer(self, namespace: str, name: str) -> Any:
-        """What a pack brings as `oprack.<namespace>.<name>`, imported on first use.
+        """The object that a pack adds as `oprack.<namespace>.<name>`, imported on first use.
 
         Args:
             namespace: "layers", "optimizer" and so on.
@@ -149,7 +154,7 @@ class PackManager(ProcessRegistrations):
 
 
 _default: PackManager | None = None
-# A stack without a lock: it is for tests, which put managers there one at a time.
+# The managers of active `use_manager` blocks, innermost last. No lock: only tests enter such blocks, one at a time.
 _used: list[PackManager] = []
 _default_lock = threading.Lock()
 
@@ -172,7 +177,7 @@ def default_manager() -> PackManager:
 
 @contextmanager
 def use_manager(manager: PackManager) -> Iterator[PackManager]:
-    """Make a manager the default one, in all threads, for the length of a with block; meant for tests.
+    """Within a with block, make a manager the default one in all threads; meant for tests.
 
     Args:
         manager: The manager.

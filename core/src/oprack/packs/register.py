@@ -1,4 +1,4 @@
-"""The `register` object that hooks get: it takes what one pack brings and checks it on the pack's own line."""
+"""The `register` object that hooks receive; it checks each registration at once, so that errors show the pack's line."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 NAMESPACES = ("layers", "optimizer", "initializer", "metrics", "nets", "nn", "amp", "fuzz")
-"""Modules `oprack.<namespace>` that packs fill through the hook oprack_layers; `fuzz` holds the blocks of which
-`oprack.testing.fuzz` makes nets, and is no module."""
+"""Namespaces that packs extend through the hook oprack_layers. Each is a module `oprack.<namespace>`, but for `fuzz`:
+the blocks from which `oprack.testing.fuzz` builds nets."""
 
 STAGES = ("fold", "canonicalize", "fuse", "lower")
 """When a pass runs; see `Register.pass_`."""
 
 
 class Register(PluginRegister):
-    """What a hook gets, bound to one pack. All methods raise on bad input, with the pack's line above.
+    """Registers what one pack brings. All methods raise on bad input, with the pack's line in the traceback.
 
     Args:
         pack: The pack.
@@ -36,11 +36,15 @@ class Register(PluginRegister):
     """
 
     def manifest(self, package: str, filename: str = manifests.FILENAME) -> None:
-        """Ops, kernels and layers of `filename` in a package's directory.
+        """Register the ops, kernels and layers that a manifest lists.
+
+        Args:
+            package: The package in whose directory the manifest is, usually `__package__`.
+            filename: Name of the manifest.
 
         Raises:
-            ManifestError: When it is missing or malformed.
-            PackVersionError: When it is of a newer core.
+            ManifestError: It is missing or malformed.
+            PackVersionError: It was written for a newer core.
         """
         if not isinstance(package, str) or not package:
             raise ManifestError(
@@ -51,7 +55,7 @@ class Register(PluginRegister):
         if directory is None:
             raise ManifestError(f"{self!r}: package {package!r} has no directory; expected one that holds {filename}")
         path = Path(directory, filename)
-        # Before reading: a file that changes in between then differs from its state, and the cache sees that.
+        # Taken before reading: if the file changes in between, its state differs and the cache is invalid.
         state = file_state(path)
         manifest = manifests.read(path)
         self.contributions.manifests.append(manifest)
@@ -61,13 +65,13 @@ class Register(PluginRegister):
                 self.layers(module, *names, namespace=namespace)
 
     def op(self, definition: type[OpDef]) -> None:
-        """An op by its definition class.
+        """Register an op by its definition class.
 
         Args:
             definition: The class.
 
         Raises:
-            DefinitionError: It is no definition class.
+            DefinitionError: It is not a definition class, or this pack registered the op before.
         """
         from oprack.op import OpDef
 
@@ -78,14 +82,14 @@ class Register(PluginRegister):
         self.contributions.definitions[definition.op_type] = definition
 
     def operator(self, op_type: str, *facets: Any) -> None:
-        """Facets of an op, in any order, also of an op of another pack; see `oprack.register_operator`.
+        """Register facets of an op, which may belong to another pack; see `oprack.register_operator`.
 
         Args:
             op_type: The op.
-            facets: Classes derived from the facet bases of oprack.op, or instances of them.
+            facets: Classes derived from the facet bases of oprack.op, or instances of them, in any order.
 
         Raises:
-            DefinitionError: There is no facet, or something that is none.
+            DefinitionError: No facet was passed, or something that is not a facet.
         """
         from oprack.op.facets import facet_kind, facet_names
 
@@ -100,7 +104,7 @@ class Register(PluginRegister):
         self.contributions.facets.append((op_type, facets))
 
     def kernel(self, function: Callable[..., Any]) -> None:
-        """The kernels that @kernel declared on a function.
+        """Register the kernels that @kernel declared on a function.
 
         Args:
             function: The function.
@@ -118,7 +122,7 @@ class Register(PluginRegister):
         self.contributions.kernels += specs
 
     def module(self, name: str) -> None:
-        """All kernels of a module, which is imported now; kernels named in a manifest are imported on first use.
+        """Import a module and register all its kernels; those named in a manifest are imported on first use instead.
 
         Args:
             name: The module's full name.
@@ -134,10 +138,14 @@ class Register(PluginRegister):
         self.contributions.kernels += specs
 
     def role(self, role: str, op_type: str) -> None:
-        """The op that plays a role of `oprack.op.vocabulary`, whose signature it has; see the hook oprack_vocabulary.
+        """Assign an op to a role of `oprack.op.vocabulary`; see the hook oprack_vocabulary.
+
+        Args:
+            role: Name of the role.
+            op_type: The op; it must have the signature of the role.
 
         Raises:
-            DefinitionError: The role is unknown, or the pack has named an op for it before.
+            DefinitionError: The role is unknown, or this pack assigned an op to it before.
         """
         from oprack.op.vocabulary import find_role
 
@@ -152,13 +160,13 @@ class Register(PluginRegister):
         self.contributions.targets.append(("role", role, op_type))
 
     def op_version(self, version: OpVersion) -> None:
-        """The history of an op whose definition gives none.
+        """Register the version history of an op whose definition has none.
 
         Args:
             version: The history.
 
         Raises:
-            DefinitionError: It is no OpVersion.
+            DefinitionError: It is not an OpVersion.
         """
         from oprack.op import OpVersion
 
@@ -167,10 +175,15 @@ class Register(PluginRegister):
         self.contributions.versions.append(version)
 
     def layer(self, name: str, target: str, namespace: str = "layers") -> None:
-        """`oprack.<namespace>.<name>` is "module:function", imported on first use.
+        """Register a function as `oprack.<namespace>.<name>`, imported on first use.
+
+        Args:
+            name: The name; an identifier without a leading underscore.
+            target: The function, as "module:function".
+            namespace: One of NAMESPACES.
 
         Raises:
-            DefinitionError: For a name that is no identifier, an unknown namespace, or a name brought twice.
+            DefinitionError: An argument is not of this form, or this pack registered the name before.
         """
         if namespace not in NAMESPACES:
             raise DefinitionError(
@@ -200,7 +213,7 @@ class Register(PluginRegister):
         return any(name in m.layers.get(namespace, {}).get(module, ()) for m in self.contributions.manifests)
 
     def layers(self, module: str, *names: str, namespace: str = "layers") -> None:
-        """Several functions of one module under their own names. Raises as `layer`."""
+        """Register several functions of one module under their own names; raises as `layer`."""
         for name in names:
             self.layer(name, f"{module}:{name}", namespace)
 
@@ -217,26 +230,26 @@ class Register(PluginRegister):
         reorders_sums: bool = False,
         inference_only: bool = True,
     ) -> None:
-        """Bring a rewrite of graphs.
+        """Register a pass, which rewrites graphs.
 
         Args:
-            name: Of the pass, by which users take it out.
-            target: "module:name" of a function (or fusion) that gets a Graph and returns how often it rewrote it.
-            stage: When it runs. "fold": what is known before a run goes, such as constants and shapes; "canonicalize":
-                what can be written in several ways is written in one; "fuse": several ops become one; "lower": ops
-                become attributes of others, or calls of a library. In a stage, passes for every place and library come
-                before those for one of them. Without a stage, `after` and `before` order the pass among all passes,
-                which is deprecated.
-            place: The sort of place that it is for; None means all.
-            library: The kernel library that it serves; None = all.
+            name: Name of the pass, by which users switch it off.
+            target: "module:name" of a function (or fusion) of a Graph that returns how many rewrites it made.
+            stage: When it runs. "fold" evaluates what is known before a run, such as constants and shapes;
+                "canonicalize" turns different spellings of the same computation into one; "fuse" merges several ops
+                into one; "lower" turns ops into attributes of others, or into calls of a library. Within a stage,
+                passes for all places and libraries come before those for a particular one. Without a stage, which is
+                deprecated, `after` and `before` order the pass among all passes.
+            place: The kind of place that it is for; None means all.
+            library: The kernel library that it is for; None means all.
             after: Passes of the same stage that run before it, where they are installed.
-            before: Passes of the same stage that run after it.
-            reorders_sums: It changes the order of float sums, or rounding.
-            inference_only: It takes parameters for constants.
+            before: Passes of the same stage that run after it, where they are installed.
+            reorders_sums: Whether it changes the order of float sums, or rounding.
+            inference_only: Whether it treats parameters as constants.
 
         Raises:
-            DefinitionError: When an argument is of a wrong type, there is no such stage, or this pack brings the name
-                twice.
+            DefinitionError: An argument has the wrong type, the stage is unknown, or this pack registered the name
+                before.
         """
         if stage not in ("", *STAGES):
             raise DefinitionError(
@@ -270,5 +283,5 @@ class Register(PluginRegister):
         }
         if any(kind == "pass" and json.loads(k)["name"] == name for kind, k, _ in self.contributions.targets):
             raise DefinitionError(f"{self!r}: pass {name!r} is registered twice by this pack")
-        # packs are cached across processes as strings
+        # As a string, since the cache across processes stores registrations as strings.
         self._target("pass", json.dumps(options), target)

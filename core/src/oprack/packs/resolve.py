@@ -1,4 +1,4 @@
-"""From strings in a manifest to the modules and objects that they name."""
+"""Resolves the strings of a manifest to the modules and objects that they name."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from oprack.errors import ManifestError, PackImportError
 
 
 def import_module(name: str, asked_by: str) -> Any:
-    """Import a module; PackImportError names it, who asked for it, and the cause."""
+    """Import a module.
+
+    Raises:
+        PackImportError: The import failed. The message names the module, `asked_by` and the cause.
+    """
     try:
         return importlib.import_module(name)
     except KeyboardInterrupt:
         raise
-    except BaseException as e:  # SystemExit, CancelledError, pytest's Skipped: a pack ends no command
+    # BaseException, since no pack may end the process: SystemExit, CancelledError, pytest's Skipped.
+    except BaseException as e:
         raise PackImportError(
             f"{asked_by}: importing {name!r} failed: {type(e).__name__}: {e}; repair or reinstall the distribution, or "
             "block the pack (`oprack doctor --imports` says more)"
@@ -29,10 +34,16 @@ REGENERATE = "regenerate ops.toml with `oprack manifest PATH` if the object was 
 
 
 def import_object(target: str, asked_by: str, advice: str = CORRECT) -> Any:
-    """Object of a string "module:name"; PackImportError names the string, who asked for it, and the cause.
+    """Import the object that a string "module:name" names.
 
     Args:
-        advice: What to do when the module has no such object.
+        target: The string.
+        asked_by: What needs the object, for the message.
+        advice: How to repair a string that names nothing, for the message.
+
+    Raises:
+        ManifestError: The string does not have this form.
+        PackImportError: The module can't be imported or has no such object.
     """
     module_name, colon, path = target.partition(":")
     if not colon or not path:
@@ -49,13 +60,13 @@ def import_object(target: str, asked_by: str, advice: str = CORRECT) -> Any:
 
 
 def package_directory(package: str) -> Path | None:
-    """Directory of a package without importing it or a parent of it; None when it is not found on disk."""
-    # A package that is imported may have extended its __path__.
+    """Find the directory of a package without importing it or its parents; None when it is not on disk."""
+    # Ask a package that is imported already, since it may have changed its __path__.
     if (module := sys.modules.get(package)) is not None:
         return next((Path(p) for p in getattr(module, "__path__", ())), None)
     top, *rest = package.split(".")
     try:
-        # Of the top package alone: to find one below it would import its parent.
+        # Only of the top-level package: find_spec of a subpackage would import its parents.
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):
         return None

@@ -1,4 +1,4 @@
-"""What the rule that picks an op's OpKernelType may ask about the op that is running."""
+"""KernelTypeContext: what the rule that chooses an op's OpKernelType can ask about the running op."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class KernelTypeContext:
-    """Handed to `expected_kernel_type(ctx)`."""
+    """The argument of `expected_kernel_type(ctx)`."""
 
     def __init__(self, op: OperatorWithKernel, values: Mapping[str, Sequence[Any]], place: Place) -> None:
         self._op = op
@@ -40,7 +40,7 @@ class KernelTypeContext:
         """dtype of input i of a slot.
 
         Raises:
-            InvalidArgumentError: When it holds none.
+            InvalidArgumentError: The input is absent or holds no tensor.
         """
         values = self._values.get(slot, ())
         dtype = dtype_of_value(values[i]) if i < len(values) else None
@@ -55,7 +55,7 @@ class KernelTypeContext:
     def kernel_type(
         self, *, dtype: str, place: str | None = None, library: str = "plain", layout: str | None = None
     ) -> OpKernelType:
-        """An OpKernelType at the place of the run; a library may be forced."""
+        """An OpKernelType at the place of the run, unless `place` is given; `library` requests a library."""
         if layout is not None:
             refuse_layout(f"op {self.op_type}: kernel_type", layout)
         return OpKernelType(place or self.place.kind, dtype, library)

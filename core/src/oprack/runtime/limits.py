@@ -1,4 +1,4 @@
-"""Limits on what a program may ask for, so that one from elsewhere can't take all memory or run for ever."""
+"""Limits on the memory and time of a program, so that an untrusted one can't exhaust memory or run forever."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MEMORY, ROUNDS = "OPRACK_MEMORY_LIMIT", "OPRACK_LOOP_LIMIT"
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a run, off (None) by default.
+    """Limits of a run; None means no limit.
 
     Attributes:
-        memory: Bytes that the outputs of one op may take together.
-        rounds: How often the blocks of loops and branches may run, in all, in one run of a program.
+        memory: The most bytes that the outputs of one op may take together.
+        rounds: How often the blocks of loops and branches may run in total in one run of a program.
     """
 
     memory: int | None = None
@@ -33,10 +33,10 @@ class Limits:
 
     @classmethod
     def of(cls, memory: int | None = None, rounds: int | None = None) -> Limits:
-        """These limits; where one is None, that of the environment, OPRACK_MEMORY_LIMIT or OPRACK_LOOP_LIMIT.
+        """Create limits; one that is None is read from OPRACK_MEMORY_LIMIT or OPRACK_LOOP_LIMIT.
 
         Raises:
-            InvalidArgumentError: A limit is no number of at least 0.
+            InvalidArgumentError: A limit is not an integer of at least 0.
         """
         return cls(_limit("memory_limit", memory, MEMORY), _limit("loop_limit", rounds, ROUNDS))
 
@@ -46,17 +46,22 @@ class Limits:
         dims: Mapping[tuple[str, int], Sequence[int]],
         dtype_of: Callable[[str, int], np.dtype | None],
     ) -> None:
-        """Raise MemoryLimitError when outputs of these dims are too large.
+        """Check that the outputs of an op stay within the memory limit.
 
         Args:
-            dtype_of: (slot, i) -> dtype; None where nobody says, which counts 8 bytes.
+            op: The op.
+            dims: (slot, i) -> shape of each output.
+            dtype_of: Returns the dtype of output i of a slot; None when it is unknown.
+
+        Raises:
+            MemoryLimitError: The outputs are too large.
         """
         if self.memory is None:
             return
         total = 0
         for (slot, i), shape in dims.items():
             dtype = dtype_of(slot, i)
-            # The largest dtype that is common, so that an unknown one is refused rather than let through.
+            # An unknown dtype counts as 8 bytes, the largest common size, so that it errs towards refusing.
             total += _elements(shape) * (8 if dtype is None else dtype.itemsize)
         if total > self.memory:
             shapes = ", ".join(f"{slot}[{i}] {list(shape)}" for (slot, i), shape in dims.items())
@@ -67,7 +72,7 @@ class Limits:
             )
 
     def check_rounds(self, count: int, block: int) -> None:
-        """Raise LoopLimitError when blocks of loops and branches have run too often."""
+        """Raise LoopLimitError if blocks of loops and branches have run too often."""
         if self.rounds is not None and count > self.rounds:
             raise LoopLimitError(
                 f"block {block} was to run as round {count} of the run; the limit is {self.rounds}. If the program may "
@@ -80,7 +85,7 @@ NO_LIMITS = Limits()
 
 
 def check_fits(op_type: str, slot: str, names: Sequence[str], shape: Sequence[int]) -> None:
-    """Raise InvalidArgumentError for an output that no memory of this machine can hold, whatever its dtype."""
+    """Raise InvalidArgumentError for an output that exceeds the machine's memory even at one byte per element."""
     size = _elements(shape)
     if size > _memory():
         raise InvalidArgumentError(
@@ -91,28 +96,28 @@ def check_fits(op_type: str, slot: str, names: Sequence[str], shape: Sequence[in
 
 
 def _elements(shape: Sequence[int]) -> int:
-    """The smallest number of elements of an output: a dim of -1, which only the kernel knows, counts as 1."""
+    """The least number of elements of an output: a dim of -1, which only the kernel knows, counts as 1."""
     return math.prod(map(abs, shape))
 
 
-# The memory of a machine does not change while the process runs; the call takes longer than the comparison.
+# Cached, since it does not change while the process runs and sysconf is slow next to the comparison.
 @lru_cache(maxsize=1)
 def _memory() -> int:
-    """Bytes of memory of this machine, as far as the system tells."""
+    """Physical memory of the machine in bytes; an unreachably large number where the system does not tell."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return 1 << 48
 
 
-def _limit(name: str, given: int | None, variable: str) -> int | None:
-    if given is None:
+def _limit(name: str, value: int | None, variable: str) -> int | None:
+    if value is None:
         text = os.environ.get(variable)
         if not text:
             return None
         if not text.isascii() or not text.isdecimal():
             raise InvalidArgumentError(f"{variable} is {text!r}; expected a number of at least 0")
         return int(text)
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
-        raise InvalidArgumentError(f"{name} is {given!r}; expected a number of at least 0, or None for no limit")
-    return int(given)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise InvalidArgumentError(f"{name} is {value!r}; expected a number of at least 0, or None for no limit")
+    return int(value)

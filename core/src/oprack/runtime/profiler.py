@@ -1,4 +1,4 @@
-"""Profiler: where a run spends its time, as a table by op and as a Chrome trace."""
+"""Profiler: measures where a run spends its time, and reports it as a table by op or as a Chrome trace."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Profiler:
             self.add(name, category, start)
 
     def by_op(self) -> list[dict[str, Any]]:
-        """Per op type: calls, total and mean milliseconds, the slowest call, share of all; slowest type first.
+        """Calls, total, mean and maximum milliseconds and share of the whole for each op type, slowest first.
 
-        An op that runs a sub-block (while) includes the ops inside, so shares may add up to more than one.
+        The time of an op that runs a sub-block (while) includes the ops inside, so shares may add up to more than one.
         """
         rows: dict[str, list[float]] = {}
         for name, category, start, end, _ in self.events:
@@ -76,11 +76,11 @@ class Profiler:
         return sorted(table, key=lambda row: -float(row["total_ms"]))
 
     def _outer_ms(self) -> float:
-        """Time of the ops that no other op ran."""
+        """Total time of the outermost ops: those that ran inside another op are part of its time."""
         total = 0
         until: dict[int, int] = {}
         ops = (e for e in self.events if e[1] == "op")
-        # By start, the longer first: an op that runs others comes before them.
+        # Sorted by start, the longer first, so that an op comes before those inside it.
         for _, _, start, end, thread in sorted(ops, key=lambda e: (e[2], -e[3])):
             if end > until.get(thread, -1):
                 total += end - start
@@ -99,7 +99,7 @@ class Profiler:
     def chrome_trace(self, path: str | Path | None = None) -> dict[str, Any]:
         """The events in Chrome's trace format, which Perfetto and chrome://tracing open; also written to `path`."""
         origin = min((start for _, _, start, _, _ in self.events), default=0)
-        # Perfetto reads a thread's id as 32 bits, and Python's are longer
+        # Perfetto reads thread ids as 32 bits, and Python's are longer, so threads are numbered.
         threads = {ident: i for i, ident in enumerate(dict.fromkeys(e[4] for e in self.events), 1)}
         trace: dict[str, Any] = {
             "displayTimeUnit": "ms",
@@ -128,7 +128,7 @@ class Profiler:
         return trace
 
 
-# A profiler sees the thread that entered it; runs in others are not its user's.
+# Per thread: a profiler must not record the runs of other threads.
 _LOCAL = threading.local()
 
 
@@ -143,7 +143,7 @@ _WATCHES: list[Callable[[], AbstractContextManager[Any]]] = []
 
 
 def watch(make: Callable[[], AbstractContextManager[Any]]) -> None:
-    """Enter `make()` for as long as a profiler is active: how ops are seen that no executor runs."""
+    """Enter the context manager `make()` while a profiler is active; how ops outside of executors are recorded."""
     _WATCHES.append(make)
     for profiler in _stack():
         profiler._watching[-1].enter_context(make())

@@ -1,4 +1,4 @@
-"""What all operators of one run share."""
+"""RunContext: the state that all operators of one run share."""
 
 from __future__ import annotations
 
@@ -57,31 +57,31 @@ class RunContext:
     rules: KernelRules = ANY_KERNEL
     limits: Limits = NO_LIMITS
     planned: bool = False
-    """Blocks run through their plans; otherwise op by op on the reference path."""
+    """Whether blocks run through their plans; otherwise they run op by op on the reference path."""
     recorder: list[OpRecord] | None = None
-    """Receives what each op on the reference path decided, while a plan is recorded."""
+    """Receives the decisions of each op on the reference path while a plan is recorded."""
     rounds: int = 0
-    """How often blocks of loops and branches have run."""
+    """How often blocks of loops and branches have run so far."""
     shapes_met: int | None = None
-    """Number of the shapes of the segment's inputs; None when they are new, so that shape rules are asked."""
+    """Number of this combination of input shapes of the segment; None when it is new, so that shape rules must run."""
     shapes_after: list[tuple[dict[Any, int], Any]] = field(default_factory=list)
-    """New shapes that only kernels knew, as (the table that numbers them, the number before and the shapes)."""
+    """New output shapes that only kernels know, as (table that numbers them, (preceding number, shapes))."""
     shapes_settled: bool = True
-    """Whether what the shape rules said follows from these shapes, so that they need not be asked again."""
+    """Whether the results of the shape rules depend on these shapes alone, so that they need not run again."""
 
     def meet(self, numbers: dict[Any, int], key: tuple[Any, ...]) -> None:
-        """Note that a kernel returned shapes that are new after those which the generated code met before."""
+        """Note that a kernel returned shapes that have not yet followed the shapes seen before in this segment."""
         self.shapes_after.append((numbers, key))
 
     def run_block(self, index: int, scope: Scope, before: Callable[[Scope], None] | None = None) -> None:
-        """The old name of oprack.runtime.run_block.run_block; goes in the next release."""
+        """Deprecated alias of oprack.runtime.run_block.run_block; removed in the next release."""
         from oprack.runtime.run_block import run_block
 
         deprecated("run.run_block(index, scope)", _FUNCTIONS.format("run_block(run, index, scope)"))
         run_block(self, index, scope, before)
 
     def run_steps(self, block: PreparedBlock, scope: Scope, keep: Sequence[str] | None) -> None:
-        """The old name of oprack.runtime.run_block.run_steps; goes in the next release."""
+        """Deprecated alias of oprack.runtime.run_block.run_steps; removed in the next release."""
         from oprack.runtime.run_block import run_steps
 
         deprecated("run.run_steps(block, scope, keep)", _FUNCTIONS.format("run_steps(run, block, scope, keep)"))
@@ -90,7 +90,7 @@ class RunContext:
     def run_operators(
         self, operators: Sequence[OperatorBase], scope: Scope, dying: Sequence[Dying] | None = None
     ) -> None:
-        """The old name of oprack.runtime.run_block.run_operators; goes in the next release."""
+        """Deprecated alias of oprack.runtime.run_block.run_operators; removed in the next release."""
         from oprack.runtime.run_block import run_operators
 
         deprecated("run.run_operators(operators, scope)", _FUNCTIONS.format("run_operators(run, operators, scope)"))

@@ -1,6 +1,7 @@
-"""Tensor: a value that eager calls take and give, as data: its memory, what it is, and what was recorded of it.
+"""Tensor: the argument and result of eager calls; a value, its metadata, and its place in the autograd graph.
 
-Its methods are calls of ops, which this room knows nothing of: oprack.functional.tensor installs them.
+Only the data live here. The methods that call ops are installed by oprack.functional.tensor, since this package knows
+no ops.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ else:
 
 
 class Memory:
-    """What tensors on the same memory share: how often it was written to, and by which op last."""
+    """State shared by tensors on the same memory: how often it was written to, and by which op last."""
 
     __slots__ = ("version", "writer")
 
@@ -34,8 +35,8 @@ class Memory:
 class Tensor(_Installed):
     """An array, sparse rows or an array of tensors, at a place, with LoD and gradient. `oprack.to_tensor` creates one.
 
-    Operators, indexing and methods are calls of ops, which are recorded when a tensor among their arguments has
-    requires_grad; `backward()` then fills `grad` of the tensors that they started from.
+    Operators, indexing and methods call ops. A call is recorded when one of its arguments has requires_grad;
+    `backward()` then accumulates into `grad` of the leaves that the result was computed from.
 
     Attributes:
         name: Name for messages.
@@ -45,7 +46,7 @@ class Tensor(_Installed):
     _value: Any
     _meta: TensorMeta
     _node: Any
-    # these go into the instance only where they differ
+    # Defaults on the class, so that a tensor without LoD, gradient, shared memory or name stores none of them.
     _lod: Any = []
     _grad: Tensor | None = None
     _memory: Memory | None = None
@@ -54,7 +55,7 @@ class Tensor(_Installed):
     # What it is -------------------------------------------------------------------------------------------------------
     @property
     def shape(self) -> tuple[int, ...]:
-        """Dims; of sparse rows those of the dense matrix."""
+        """Dims; for sparse rows, those of the dense matrix."""
         if self._meta.container is LoDTensorArray:
             return (len(self._value),)
         return tuple(getattr(self._value, "shape", ()))
@@ -76,7 +77,7 @@ class Tensor(_Installed):
 
     @property
     def place(self) -> Place:
-        """Where the values lie."""
+        """The place whose memory holds the values."""
         return self._meta.place
 
     @property
@@ -99,26 +100,26 @@ class Tensor(_Installed):
     # Gradients --------------------------------------------------------------------------------------------------------
     @property
     def requires_grad(self) -> bool:
-        """Whether calls with this tensor are recorded. May be set on tensors that are no results of recorded calls."""
+        """Whether calls with this tensor are recorded. It can be cleared on leaves only."""
         return self._meta.grad
 
     @requires_grad.setter
-    def requires_grad(self, wanted: bool) -> None:
-        if bool(wanted) == self._meta.grad:
+    def requires_grad(self, value: bool) -> None:
+        if bool(value) == self._meta.grad:
             return
-        if not wanted and not self.is_leaf:
+        if not value and not self.is_leaf:
             raise InvalidArgumentError(
-                f"{self.describe()}: requires_grad can't be taken from the result of a recorded call; use detach()"
+                f"{self.describe()}: requires_grad can't be cleared on the result of a recorded call; use detach()"
             )
-        if wanted and not self._meta.differentiable:
+        if value and not self._meta.differentiable:
             raise InvalidArgumentError(f"{self.describe()}: only floating tensors have gradients; cast it first")
-        self._meta = self._meta.with_grad if wanted else self._meta.without_grad
-        # A fresh leaf, so that hooks and records of an earlier time don't count.
-        self._node = Leaf(self) if wanted else None
+        self._meta = self._meta.with_grad if value else self._meta.without_grad
+        # A fresh leaf, so that hooks and graphs from before requires_grad was cleared don't come back.
+        self._node = Leaf(self) if value else None
 
     @property
     def stop_gradient(self) -> bool:
-        """Not requires_grad, as Paddle has it."""
+        """The opposite of requires_grad, under Paddle's name."""
         return not self._meta.grad
 
     @stop_gradient.setter
@@ -127,18 +128,19 @@ class Tensor(_Installed):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it is no result of a recorded call."""
+        """Whether it is not the result of a recorded call."""
         return self._node is None or type(self._node) is Leaf
 
     @property
     def grad(self) -> Tensor | None:
-        """What backward has summed up for this leaf; None before the first."""
+        """The gradient that backward passes have accumulated for this leaf; None before the first one."""
         return self._grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None and (not isinstance(value, Tensor) or value.shape != self.shape):
-            raise InvalidArgumentError(f"{self.describe()}: grad can be None or a tensor of the same shape")
+            got = value.describe() if isinstance(value, Tensor) else repr(value)
+            raise InvalidArgumentError(f"{self.describe()}: grad is {got}; expected None or a tensor of the same shape")
         self._grad = value
 
     def clear_grad(self) -> None:
@@ -146,13 +148,13 @@ class Tensor(_Installed):
         self._grad = None
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
-        """Call a function when this tensor's gradient is complete; what it returns replaces the gradient.
+        """Call a function when this tensor's gradient is complete; its result replaces the gradient.
 
         Args:
-            hook: A function of the gradient; None from it leaves the gradient as it is.
+            hook: A function of the gradient. It returns the new gradient, or None to leave it as it is.
 
         Returns:
-            A function that takes the hook away.
+            A function that removes the hook.
 
         Raises:
             InvalidArgumentError: The tensor does not require gradients.
@@ -163,7 +165,8 @@ class Tensor(_Installed):
         if node.hooks is None:
             node.hooks = {}
         hooks = node.hooks.setdefault(index, {})
-        # Hooks run in the order of registration, which a dict keeps; numbers are not used again while later ones stay.
+        # Hooks run in order of registration, which a dict preserves. One more than the largest key in use never
+        # collides with a hook that is still registered, whichever were removed.
         key = max(hooks, default=0) + 1
         hooks[key] = hook
 
@@ -173,15 +176,15 @@ class Tensor(_Installed):
         return remove
 
     def detach(self) -> Tensor:  # type: ignore[override]
-        """The same memory, of which nothing is recorded.
+        """A leaf without requires_grad on the same memory.
 
         Returns:
-            The tensor.
+            The new tensor.
         """
-        found = new_tensor(self._value, self._meta.without_grad, self._lod)
-        # A write through either is seen by the gradients that saved the other.
-        share_memory(found, self)
-        return found
+        detached = new_tensor(self._value, self._meta.without_grad, self._lod)
+        # A write through either tensor must invalidate the gradients that saved the other.
+        share_memory(detached, self)
+        return detached
 
     # Memory -----------------------------------------------------------------------------------------------------------
     @property
@@ -198,13 +201,13 @@ class Tensor(_Installed):
         return "" if self._memory is None else self._memory.writer
 
     def require_writable(self, writer: str) -> None:
-        """Refuse to write into a leaf that wants gradients: a recorded write would lose it.
+        """Refuse an in-place write to a leaf with requires_grad: once overwritten, it could not receive its gradient.
 
         Args:
-            writer: Who writes, for the message.
+            writer: The op that writes, for the message.
 
         Raises:
-            PreconditionNotMetError: It is such a leaf.
+            PreconditionNotMetError: The tensor is such a leaf.
         """
         if type(self._node) is Leaf:
             raise PreconditionNotMetError(
@@ -213,55 +216,51 @@ class Tensor(_Installed):
             )
 
     def _overwrite(self, value: Any, node: Any, writer: str) -> None:
-        """Hold `value` from now on, what an op in place computed; what was saved before knows that it is gone."""
+        """Take over the result of an in-place op; gradients that saved the old value will see that it is gone."""
         if node is not None:
             self.require_writable(writer)
         self._replace(value, meta_of_value(value, self._meta.place, self._meta.lod_level), writer, node)
 
     def _replace(self, value: Any, new: TensorMeta, writer: str, node: Any = None) -> None:
-        """Hold a value of meta `new`; counts as a write to the memory."""
+        """Replace the value and its metadata; counts as a write to the memory."""
         if self._memory is None:
             self._memory = Memory()
         self._memory.version += 1
         self._memory.writer = writer
         if self._node is not None and not self.is_leaf:
-            made, index = split_edge(self._node)
-            # A new dict, as the empty one is on the class.
-            made.overwritten = made.overwritten | {made.rule.outputs[index]: writer}
+            producer, index = split_edge(self._node)
+            # A new dict rather than an update: the empty default belongs to the class.
+            producer.overwritten = producer.overwritten | {producer.rule.outputs[index]: writer}
         self._value = value
         if node is not None:
             self._node = node
-        # From now on calls with this tensor note its version with what they save.
+        # From now on, calls that save this tensor also save its version.
         tracked = new.with_tracking
         self._meta = tracked.with_grad if self._node is not None else tracked
 
     def describe(self) -> str:
-        """ "tensor 'w' float32[2, 3]".
-
-        Returns:
-            The text.
-        """
+        """Describe the tensor for messages, as "tensor 'w' float32[2, 3]"."""
         name = f" {self.name!r}" if self.name else ""
         return f"tensor{name} {'SelectedRows ' if self.is_sparse else ''}{self.dtype}{list(self.shape)}"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        copied = memo[id(self)] = type(self).__new__(type(self))
-        copied.__setstate__(self.__getstate__())
-        return copied
+        copy = memo[id(self)] = type(self).__new__(type(self))
+        copy.__setstate__(self.__getstate__())
+        return copy
 
     def __copy__(self) -> Tensor:
-        """Another object on the same memory, with the same record."""
+        """Another object on the same memory, at the same place in the graph."""
         twin = type(self).__new__(type(self))
         twin._value, twin._meta, twin._node = self._value, self._meta, self._node
         twin.__dict__.update(self.__dict__)
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled and deep-copied: value, LoD, name and requires_grad, but no gradient and no record."""
+        """State for pickle and deepcopy: value, LoD, name and requires_grad, but neither gradient nor graph."""
         if not self.is_leaf:
             raise PreconditionNotMetError(f"{self.describe()} is the result of a recorded call; copy its detach()")
-        own = {k: v for k, v in self.__dict__.items() if k not in ("_grad", "_memory", "_lod")}
-        return {"value": self.value, "requires_grad": self.requires_grad, "own": own}
+        attributes = {k: v for k, v in self.__dict__.items() if k not in ("_grad", "_memory", "_lod")}
+        return {"value": self.value, "requires_grad": self.requires_grad, "own": attributes}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         value = state["value"]
@@ -278,19 +277,19 @@ class Tensor(_Installed):
 
 
 def new_tensor(value: Any, meta: TensorMeta, lod: Any = (), of: type[Tensor] | None = None) -> Tensor:
-    """A tensor of a value whose meta is known; nothing is recorded of it."""
-    found = Tensor() if of is None else of.__new__(of)
-    found._value, found._meta, found._node = value, meta, None
+    """Wrap a value whose metadata are known in a tensor outside of any graph; `of` is the subclass to create."""
+    tensor = Tensor() if of is None else of.__new__(of)
+    tensor._value, tensor._meta, tensor._node = value, meta, None
     if meta.lod_level:
-        found._lod = lod
-    return found
+        tensor._lod = lod
+    return tensor
 
 
 def share_memory(a: Tensor, b: Tensor) -> None:
-    """Both may be on the same memory: a write to one is a write to the other."""
+    """Note that both may be on the same memory: a write to one counts as a write to the other."""
     memory = b._memory
     if memory is None:
-        # Made when memory is first shared: most tensors never need one.
+        # Created when memory is first shared, since most tensors never need it.
         memory = b._memory = Memory()
         b._meta = b._meta.with_tracking
     a._memory = memory

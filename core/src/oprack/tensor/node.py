@@ -1,4 +1,4 @@
-"""Nodes of the record of eager calls: what backward walks."""
+"""Nodes and edges of the autograd graph, which eager calls record and backward walks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Node:
         next: Where the gradients of its inputs go, in order of rule.wrt.
         saved: What the gradient ops read; None once it was freed.
         shapes: Shapes of its outputs, when it has several.
-        versions: Versions of saved inputs whose memory is shared or was written to.
-        overwritten: Outputs that were written to since, and by which op.
-        hooks: Functions of a gradient, by output.
+        versions: Versions that saved inputs had when they were saved, for those whose memory is shared or was written.
+        overwritten: Outputs that were overwritten since, and by which op.
+        hooks: Hooks of the gradients, by output.
     """
 
-    # A call makes a node, so what few calls need is in the dict that is made on first use; the defaults are on the
-    # class.
+    # Every recorded call creates a node, so only what every node has gets a slot. The rest goes into __dict__, which
+    # Python creates on the first assignment; the defaults below are on the class.
     __slots__ = ("__dict__", "next", "rule", "saved")
     rule: BackwardRule | CustomRule
     next: tuple[Any, ...]
@@ -57,12 +57,12 @@ class Edge:
 
 
 class Leaf:
-    """The end of a path of gradients: a tensor that is no result of a recorded call."""
+    """A tensor in which gradients accumulate: one that is not the result of a recorded call."""
 
     __slots__ = ("__weakref__", "hooks", "tensor")
 
     def __init__(self, tensor: Tensor) -> None:
-        # The record may outlive a tensor that nobody uses any more: then nobody reads its gradient.
+        # Weak, since the graph may outlive the tensor: when the tensor is gone, nobody can read its gradient.
         self.tensor = weakref.ref(tensor)
         self.hooks: dict[int, dict[int, Any]] | None = None
 
@@ -71,5 +71,5 @@ class Leaf:
 
 
 def split_edge(edge: Any) -> tuple[Any, int]:
-    """(node or leaf, which of its outputs)."""
+    """Split an edge into (node or leaf, number of the output)."""
     return (edge.node, edge.index) if type(edge) is Edge else (edge, 0)

@@ -1,4 +1,4 @@
-"""Scope: a tree of named variables; a look-up that fails goes on in the parent."""
+"""Scope: named variables; a look-up that fails in a scope continues in its parent."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from oprack.errors import NotFoundError, PreconditionNotMetError
 
 
 class Variable:
-    """A named holder of one value: LoDTensor, SelectedRows, LoDTensorArray, or what an op keeps (a list, scopes).
+    """A named holder of one value: LoDTensor, SelectedRows, LoDTensorArray, or the private state of an op.
 
     Args:
         name: The name.
-        value: What it holds at first; None: nothing.
+        value: The initial value; None leaves the variable uninitialized.
     """
 
     __slots__ = ("name", "value")
@@ -22,16 +22,16 @@ class Variable:
         self.value = value
 
     def set(self, value: Any) -> None:
-        """Hold `value`; arrays are wrapped into a LoDTensor.
+        """Set the value; arrays are wrapped in a LoDTensor.
 
-        The memory stays the caller's: an op in place makes memory of its own first. Arrays in another byte order, or
-        with gaps between their elements, are converted.
+        The memory stays the caller's: an in-place op copies it before it writes. Arrays in another byte order, or with
+        gaps between their elements, are converted.
 
         Args:
-            value: What to hold.
+            value: The value.
 
         Raises:
-            InvalidArgumentError: For a masked array.
+            InvalidArgumentError: The value is a masked array.
         """
         from oprack.tensor.lod_tensor import LoDTensor
         from oprack.tensor.values import plain_value
@@ -40,7 +40,7 @@ class Variable:
             value = value.__oprack_value__()
         value = plain_value(value)
         if isinstance(value, LoDTensor):
-            # A LoDTensor of its own, so that marking it as shared does not mark the caller's.
+            # A new LoDTensor, so that marking it as shared does not mark the caller's.
             value = LoDTensor(value.array, value.lod, place=value.place, check=False, shared=True)
         elif hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "place"):
             value = LoDTensor(value, shared=True)
@@ -70,7 +70,7 @@ class Variable:
         return self.value is not None
 
     def clear(self) -> None:
-        """Hold nothing."""
+        """Drop the value; the variable is uninitialized again."""
         self.value = None
 
     def __repr__(self) -> str:
@@ -84,7 +84,8 @@ class Scope:
         parent: Where to look for variables that this scope does not have.
     """
 
-    # Without a lock: each run has a scope of its own, and what threads share changes by single operations of dicts.
+    # No lock: each run has a scope of its own, and scopes that threads share change only by single, atomic dict
+    # operations.
     __slots__ = ("_kids", "_vars", "parent")
 
     def __init__(self, parent: Scope | None = None) -> None:
@@ -93,7 +94,7 @@ class Scope:
         self._kids: list[Scope] = []
 
     def var(self, name: str) -> Variable:
-        """The variable of this scope; created when there is none. One of a parent with that name is hidden.
+        """The variable of this scope, created when there is none; it hides a parent's variable of the same name.
 
         Args:
             name: The name.
@@ -101,10 +102,10 @@ class Scope:
         Returns:
             The variable.
         """
-        found = self._vars.get(name)
-        if found is None:
-            found = self._vars[name] = Variable(name)
-        return found
+        variable = self._vars.get(name)
+        if variable is None:
+            variable = self._vars[name] = Variable(name)
+        return variable
 
     def find_var(self, name: str) -> Variable | None:
         """The variable of this scope or the nearest ancestor.
@@ -117,14 +118,14 @@ class Scope:
         """
         scope: Scope | None = self
         while scope is not None:
-            found = scope._vars.get(name)
-            if found is not None:
-                return found
+            variable = scope._vars.get(name)
+            if variable is not None:
+                return variable
             scope = scope.parent
         return None
 
     def get_var(self, name: str) -> Variable:
-        """As find_var, for a variable that has to be there.
+        """As `find_var`, for a variable that must exist.
 
         Args:
             name: The name.
@@ -133,21 +134,21 @@ class Scope:
             The variable.
 
         Raises:
-            NotFoundError: There is none; the message lists names alike.
+            NotFoundError: There is none; the message suggests similar names.
         """
-        found = self.find_var(name)
-        if found is None:
+        variable = self.find_var(name)
+        if variable is None:
             import difflib
 
-            near = difflib.get_close_matches(name, self.all_var_names(), 3)
+            suggestions = difflib.get_close_matches(name, self.all_var_names(), 3)
             raise NotFoundError(
                 f"variable {name!r} is not in the scope"
-                + (f"; did you mean {', '.join(map(repr, near))}?" if near else "")
+                + (f"; did you mean {', '.join(map(repr, suggestions))}?" if suggestions else "")
             )
-        return found
+        return variable
 
     def root(self) -> Scope:
-        """The outermost ancestor, this scope itself when it has no parent.
+        """The outermost ancestor; this scope itself when it has no parent.
 
         Returns:
             The scope.
@@ -158,7 +159,7 @@ class Scope:
         return scope
 
     def find_local_var(self, name: str) -> Variable | None:
-        """The variable of this scope alone.
+        """As `find_var`, without looking in the parents.
 
         Args:
             name: The name.
@@ -185,12 +186,15 @@ class Scope:
             kid: The child.
 
         Raises:
-            NotFoundError: The scope is no child of this one.
+            NotFoundError: `kid` is not a child of this scope.
         """
         try:
             self._kids.remove(kid)
         except ValueError:
-            raise NotFoundError(f"delete_scope({kid!r}): it is no child of this one, or was deleted before") from None
+            raise NotFoundError(
+                f"delete_scope({kid!r}): it is not a child of this scope, or was deleted before; expected a scope that "
+                "new_scope() of this scope returned"
+            ) from None
 
     def drop_kids(self) -> None:
         """Drop all children and their variables."""
@@ -217,11 +221,11 @@ class Scope:
         """Rename a variable of this scope.
 
         Args:
-            old: The name that it has.
-            new: The name that it gets.
+            old: Its current name.
+            new: Its new name.
 
         Raises:
-            NotFoundError: It has no variable of that name.
+            NotFoundError: The scope has no variable of that name.
         """
         if old not in self._vars:
             raise NotFoundError(f"rename {old!r} to {new!r}: this scope has no variable {old!r}")

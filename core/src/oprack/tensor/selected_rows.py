@@ -1,4 +1,4 @@
-"""SelectedRows: some rows of a large matrix, as gradients of embeddings have it."""
+"""SelectedRows: some rows of a large matrix, such as the gradient of an embedding table."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def _row_numbers(rows: Any) -> np.ndarray:
     return array.astype(np.int64, copy=False).reshape(-1)
 
 
-# Values of a row that are added one by one, for all rows at once; those of longer rows are added row by row.
+# How many values of each row are added in passes over all rows at once; the values beyond these are reduced per row.
 _ROUNDS = 8
 
 
 def merge_rows(rows: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each distinct row once, with the sum of its values.
+    """List each distinct row once, with the sum of its values.
 
-    Much faster than np.add.at, which takes the elements one at a time.
+    This is much faster than np.add.at, which adds the elements one at a time.
 
     Args:
         rows: Integers [n].
@@ -42,26 +42,26 @@ def merge_rows(rows: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndar
     merged = value.take(order[first], axis=0)
     # Round k adds the k-th value of every row that has one: few passes over long arrays instead of one step per row.
     for k in range(1, min(_ROUNDS, int(counts.max(initial=0)))):
-        more = np.flatnonzero(counts > k)
-        merged[more] += value.take(order[first[more] + k], axis=0)
+        has_kth = np.flatnonzero(counts > k)
+        merged[has_kth] += value.take(order[first[has_kth] + k], axis=0)
     long = np.flatnonzero(counts > _ROUNDS)
     if len(long):
         rest = counts[long] - _ROUNDS
         starts = np.cumsum(rest) - rest
-        place = np.arange(int(rest.sum())) + np.repeat(first[long] + _ROUNDS - starts, rest)
-        merged[long] += np.add.reduceat(value.take(order[place], axis=0), starts, axis=0, dtype=value.dtype)
+        positions = np.arange(int(rest.sum())) + np.repeat(first[long] + _ROUNDS - starts, rest)
+        merged[long] += np.add.reduceat(value.take(order[positions], axis=0), starts, axis=0, dtype=value.dtype)
     return ordered[first], merged
 
 
 def _sort(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(rows in ascending order, where each stood); equal ones stay in their order."""
+    """Sort stably; returns (rows in ascending order, the position each had before)."""
     bits = len(rows).bit_length()
-    # Row numbers and places have to fit into one int64, with its sign.
+    # Row number and position must fit into one signed int64.
     largest = max(int(rows.max(initial=0)), -int(rows.min(initial=0)))
     if rows.dtype != np.int64 or largest.bit_length() + bits > 62:
         order = np.argsort(rows, kind="stable")
         return rows[order], order
-    # an unstable sort of numbers that hold row and place is several times as fast as a stable argsort
+    # Sorting keys that combine row and position, which are distinct, is several times as fast as a stable argsort.
     keys = rows << bits
     keys |= np.arange(len(rows))
     keys.sort()
@@ -69,16 +69,15 @@ def _sort(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class SelectedRows:
-    """Rows `rows[i]` of a matrix of `height` rows hold `value[i]`; a row may be listed twice, its values then add up.
+    """A matrix of `height` rows, of which row `rows[i]` is `value[i]`; the values of a row listed twice add up.
 
     Args:
-        rows: Int64 [n], any order.
+        rows: Int64 [n], in any order.
         value: [n, ...].
-        height: Rows of the dense matrix.
-        place: Where rows and values lie; default: the CPU.
+        height: Number of rows of the dense matrix.
+        place: The place whose memory holds rows and values; default: the CPU.
         check: Whether to check the rows against values and height.
-        shared: Whether another variable or the caller may see this memory, so that nothing may be written into it in
-            place.
+        shared: Whether another variable or the caller may see this memory, so that ops must not write to it in place.
 
     Raises:
         InvalidArgumentError: When the number of rows and of values differ or a row lies outside the height.
@@ -124,7 +123,7 @@ class SelectedRows:
         return dtype_name(self.value.dtype)
 
     def merged(self) -> SelectedRows:
-        """The same matrix with each row listed once, in ascending order; values of one row are added.
+        """The same matrix with each row listed once, in ascending order; the values of a row are added.
 
         Returns:
             The rows, each once.
@@ -133,7 +132,7 @@ class SelectedRows:
         return SelectedRows(rows, value, self.height, place=self.place, check=False)
 
     def to_dense(self) -> np.ndarray:
-        """Dense array [height, ...]; rows not listed are zero.
+        """The dense array [height, ...]; rows that are not listed are zero.
 
         Returns:
             A NumPy array.

@@ -1,4 +1,4 @@
-"""ShapeOnly: what a kernel gets of an input whose buffer its op does not need."""
+"""ShapeOnly: what a kernel receives for an input whose buffer its op does not need."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BINARY = "add sub mul truediv floordiv mod divmod pow matmul lshift rshift and 
 
 
 class ShapeOnly:
-    """Shape and dtype of an array whose memory may be gone; whoever reads more gets a NoBufferError.
+    """Shape and dtype of an array whose memory may have been freed; reading anything else raises NoBufferError.
 
     Args:
-        like: An array, or something else with shape and dtype.
+        like: An array, or another object with shape and dtype.
         where: Names of op, slot and kernel, for the error.
     """
 
@@ -50,39 +50,40 @@ class ShapeOnly:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the array has or had."""
+        """Size of the array in bytes, whether its memory still exists or not."""
         return self.size * self.itemsize
 
     def reshape(self, *shape: Any) -> ShapeOnly:
-        """The same in another shape, as ndarray.reshape; kernels ask for it to compare shapes.
+        """The stand-in in another shape, as ndarray.reshape; kernels use it to compare shapes.
 
         Args:
             shape: Sizes, or a list of them.
 
         Returns:
-            What stands for the array in that shape.
+            A stand-in for the reshaped array.
         """
+        # NumPy computes the new shape, on one element broadcast to the old one.
         return self._like(np.broadcast_to(_ELEMENT, self.shape).reshape(*shape))
 
     def transpose(self, *axes: Any) -> ShapeOnly:
-        """The same with its dims in another order, as ndarray.transpose.
+        """The stand-in with its dims permuted, as ndarray.transpose.
 
         Args:
-            axes: The order of dims, or a list; default: reversed.
+            axes: The order of dims, or a list of them; default: reversed.
 
         Returns:
-            What stands for the array in that order.
+            A stand-in for the transposed array.
         """
         return self._like(np.broadcast_to(_ELEMENT, self.shape).transpose(*axes))
 
     def _like(self, array: np.ndarray) -> ShapeOnly:
-        found = ShapeOnly(array, self.where)
-        found.dtype = self.dtype
-        return found
+        stand_in = ShapeOnly(array, self.where)
+        stand_in.dtype = self.dtype
+        return stand_in
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of a tensor without dims")
+            raise TypeError("len() of a 0-D tensor")
         return self.shape[0]
 
     def __repr__(self) -> str:
@@ -93,9 +94,9 @@ class ShapeOnly:
 
     def _refuse(self, what: str) -> NoReturn:
         raise NoBufferError(
-            f"{self.where or 'somebody'} reads {what}, but of this input only shape and dtype are there: the op lists "
-            "the slot in no_need_buffer_vars, so that its memory may be freed. Take the slot off that list, or read no "
-            "more than shape, ndim, size and dtype, which reshape and transpose keep"
+            f"{self.where or 'a kernel'} reads {what}, but only shape and dtype of this input are available: the op "
+            "lists the slot in no_need_buffer_vars, so that its memory may be freed. Remove the slot from that list, "
+            "or read no more than shape, ndim, size and dtype (reshape and transpose work, too)"
         )
 
 

@@ -1,4 +1,4 @@
-"""Binds the records of a segment to local variables: which value is which, on whose memory, and who reads it last."""
+"""Binds the records of a segment to local variables of generated code: each value's name, memory and last reader."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ class Binder:
 
     Args:
         records: All records of the segment.
-        parameters: Variables that the scope goes on holding after the run.
+        parameters: Variables whose values the scope retains after the run.
 
     Attributes:
-        current: The local variable that a variable of the program is now.
-        inputs: What enters the segment, as (variable, local variable), in the order of first use.
-        buffers: The local variables on each memory, by its number.
+        current: The local variable that holds the current value of each variable of the program.
+        inputs: The inputs of the segment as (variable, local variable), in order of first use.
+        buffers: The local variables on each memory, by the number of the memory.
     """
 
     def __init__(self, records: Sequence[OpRecord], parameters: Collection[str]) -> None:
         written = {n for r in records for names in r.op.outputs.values() for n in names}
-        # A parameter that an op of the segment writes is given up by the scope when it is overwritten, as in a training
-        # step.
+        # The scope releases the old value of a parameter that the segment overwrites, as a training step does.
         self._retained = {n for n in parameters if n not in written}
         self.current: dict[str, Local] = {}
         self.inputs: list[tuple[str, Local]] = []
@@ -36,7 +35,7 @@ class Binder:
         self._count = 0
 
     def bind(self, i: int, record: OpRecord) -> BoundOp:
-        """Bind record number `i`."""
+        """Bind record number `i`; records must be bound in order."""
         ins = self._bind_inputs(i, record)
         check = ShapeCheck(record)
         outs, kernel_sized = self._bind_outputs(i, record, self._viewed(record, ins), check)
@@ -50,16 +49,17 @@ class Binder:
         for slot, locals_ in ins.items():
             for local in (x for x in locals_ if x is not None):
                 if local.tensor and slot in op.info.no_need_buffer_vars:
-                    # The memory may go before this op: ShapeOnly takes its place.
+                    # The memory may be freed before this op, which then gets a ShapeOnly.
                     local.shaped = i
                 else:
                     local.used = i
         return ins
 
     def _viewed(self, record: OpRecord, ins: Bound) -> Local | None:
-        """The input of which outputs may be views, by any kernel of the chain."""
+        """The input of which outputs may be views."""
         viewed = None
-        # Which of them computes is known only at run time, so a view by any of them ties the two memories.
+        # Which kernel of the chain computes is known only at run time, so if any of them returns a view, the outputs
+        # must be assumed to share the input's memory.
         for kernel in record.chosen.chain():
             if kernel.spec.view:
                 viewed = next((x for x in ins.get(kernel.signature.inputs[0][0], ()) if x is not None), None)
@@ -78,7 +78,7 @@ class Binder:
                     continue
                 local = self.current[name] = self._local(value, viewed.buffer if viewed else None)
                 local.used = i
-                # What follows depends on shapes that have to be looked up once this op has run.
+                # Only the kernel knows this shape, so generated code must look it up once the op has run.
                 if isinstance(value, LoDTensor | SelectedRows) and (slot, len(outs[slot])) not in check.known_outputs:
                     kernel_sized.append(local)
                 outs[slot].append(local)
