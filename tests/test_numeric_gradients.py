@@ -30,6 +30,7 @@ DTYPE_ATTRS = ("dtype", "in_dtype", "out_dtype")
 ELSEWHERE = {
     "array_to_lod_tensor": "arrays: op_packages/control_flow/tests",
     **dict.fromkeys(("cholesky", "eig", "eigh", "eigvalsh"), "matrices of a kind: op_packages/linalg/tests"),
+    "cvm": "the gradient of show and click is their counts, by which a table grows; its case files compare with Paddle",
     "deformable_conv_v1": "sampling points on grid lines are kinks; its case files compare with Paddle",
     "exponential": "a draw: op_packages/random/tests",
     "gaussian_inplace": "a draw: op_packages/random/tests",

@@ -63,25 +63,22 @@ def pool(X: Array, *, ksize: list[int], data_format: str, ctx: KernelContext, xp
     return pooled(X, {**ctx.attrs, "ksize": ksize}, data_format, xp)
 
 
-def pool_grad(
-    X: Array,
-    Out_grad: Array,
-    *,
-    ksize: list[int],
-    pooling_type: str,
-    exclusive: bool,
-    data_format: str,
-    ctx: KernelContext,
-    xp: ArrayModule,
-) -> Array:
+def pooled_grad(x: Array, dy: Array, attrs: Mapping[str, Any], data_format: str, xp: ArrayModule) -> Array:
     """Gradients of maxima go to where the first of them lies, of means to all of the window."""
-    x, dy = to_channel_first(X, data_format), to_channel_first(Out_grad, data_format)
-    geo = pool_geometry(x, {**ctx.attrs, "ksize": ksize})
+    x, dy = to_channel_first(x, data_format), to_channel_first(dy, data_format)
+    geo = pool_geometry(x, attrs)
     # a window of ceil_mode may lie behind the end and see nothing
     dy = xp.where(nonempty(geo, xp), dy, 0)
-    if pooling_type == "max":
+    if attrs["pooling_type"] == "max":
         dx = scatter_max(dy, pool_argmax(x, geo, xp)[1], geo.spatial, xp)
     else:
-        sizes = window_sizes(geo, exclusive, dy.dtype, xp)
+        sizes = window_sizes(geo, attrs["exclusive"], dy.dtype, xp)
         dx = spread_sum(dy / xp.where(sizes > 0, sizes, 1), geo, xp)
     return from_channel_first(dx, data_format, xp)
+
+
+def pool_grad(
+    X: Array, Out_grad: Array, *, ksize: list[int], data_format: str, ctx: KernelContext, xp: ArrayModule
+) -> Array:
+    """The kernel of the gradients of pool2d and pool3d."""
+    return pooled_grad(X, Out_grad, {**ctx.attrs, "ksize": ksize}, data_format, xp)

@@ -11,7 +11,8 @@ from oprack.op.windows import conv_out
 from oprack.types import AttrType
 
 
-def _pair(doc: str, low: int) -> Attr:
+def pair(doc: str, low: int) -> Attr:
+    """A required attribute of numbers from `low` on, for H and W."""
     return Attr(REQUIRED, doc, type=AttrType.INTS).each(lambda v: v >= low, f"{low} or more")
 
 
@@ -54,10 +55,10 @@ class Unfold(OpDef, type="unfold"):
 
     X = op.Input("[N, C, H, W].")
     Y = op.Output("[N, C kh kw, number of patches].")
-    kernel_sizes = _pair("Height and width of the patches.", 1)
-    strides = _pair("Step of the patches along H and W.", 1)
+    kernel_sizes = pair("Height and width of the patches.", 1)
+    strides = pair("Step of the patches along H and W.", 1)
     paddings = Attr(REQUIRED, "[top, left, bottom, right].", type=AttrType.INTS).each(lambda v: v >= 0, "0 or more")
-    dilations = _pair("Distance of a patch's elements along H and W.", 1)
+    dilations = pair("Distance of a patch's elements along H and W.", 1)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Y", _output_dims(ctx))

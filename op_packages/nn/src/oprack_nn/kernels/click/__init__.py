@@ -1,0 +1,1 @@
+"""Kernels of ops for models of clicks: their features and statistics."""

@@ -1,0 +1,1 @@
+"""Definitions of ops for models of clicks: their features and statistics."""
