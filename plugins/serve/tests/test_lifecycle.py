@@ -160,6 +160,14 @@ def test_settings_beside_a_model(tmp_path):
     assert server.stop() == 0
 
 
+def test_the_log_can_leave_out_requests_that_went_well(folder):
+    server = Served("--models", str(folder), "--log", "failed")
+    assert factor(server) == 10 and server.infer("nothing", [row("x", X)])[0] == 404
+    server.event("request", status=404)
+    assert [e["status"] for e in server.events if e["event"] == "request"] == [404] and server.stop() == 0
+    assert not server.other
+
+
 def test_links_that_lead_out_of_the_folder_are_left_out(tmp_path):
     served.save(tmp_path / "elsewhere", served.scaled(1.0))
     served.save(tmp_path / "models" / "good", served.scaled(1.0))

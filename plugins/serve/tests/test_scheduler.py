@@ -6,8 +6,10 @@ import asyncio
 import time
 
 import numpy as np
+from oprack_serve.errors import RequestError
+from oprack_serve.jobs import Job
 from oprack_serve.joining import JoinRule
-from oprack_serve.scheduler import BatchResult, Job, Lane, Scheduler
+from oprack_serve.scheduler import BatchResult, Lane, Scheduler
 from oprack_serve.signature import Tensor
 
 
@@ -20,10 +22,9 @@ class Sleeper:
     def __init__(self, name: str, seconds: float, ran: list[str]) -> None:
         self.name, self.seconds, self.ran = name, seconds, ran
 
-    async def run(self, rule, jobs, trace) -> BatchResult:
+    def run(self, feed, outputs, trace, done) -> None:
         self.ran.append(self.name)
-        await asyncio.sleep(self.seconds)
-        return BatchResult([job.feed for job in jobs], self.seconds * 1e3)
+        asyncio.get_running_loop().call_later(self.seconds, done, BatchResult(feed, self.seconds * 1e3))
 
     def kill(self) -> None:
         raise AssertionError("nothing here runs too long")
@@ -38,8 +39,21 @@ def lane(scheduler: Scheduler, worker: Sleeper) -> Lane:
     return made
 
 
-def job() -> Job:
-    return Job({"x": Tensor(np.zeros([1, 1], np.float32), [])}, ["y"], time.monotonic() + 60)
+class Asked(Job):
+    """A request with a future of its outputs."""
+
+    __slots__ = ("future",)
+
+
+def job() -> Asked:
+    future = asyncio.get_running_loop().create_future()
+
+    def done(result) -> None:
+        (future.set_exception if isinstance(result, Exception) else future.set_result)(result)
+
+    made = Asked({"x": Tensor(np.zeros([1, 1], np.float32), [])}, ["y"], time.monotonic() + 60, done)
+    made.future = future
+    return made
 
 
 def test_models_under_load_get_the_same_time_whatever_their_runs_take():
@@ -90,3 +104,99 @@ def test_a_model_with_one_request_does_not_wait_for_the_queue_of_another():
     ran = asyncio.run(load())
     shared = ran[: max(i for i, name in enumerate(ran) if name == "rare")]
     assert len(shared) >= 16 and shared.count("busy") >= 6  # they take turns
+
+
+def joining_lane(scheduler: Scheduler, worker: Sleeper, max_batch: int, max_delay: float = 0.0) -> Lane:
+    """A model that joins along the batch dim."""
+    made = Lane(scheduler, max_batch, max_delay, 1000)
+    made.rule = JoinRule({"x": "batch"})
+    made.idle.append(worker)
+    scheduler.lanes.append(made)
+    return made
+
+
+def test_a_free_worker_starts_at_once_and_what_waits_meanwhile_is_one_batch():
+    async def load() -> tuple[list[int], float]:
+        scheduler = Scheduler(1)
+        busy = joining_lane(scheduler, Sleeper("m", 0.05, []), 8)
+        began = time.monotonic()
+        first = [job(), job()]
+        for one in first:  # of one turn of the event loop
+            busy.submit(one)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert [one.batch for one in first] == [(1, 2, 2)] * 2 and time.monotonic() - began < 0.04
+        later = [job() for _ in range(11)]
+        for one in later:
+            busy.submit(one)
+            await asyncio.sleep(0.001)
+        await asyncio.gather(*(one.future for one in (*first, *later)))
+        return [one.batch[:2] for one in later]
+
+    assert asyncio.run(load()) == [(2, 8)] * 8 + [(3, 3)] * 3
+
+
+def test_a_delay_makes_requests_wait_for_company_but_not_one_that_is_alone():
+    async def load() -> list[tuple[int, int]]:
+        scheduler = Scheduler(1)
+        busy = joining_lane(scheduler, Sleeper("m", 0.001, []), 4, max_delay=0.2)
+        alone = job()
+        busy.submit(alone)
+        began = time.monotonic()
+        await alone.future
+        assert time.monotonic() - began < 0.15
+        some = [job() for _ in range(4)]
+        for one in some[:3]:
+            busy.submit(one)
+        await asyncio.sleep(0.02)
+        assert busy.waiting == 3
+        busy.submit(some[3])  # they are as many as a batch may have
+        await asyncio.gather(*(one.future for one in some))
+        assert time.monotonic() - began < 0.19
+        return [one.batch[:2] for one in some]
+
+    assert asyncio.run(load()) == [(2, 4)] * 4
+
+
+def test_requests_that_were_taken_back_are_not_run_and_not_counted():
+    async def load() -> None:
+        ran: list[str] = []
+        scheduler = Scheduler(1)
+        busy = joining_lane(scheduler, Sleeper("m", 0.02, ran), 8)
+        jobs = [job() for _ in range(4)]
+        busy.submit(jobs[0])
+        await asyncio.sleep(0.005)
+        for one in jobs[1:]:
+            busy.submit(one)
+        busy.withdraw(jobs[0])  # it runs, for nobody
+        busy.withdraw(jobs[2])
+        assert busy.waiting == 2
+        await asyncio.gather(jobs[1].future, jobs[3].future)
+        assert jobs[1].batch == jobs[3].batch == (2, 2, 2) and ran == ["m", "m"]
+        assert not jobs[0].future.done() and not jobs[2].future.done() and busy.drained
+
+    asyncio.run(load())
+
+
+def test_a_joined_run_that_fails_is_run_again_one_request_at_a_time():
+    class Fails(Sleeper):
+        def run(self, feed, outputs, trace, done) -> None:
+            values = feed["x"].array[:, 0].tolist()
+            self.ran.append(values)
+            error = RequestError(400, "13 is no good") if 13 in values else None
+            asyncio.get_running_loop().call_soon(done, BatchResult(feed, 1.0, error))
+
+    async def load() -> tuple[list, list]:
+        ran: list = []
+        scheduler = Scheduler(1)
+        busy = joining_lane(scheduler, Fails("m", 0.0, ran), 8)
+        jobs = [job() for _ in range(3)]
+        for one, value in zip(jobs, (7, 13, 9), strict=True):
+            one.feed["x"].array[:] = value
+            busy.submit(one)
+        return await asyncio.gather(*(one.future for one in jobs), return_exceptions=True), ran
+
+    (a, b, c), ran = asyncio.run(load())
+    assert ran == [[7, 13, 9], [7], [13], [9]]
+    assert a["x"].array.tolist() == [[7.0]] and c["x"].array.tolist() == [[9.0]]
+    assert isinstance(b, RequestError) and str(b) == "13 is no good"

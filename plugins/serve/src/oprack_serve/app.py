@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from starlette.applications import Starlette
@@ -17,12 +17,14 @@ from starlette.routing import Route
 from oprack_serve.errors import RequestError
 from oprack_serve.http import Bodies
 from oprack_serve.infer import Inference
+from oprack_serve.json_data import to_json
 from oprack_serve.log import JsonLog
 from oprack_serve.metrics import Metrics
 from oprack_serve.model import READY
 from oprack_serve.models import Models
 from oprack_serve.settings import Settings
 
+SWEEP_SECONDS = 0.02
 EXTENSIONS = ["binary_tensor_data", "model_repository", "lod"]
 
 
@@ -35,14 +37,31 @@ def server_version() -> str:
 
 def json_response(status: int, value: Any, headers: dict[str, str] | None = None) -> Response:
     """An answer in JSON."""
-    text = json.dumps(value, separators=(",", ":")).encode()
-    return Response(text, status, headers, media_type="application/json")
+    return Response(to_json(value).encode(), status, headers, media_type="application/json")
 
 
 def error_response(error: RequestError) -> Response:
     """What the protocol answers an error with."""
     headers = {"Retry-After": "1"} if error.status == 503 else None
     return json_response(error.status, {"error": str(error)}, headers)
+
+
+@contextlib.contextmanager
+def _swept(*sweeps: Callable[[float], None]) -> Iterator[None]:
+    """Has what is late looked for every SWEEP_SECONDS, by functions of the time."""
+    loop = asyncio.get_running_loop()
+
+    def sweep() -> None:
+        nonlocal timer
+        timer = loop.call_later(SWEEP_SECONDS, sweep)
+        for each in sweeps:
+            each(time.monotonic())
+
+    timer = loop.call_later(SWEEP_SECONDS, sweep)
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None] = lambda models: None) -> Starlette:
@@ -54,13 +73,14 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         models = Models(settings, log)
         metrics = Metrics(models)
         state.update(models=models, metrics=metrics)
-        bodies = Bodies(settings.max_body, settings.max_inflight, settings.read_timeout)
-        state["inference"] = Inference(settings, models, metrics, bodies, log)
+        bodies = Bodies(settings.max_body, settings.max_inflight)
+        inference = state["inference"] = Inference(settings, models, metrics, bodies, log)
         # health is answered while models load
         loading = asyncio.get_running_loop().create_task(models.start())
         on_start(models)
         try:
-            yield
+            with _swept(inference.sweep, models.scheduler.sweep):
+                yield
         finally:
             loading.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
@@ -116,8 +136,12 @@ def make_app(settings: Settings, log: JsonLog, on_start: Callable[[Models], None
         log("error", error=f"{type(error).__name__}: {error}")
         return json_response(500, {"error": "the server failed; its log says more"})
 
-    async def refused(_: Request, error: Any) -> Response:
-        return json_response(error.status_code, {"error": error.detail}, dict(error.headers or {}))
+    async def refused(request: Request, error: Any) -> Response:
+        headers = dict(error.headers or {})
+        text = f"there is nothing at {request.url.path[:200]!r}; GET /v2 says what this server is"
+        if error.status_code == 405:
+            text = f"{request.method[:40]} is not served here; send {headers.get('Allow', 'GET')}"
+        return json_response(error.status_code, {"error": text}, headers)
 
     bases = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
     # looked through in this order for each request

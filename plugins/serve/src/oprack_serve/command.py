@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_positive(0),
         default=default.max_delay * 1e3,
         metavar="MS",
-        help="longest wait of a request for others to join it (default: %(default)g)",
+        help="longest wait of a request for others to join it, though a worker is free (default: %(default)g)",
     )
     add(
         "--max-queue",
@@ -113,6 +113,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="seconds between looks for new and changed models; 0: never look (default: %(default)g)",
     )
     add("--allow-trace", action="store_true", help="answer requests with parameter trace with the times of their ops")
+    add(
+        "--log",
+        choices=("all", "failed"),
+        default=default.log,
+        help="requests that are lines of the log: all, or those that failed (default: %(default)s)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -168,6 +174,7 @@ def run(args: argparse.Namespace) -> int:
     names = (
         *("model", "name", "models", "host", "port", "workers", "threads", "max_batch", "max_queue", "max_body"),
         *("max_inflight", "max_connections", "memory_limit", "timeout", "read_timeout", "grace", "poll", "allow_trace"),
+        "log",
     )
     settings = Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)
     return serve(settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -12,16 +12,32 @@ from oprack_serve.errors import RequestError
 
 MAX_HEAD = 64 << 10
 GATHERED = 64 << 10
+KEEP_ALIVE = 30
+NEVER = float("inf")
 
 
-def bounded_protocol(head_timeout: float, write_timeout: float, max_connections: int) -> type[HttpToolsProtocol]:
-    """uvicorn's protocol for clients that are slow, or never stop sending headers, or never read their answer."""
+def bounded_protocol(seconds: float, max_connections: int) -> type[HttpToolsProtocol]:
+    """uvicorn's protocol for clients that are slow, or never stop sending headers, or never read their answer.
+
+    Args:
+        seconds: For the head of a request, and for reading an answer that no longer fits into the buffers.
+        max_connections: Of the server; others are closed.
+
+    Returns:
+        The class, for `uvicorn.Config(http=...)`.
+    """
+    shortest = min(seconds, KEEP_ALIVE)
 
     class BoundedProtocol(HttpToolsProtocol):
-        """Closes connections whose head is not there in time, or is too large, or whose client reads nothing."""
+        """Closes connections whose head is not there in time, or is too large, or whose client reads nothing.
 
-        _head_timer: asyncio.TimerHandle | None = None
-        _write_timer: asyncio.TimerHandle | None = None
+        A connection has one timer, and requests only move the moments that it looks at: `_read_due`, when the next head
+        has to be there, and `_write_due`. A moment that is set is never less than `shortest` away, so a look after that
+        time at the latest is in time for all of them.
+        """
+
+        _read_due = _write_due = NEVER
+        _timer: asyncio.TimerHandle | None = None
         _head_bytes = 0
         _in_head = True
 
@@ -30,17 +46,18 @@ def bounded_protocol(head_timeout: float, write_timeout: float, max_connections:
             if len(self.connections) > max_connections:
                 transport.abort()
                 return
-            self._await_head()
+            self._read_due = self.loop.time() + seconds
+            self._timer = self.loop.call_later(shortest, self._look)
 
-        def _await_head(self) -> None:
-            self._head_bytes, self._in_head = 0, True
-            self._stop(self._head_timer)
-            self._head_timer = self.loop.call_later(head_timeout, self.transport.abort)
-
-        @staticmethod
-        def _stop(timer: asyncio.TimerHandle | None) -> None:
-            if timer is not None:
-                timer.cancel()
+        def _look(self) -> None:
+            now = self.loop.time()
+            if now >= self._read_due and self.cycle is not None and not self.cycle.response_complete:
+                self._read_due = now + seconds  # it is the server that is slow: it reads on when this one is answered
+            due = min(self._read_due, self._write_due)
+            if now >= due:
+                self.transport.abort()
+            else:
+                self._timer = self.loop.call_at(min(due, now + shortest), self._look)
 
         def data_received(self, data: bytes) -> None:
             if self._in_head:
@@ -52,28 +69,32 @@ def bounded_protocol(head_timeout: float, write_timeout: float, max_connections:
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
-            self._in_head = True
-            if self._head_timer is None:
-                self._await_head()
+            self._read_due = self.loop.time() + seconds
 
         def on_headers_complete(self) -> None:
-            self._in_head, self._head_bytes = False, 0
-            self._stop(self._head_timer)
-            self._head_timer = None
+            self._head_bytes, self._in_head, self._read_due = 0, False, NEVER
             super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            super().on_message_complete()
+            self._in_head = True
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            # uvicorn's own timer ends with the next bytes, though they may begin no request
+            self._read_due = self.loop.time() + KEEP_ALIVE
 
         def pause_writing(self) -> None:
             super().pause_writing()
-            self._stop(self._write_timer)
-            self._write_timer = self.loop.call_later(write_timeout, self.transport.abort)
+            self._write_due = self.loop.time() + seconds
 
         def resume_writing(self) -> None:
-            self._stop(self._write_timer)
+            self._write_due = NEVER
             super().resume_writing()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._stop(self._head_timer)
-            self._stop(self._write_timer)
+            if self._timer is not None:
+                self._timer.cancel()
             super().connection_lost(exc)
 
     return BoundedProtocol
@@ -90,6 +111,7 @@ class _Gathering:
         self._transport, self._loop = transport, loop
         self._pending: list[bytes] = []
         self._size = 0
+        self.is_closing = transport.is_closing  # asked for each request
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -118,36 +140,42 @@ class _Gathering:
 class Bodies:
     """Reads bodies, no more bytes of all of them at once than the server may hold."""
 
-    def __init__(self, max_body: int, max_inflight: int, seconds: float) -> None:
-        self._max_body, self._max_inflight, self._seconds = max_body, max_inflight, seconds
+    def __init__(self, max_body: int, max_inflight: int) -> None:
+        self._max_body, self._max_inflight = max_body, max_inflight
         self.inflight = 0
 
-    async def read(self, receive: Callable[[], Any], announced: str | None) -> Body:
-        """The whole body. Raises RequestError: 413, 408, or 503 when others fill the memory; ConnectionError when the
-        client left.
+    async def read(self, receive: Callable[[], Awaitable[Any]], announced: str | None) -> Body:
+        """The whole body; the caller sees to it that this takes no longer than it may.
+
+        Args:
+            receive: Of ASGI.
+            announced: The header Content-Length.
+
+        Returns:
+            The body, which counts until it is released.
+
+        Raises:
+            RequestError: With 413, 400 for a length that is no number, or 503 when others fill the memory.
+            ConnectionError: The client left.
         """
+        if announced is not None:
+            if not (announced.isascii() and announced.isdigit()):
+                raise RequestError(400, f"Content-Length {announced[:40]!r} is no number")
+            if len(announced) > 15 or int(announced) > self._max_body:
+                raise self._too_large(announced[:40])
         body = Body(self)
         try:
-            if announced is not None:
-                if not (announced.isascii() and announced.isdigit()):
-                    raise RequestError(400, f"Content-Length {announced[:40]!r} is no number")
-                if len(announced) > 15 or int(announced) > self._max_body:
-                    raise self._too_large(announced[:40])
-            async with asyncio.timeout(self._seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise ConnectionError("the client left")
-                    body.add(message.get("body", b""))
-                    if len(body.data) > self._max_body:
-                        raise self._too_large(f"more than {self._max_body}")
-                    if self.inflight > self._max_inflight:
-                        raise RequestError(503, "other requests fill the memory for bodies; try again later")
-                    if not message.get("more_body", False):
-                        return body
-        except TimeoutError:
-            body.release()
-            raise RequestError(408, f"the body was not there within {self._seconds:g} seconds") from None
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ConnectionError("the client left")
+                body.add(message.get("body", b""))
+                if len(body.data) > self._max_body:
+                    raise self._too_large(f"more than {self._max_body}")
+                if self.inflight > self._max_inflight:
+                    raise RequestError(503, "other requests fill the memory for bodies; try again later")
+                if not message.get("more_body", False):
+                    return body
         except BaseException:
             body.release()
             raise
@@ -160,10 +188,17 @@ class Body:
     """Bytes that count against what the server may hold, until they are released."""
 
     def __init__(self, bodies: Bodies) -> None:
-        self._bodies, self.data, self._counted = bodies, bytearray(), 0
+        self._bodies, self._counted = bodies, 0
+        self.data: bytes | bytearray = b""
 
     def add(self, chunk: bytes) -> None:
-        self.data += chunk
+        """Keep what came; a body that comes at once is not copied."""
+        if not self.data:
+            self.data = chunk
+        elif isinstance(self.data, bytearray):
+            self.data += chunk
+        else:
+            self.data = bytearray(self.data) + chunk
         self._bodies.inflight += len(chunk)
         self._counted += len(chunk)
 

@@ -1,25 +1,38 @@
-"""One inference request, from its body to its answer, with the times of its stages."""
+"""Inference requests, from their bodies to their answers, with the times of their stages.
+
+A request is one task, which waits twice at most: for the body, where that has not come with the head, and for one
+future, which the lane fills. What takes too long is found by `Inference.sweep`, for all requests at once; timers and
+tasks of each request cost more than what they watch.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from oprack_serve import answers, protocol
 from oprack_serve.errors import RequestError
-from oprack_serve.http import Bodies
+from oprack_serve.http import GATHERED, NEVER, Bodies
+from oprack_serve.jobs import Job
+from oprack_serve.json_data import to_json
 from oprack_serve.log import JsonLog
 from oprack_serve.metrics import Metrics
 from oprack_serve.model import Model
 from oprack_serve.models import Models
-from oprack_serve.scheduler import Job
 from oprack_serve.settings import Settings
 from oprack_serve.signature import Tensor
 from oprack_serve.trace import chrome_trace
+
+LATE = "the request was not answered in its time; fewer entries take less"
+WATCH_AFTER = 0.1
+"""Seconds after which a client is watched for leaving; most have their answer before."""
+
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+Result = dict[str, Tensor] | Exception
 
 
 class ClientLeftError(Exception):
@@ -27,28 +40,54 @@ class ClientLeftError(Exception):
 
 
 class _Request:
-    """What is known of a request, for its line in the log."""
+    """A request, and what its line in the log will say. due: when it is late, on the clock of time.monotonic. task: the
+    one that reads its body, None when that is there. result: what the lane made of it, for the task that waits.
+    """
 
-    def __init__(self, scope: Any) -> None:
-        self.headers = {key: value for key, value in reversed(scope["headers"])}
-        parameters = scope["path_params"]
-        self.name, self.version = parameters["name"], parameters.get("version")
+    __slots__ = (
+        *("bytes_in", "decoded", "due", "headers", "job", "late", "model", "name", "receive", "result", "stages"),
+        *("started", "task", "version", "watch"),
+    )
+
+    def __init__(self, scope: Any, receive: Receive, read_timeout: float) -> None:
+        self.headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
+        self.name: str = scope["path_params"]["name"]
+        self.version: str | None = scope["path_params"].get("version")
+        self.receive, self.started = receive, time.monotonic()
+        self.due = self.started + read_timeout
+        self.task = asyncio.current_task()
+        self.result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.watch: asyncio.Task[None] | None = None
+        self.late = False
+        self.bytes_in = 0
         self.model: Model | None = None
         self.job: Job | None = None
+        self.decoded: protocol.InferRequest | None = None
         self.stages: dict[str, tuple[float, float]] = {}
-        self.fields: dict[str, Any] = {}
 
     def header(self, name: bytes) -> str | None:
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1")
 
-    @contextlib.contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        start = time.monotonic()
-        try:
-            yield
-        finally:
-            self.stages[name] = start, time.monotonic()
+    def finish(self, result: Result) -> None:
+        """Have the task go on, unless it does already."""
+        if not self.result.done():
+            self.result.set_result(result)
+
+    def expire(self) -> None:
+        """The moment `due` has come."""
+        self.due = NEVER
+        if self.task is not None:
+            self.late = True
+            self.task.cancel()
+        else:
+            self.finish(RequestError(504, LATE))
+
+    async def see_the_client_leave(self) -> None:
+        """What ASGI receives behind the body is that the client has left."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+        self.finish(ClientLeftError())
 
 
 class Inference:
@@ -56,137 +95,170 @@ class Inference:
 
     def __init__(self, settings: Settings, models: Models, metrics: Metrics, bodies: Bodies, log: JsonLog) -> None:
         self._settings, self._models, self._metrics, self._bodies, self._log = settings, models, metrics, bodies, log
+        self._open: set[_Request] = set()
         models.on_model = self._observe
 
     def _observe(self, model: Model) -> None:
-        labels = model.name, model.version
-        requests = self._metrics.batch_requests.labels(*labels)
-        entries = self._metrics.batch_entries.labels(*labels)
-        spent = self._metrics.batch_seconds.labels(*labels)
+        counted = self._metrics.of(model.name, model.version)
 
         def on_batch(jobs: list[Job], seconds: float) -> None:
-            requests.observe(len(jobs))
-            entries.observe(sum(job.size for job in jobs))
-            spent.observe(seconds)
+            counted.batch_requests.observe(len(jobs))
+            counted.batch_entries.observe(jobs[0].batch[2])
+            counted.batch_seconds.observe(seconds)
+            model.record(jobs[0].feed)  # one of them says what clients send
 
         model.lane.on_batch = on_batch
 
-    async def respond(self, scope: Any, receive: Any, send: Any) -> None:
+    def sweep(self, now: float) -> None:
+        """End what is late, and watch the clients of what takes its time."""
+        for request in self._open:
+            if now >= request.due:
+                request.expire()
+            elif request.job is not None and request.watch is None and now - request.job.queued > WATCH_AFTER:
+                request.watch = asyncio.get_running_loop().create_task(request.see_the_client_leave())
+
+    async def respond(self, scope: Any, receive: Receive, send: Send) -> None:
         """The ASGI application of the route."""
-        request, started = _Request(scope), time.monotonic()
-        status, pieces, length, error = 500, [b""], None, ""
+        request = _Request(scope, receive, self._settings.read_timeout)
+        self._open.add(request)
+        status, pieces, length, error, told = 500, [b""], None, "", ""
         try:
-            pieces, length = await self._answer(request, receive, started)
+            pieces, length = await self._answer(request)
             status = 200
         except RequestError as refused:
             status, error = refused.status, str(refused)
         except (ClientLeftError, ConnectionError):
             status, error = 499, "the client left"
         except asyncio.CancelledError:
-            status, error = 503, "the server is being stopped"
+            status, error = self._cancelled(request)
         except Exception as failure:
-            error = f"{type(failure).__name__}: {failure}"
-        try:
-            if status != 499:
-                with request.stage("write"):
-                    hidden = status == 500 and request.job is None
-                    text = "the server failed; its log says more" if hidden else error
-                    await self._send(send, status, pieces, length, text)
+            error, told = f"{type(failure).__name__}: {failure}", "the server failed; its log says more"
         finally:
-            self._report(request, status, error, started)
+            self._open.discard(request)
+            if request.watch is not None:
+                request.watch.cancel()
+        try:
+            if status == 200:
+                await self._send(request, send, pieces, length)
+            elif status != 499:
+                await self._refuse(request, send, status, told or error)
+        finally:
+            self._report(request, status, error)
 
-    async def _answer(self, request: _Request, receive: Any, started: float) -> tuple[list[Any], int | None]:
+    def _cancelled(self, request: _Request) -> tuple[int, str]:
+        if not request.late:
+            return 503, "the server is being stopped"
+        if request.task is not None:
+            request.task.uncancel()
+        return 408, f"the body was not there within {self._settings.read_timeout:g} seconds"
+
+    async def _answer(self, request: _Request) -> tuple[list[Any], int | None]:
         if self._models.stopping:
             raise RequestError(503, "the server is being stopped")
         request.model = self._models.find(request.name, request.version)
         encoding = request.header(b"content-encoding")
         if encoding not in (None, "identity"):
             raise RequestError(415, f"Content-Encoding {encoding[:40]!r}; bodies are taken as they are")
-        with request.stage("read"):
-            body = await self._bodies.read(receive, request.header(b"content-length"))
+        body = await self._bodies.read(request.receive, request.header(b"content-length"))
         try:
-            # a changed model may have taken its place while the body came; nothing waits from here until it is queued
-            model = request.model = self._models.find(request.name, request.version)
-            request.fields["bytes_in"] = len(body.data)
-            with request.stage("decode"):
-                decoded = protocol.decode(
-                    model.signature, memoryview(body.data), self._json_length(request), self._settings.limits
-                )
-            request.fields["id"] = decoded.id
-            if decoded.trace and not self._settings.allow_trace:
-                raise RequestError(403, "parameter trace: the server was started without --allow-trace")
-            seconds = min(self._settings.timeout, decoded.timeout or self._settings.timeout)
-            wanted = answers.wanted_outputs(decoded, model.signature)
-            job = request.job = Job(decoded.inputs, wanted, started + seconds, decoded.trace)
-            model.lane.submit(job)
-            outputs = await self._result(job, receive)
-            model.record(decoded.inputs)
+            request.task = None
+            return await self._run(request, body.data)
         finally:
             body.release()
-        request.stages["queue"] = job.queued, job.started
-        request.stages["run"] = job.started, job.ended
+
+    async def _run(self, request: _Request, body: bytes | bytearray) -> tuple[list[Any], int | None]:
+        settings, stages, now = self._settings, request.stages, time.monotonic()
+        stages["read"] = request.started, now
+        request.bytes_in = len(body)
+        # a changed model may have taken its place while the body came; nothing waits from here until it is queued
+        model = request.model = self._models.find(request.name, request.version)
+        try:
+            decoded = protocol.decode(model.signature, memoryview(body), _json_length(request), settings.limits)
+        finally:
+            queued = time.monotonic()
+            stages["decode"] = now, queued
+        request.decoded = decoded
+        if decoded.trace and not settings.allow_trace:
+            raise RequestError(403, "parameter trace: the server was started without --allow-trace")
+        request.due = request.started + min(settings.timeout, decoded.timeout or settings.timeout)
+        wanted = answers.wanted_outputs(decoded, model.signature)
+        job = request.job = Job(decoded.inputs, wanted, request.due, request.finish, decoded.trace, queued=queued)
+        try:
+            model.lane.submit(job)
+            outputs = await request.result
+            if isinstance(outputs, Exception):
+                raise outputs
+        finally:
+            request.due = NEVER
+            if not job.finished:
+                model.lane.withdraw(job)
+        now = time.monotonic()
+        stages["queue"] = job.queued, job.started
+        stages["run"] = job.started, job.ended
         parameters: dict[str, Any] = {}
         if decoded.trace:
-            parameters["trace"] = json.dumps(chrome_trace(request.stages, job))
-        with request.stage("encode"):
-            return answers.encode(decoded, outputs, model.name, model.version, parameters)
+            parameters["trace"] = json.dumps(chrome_trace(stages, job))
+        encoded = answers.encode(decoded, outputs, model.name, model.version, parameters)
+        stages["encode"] = now, time.monotonic()
+        return encoded
 
+    # Answers ----------------------------------------------------------------------------------------------------------
     @staticmethod
-    def _json_length(request: _Request) -> int | None:
-        text = request.header(b"inference-header-content-length")
-        if text is None:
-            return None
-        if not (text.isascii() and text.isdigit() and len(text) < 16):
-            raise RequestError(400, f"Inference-Header-Content-Length {text[:40]!r} is no number")
-        return int(text)
-
-    @staticmethod
-    async def _result(job: Job, receive: Any) -> dict[str, Tensor]:
-        """The outputs; the request is taken back when its time is over or its client leaves."""
-        left = asyncio.ensure_future(receive())
-        try:
-            async with asyncio.timeout_at(asyncio.get_running_loop().time() + job.deadline - time.monotonic()):
-                await asyncio.wait({job.future, left}, return_when=asyncio.FIRST_COMPLETED)
-            if not job.future.done():
-                raise ClientLeftError
-            return job.future.result()
-        except TimeoutError:
-            raise RequestError(504, "the request was not answered in its time; fewer entries take less") from None
-        finally:
-            left.cancel()
-            job.future.cancel()
-
-    @staticmethod
-    async def _send(send: Any, status: int, pieces: list[Any], length: int | None, error: str) -> None:
-        headers = [(b"content-type", b"application/json" if length is None else b"application/octet-stream")]
+    async def _send(request: _Request, send: Send, pieces: list[Any], length: int | None) -> None:
+        start = time.monotonic()
+        size = sum(map(len, pieces))
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % size)]
         if length is not None:
+            headers[0] = (b"content-type", b"application/octet-stream")
             headers.append((b"inference-header-content-length", b"%d" % length))
-        if status != 200:
-            pieces = [json.dumps({"error": error}).encode()]
-            if status in (408, 413):  # what is left of the body is not read
-                headers.append((b"connection", b"close"))
-            if status == 503:
-                headers.append((b"retry-after", b"1"))
-        headers.append((b"content-length", b"%d" % sum(len(piece) for piece in pieces)))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        last = len(pieces) - 1
-        for i, piece in enumerate(pieces):
-            await send({"type": "http.response.body", "body": bytes(piece), "more_body": i < last})
+        bodies = [b"".join(pieces)] if size < GATHERED else list(map(bytes, pieces))
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        last = len(bodies) - 1
+        for i, body in enumerate(bodies):
+            await send({"type": "http.response.body", "body": body, "more_body": i < last})
+        request.stages["write"] = start, time.monotonic()
 
-    def _report(self, request: _Request, status: int, error: str, started: float) -> None:
+    @staticmethod
+    async def _refuse(request: _Request, send: Send, status: int, error: str) -> None:
+        body = to_json({"error": error}).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        # what is left of the body is not read; or it may never come, as the client awaits its invitation
+        if status in (408, 413) or ("read" not in request.stages and b"expect" in request.headers):
+            headers.append((b"connection", b"close"))
+        if status == 503:
+            headers.append((b"retry-after", b"1"))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    def _report(self, request: _Request, status: int, error: str) -> None:
         """Metrics and the line of the log; names that no model has are no labels."""
         model, job = request.model, request.job
-        labels = (model.name, model.version) if model else ("", "")
-        self._metrics.request(labels, status)
-        for stage, (start, end) in request.stages.items():
-            self._metrics.stage(labels, stage, max(0.0, end - start))
-        row: dict[str, Any] = {"model": labels[0] or request.name[:128], "version": labels[1], "status": status}
-        row |= request.fields
-        row["ms"] = round((time.monotonic() - started) * 1e3, 2)
-        row["stages_ms"] = {stage: round((end - start) * 1e3, 2) for stage, (start, end) in request.stages.items()}
+        name, version = (model.name, model.version) if model else ("", "")
+        counted = self._metrics.of(name, version)
+        counted.statuses[status] += 1
+        spent = {stage: max(0.0, end - start) for stage, (start, end) in request.stages.items()}
+        for stage, seconds in spent.items():
+            counted.stages[stage].observe(seconds)
+        if status == 200 and not self._log.all_requests:
+            return
+        row: dict[str, Any] = {"model": name or request.name[:128], "version": version, "status": status}
+        row["bytes_in"] = request.bytes_in
+        if request.decoded is not None:
+            row["id"] = request.decoded.id
+        row["ms"] = round((time.monotonic() - request.started) * 1e3, 2)
+        row["stages_ms"] = {stage: round(seconds * 1e3, 2) for stage, seconds in spent.items()}
         if job is not None and job.batch[0]:
             row["batch"], row["batch_requests"], row["batch_entries"] = job.batch
             row["predictor_ms"] = job.run_ms
         if error:
             row["error"] = error[:2000]
         self._log.soon("request", **row)
+
+
+def _json_length(request: _Request) -> int | None:
+    text = request.header(b"inference-header-content-length")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise RequestError(400, f"Inference-Header-Content-Length {text[:40]!r} is no number")
+    return int(text)

@@ -58,11 +58,15 @@ def entries(feed: Feed) -> int | None:
     return counts.pop() if len(counts) == 1 else None
 
 
-def join_key(feed: Feed) -> tuple[Any, ...] | None:
-    """Requests with one key can be joined; None for a request that can't be."""
-    if not entries(feed):
-        return None  # inputs that disagree, or an empty batch, for which ops may have rules of their own
-    return tuple((n, t.array.dtype.str, t.array.shape[1:], len(t.lod)) for n, t in sorted(feed.items()))
+def join_key(feed: Feed) -> tuple[tuple[Any, ...] | None, int]:
+    """The key of a request and its entries; those with one key can be joined, and those with None can't be.
+
+    Inputs of a feed come in the order of the model's signature.
+    """
+    size = entries(feed)
+    if not size:
+        return None, 1  # inputs that disagree, or an empty batch, for which ops may have rules of their own
+    return tuple((t.array.dtype, t.array.shape[1:], len(t.lod)) for t in feed.values()), size
 
 
 def join(feeds: Sequence[Feed]) -> Feed:
@@ -79,7 +83,10 @@ def _joined_level(levels: list[list[int]]) -> list[int]:
     offsets = [0]
     for level in levels:
         base = offsets[-1]
-        offsets.extend(base + offset for offset in level[1:])
+        if len(level) == 2:  # one sequence, as most requests have
+            offsets.append(base + level[1])
+        else:
+            offsets += [base + offset for offset in level[1:]]
     return offsets
 
 

@@ -10,15 +10,17 @@ import time
 from typing import Any, TextIO
 
 _encode = json.JSONEncoder(ensure_ascii=True, default=str).encode
-GATHER_SECONDS = 0.01
+GATHER_SECONDS = 0.03
 
 
 class JsonLog:
     """Writes lines of JSON; what a client sends can't break a line."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, all_requests: bool = True) -> None:
         self._stream = stream or sys.stderr
         self._pending: list[str] = []
+        self.all_requests = all_requests
+        """Whether requests that were answered well are lines, too."""
 
     def __call__(self, event: str, **fields: Any) -> None:
         """Write one line now."""

@@ -156,7 +156,8 @@ class Model:
         """Warm a worker up; the first one's findings are the rule by which requests are joined."""
         recorded = [json.loads(text) for text, _ in self.recorded.most_common(WARM_UP_WITH)]
         try:
-            answer, _ = await worker.call({"kind": "probe", "declared": self._declared, "recorded": recorded}, [])
+            await worker.connect()
+            answer = await worker.probe({"kind": "probe", "declared": self._declared, "recorded": recorded})
         except WorkerLostError:
             self._prepared.set()
             self.reason = self.reason or ("" if self.state == READY else "a worker ended while it was warmed up")

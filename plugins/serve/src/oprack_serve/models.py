@@ -96,6 +96,7 @@ class Models:
         """Load every model; those that fail are reported and left out."""
         found = await asyncio.to_thread(self.scan)
         self._seen = {model.key: model for model in found}
+        self._loading |= self._seen.keys()
         await asyncio.gather(*(self._load(model) for model in found))
         # what is there now stays, and need not be looked at by each collection: a fifth of a request's time
         gc.collect()
@@ -108,11 +109,14 @@ class Models:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def _load_soon(self, found: FoundModel) -> None:
+        """Load a model, unless it is being loaded."""
+        if found.key not in self._loading and not self.stopping:
+            self._loading.add(found.key)  # now: a load that ends before the task begins would leave none to be seen
+            self._spawn(self._load(found))
+
     async def _load(self, found: FoundModel) -> None:
         """Load a model, and let it take the place of the one with its name and version, which finishes what it has."""
-        if found.key in self._loading or self.stopping:
-            return
-        self._loading.add(found.key)
         try:
             async with self._at_once:
                 model = Model(found, self._settings, self.scheduler, self._event)
@@ -143,7 +147,7 @@ class Models:
         return self.serving[name, versions[-1]] if versions else None
 
     def _host_lost(self, model: Model) -> None:
-        self._spawn(self._load(model.found))
+        self._load_soon(model.found)
 
     async def _retire(self, model: Model) -> None:
         await model.drain(self._settings.timeout)
@@ -165,7 +169,7 @@ class Models:
                 current = failed.found if failed else served.found if served else None
                 due = failed is not None and failed.again <= time.monotonic()
                 if model == self._seen.get(key) and (due or current is None or current.state != model.state):
-                    self._spawn(self._load(model))
+                    self._load_soon(model)
             for key in [key for key in self.serving if key not in found and key not in self._seen]:
                 self._spawn(self._retire(self.serving.pop(key)))
             for key in [key for key in self._failed if key not in found]:

@@ -8,7 +8,7 @@ import uvicorn
 
 from oprack_serve import repository
 from oprack_serve.app import make_app, server_version
-from oprack_serve.http import bounded_protocol
+from oprack_serve.http import KEEP_ALIVE, bounded_protocol
 from oprack_serve.log import JsonLog, log_all
 from oprack_serve.settings import Settings
 
@@ -28,7 +28,7 @@ def serve(settings: Settings) -> int:
 
     Raises OSError when the address can't be listened at, InvalidArgumentError for a name that can't be in a URL.
     """
-    log = JsonLog()
+    log = JsonLog(all_requests=settings.log == "all")
     log_all(log)
     if settings.model is not None:
         repository.single(settings.model, settings.name)
@@ -47,16 +47,16 @@ def serve(settings: Settings) -> int:
     app = make_app(settings, log, lambda _: log("listening", url=url, version=server_version()))
     config = uvicorn.Config(
         app,
-        http=bounded_protocol(settings.read_timeout, settings.read_timeout, settings.max_connections),
+        http=bounded_protocol(settings.read_timeout, settings.max_connections),
         ws="none",
         lifespan="on",
-        loop="asyncio",
+        loop="auto",  # uvloop where it is installed
         log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=30,
+        timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         backlog=1024,
     )

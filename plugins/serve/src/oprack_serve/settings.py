@@ -15,10 +15,11 @@ class Settings:
 
     model, name: a single model and its name. models: a folder of models. workers: how many batches run at once.
     threads: of kernel libraries in each worker. max_batch, max_delay: entries of a joined batch, and seconds that a
-    request waits for others. max_queue: requests that wait for one model. timeout: seconds from a request's arrival to
-    its results. read_timeout: seconds for a client to send a request or take its answer. max_inflight: bytes of all
-    bodies at once. memory_limit: bytes that one op's outputs may take, 0 for no limit. grace: seconds that a shutdown
-    waits. poll: seconds between looks for changed models.
+    request waits for others though a worker is free. max_queue: requests that wait for one model. timeout: seconds
+    from a request's arrival to its results. read_timeout: seconds for a client to send a request or take its
+    answer. max_inflight: bytes of all bodies at once. memory_limit: bytes that one op's outputs may take, 0 for no
+    limit. grace: seconds that a shutdown waits. poll: seconds between looks for changed models. log: "all"
+    requests, or only those that "failed".
     """
 
     model: Path | None = None
@@ -29,7 +30,7 @@ class Settings:
     workers: int = 1
     threads: int = 0
     max_batch: int = 32
-    max_delay: float = 0.002
+    max_delay: float = 0.0
     max_queue: int = 256
     max_body: int = 64 << 20
     max_inflight: int = 512 << 20
@@ -41,6 +42,7 @@ class Settings:
     grace: float = 30.0
     poll: float = 2.0
     allow_trace: bool = False
+    log: str = "all"
     limits: Limits = field(default_factory=Limits)
 
     def threads_of_a_worker(self) -> int:

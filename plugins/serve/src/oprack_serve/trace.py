@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from oprack_serve.scheduler import Job
+from oprack_serve.jobs import Job
 
 
 def chrome_trace(stages: dict[str, tuple[float, float]], job: Job) -> dict[str, Any]:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import socket
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from oprack_serve.json_data import to_json
 
 _SIZES = struct.Struct("<IQ")
 _ALIGN = 64
-_JOIN_BELOW = _FIRST = 1 << 16
+_JOIN_BELOW, _FIRST = 1 << 16, 1 << 14
 
 
 def pack(header: dict[str, Any], arrays: list[np.ndarray]) -> list[Any]:
@@ -46,14 +48,14 @@ def unpack(text: Any, body: memoryview) -> tuple[dict[str, Any], list[np.ndarray
     arrays, at = [], 0
     for name, shape in message["arrays"]:
         dtype = np.dtype(numpy_dtype(name))
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         arrays.append(np.frombuffer(body, dtype, count, at).reshape(shape) if count else np.empty(shape, dtype))
         at += count * dtype.itemsize
         at += -at % _ALIGN
     return message["header"], arrays
 
 
-class _Incoming:
+class Incoming:
     """A message as it comes. Each end sends one and waits for the other's, so bytes behind it are never another's."""
 
     def __init__(self) -> None:
@@ -95,7 +97,7 @@ def send(sock: socket.socket, header: dict[str, Any], arrays: list[np.ndarray]) 
 
 def receive(sock: socket.socket) -> tuple[dict[str, Any], list[np.ndarray]] | None:
     """The next message; None when the server closed the connection."""
-    incoming = _Incoming()
+    incoming = Incoming()
     while not incoming.whole:
         count = sock.recv_into(incoming.room)
         if not count:
@@ -105,17 +107,49 @@ def receive(sock: socket.socket) -> tuple[dict[str, Any], list[np.ndarray]] | No
 
 
 # The server's end, in its event loop ----------------------------------------------------------------------------------
-async def call(
-    sock: socket.socket, header: dict[str, Any], arrays: list[np.ndarray]
-) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """Send a message and wait for the answer. Raises ConnectionError when the worker ended."""
-    loop = asyncio.get_running_loop()
-    for piece in pack(header, arrays):
-        await loop.sock_sendall(sock, piece)
-    incoming = _Incoming()
-    while not incoming.whole:
-        count = await loop.sock_recv_into(sock, incoming.room)
-        if not count:
-            raise ConnectionResetError("the worker closed the connection")
-        incoming.add(count)
-    return incoming.message()
+Message = tuple[dict[str, Any], list[np.ndarray]]
+
+
+class Link(asyncio.BufferedProtocol):
+    """The server's end of a connection: one message goes out, and one comes back before the next goes out."""
+
+    transport: Any
+
+    def __init__(self, on_lost: Callable[[], None]) -> None:
+        self._on_lost = on_lost
+        self._incoming = Incoming()
+        self._done: Callable[[Message | ConnectionError], None] | None = None
+
+    def call(
+        self, header: dict[str, Any], arrays: list[np.ndarray], done: Callable[[Message | ConnectionError], None]
+    ) -> None:
+        """Send a message; `done` is called with the answer, or with an error when the other end has gone."""
+        self._done = done
+        if self.transport.is_closing():
+            asyncio.get_running_loop().call_soon(self._lost, "the connection is closed")
+            return
+        for piece in pack(header, arrays):
+            self.transport.write(piece)
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def get_buffer(self, _: int) -> memoryview:
+        return self._incoming.room
+
+    def buffer_updated(self, count: int) -> None:
+        self._incoming.add(count)
+        if self._incoming.whole:
+            incoming, self._incoming = self._incoming, Incoming()
+            done, self._done = self._done, None
+            if done is not None:
+                done(incoming.message())
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._on_lost()
+        self._lost(str(error or "the worker closed the connection"))
+
+    def _lost(self, why: str) -> None:
+        done, self._done = self._done, None
+        if done is not None:
+            done(ConnectionResetError(why))

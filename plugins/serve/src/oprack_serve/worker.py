@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import signal
 import socket
 import time
@@ -15,12 +14,11 @@ from oprack.errors import InvalidArgumentError, MemoryLimitError
 from oprack.inference import Predictor
 from oprack.tensor import LoDTensor
 
-from oprack_serve import joining, wire
-from oprack_serve.joining import Feed, JoinRule
+from oprack_serve import wire
+from oprack_serve.joining import Feed
 from oprack_serve.probe import probe
 from oprack_serve.signature import Signature, Tensor
 
-_log = logging.getLogger(__name__)
 MAX_EVENTS = 20_000
 
 
@@ -50,49 +48,29 @@ class Worker:
 
     # Requests ---------------------------------------------------------------------------------------------------------
     def _run(self, header: dict[str, Any], arrays: list[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
-        requests = [
-            {row["name"]: Tensor(arrays[row["array"]], row["lod"]) for row in request["inputs"]}
-            for request in header["requests"]
-        ]
-        wanted = [request["outputs"] for request in header["requests"]]
+        feed = {name: Tensor(array, lod) for (name, lod), array in zip(header["inputs"], arrays, strict=True)}
         profiler = Profiler() if header["trace"] else None
         origin = time.perf_counter_ns()
         self._ran_ms = 0.0
-        with profiler or contextlib.nullcontext():
-            results = self._results(JoinRule(**header["rule"]), requests)
+        answer: dict[str, Any]
         sent: list[np.ndarray] = []
-        rows = []
-        for result, names in zip(results, wanted, strict=True):
-            if isinstance(result, Exception):
-                rows.append({"error": [_status(result), f"{type(result).__name__}: {result}"]})
-                continue
-            outputs = []
-            for name in names:
-                outputs.append({"name": name, "array": len(sent), "lod": result[name].lod})
-                sent.append(result[name].array)
-            rows.append({"outputs": outputs})
-        answer: dict[str, Any] = {"results": rows, "run_ms": round(self._ran_ms, 3)}
+        try:
+            if profiler is None:
+                found = self._outputs_of(feed)
+            else:
+                with profiler:
+                    found = self._outputs_of(feed)
+            answer = {"outputs": [[name, found[name].lod] for name in header["outputs"]]}
+            sent = [found[name].array for name in header["outputs"]]
+        except Exception as error:
+            answer = {"error": [_status(error), f"{type(error).__name__}: {error}"]}
+        answer["run_ms"] = round(self._ran_ms, 3)
         if profiler is not None:
             events = profiler.events[:MAX_EVENTS]
             answer["trace"] = [
                 [n, c, round((a - origin) / 1e3, 1), round((b - a) / 1e3, 1)] for n, c, a, b, _ in events
             ]
         return answer, sent
-
-    def _results(self, rule: JoinRule, requests: list[Feed]) -> list[dict[str, Tensor] | Exception]:
-        """Of each request its outputs or its error; a joined run that fails is run again, one request at a time."""
-        if len(requests) > 1:
-            try:
-                return list(joining.split(rule, requests, self._outputs_of(joining.join(requests))))
-            except Exception as error:
-                _log.info("%d joined requests failed and run alone: %s", len(requests), error)
-        results: list[dict[str, Tensor] | Exception] = []
-        for request in requests:
-            try:
-                results.append(self._outputs_of(request))
-            except Exception as error:
-                results.append(error)
-        return results
 
     def _outputs_of(self, feed: Feed) -> dict[str, Tensor]:
         predictor, start = self._predictor, time.perf_counter()

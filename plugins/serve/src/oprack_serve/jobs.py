@@ -1,0 +1,93 @@
+"""Requests on their way through a lane, and those of them that may run together."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from oprack_serve.joining import Feed
+from oprack_serve.signature import Tensor
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """A request for a run.
+
+    feed, outputs: what the model gets and what it has to compute. deadline: when nobody awaits it any more. done: is
+    called with the outputs or an error, once, unless it was withdrawn. key: requests of one key may run together; None
+    runs alone. size: entries of a batch. batch: its number, requests and entries. lost: how many workers ended with it.
+    """
+
+    feed: Feed
+    outputs: list[str]
+    deadline: float
+    done: Callable[[dict[str, Tensor] | Exception], None]
+    trace: bool = False
+    key: Any = None
+    size: int = 1
+    queued: float = field(default_factory=time.monotonic)
+    started: float = 0.0
+    ended: float = 0.0
+    lost: int = 0
+    batch: tuple[int, int, int] = (0, 0, 0)
+    run_ms: float = 0.0
+    events: list[Any] | None = None
+    finished: bool = False
+
+    def finish(self, result: dict[str, Tensor] | Exception) -> None:
+        """Give the outputs or the error, unless it was answered or the client has gone."""
+        if not self.finished:
+            done = self.done
+            self.drop()
+            done(result)
+
+    def drop(self) -> None:
+        """Nobody awaits it any more."""
+        self.finished = True
+        self.done = _nobody  # else it would keep the request in memory, which keeps it
+
+
+def _nobody(_: dict[str, Tensor] | Exception) -> None:
+    """Awaits nothing."""
+
+
+class JobGroup:
+    """Requests of one key that wait, the oldest first, and the entries of all of them."""
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+        self.jobs: deque[Job] = deque()
+        self.size = 0
+
+    def waits_since(self) -> float:
+        """When the oldest was queued."""
+        return self.jobs[0].queued
+
+    def append(self, job: Job) -> None:
+        self.jobs.append(job)
+        self.size += job.size
+
+    def append_first(self, job: Job) -> None:
+        self.jobs.appendleft(job)
+        self.size += job.size
+
+    def remove(self, job: Job) -> bool:
+        """Whether it was there."""
+        if job not in self.jobs:
+            return False
+        self.jobs.remove(job)
+        self.size -= job.size
+        return True
+
+    def take(self, most: int) -> list[Job]:
+        """The oldest requests, of `most` entries together, or one that has more by itself."""
+        batch = [self.jobs.popleft()]
+        size = batch[0].size
+        while self.jobs and self.key is not None and size + self.jobs[0].size <= most:
+            batch.append(self.jobs.popleft())
+            size += batch[-1].size
+        self.size -= size
+        return batch
