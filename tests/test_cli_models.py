@@ -325,6 +325,26 @@ def test_run_applies_passes_unless_told_not_to(oprack: Command, tmp_path: Path) 
     assert "batch_norm" in ops("--no-passes") & ops("--reference") & ops("--check-nan")
 
 
+def test_run_keeps_the_rewritten_model_where_it_is_told_to(
+    oprack: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers are the same, and no pass runs for what is kept."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 32, 32), dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+    arguments = ("run", SMALL / "resnet.pdmodel", "--feed", tmp_path / "x.npy")
+    plain = oprack.json(*arguments)["outputs"]
+    assert oprack.json(*arguments, "--cache", tmp_path / "kept")["outputs"] == plain
+
+    def fails(*_: object) -> None:
+        raise AssertionError("passes run")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("oprack.inference.loading.optimize_model", fails)
+        assert oprack.json(*arguments, "--cache", tmp_path / "kept")["outputs"] == plain
+    oprack(*arguments, "--cache", tmp_path / "kept", "--no-passes", code=3)
+    assert "--no-passes, --reference and --check-nan run none" in oprack.err
+
+
 def test_run_at_a_place(oprack: Command, model: Path, feed: str) -> None:
     arguments = ("run", model, "--feed", feed, "--lod", "x=0,1,3", "--place")
     assert oprack(*arguments, "cpu").startswith("OUTPUT")

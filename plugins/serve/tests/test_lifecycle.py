@@ -160,6 +160,26 @@ def test_settings_beside_a_model(tmp_path):
     assert server.stop() == 0
 
 
+def test_rewritten_models_are_kept_where_the_operator_says(tmp_path):
+    """The second server makes no new entry, and a changed model makes one."""
+    served.save(tmp_path / "models" / "image", served.image)
+    x = np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype(np.float32)
+    (right,) = served.predict(tmp_path / "models" / "image", x)
+    kept: list[set[tuple[str, int]]] = []
+    for _ in range(2):
+        server = Served("--models", str(tmp_path / "models"), "--cache", str(tmp_path / "cache"), "--poll", "0")
+        status, answer = server.infer("image", [row("image", x)])
+        assert status == 200 and server.stop() == 0
+        np.testing.assert_allclose(arrays(answer).popitem()[1], right.array, rtol=1e-4, atol=1e-5)
+        files = [p for p in (tmp_path / "cache").rglob("*") if p.is_file()]
+        kept.append({(p.name, p.stat().st_size) for p in files})
+    assert kept[0] == kept[1] and kept[0]
+    shutil.rmtree(tmp_path / "models" / "image")
+    served.save(tmp_path / "models" / "image", served.scaled(3.0))
+    server = Served("--models", str(tmp_path / "models"), "--cache", str(tmp_path / "cache"), "--poll", "0")
+    assert server.stop() == 0 and len(list((tmp_path / "cache").rglob("*"))) > len(kept[0])
+
+
 def test_the_log_can_leave_out_requests_that_went_well(folder):
     server = Served("--models", str(folder), "--log", "failed")
     assert factor(server) == 10 and server.infer("nothing", [row("x", X)])[0] == 404

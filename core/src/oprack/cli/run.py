@@ -14,8 +14,10 @@ from oprack.cli.models import add_feeds, add_model, model_arguments
 from oprack.cli.output import add_block, add_json, check_file, manager_of, print_json, print_table
 
 if TYPE_CHECKING:
-    from oprack.runtime import Profiler
-    from oprack.tensor import Place
+    from oprack.io.inference_model import InferenceModel
+    from oprack.ir import Optimized
+    from oprack.runtime import Executor, Profiler
+    from oprack.tensor import Place, Scope
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeat", type=_count, default=1, metavar="N", help="run N times, and print the times")
     parser.add_argument(
         "--place", type=_place, metavar="PLACE", help="where to run: cpu, cuda, or cuda:1 (default: cpu)"
+    )
+    parser.add_argument(
+        "--cache",
+        metavar="DIR",
+        help="keep the rewritten model in DIR, so that the next run of the same model runs no pass",
     )
     parser.add_argument("--no-passes", action="store_true", help="leave out the passes that predictors apply")
     parser.add_argument(
@@ -92,21 +99,15 @@ class _Measured:
 def _measure(args: argparse.Namespace) -> _Measured:
     from oprack.cli.feeds import read_feeds, with_hint
     from oprack.errors import FeedLoDError
-    from oprack.inference.loading import freeze_parameters, optimize_model
-    from oprack.io import load_inference_model
     from oprack.runtime import Checks, Executor, Profiler
     from oprack.tensor import Scope
 
-    path, model_filename, params = model_arguments(args)
     scope = Scope()
-    model = load_inference_model(path, scope, model_filename=model_filename, params_filename=params)
-    feed = read_feeds(args.feed, args.lod, model.feed_names)
     checks = Checks(nan_inf=args.check_nan)
     executor = Executor(args.place, prepared=not args.reference, checks=checks, manager=manager_of(args))
     executor.pool.get(executor.place)
-    if not (args.reference or args.check_nan or args.no_passes):
-        model, _ = optimize_model(model, scope, executor)
-    freeze_parameters(scope)
+    model = _load(args, scope, executor)
+    feed = read_feeds(args.feed, args.lod, model.feed_names)
 
     def once() -> list[Any]:
         return executor.run(model.program.desc, feed, model.fetch_names, scope, return_numpy=False)
@@ -125,6 +126,41 @@ def _measure(args: argparse.Namespace) -> _Measured:
     except FeedLoDError as error:
         raise with_hint(error) from error
     return _Measured(dict(zip(model.fetch_names, outputs, strict=True)), times, profiler)
+
+
+def _load(args: argparse.Namespace, scope: Scope, executor: Executor) -> InferenceModel:
+    """The model as it is run, with its parameters in `scope`, which are read-only."""
+    from oprack.errors import InvalidArgumentError
+    from oprack.inference import Config
+    from oprack.inference.loading import freeze_parameters, load_model, optimize_model
+    from oprack.inference.optim_cache import load_optimized
+
+    path, model_filename, params = model_arguments(args)
+    config = Config(path)
+    if model_filename:
+        config.set_prog_file(model_filename)
+    if params:
+        config.set_params_file(params)
+    unchanged = args.reference or args.check_nan or args.no_passes
+
+    def rewritten() -> tuple[InferenceModel, Optimized]:
+        found = optimize_model(load_model(config, scope), scope, executor)
+        freeze_parameters(scope)
+        return found
+
+    if args.cache and unchanged:
+        raise InvalidArgumentError(
+            f"--cache {args.cache!r} keeps what passes made of a model, and --no-passes, --reference and --check-nan "
+            "run none; expected one or the other"
+        )
+    if args.cache:
+        config.set_optim_cache_dir(args.cache)
+        return load_optimized(config, scope, executor, rewritten)
+    if not unchanged:
+        return rewritten()[0]
+    model = load_model(config, scope)
+    freeze_parameters(scope)
+    return model
 
 
 def _progress(repeat: int, quiet: bool) -> Any:

@@ -119,6 +119,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=default.log,
         help="requests that are lines of the log: all, or those that failed (default: %(default)s)",
     )
+    add(
+        "--cache",
+        type=Path,
+        metavar="DIR",
+        help="keep rewritten models in DIR, so that the next start and each reload of the same model runs no pass",
+    )
     parser.set_defaults(run=run)
 
 
@@ -174,7 +180,7 @@ def run(args: argparse.Namespace) -> int:
     names = (
         *("model", "name", "models", "host", "port", "workers", "threads", "max_batch", "max_queue", "max_body"),
         *("max_inflight", "max_connections", "memory_limit", "timeout", "read_timeout", "grace", "poll", "allow_trace"),
-        "log",
+        *("log", "cache"),
     )
     settings = Settings(**{name: getattr(args, name) for name in names}, max_delay=args.max_delay / 1e3)
     return serve(settings)

@@ -3,11 +3,12 @@
 Forked workers share the pages of the parameters, and one that is forked later has them at once. This process runs
 nothing of the model itself: kernel libraries start threads when they first run, and those do not survive a fork.
 
-    python -m oprack_serve.host FD MODEL WORKERS THREADS MEMORY_LIMIT
+    python -m oprack_serve.host FD MODEL WORKERS THREADS MEMORY_LIMIT CACHE
 
-FD is a socket to the server, one JSON message each. From here: {"loaded": signature} or {"failed": text}; then for each
-worker {"worker": number, "pid": pid} with its socket, and {"ended": number, "status": exit code} when it is gone. From
-the server: {"kill": number}. When the server closes the socket, this process and the workers end.
+FD is a socket to the server, one JSON message each. CACHE is the folder of rewritten models, "" for none. From here:
+{"loaded": signature} or {"failed": text}; then for each worker {"worker": number, "pid": pid} with its socket, and
+{"ended": number, "status": exit code} when it is gone. From the server: {"kill": number}. When the server closes the
+socket, this process and the workers end.
 """
 
 from __future__ import annotations
@@ -124,8 +125,8 @@ class Host:
         socket.send_fds(self._control, [json.dumps(message).encode()], fds)
 
 
-def load(path: str, memory_limit: int) -> tuple[Any, Any]:
-    """A predictor of the model, and its signature."""
+def load(path: str, memory_limit: int, cache: str = "") -> tuple[Any, Any]:
+    """A predictor of the model, and its signature. cache: where rewritten models are kept, "" for nowhere."""
     from oprack.inference import Config, create_predictor
     from oprack.io.inference_model import load_program
 
@@ -144,17 +145,18 @@ def load(path: str, memory_limit: int) -> tuple[Any, Any]:
     config = Config(path)
     if memory_limit:
         config.set_memory_limit(memory_limit)
+    config.set_optim_cache_dir(cache)
     return create_predictor(config), Signature(tuple(map(spec, feeds)), tuple(map(spec, fetches)))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Load, say so, and look after the workers."""
-    fd, path, workers, threads, memory_limit = arguments
+    fd, path, workers, threads, memory_limit, cache = arguments
     log_all(JsonLog())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the whole group; the server says when to end
     with socket.socket(fileno=int(fd)) as control:
         try:
-            predictor, signature = load(path, int(memory_limit))
+            predictor, signature = load(path, int(memory_limit), cache)
         except Exception as error:
             control.send(json.dumps({"failed": f"{type(error).__name__}: {error}"[:10_000]}).encode())
             return 1

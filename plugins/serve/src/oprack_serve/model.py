@@ -116,7 +116,8 @@ class Model:
         settings, threads = self.settings, self.settings.threads_of_a_worker()
         workers = settings.workers
         libraries = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
-        arguments = (theirs.fileno(), self.found.path, workers, threads, settings.memory_limit)
+        cache = "" if settings.cache is None else settings.cache
+        arguments = (theirs.fileno(), self.found.path, workers, threads, settings.memory_limit, cache)
         self._process = await asyncio.create_subprocess_exec(
             *HOST,
             *map(str, arguments),

@@ -19,7 +19,8 @@ class Settings:
     from a request's arrival to its results. read_timeout: seconds for a client to send a request or take its
     answer. max_inflight: bytes of all bodies at once. memory_limit: bytes that one op's outputs may take, 0 for no
     limit. grace: seconds that a shutdown waits. poll: seconds between looks for changed models. log: "all"
-    requests, or only those that "failed".
+    requests, or only those that "failed". cache: where rewritten models are kept (Config.set_optim_cache_dir), None
+    for nowhere.
     """
 
     model: Path | None = None
@@ -43,6 +44,7 @@ class Settings:
     poll: float = 2.0
     allow_trace: bool = False
     log: str = "all"
+    cache: Path | None = None
     limits: Limits = field(default_factory=Limits)
 
     def threads_of_a_worker(self) -> int:
