@@ -2,13 +2,16 @@
 
     python plugins/serve/tests/soak.py [--seconds 600] [--clients 8]
 
-Every answer is compared with a predictor's. It fails on a wrong answer, on a good request that was answered with
-anything but 200 (or, when its second worker was killed as well, 500), and on memory that grows.
+Every answer is compared with a predictor's. It fails on a wrong answer, on a good request without an answer or with
+another one than 200 (or, when its second worker was killed as well, 500), on memory that grows, on requests that are
+left in the queue, and on a server that does not end well. Bad connections close early, announce what does not come,
+send bodies that are too large, damaged or no HTTP, or many requests of which they read no answer.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import random
@@ -64,7 +67,12 @@ class Soak:
         choose = random.Random(seed)
         while self.going:
             model, tensor, right = choose.choice(self.cases)
-            status, answer = self.server.infer(model, [tensor])
+            self.counts["good requests"] += 1
+            try:
+                status, answer = self.server.infer(model, [tensor])
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                self.wrong.append(f"a request got no answer: {type(error).__name__}: {error}")
+                continue
             self.counts[f"answered {status}"] += 1
             if status == 500 and "ended" in answer["error"]:
                 continue
@@ -89,7 +97,7 @@ class Soak:
     def _annoy(self, sock: socket.socket, choose: random.Random) -> None:
         model, tensor, _ = choose.choice(self.cases)
         body = json.dumps({"inputs": [tensor]}).encode()
-        what = choose.choice(["leave", "half", "flip", "nonsense", "announced", "large", "slow"])
+        what = choose.choice(["leave", "half", "flip", "nonsense", "announced", "large", "slow", "deaf"])
         self.counts[f"bad: {what}"] += 1
         size = 10**7 if what == "announced" else len(body)
         head = f"POST /v2/models/{model}/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n".encode()
@@ -100,6 +108,9 @@ class Soak:
             body = bytes(damaged)
         if what == "nonsense":
             sock.sendall(choose.randbytes(choose.randint(1, 400)))
+        elif what == "deaf":
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.sendall((head + body) * 50)
         elif what == "large":
             sock.sendall(b"POST /v2/models/text/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
             for _ in range(30):
