@@ -1,118 +1,51 @@
-"""Load on `oprack serve` over loopback: requests per second and latencies, joined and not joined.
+"""Load on `oprack serve` over loopback: what joining requests gives, and where the time of a request goes.
 
-    python tests/benchmarks/bench_serve.py --lac DIR --rec DIR [--rec-onnx FILE] [--seconds 4] [--out FILE]
+    python tests/benchmarks/bench_serve.py [--lac DIR] [--rec DIR] [--rec-onnx FILE] [--models lac,rec] [--out FILE]
 
 DIR are model folders, of Baidu's LAC and of PP-OCRv4's recognition. FILE is recognition as an ONNX model: then ONNX
 Runtime of the peers' environment takes the predictor's place behind the same server (onnx_server.py). LAC has no ONNX
 model: its ops on sequences with LoD, lookup_table to crf_decoding, have no counterparts there.
 
-Every measurement is bounded in time; clients are coroutines of one process, each with one connection on which it sends
-the next request when it has its answer.
+"Not joined" is the same server with `--max-batch 1`: the same code, processes and threads. Both run beside each other
+and are loaded in turns, a median of several, so that what else the machine does meets both alike. Of LAC each answer is
+compared with a predictor's.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import load
 import numpy as np
 from onnx_server import OnnxPredictor
 from oprack import LoDTensor, inference
+from oprack.packs import default_manager
+from serve_parts import parts_of_a_request
+from serve_requests import lac_requests, padded, pictures, request_bytes, sentences
 
-
-# Requests -------------------------------------------------------------------------------------------------------------
-def request_bytes(model: str, inputs: list[tuple[str, np.ndarray, list[list[int]]]]) -> bytes:
-    """A whole HTTP request with binary tensors."""
-    names = {"int64": "INT64", "float32": "FP32"}
-    rows = []
-    for name, array, lod in inputs:
-        row = {"name": name, "shape": array.shape, "datatype": names[array.dtype.name]}
-        row["parameters"] = {"binary_data_size": array.nbytes} | ({"lod": lod} if lod else {})
-        rows.append(row)
-    head = json.dumps({"inputs": rows, "parameters": {"binary_data_output": True}}).encode()
-    body = head + b"".join(array.tobytes() for _, array, _ in inputs)
-    start = f"POST /v2/models/{model}/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
-    return f"{start}Inference-Header-Content-Length: {len(head)}\r\n\r\n".encode() + body
-
-
-def sentences(count: int, seed: int = 0) -> list[np.ndarray]:
-    """Ids of characters; lengths as those of sentences: many short, few long."""
-    random = np.random.default_rng(seed)
-    lengths = np.clip(random.lognormal(2.8, 0.7, count), 2, 120).astype(int)
-    return [random.integers(1, 5000, (n, 1)).astype(np.int64) for n in lengths]
-
-
-def lac_requests(texts: list[np.ndarray]) -> list[bytes]:
-    return [request_bytes("lac", [("words", ids, [[0, len(ids)]])]) for ids in texts]
-
-
-def padded(texts: list[np.ndarray]) -> list[np.ndarray]:
-    """All as long as the longest of 32, as a batch without LoD would have them."""
-    longest = [max(len(t) for t in texts[i - i % 32 : i - i % 32 + 32]) for i in range(len(texts))]
-    return [np.pad(t, ((0, n - len(t)), (0, 0))) for t, n in zip(texts, longest, strict=True)]
-
-
-def pictures(count: int) -> list[np.ndarray]:
-    random = np.random.default_rng(1)
-    return [random.standard_normal((1, 3, 48, 320)).astype(np.float32) for _ in range(count)]
-
-
-# Load -----------------------------------------------------------------------------------------------------------------
-async def client(host: str, port: int, requests: list[bytes], first: int, end: float, times: list[float]) -> int:
-    """Send requests one after the other until `end`; returns how many were not answered with 200."""
-    reader, writer = await asyncio.open_connection(host, port, limit=1 << 22)
-    bad, i = 0, first
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        writer.write(requests[i % len(requests)])
-        head = await reader.readuntil(b"\r\n\r\n")
-        lines = head.lower().split(b"\r\n")
-        length = next(int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:"))
-        await reader.readexactly(length)
-        bad += not head.startswith(b"HTTP/1.1 200")
-        times.append(time.perf_counter() - start)
-        i += 1
-    writer.close()
-    return bad
-
-
-def cpu_seconds(pid: int) -> float:
-    """CPU time of a process and of all that it started."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return own + sum(cpu_seconds(int(c)) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
-
-
-async def load(at: tuple[str, int], requests: list[bytes], clients: int, seconds: float) -> dict[str, float]:
-    url, pid = at
-    host, port = url.removeprefix("http://").rsplit(":", 1)
-    for span in (min(1.0, seconds), seconds):  # the first is not counted: new shapes, new connections
-        times: list[float] = []
-        start, cpu = time.perf_counter(), cpu_seconds(pid)
-        step = max(1, len(requests) // clients)
-        work = [client(host, int(port), requests, k * step, start + span, times) for k in range(clients)]
-        bad = sum(await asyncio.gather(*work))
-        wall, cpu = time.perf_counter() - start, cpu_seconds(pid) - cpu
-    p50, p99 = np.percentile(times, [50, 99]) * 1e3
-    return {"rps": len(times) / wall, "p50": p50, "p99": p99, "bad": bad, "cpu": cpu * 1e3 / len(times)}
-
-
-OPRACK = ("-m", "oprack", "serve")
 ROOT = Path(__file__).parents[2]
+DOWNLOADS = ROOT / ".downloads"
 PEERS = ROOT / f".venv-peers/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+OPRACK = ("-m", "oprack", "serve")
+BATCHES = (1, 8, 16, 32, 64)
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+Server = tuple[tuple[str, int], int]
+"""Address and process."""
 
 
 @contextmanager
-def server(start: tuple[str, ...], model: Path, name: str, *options: str) -> Iterator[tuple[str, int]]:
-    """URL and process of the server, when it is ready; its log after that goes nowhere."""
+def server(start: tuple[str, ...], model: Path, name: str, *options: str) -> Iterator[Server]:
+    """A server that is ready; its log after that goes to a process that throws it away."""
     command = [sys.executable, *start, str(model), "--name", name, "--port", "0", "--poll", "0"]
     process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
     url = ""
@@ -124,7 +57,8 @@ def server(start: tuple[str, ...], model: Path, name: str, *options: str) -> Ite
     drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)
     process.stderr.close()
     try:
-        yield url, process.pid
+        host, port = url.removeprefix("http://").rsplit(":", 1)
+        yield (host, int(port)), process.pid
     finally:
         process.terminate()
         process.wait(30)
@@ -133,97 +67,199 @@ def server(start: tuple[str, ...], model: Path, name: str, *options: str) -> Ite
 
 # Without a server -----------------------------------------------------------------------------------------------------
 def predictor_of(model: Path) -> inference.Predictor:
-    config = inference.Config(str(model))
-    config.set_cpu_math_library_num_threads(1)
-    return inference.create_predictor(config)
+    return inference.create_predictor(inference.Config(str(model)))
 
 
-def plain_loop(
-    predictor: inference.Predictor | OnnxPredictor, feeds: list[LoDTensor], seconds: float
-) -> dict[str, float]:
-    """One predictor, one request at a time, no HTTP."""
+def plain_loop(predictor: inference.Predictor | OnnxPredictor, feeds: list[LoDTensor], seconds: float) -> load.Load:
+    """One predictor, one feed at a time, no HTTP."""
     handle = predictor.get_input_handle(predictor.get_input_names()[0])
+    out = predictor.get_output_handle(predictor.get_output_names()[0])
     for span in (min(1.0, seconds), seconds):
-        times: list[float] = []
-        cpu, end, i = time.process_time(), time.perf_counter() + span, 0
-        while (start := time.perf_counter()) < end:
+        found, cpu, i = load.Load(), time.process_time(), 0
+        begin = time.perf_counter()
+        while (start := time.perf_counter()) < begin + span:
             handle.share_external_data(feeds[i % len(feeds)])
             predictor.run()
-            times.append(time.perf_counter() - start)
+            out.copy_to_cpu()
+            found.times.append(time.perf_counter() - start)
             i += 1
-    p50, p99 = np.percentile(times, [50, 99]) * 1e3
-    cpu = time.process_time() - cpu
-    return {"rps": len(times) / sum(times), "p50": p50, "p99": p99, "bad": 0, "cpu": cpu * 1e3 / len(times)}
+        found.wall, found.cpu = time.perf_counter() - begin, {"worker": time.process_time() - cpu}
+    return found
+
+
+def joined_feeds(texts: list[np.ndarray], batch: int) -> list[LoDTensor]:
+    whole = [texts[i : i + batch] for i in range(0, len(texts) - batch + 1, batch)]
+    return [LoDTensor(np.concatenate(some), [[0, *np.cumsum([len(t) for t in some]).tolist()]]) for some in whole]
+
+
+def tags_of(predictor: inference.Predictor, texts: list[np.ndarray]) -> list[bytes]:
+    """The bytes that each sentence's answer ends with."""
+    found = []
+    for ids in texts:
+        predictor.get_input_handle(predictor.get_input_names()[0]).share_external_data(LoDTensor(ids, [[0, len(ids)]]))
+        predictor.run()
+        found.append(predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu().tobytes())
+    return found
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+class Report:
+    """Lines as they come, for the screen and for a file."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def __call__(self, line: str = "") -> None:
+        self.lines.append(line)
+        print(line, flush=True)
+
+    def head(self) -> None:
+        cpu = "".join(f"{name:>9}" for name in ("server", "worker", "client"))
+        self(f"{'':<40}{'clients':>8}{'req/s':>9}{'p50 ms':>9}{'p99 ms':>9} | CPU ms{cpu} | bad wrong")
+
+    def row(self, how: str, clients: int, loads: Sequence[load.Load]) -> tuple[float, float]:
+        """Medians of several loads; returns the requests per second, and for a second of CPU time of all processes."""
+        middle: Callable[..., float] = statistics.median
+        rate = middle(one.rate for one in loads)
+        p50, p99 = (middle(one.percentile(q) for one in loads) for q in (50, 99))
+        spent = [middle(one.each(one.cpu.get(n, 0.0)) for one in loads) for n in ("server", "worker")]
+        spent.append(middle(one.each(one.own_cpu) for one in loads))
+        cpu = "".join(f"{ms:>9.3f}" for ms in spent)
+        bad, wrong = sum(one.bad for one in loads), sum(one.wrong for one in loads)
+        self(f"{how:<40}{clients:>8}{rate:>9.1f}{p50:>9.2f}{p99:>9.2f} |       {cpu} |{bad:>4}{wrong:>6}")
+        return rate, 1e3 / sum(spent)
+
+
+def in_turns(
+    report: Report,
+    servers: dict[str, Server],
+    requests: list[bytes],
+    counts: list[int],
+    options: argparse.Namespace,
+    expected: list[bytes] | None = None,
+) -> dict[tuple[str, int], tuple[float, float]]:
+    """Load servers in turns; returns requests per second, and for a second of CPU time, by server and clients."""
+    rates = {}
+    for clients in counts:
+        found: dict[str, list[load.Load]] = {how: [] for how in servers}
+        for at, _ in servers.values():
+            load.drive(at, requests, clients, options.seconds / 2)  # new shapes, new connections
+        for _ in range(options.rounds):
+            for how, (at, pid) in servers.items():
+                time.sleep(options.rest)
+                found[how].append(load.measured(pid, at, requests, clients, options.seconds, expected))
+        for how, loads in found.items():
+            rates[how, clients] = report.row(how, clients, loads)
+    return rates
+
+
+# Models ---------------------------------------------------------------------------------------------------------------
+def lac(report: Report, options: argparse.Namespace) -> None:
+    texts = sentences(512)
+    lengths = [len(t) for t in texts]
+    mean, long = np.mean(lengths), np.mean([len(t) for t in padded(texts)])
+    report(f"LAC: 512 sentences of {min(lengths)} to {max(lengths)} characters, {mean:.1f} in the mean,")
+    report(f"{long:.1f} padded to the longest of 32; binary tensors")
+    report()
+    predictor = predictor_of(options.lac)
+    cpu = {}
+    for batch in BATCHES:
+        one = plain_loop(predictor, joined_feeds(texts, batch), options.seconds)
+        cpu[batch] = one.each(one.cpu["worker"]) / batch
+        report(f"a predictor alone, {batch:>2} sentences in a run: {cpu[batch]:.3f} CPU ms for each")
+    report()
+    report("parts of a request in the server, CPU ms for each, of 32 in a batch and of one:")
+    for part, (joined, alone) in parts_of_a_request(texts[:32]).items():
+        report(f"  {part:<40}{joined:>8.4f}{alone:>8.4f}")
+    report()
+    report.head()
+    requests, expected = lac_requests(texts), tags_of(predictor, texts)
+    workers = ("--workers", options.workers, "--threads", options.threads)
+    with ExitStack() as stack:
+        modes = {"joined by LoD": (), "not joined": ("--max-batch", "1")}
+        servers = {
+            how: stack.enter_context(server(OPRACK, options.lac, "lac", *workers, *m)) for how, m in modes.items()
+        }
+        rates = in_turns(report, servers, requests, options.clients, options, expected)
+        one_server = {"joined, padded by the clients": servers["joined by LoD"]}
+        in_turns(report, one_server, lac_requests(padded(texts)), options.clients[1:], options)
+    report()
+    most = options.clients[-1]
+    for clients in options.clients[1:]:
+        joined, alone = rates["joined by LoD", clients], rates["not joined", clients]
+        report(
+            f"{clients} clients: joined {joined[0] / alone[0]:.2f} times the requests of not joined, "
+            f"and for the same CPU time {joined[1] / alone[1]:.2f} times"
+        )
+    report(
+        f"if HTTP and the hand-over cost nothing, one thread gives {1e3 / cpu[1]:.0f} sentences a second not joined,"
+    )
+    for batch in BATCHES[1:]:
+        bound = 1e3 / cpu[batch]
+        report(f"  {bound:.0f} joined by {batch} ({cpu[1] / cpu[batch]:.2f} times)")
+    report(f"reached with {most} clients: {rates['joined by LoD', most][0]:.0f} and {rates['not joined', most][0]:.0f}")
+    report()
+
+
+def rec(report: Report, options: argparse.Namespace) -> None:
+    report("PP-OCRv4 recognition: float32 [1, 3, 48, 320], binary tensors")
+    report()
+    report.head()
+    images = pictures(16)
+    feeds = [LoDTensor(x) for x in images]
+    requests = [request_bytes("rec", [("x", x, [])]) for x in images]
+    workers = ("--workers", options.workers, "--threads", options.threads)
+    report.row("a predictor in a loop, no HTTP", 1, [plain_loop(predictor_of(options.rec), feeds, options.seconds)])
+    engines = [("", OPRACK)]
+    if options.rec_onnx is not None and options.rec_onnx.is_file() and (options.peers / "onnxruntime").is_dir():
+        onnx, peers = str(options.rec_onnx), str(options.peers)
+        sys.path.append(peers)
+        session = OnnxPredictor(onnx, int(options.threads), ["x"], ["out"])
+        report.row("ONNX Runtime in a loop, no HTTP", 1, [plain_loop(session, feeds, options.seconds)])
+        engines.append(("ONNX Runtime, ", (str(Path(__file__).with_name("onnx_server.py")), onnx, peers)))
+    for engine, start in engines:
+        with ExitStack() as stack:
+            servers = {}
+            for how, size in ((f"{engine}joined to 8", "8"), (f"{engine}not joined", "1")):
+                started = server(start, options.rec, "rec", *workers, "--max-batch", size)
+                servers[how] = stack.enter_context(started)
+            in_turns(report, servers, requests, options.clients[::2], options)
+    report()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Load on oprack serve over loopback.")
-    parser.add_argument("--lac", type=Path, required=True)
-    parser.add_argument("--rec", type=Path, required=True)
-    parser.add_argument("--rec-onnx", type=Path)
-    parser.add_argument("--peers", type=Path, default=PEERS, help="site-packages that have ONNX Runtime")
-    parser.add_argument("--seconds", type=float, default=4.0)
-    parser.add_argument("--clients", default="1,8,32,64")
-    parser.add_argument("--workers", default="1")
-    parser.add_argument("--threads", default="1")
-    parser.add_argument("--models", default="lac,rec")
-    parser.add_argument("--out", type=Path)
+    add = parser.add_argument
+    add("--lac", type=Path, default=DOWNLOADS / "lac/lac_model/model")
+    add("--rec", type=Path, default=DOWNLOADS / "ppocr/rec")
+    add("--rec-onnx", type=Path, default=DOWNLOADS / "bench_models/ppocr/ch_PP-OCRv4_rec_infer.onnx")
+    add("--peers", type=Path, default=PEERS, help="site-packages that have ONNX Runtime")
+    add("--seconds", type=float, default=2.5)
+    add("--rounds", type=int, default=3)
+    add("--rest", type=float, default=0.5, help="seconds before each load")
+    add("--clients", type=lambda text: [int(c) for c in text.split(",")], default=[1, 8, 32, 64])
+    add("--workers", default="1")
+    add("--threads", default="1")
+    add("--models", default="lac,rec")
+    add("--out", type=Path)
     options = parser.parse_args()
-    texts, images = sentences(512), pictures(16)
-    mean, long = np.mean([len(t) for t in texts]), np.mean([len(t) for t in padded(texts)])
-    lines = [
-        f"{os.cpu_count()} CPUs, shared by clients, server and workers; {options.seconds:g} s each",
-        "CPU ms: of server and workers, for each request",
-        f"LAC: 512 sentences of {min(map(len, texts))} to {max(map(len, texts))} characters, {mean:.1f} in the mean, "
-        f"{long:.1f} padded to the longest of 32",
-        f"{options.workers} workers of {options.threads} threads",
-        "PP-OCRv4 recognition: float32 [1, 3, 48, 320], binary",
-        "",
-        f"{'model':<6}{'how':<34}{'clients':>8}{'req/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU ms':>9}{'errors':>8}",
-    ]
-
-    def say(model: str, how: str, clients: int, row: dict[str, float]) -> None:
-        times = "".join(f"{row[key]:>9.2f}" for key in ("p50", "p99", "cpu"))
-        text = f"{model:<6}{how:<34}{clients:>8}{row['rps']:>9.1f}{times}{row['bad']:>8}"
-        lines.append(text)
-        print(text, flush=True)
-
-    print("\n".join(lines))
-    counts = [int(c) for c in options.clients.split(",")]
-    workers = ("--workers", options.workers, "--threads", options.threads)
-    if "lac" in options.models:
-        feeds = [LoDTensor(t, [[0, len(t)]]) for t in texts]
-        say("lac", "a predictor in a loop, no HTTP", 1, plain_loop(predictor_of(options.lac), feeds, options.seconds))
-        cases = [
-            ("joined by LoD", lac_requests(texts), ()),
-            ("not joined", lac_requests(texts), ("--max-batch", "1")),
-            ("joined, padded by the clients", lac_requests(padded(texts)), ()),
-        ]
-        for how, requests, more in cases:
-            with server(OPRACK, options.lac, "lac", *workers, *more) as at:
-                for clients in counts:
-                    say("lac", how, clients, asyncio.run(load(at, requests, clients, options.seconds)))
-    if "rec" in options.models:
-        feeds = [LoDTensor(x) for x in images]
-        say("rec", "a predictor in a loop, no HTTP", 1, plain_loop(predictor_of(options.rec), feeds, options.seconds))
-        requests = [request_bytes("rec", [("x", x, [])]) for x in images]
-        engines = [("", OPRACK)]
-        if options.rec_onnx is not None and (options.peers / "onnxruntime").is_dir():
-            onnx, peers = str(options.rec_onnx), str(options.peers)
-            sys.path.append(peers)
-            session = OnnxPredictor(onnx, int(options.threads), ["x"], ["out"])
-            say("rec", "ONNX Runtime in a loop, no HTTP", 1, plain_loop(session, feeds, options.seconds))
-            engines.append(("ONNX Runtime, ", (str(Path(__file__).with_name("onnx_server.py")), onnx, peers)))
-        for engine, start in engines:
-            for how, size in (("joined to 8", "8"), ("not joined", "1")):
-                with server(start, options.rec, "rec", *workers, "--max-batch", size) as at:
-                    for clients in counts:
-                        row = asyncio.run(load(at, requests, clients, options.seconds))
-                        say("rec", engine + how, clients, row)
+    report = Report()
+    report(f"{os.cpu_count()} CPUs, shared by clients, server and workers; median of {options.rounds} loads in turns")
+    report(f"{options.workers} workers of {options.threads} threads; CPU ms for each request, of all clients together")
+    report()
+    with ExitStack() as stack:
+        for library in default_manager().libraries().values():
+            if not isinstance(library, Exception):
+                stack.enter_context(library.limit_threads(1))
+        for name, measure in (("lac", lac), ("rec", rec)):
+            if name in options.models.split(","):
+                measure(report, options)
     if options.out:
-        options.out.write_text("\n".join(lines) + "\n", "utf-8")
+        options.out.write_text("\n".join(report.lines) + "\n", "utf-8")
     return 0
 
 
 if __name__ == "__main__":
+    if not ONE_THREAD.items() <= os.environ.items():  # NumPy's library reads them when it is loaded
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | ONE_THREAD)
     sys.exit(main())
