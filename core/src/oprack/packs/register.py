@@ -1,4 +1,4 @@
-"""The `register` object that hooks receive; it checks each registration at once, so that errors show the pack's line."""
+"""The `register` object that hooks receive; it checks each registration at once: errors show the line of the pack."""
 
 from __future__ import annotations
 
