@@ -31,7 +31,7 @@ OTHERWISE_MEANT = {
     "layers/initializer.py": {"shape"},  # an attribute of ops that fill a variable
     "layers/helper.py": {"shape"},  # a field of VarDesc, as in the next three
     "desc/var_desc.py": {"shape"},
-    "cli/run.py": {"shape"},
+    "cli/run.py": {"shape", "trace"},
     "cli/show.py": {"shape"},
     "io/checkpoint.py": {"shape", "size"},  # a tensor's, and a file's in bytes
     "io/manifest.py": {"shape", "size"},
@@ -53,7 +53,13 @@ OTHERWISE_MEANT = {
     "functional/tensor_conversions.py": {"set_value"},  # the method, in a message
     "kernel/invoke.py": {"size"},  # of an array
     "testing/fuzz/searching.py": {"size"},  # how large an example is
-    "cli/op.py": {"where"},  # a heading
+    "cli/op.py": {"where", "empty"},  # a heading, and an op without a gradient
+    "__init__.py": {"seed"},  # the function that sets the seed of draws, as in the next five
+    "interpreter/__init__.py": {"seed"},
+    "interpreter/devices.py": {"seed"},
+    "runtime/random.py": {"seed"},
+    "testing/fuzz/campaign.py": {"seed"},
+    "testing/fuzz/__main__.py": {"seed"},
     "ir/pattern.py": {"where"},  # a condition of a pattern
     "runtime/profiler.py": {"stack"},  # a key of the trace format
 }

@@ -6,10 +6,19 @@ from collections.abc import Sequence
 
 from oprack.op import InferShapeContext
 
+from oprack_tensor.dims import given_ints
+
 
 def crop_sizes(dims: Sequence[int], shape: Sequence[int], offsets: Sequence[int]) -> list[int]:
     """Sizes of the part; one of -1 reaches to the end."""
     return [d - o if s == -1 else s for d, s, o in zip(dims, shape, offsets, strict=True)]
+
+
+def given_offsets(ctx: InferShapeContext, tensors: str = "") -> list[int | None]:
+    """Where the part begins along each dim, by tensors or else by `offsets`; without any at 0."""
+    rank = len(ctx.dim("X"))
+    absent = not (ctx.has_input("Offsets") or (tensors and ctx.has_input(tensors)) or ctx.attr("offsets"))
+    return [0] * rank if absent else given_ints(ctx, "offsets", "Offsets", tensors, likely=rank)
 
 
 def set_cropped(ctx: InferShapeContext, shape: Sequence[int | None], offsets: Sequence[int | None]) -> None:

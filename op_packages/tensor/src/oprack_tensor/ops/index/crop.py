@@ -5,8 +5,7 @@ from __future__ import annotations
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.types import AttrType
 
-from oprack_tensor.dims import given_ints
-from oprack_tensor.ops.index._crop import set_cropped
+from oprack_tensor.ops.index._crop import given_offsets, set_cropped
 
 
 class Crop(OpDef, type="crop"):
@@ -23,8 +22,7 @@ class Crop(OpDef, type="crop"):
 
     def infer_shape(ctx: InferShapeContext) -> None:
         shape = [None if d < 0 else d for d in ctx.dim("Y")] if ctx.has_input("Y") else ctx.attr("shape")
-        offsets = given_ints(ctx, "offsets", "Offsets", likely=len(ctx.dim("X"))) or [0] * len(ctx.dim("X"))
-        set_cropped(ctx, shape, offsets)
+        set_cropped(ctx, shape, given_offsets(ctx))
 
 
 class CropGrad(GradOpDef, of=Crop, reads="X Offsets", shape_of="X", grads_of="X"):

@@ -6,7 +6,7 @@ from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, 
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints
-from oprack_tensor.ops.index._crop import set_cropped
+from oprack_tensor.ops.index._crop import given_offsets, set_cropped
 
 
 class CropTensor(OpDef, type="crop_tensor"):
@@ -23,10 +23,8 @@ class CropTensor(OpDef, type="crop_tensor"):
     expected_kernel_type = dtype_of("X")
 
     def infer_shape(ctx: InferShapeContext) -> None:
-        rank = len(ctx.dim("X"))
-        shape = given_ints(ctx, "shape", "Shape", "ShapeTensor", likely=rank)
-        offsets = given_ints(ctx, "offsets", "Offsets", "OffsetsTensor", likely=rank) or [0] * rank
-        set_cropped(ctx, shape, offsets)
+        shape = given_ints(ctx, "shape", "Shape", "ShapeTensor", likely=len(ctx.dim("X")))
+        set_cropped(ctx, shape, given_offsets(ctx, "OffsetsTensor"))
 
 
 class CropTensorGrad(GradOpDef, of=CropTensor, reads="X Offsets OffsetsTensor", shape_of="X", grads_of="X"):
