@@ -62,6 +62,8 @@ OTHERWISE_MEANT = {
     "testing/fuzz/__main__.py": {"seed"},
     "ir/pattern.py": {"where"},  # a condition of a pattern
     "runtime/profiler.py": {"stack"},  # a key of the trace format
+    "packs/register.py": {"fold"},  # a stage of passes
+    "packs/builtin/__init__.py": {"fold"},
 }
 
 

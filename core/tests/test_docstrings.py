@@ -66,7 +66,8 @@ def _own(node: ast.FunctionDef) -> Iterator[ast.AST]:
 
 def _returns(node: ast.FunctionDef) -> bool:
     for found in _own(node):
-        if isinstance(found, ast.Yield | ast.YieldFrom):
+        # a with block that is handed nothing has a bare yield
+        if isinstance(found, ast.YieldFrom) or (isinstance(found, ast.Yield) and found.value is not None):
             return True
         if isinstance(found, ast.Return) and found.value is not None:
             if not (isinstance(found.value, ast.Constant) and found.value.value is None):

@@ -28,9 +28,6 @@ def size_limits_ignored() -> Iterator[None]:
 
     Programs that were prepared before keep their choices. Where a kernel itself compares sizes, its library says how to
     switch that off: see `without_size_limits` in the hook oprack_libraries.
-
-    Yields:
-        Nothing.
     """
     global _unlimited
     _unlimited += 1

@@ -49,9 +49,6 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
         main_program: Where ops are appended.
         startup_program: Where parameters are filled; default: the current one.
 
-    Yields:
-        Nothing.
-
     Raises:
         InvalidArgumentError: One of them is no Program.
     """
@@ -77,9 +74,6 @@ def name_scope(prefix: str) -> Iterator[None]:
     Args:
         prefix: The name of the part of the network.
 
-    Yields:
-        Nothing.
-
     Raises:
         InvalidArgumentError: The prefix is empty or no str.
     """
@@ -101,9 +95,6 @@ def op_role_guard(role: OpRole | int, variables: Sequence[Any] = ()) -> Iterator
     Args:
         role: The role.
         variables: Variables, or names, of op_role_var: [parameter, gradient, ...].
-
-    Yields:
-        Nothing.
     """
     names = tuple(v if isinstance(v, str) else v.name for v in variables)
     token = _role.set((OpRole(role), names))
