@@ -32,7 +32,7 @@ class FftR2c(OpDef, type="fft_r2c"):
         ctx.set_dtype("Out", complex_dtype(ctx.dtype("X")))
 
 
-class FftR2cGrad(GradOpDef, of=FftR2c, reads="X Out@GRAD", shape_of="X", lod=False, linear=True):
+class FftR2cGrad(GradOpDef, of=FftR2c, reads="X Out@GRAD", shape_of="X", linear=True):
     r"""$$X@GRAD_j = \operatorname{Re}\, s \sum_k Out@GRAD_k\, e^{\pm 2 \pi i\, jk / n}$$ over the $k$ of Out."""
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:

@@ -24,5 +24,5 @@ class Frame(OpDef, type="frame"):
         ctx.set_dim("Out", (frames, length, *dims[1:]) if axis == 0 else (*dims[:-1], length, frames))
 
 
-class FrameGrad(GradOpDef, of=Frame, reads="X", shape_of="X", lod=False, linear=True):
+class FrameGrad(GradOpDef, of=Frame, reads="X", shape_of="X", linear=True):
     r"""$$X@GRAD_t = \sum_{f \cdot hop\_length + j = t} Out@GRAD_{j,f}$$"""

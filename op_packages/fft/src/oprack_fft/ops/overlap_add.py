@@ -28,5 +28,5 @@ class OverlapAdd(OpDef, type="overlap_add"):
         ctx.set_dim("Out", (steps, *dims[2:]) if axis == 0 else (*dims[:-2], steps))
 
 
-class OverlapAddGrad(GradOpDef, of=OverlapAdd, reads="X", shape_of="X", lod=False, linear=True):
+class OverlapAddGrad(GradOpDef, of=OverlapAdd, reads="X", shape_of="X", linear=True):
     r"""$$X@GRAD_{j,f} = Out@GRAD_{f \cdot hop\_length + j}$$"""

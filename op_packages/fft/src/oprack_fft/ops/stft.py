@@ -33,7 +33,7 @@ class Stft(OpDef, type="stft"):
         ctx.set_dtype("Out", complex_dtype(ctx.dtype("X")))
 
 
-class StftGrad(GradOpDef, of=Stft, reads="X Window Out@GRAD", shape_of="X", grads_of="X", lod=False, linear=True):
+class StftGrad(GradOpDef, of=Stft, reads="X Window Out@GRAD", shape_of="X", grads_of="X", linear=True):
     r"""$$X@GRAD_{b,t} = \operatorname{Re}\, s \sum_{k,\,f \cdot hop\_length + j = t} Window_j Out@GRAD_{b,k,f}
     e^{2 \pi i\, jk / n\_fft}$$ Window has no gradient, as in Paddle.
     """

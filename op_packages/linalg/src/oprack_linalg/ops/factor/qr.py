@@ -38,3 +38,4 @@ class QrGrad(GradOpDef, of=Qr, reads="X Q R"):
             "columns of Q that X does not determine, there is no gradient",
         )
         ctx.set_dim("X@GRAD", dims)
+        ctx.share_lod("X", "X@GRAD")
