@@ -27,15 +27,15 @@ def suppress(boxes: Array, threshold: float, eta: float, pixel: int) -> Array:
     kept, alive = [], np.arange(len(boxes))
     while len(alive):
         head, alive = alive[:_BLOCK], alive[_BLOCK:]
-        chosen = head[_greedy(_overlaps(boxes[head, None], boxes[head], pixel, threshold) > threshold)]
+        chosen = head[_greedy(pair_overlaps(boxes[head, None], boxes[head], pixel, threshold) > threshold)]
         kept.append(chosen)
         if len(alive):
-            far = _overlaps(boxes[chosen, None], boxes[alive], pixel, threshold) > threshold
+            far = pair_overlaps(boxes[chosen, None], boxes[alive], pixel, threshold) > threshold
             alive = alive[~far.any(axis=0)]
     return np.concatenate(kept) if kept else np.empty(0, np.int64)
 
 
-def _overlaps(a: Array, b: Array, pixel: int, above: float = 0.0) -> Array:
+def pair_overlaps(a: Array, b: Array, pixel: int, above: float = 0.0) -> Array:
     """Overlaps of boxes; those of polygons may be 0 where they are not more than `above`."""
     return overlaps(a, b, pixel, np) if a.shape[-1] == 4 else polygon_overlaps(a, b, above)
 
@@ -59,7 +59,7 @@ def _suppress_adaptively(boxes: Array, threshold: float, eta: float, pixel: int)
         if threshold > 0.5:
             threshold *= eta
         rest = slice(at + 1, None)
-        np.maximum(worst[rest], _overlaps(boxes[at], boxes[rest], pixel), out=worst[rest])
+        np.maximum(worst[rest], pair_overlaps(boxes[at], boxes[rest], pixel), out=worst[rest])
         free = worst[rest] <= threshold
         at += 1 + (int(free.argmax()) if free.any() else len(boxes))
     return np.array(kept, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Definitions of losses of detectors."""

@@ -1,0 +1,1 @@
+"""Definitions of metrics of detectors."""
