@@ -64,9 +64,10 @@ def look_up_rows(table: SelectedRows, ids: Array, padding_idx: int, missing_is_z
     return out
 
 
-def _gradient(
+def gradient_of_rows(
     height: int, ids: Array, dout: Array, is_sparse: bool, padding_idx: int, ctx: KernelContext, xp: ArrayModule
 ) -> Array | SelectedRows:
+    """The gradient of a table of `height` rows, from those of the rows that were read."""
     ids = ids.reshape(-1)
     values = dout.reshape(ids.size, -1) if ids.size else dout.reshape(0, dout.shape[-1])
     if is_sparse:
@@ -86,7 +87,7 @@ def table_grad(
     W: ShapeOnly, Ids: Array, Out_grad: Array, *, is_sparse: bool, padding_idx: int, ctx: KernelContext, xp: ArrayModule
 ) -> Array | SelectedRows:
     """The gradient of a table."""
-    return _gradient(W.shape[0], Ids, Out_grad, is_sparse, padding_idx, ctx, xp)
+    return gradient_of_rows(W.shape[0], Ids, Out_grad, is_sparse, padding_idx, ctx, xp)
 
 
 def table_grad_rows(
@@ -100,4 +101,4 @@ def table_grad_rows(
     xp: ArrayModule,
 ) -> SelectedRows:
     """The gradient of a table of which only some rows are there."""
-    return _gradient(W.height, Ids, Out_grad, is_sparse, padding_idx, ctx, xp)
+    return gradient_of_rows(W.height, Ids, Out_grad, is_sparse, padding_idx, ctx, xp)

@@ -1,0 +1,1 @@
+"""Op pack of graph neural networks: messages along edges, and numbers for sampled nodes."""

@@ -1,0 +1,1 @@
+"""Kernels of ops on the nodes of a graph."""

@@ -1,0 +1,1 @@
+"""Layers of the ops of this pack."""

@@ -1,0 +1,1 @@
+"""Definitions of ops that move messages along the edges of a graph."""

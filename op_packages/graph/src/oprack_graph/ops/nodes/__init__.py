@@ -1,0 +1,1 @@
+"""Definitions of ops on the nodes of a graph."""
