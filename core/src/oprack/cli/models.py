@@ -1,4 +1,4 @@
-"""Model files as subcommands take them: a directory, a `.pdmodel` file, or its prefix."""
+"""Model files as subcommands take them: a directory, a program file, or its prefix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", help="directory with __model__ or one .pdmodel; a .pdmodel file; or its path without .pdmodel"
+        "model",
+        help="directory with __model__ or one .pdmodel (or .json of Paddle 3); such a file; or its path without ending",
     )
     parser.add_argument("--params", metavar="FILE", help="combined parameter file, where it has another name")
 

@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from oprack.errors import ModelError, NotFoundError
+from oprack.errors import MissingPackError, ModelError, NotFoundError, UnimplementedError
+from oprack.io.formats import parse_program, suffixes
 from oprack.io.parameters import (
     open_view,
     persistable_vars,
@@ -41,11 +42,12 @@ def load_inference_model(
     model_filename: str | None = None,
     params_filename: str | None = None,
 ) -> InferenceModel:
-    """Read a model that Paddle 1.6 to 2.6 or `save_inference_model` saved.
+    """Read a model that Paddle 1.6 to 2.6 or `save_inference_model` saved, or of a format that a plugin reads.
 
     Args:
         path: `<prefix>` of `<prefix>.pdmodel` and `<prefix>.pdiparams`; or a directory with `__model__` (or one
-            `.pdmodel`) and with `__params__`, `.pdiparams` or one file per variable.
+            `.pdmodel`) and with `__params__`, `.pdiparams` or one file per variable. In place of the `.pdmodel` there
+            may be a program of another format, such as the `.json` of Paddle 3 with the plugin pir.
         scope: Where its parameters are set.
         model_filename: Name of the program file in that directory, where it is another.
         params_filename: Name of the parameter file in that directory, where it is another.
@@ -56,6 +58,8 @@ def load_inference_model(
     Raises:
         NotFoundError: There is no such model.
         CorruptModelError: The program can't be read; BlockCycleError when its blocks contain each other.
+        MissingPackError: No installed plugin reads the program's format.
+        UnimplementedError: The program is of another format and has ops that Fluid does not have.
         MissingParameterError: A file of a parameter is missing.
         CorruptParameterError: A parameter file is broken or of another program.
         UnsafeNameError: A name leads out of the directory.
@@ -96,9 +100,9 @@ def load_program(
 
 def _read_program(model: Path) -> tuple[Program, list[str], list[str]]:
     try:
-        program = Program.parse(open_view(model))
+        program = parse_program(open_view(model), model.suffix)
         return (program, *feed_and_fetch_names(program))
-    except ModelError as error:
+    except (ModelError, MissingPackError, UnimplementedError) as error:
         raise type(error)(f"{os.fspath(model)!r}: {error}") from error
 
 
@@ -113,7 +117,7 @@ def load_from_buffers(model: bytes, params: bytes, scope: Scope) -> InferenceMod
     Returns:
         The program, and the names of its inputs and outputs.
     """
-    program = Program.parse(model)
+    program = parse_program(model)
     feeds, fetches = feed_and_fetch_names(program)
     descs = persistable_vars(program)
     set_values(scope, read_combined_view(memoryview(params), descs, "the parameter buffer"))
@@ -123,30 +127,44 @@ def load_from_buffers(model: bytes, params: bytes, scope: Scope) -> InferenceMod
 def _locate(path: Path, model_filename: str | None, params_filename: str | None) -> tuple[Path, Path | None]:
     """The program file, and the combined parameter file or None when each variable has its own."""
     if path.is_dir():
-        if model_filename is not None:
-            model = path / model_filename
-        elif (path / "__model__").is_file():
-            model = path / "__model__"
-        else:
-            found = sorted(path.glob("*.pdmodel"))
-            if len(found) != 1:
-                raise NotFoundError(
-                    f"{os.fspath(path)!r} has {len(found)} .pdmodel files and no __model__; expected one program file, "
-                    "so pass model_filename or the path without .pdmodel"
-                )
-            model = found[0]
+        model = path / model_filename if model_filename is not None else _only_program(path)
+    elif model_filename is not None:
+        model = path.with_name(model_filename)
+        if not model.is_file():
+            model = path.with_name(model_filename.removesuffix(".pdmodel") + ".pdmodel")
     else:
-        model = path.with_name((model_filename or path.name).removesuffix(".pdmodel") + ".pdmodel")
+        names = [path.name.removesuffix(".pdmodel") + ".pdmodel", *(path.name + suffix for suffix in suffixes())]
+        given = [path.name] if path.suffix in suffixes() else []
+        found = (path.with_name(name) for name in (*given, *names))
+        model = next((file for file in found if file.is_file()), path.with_name(names[0]))
     if not model.is_file():
         raise NotFoundError(
             f"{os.fspath(model)!r} is no file; expected a directory with __model__, or <prefix> of <prefix>.pdmodel"
+            + "".join(f" or <prefix>{suffix}" for suffix in suffixes())
         )
     if params_filename is not None:
         return model, model.parent / params_filename
-    if model.suffix == ".pdmodel":
+    if model.suffix == ".pdmodel" or model.suffix in suffixes():
         return model, model.with_suffix(".pdiparams")
     combined = model.parent / "__params__"
     return model, combined if combined.is_file() else None
+
+
+def _only_program(directory: Path) -> Path:
+    """The program file of a directory. Raises NotFoundError unless there is exactly one."""
+    if (directory / "__model__").is_file():
+        return directory / "__model__"
+    found = sorted(directory.glob("*.pdmodel"))
+    for suffix in suffixes() if not found else ():
+        others = sorted(directory.glob(f"*{suffix}"))
+        # other files may have such a suffix; a program's parameters lie beside it
+        found += [file for file in others if file.with_suffix(".pdiparams").is_file()] or others
+    if len(found) != 1:
+        raise NotFoundError(
+            f"{os.fspath(directory)!r} has {len(found)} program files ({', '.join(['.pdmodel', *suffixes()])}) and no "
+            "__model__; expected one, so pass model_filename, or the path of the program file"
+        )
+    return found[0]
 
 
 def feed_and_fetch_names(program: Program) -> tuple[list[str], list[str]]:

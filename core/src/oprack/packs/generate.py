@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
 import sys
 from collections.abc import Iterator
@@ -123,6 +124,8 @@ def brought(source: PackSource) -> dict[str, list[str]]:
     for kind, key, _ in pack.contributions.targets:
         if kind == "role":
             found.setdefault("roles", []).append(key)
+        elif kind == "format":
+            found.setdefault("formats", []).append(json.loads(key)["suffix"])
         elif kind == "layer" and not key.startswith("fuzz."):
             namespace, _, name = key.partition(".")
             found.setdefault(namespace, []).append(name)

@@ -83,6 +83,14 @@ def oprack_observers(register: Register) -> None:
 
 
 @hookspec
+def oprack_formats(register: Register) -> None:
+    """Bring files of programs that are not Fluid's: `register.format(".json", "my_pack.reader:read", starts="{")`. The
+    function gets the bytes of a file and returns a Program with feed and fetch ops, or raises a ModelError; it is
+    imported when such a file is loaded. Its parameters lie beside it in a `.pdiparams` file.
+    """
+
+
+@hookspec
 def oprack_commands(register: Register) -> None:
     """Bring subcommands of `oprack`: `register.command("serve", "my_pack.command:configure", "one line of help")`; the
     function is imported when the command is called, gets its argparse parser, and sets the default `run` in it, a
@@ -100,5 +108,6 @@ HOOKS = (
     "oprack_libraries",
     "oprack_op_versions",
     "oprack_observers",
+    "oprack_formats",
     "oprack_commands",
 )

@@ -46,6 +46,27 @@ class PluginRegister:
         """An observer of runs: the object, or "module:name" of one."""
         self._target("observer", "", observer)
 
+    def format(self, suffix: str, target: str, *, starts: str) -> None:
+        """A sort of program files, and "module:name" of the function that reads them (see the hook oprack_formats).
+
+        Args:
+            suffix: Of the files, as ".json"; directories and paths without a suffix are searched for it.
+            target: The function.
+            starts: The text with which such a file begins, after white space; by it bytes without a name are known.
+
+        Raises:
+            DefinitionError: The suffix or `starts` is none, or the suffix is brought twice.
+        """
+        named = isinstance(suffix, str) and suffix[:1] == "." and suffix[1:].isalnum()
+        if not named or not isinstance(starts, str) or not starts:
+            raise DefinitionError(
+                f"{self!r}: format({suffix!r}, ..., starts={starts!r}); expected a suffix such as '.json', and the "
+                "text with which these files begin"
+            )
+        if any(kind == "format" and json.loads(key)["suffix"] == suffix for kind, key, _ in self.contributions.targets):
+            raise DefinitionError(f"{self!r}: format {suffix!r} is registered twice by this pack")
+        self._target("format", json.dumps({"suffix": suffix, "starts": starts}), target)
+
     def command(self, name: str, target: str, summary: str) -> None:
         """A subcommand of `oprack`.
 
