@@ -25,11 +25,14 @@ def test_the_table_says_what_the_installed_packs_bring():
     manager = oprack.default_manager()
     # a plugin that brings neither ops nor names, but places or commands, has no row
     ours = [p for p in manager.packs() if p.name != "core" and (p.op_types or p.layers)]
-    assert {p.distribution for p in ours} == set(homes.homes())
+    formats = {(owner, json.loads(key)["suffix"]) for owner, key, _ in manager.targets("format")}
+    assert formats == {(d, suffix) for d, kinds in homes.homes().items() for suffix in kinds.get("formats", ())}
+    assert {p.distribution for p in ours} | {owner for owner, _ in formats} == set(homes.homes())
     for pack in ours:
         kinds = homes.homes()[pack.distribution]
         assert sorted(kinds.get("ops", ())) == sorted(pack.op_types)
-        named = {f"{kind}.{name}" for kind, names in kinds.items() if kind not in ("ops", "roles") for name in names}
+        others = ("ops", "roles", "formats")
+        named = {f"{kind}.{name}" for kind, names in kinds.items() if kind not in others for name in names}
         assert named == {key for key in pack.layers if not key.startswith("fuzz.")}
     roles = [(owner, role) for owner, role, _ in manager.targets("role")]
     assert sorted(roles) == sorted((d, r) for d, kinds in homes.homes().items() for r in kinds.get("roles", ()))
@@ -120,5 +123,5 @@ def test_the_command_checks_the_table(capsys):
     root = Path(__file__).parents[1]
     assert main(["manifest", "--homes", "--check", str(root / "op_packages" / "amp")]) == 1
     assert "homes.toml: stale" in capsys.readouterr().out
-    paths = sorted(p.parents[2] for d in ("op_packages", "plugins") for p in root.glob(f"{d}/*/src/*/ops.toml"))
+    paths = sorted(p.parent for d in ("op_packages", "plugins") for p in root.glob(f"{d}/*/pyproject.toml"))
     assert main(["manifest", "--homes", "--check", *map(str, paths)]) == 0

@@ -14,6 +14,8 @@ from pathlib import Path
 
 TABLE = Path(__file__).parents[1] / "src" / "oprack_pir" / "optable.json"
 LEFT_OUT = ("_grad", "_xpu", "_double_grad", "_triple_grad")
+FORMS = {"data", "feed", "fetch", "full", "full_int_array", "assign_value", "assign_value_"}
+"""What oprack_pir.forms writes."""
 
 
 def row(facts: dict) -> dict:
@@ -33,7 +35,7 @@ def row(facts: dict) -> dict:
 def main(source: str) -> None:
     """Write the table, one op a line."""
     facts = json.loads(Path(source).read_text(encoding="utf-8"))
-    rows = {name: row(facts[name]) for name in sorted(facts) if not name.endswith(LEFT_OUT)}
+    rows = {name: row(facts[name]) for name in sorted(facts) if not name.endswith(LEFT_OUT) and name not in FORMS}
     lines = [f"{json.dumps(name)}: {json.dumps(found)}" for name, found in rows.items()]
     TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

@@ -20,7 +20,8 @@ class Row:
         mutable: (name in PIR, attribute, slot of a tensor, slot of a list) of what is an attribute when it is constant
             and else an input; these operands come last.
         attrs: Name in PIR -> attribute.
-        ignored, only, set, dtype_of, cast, alias, result_dtype, ones_like: See rules.toml.
+        ignored, only, set, dtype_of, cast, alias, result_dtype, flags_like,
+            backward_end: See rules.toml.
     """
 
     op: str
@@ -32,10 +33,11 @@ class Row:
     only: dict[str, Any] = field(default_factory=dict)
     set: dict[str, Any] = field(default_factory=dict)
     dtype_of: dict[str, str] = field(default_factory=dict)
-    cast: tuple[str, ...] = ()
+    cast: dict[str, str] = field(default_factory=dict)
     alias: dict[str, int] = field(default_factory=dict)
     result_dtype: str = ""
-    ones_like: dict[str, str] = field(default_factory=dict)
+    flags_like: dict[str, str] = field(default_factory=dict)
+    backward_end: str = ""
 
 
 @cache
@@ -69,8 +71,9 @@ def row(name: str) -> Row | None:
         found.get("only", {}),
         found.get("set", {}),
         found.get("dtype_of", {}),
-        tuple(found.get("cast", ())),
+        found.get("cast", {}),
         found.get("alias", {}),
         found.get("result_dtype", ""),
-        found.get("ones_like", {}),
+        found.get("flags_like", {}),
+        found.get("backward_end", ""),
     )

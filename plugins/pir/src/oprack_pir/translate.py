@@ -79,7 +79,8 @@ class OpTranslator:
         for slot, value in zip(row.inputs, operands[:count], strict=False):
             if slot and value is not None:
                 if slot in row.cast:
-                    value = self._cast(value, op.attrs.get("dtype"), frame)
+                    wanted = row.cast[slot]
+                    value = self._cast(value, op.attrs.get("dtype") if wanted == "dtype" else DTYPES[wanted], frame)
                 self._read(desc, slot, value)
         attrs: dict[str, Any] = {}
         for (pir, attr, slot, slots), operand in zip_longest(row.mutable, operands[count:]):
@@ -119,7 +120,10 @@ class OpTranslator:
             )
 
     def _cast(self, value: Value, dtype: VarType | None, frame: Frame) -> Value:
-        """The value with another dtype."""
+        """The value, or each of a list, with another dtype."""
+        if value.items:
+            items = tuple(self._cast(item, dtype, frame) for item in value.items)
+            return Value(tuple(name for item in items for name in item.names), value.type, items=items)
         found = value.constant.dtype if value.constant else getattr(value.type, "dtype", None)
         if dtype is None or found is dtype or not isinstance(value.type, TensorType):
             return value
@@ -134,23 +138,16 @@ class OpTranslator:
 
     # Attributes -------------------------------------------------------------------------------------------------------
     def _attributes(self, op: Operation, row: Row, desc: OpDesc, found: dict[str, Any], where: str) -> None:
-        mutable = {pir for pir, *_ in row.mutable}
-        for pir, value in op.attrs.items():
-            if pir in row.only and value == row.only[pir]:
-                continue
-            if pir in row.attrs and pir not in row.ignored:
-                found[row.attrs[pir]] = value
-            elif pir not in row.ignored and pir not in mutable:
-                raise UnimplementedError(
-                    f"{where}: attribute {pir!r} is {value!r:.80}; Fluid's {row.op} has none for it"
-                    + (f", and does the same only for {row.only[pir]!r}" if pir in row.only else "")
-                )
+        self._plain(op, row, found, where)
         found |= row.set
-        for attr, like in row.ones_like.items():
-            found[attr] = [1] * len(found.get(like) or ())
+        known = not any(slot in desc.inputs for _, _, *slots in row.mutable for slot in slots)
+        for attr, like in row.flags_like.items():
+            found[attr] = [1 if known else -1] * len(found.get(like) or ())
         for attr, slot in row.dtype_of.items():
             names = desc.input(slot)
             found[attr] = self.variables.dtype(names[0]) if names else None
+        if row.backward_end in found:
+            found[row.backward_end] = _backward_ends(found[row.backward_end], found.get("strides"), where)
         info = self.info(desc.type)
         for name, value in found.items():
             if value is not None:
@@ -158,6 +155,20 @@ class OpTranslator:
         if info is not None and "reduce_all" in info.proto.attrs and not desc.attr("reduce_all"):
             axes = next((desc.attr(name) for name in ("dim", "axis") if name in desc.attrs), None)
             desc.set_attr("reduce_all", axes == [])
+
+    def _plain(self, op: Operation, row: Row, found: dict[str, Any], where: str) -> None:
+        """Attributes of PIR by their names in Fluid."""
+        mutable = {pir for pir, *_ in row.mutable}
+        for pir, value in op.attrs.items():
+            if pir in row.ignored or (pir in row.only and value == row.only[pir]):
+                continue
+            if pir in row.attrs and pir not in row.only:
+                found[row.attrs[pir]] = value
+            elif pir not in mutable:
+                raise UnimplementedError(
+                    f"{where}: attribute {pir!r} is {value!r:.80}; Fluid's {row.op} has none for it"
+                    + (f", and does the same only for {row.only[pir]!r}" if pir in row.only else "")
+                )
 
     def _set(self, desc: OpDesc, name: str, value: Any, info: OpInfo | None, where: str) -> None:
         if info is None:
@@ -204,6 +215,8 @@ class OpTranslator:
         if not places and info is not None and op.name.endswith("_"):
             by_slot = {slot: place for place, slot in enumerate(row.inputs)}
             places = {out: by_slot[slot] for slot, out in info.inplace.items() if slot in by_slot}
+        if not places and op.name.endswith("_") and row.outputs:
+            places = {row.outputs[0]: 0}  # as nearly all of Paddle's ops in place
         found = ((out, operands[place]) for out, place in places.items() if place < len(operands))
         return {out: value for out, value in found if value is not None and not value.items}
 
@@ -246,3 +259,15 @@ def _numbers(value: Value) -> Any:
 def _number_or(value: Value, default: int) -> Any:
     known = _numbers(value)
     return default if known is None or isinstance(known, list) else known
+
+
+def _backward_ends(ends: Any, strides: Any, where: str) -> Any:
+    """The ends of a strided slice as Fluid has them, see rules.toml."""
+    if not isinstance(ends, list) or not isinstance(strides, list):
+        return ends
+    found = []
+    for end, stride in zip_longest(ends, strides, fillvalue=1):
+        if stride < 0 and end == -1:
+            raise UnimplementedError(f"{where}: an end of -1 with stride {stride}; Fluid reads that as no end")
+        found.append(-1 if stride < 0 and end <= -(2**31) else end)
+    return found

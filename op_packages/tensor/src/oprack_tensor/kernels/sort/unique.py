@@ -30,6 +30,6 @@ def unique(
     return (
         out,
         first.astype(kind) if return_index else None,
-        inverse.reshape(-1).astype(kind) if return_inverse else None,
+        inverse.reshape(-1).astype(kind),  # the output is always there, also in programs that do not ask for it
         counts.astype(kind) if return_counts else None,
     )
