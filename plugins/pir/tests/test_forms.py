@@ -177,11 +177,10 @@ def test_an_op_whose_pack_is_not_installed_is_named_when_it_is_to_run():
 
 
 # The table -----------------------------------------------------------------------------------------------------------
-def test_every_row_fits_the_signature_of_its_op():
-    """Slots and attributes that the table names are there in the installed op, and none is named twice."""
+def test_rows_fit_the_signatures_of_their_ops():
+    """What the rules say of slots and attributes is there, and what an op insists on has an operand."""
     facts, rules, _ = table._data()
-    wrong, fitting = [], 0
-    manager = PackManager()
+    wrong, fitting, manager = [], 0, PackManager()
     for name in sorted({*facts, *rules}):
         row = table.row(name)
         if row is None or not manager.has_op(row.op):
@@ -189,12 +188,16 @@ def test_every_row_fits_the_signature_of_its_op():
         proto = manager.op_info(row.op).proto
         fitting += 1
         slots = [slot for slot in row.inputs if slot] + [s for _, _, *both in row.mutable for s in both if s]
-        attrs = [a for pir, a in row.attrs.items() if pir not in row.ignored and pir not in row.only]
-        attrs += [a for _, a, *_ in row.mutable] + [*row.set, *row.dtype_of, *row.flags_like]
-        wrong += [f"{name}: input {s}" for s in slots if s not in proto.inputs]
-        wrong += [f"{name}: output {s}" for s in row.outputs if s and s not in proto.outputs]
-        wrong += [f"{name}: attribute {a}" for a in attrs if a not in proto.attrs]
         wrong += [f"{name}: {s} twice" for s in {*slots} if slots.count(s) > 1]
+        wrong += [
+            f"{name}: nothing for input {s.name}"
+            for s in proto.inputs.values()
+            if not s.dispensable and s.name not in slots
+        ]
+        rule = rules.get(name, {})
+        named = [*rule.get("renamed", {}).values(), *row.set, *row.dtype_of, *row.flags_like]
+        wrong += [f"{name}: attribute {a}" for a in named if a not in proto.attrs]
+        wrong += [f"{name}: slot {s}" for s in (*rule.get("in", ()), *row.cast) if s and s not in proto.inputs]
+        wrong += [f"{name}: slot {s}" for s in (*rule.get("out", ()), *row.alias) if s and s not in proto.outputs]
     assert wrong == []
     assert fitting > 250
-

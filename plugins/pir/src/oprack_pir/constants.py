@@ -50,6 +50,8 @@ def fitted(value: Any, kind: AttrType) -> Any:
         return [_number(item, convert) for item in items] if convert else items
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
+    if kind is AttrType.STRING and isinstance(value, float):
+        return repr(value)  # tolerances are text in Fluid
     return _number(value, _SINGLE[kind]) if kind in _SINGLE else value
 
 

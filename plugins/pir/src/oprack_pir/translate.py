@@ -60,8 +60,10 @@ class OpTranslator:
             after = self._outputs(op, row, desc, operands, frame, where)
             frame.block.ops.append(desc)
             frame.block.ops.extend(after)
-        except (CorruptModelError, UnimplementedError):
-            raise
+        except (CorruptModelError, UnimplementedError) as error:
+            if str(error).startswith(where):
+                raise
+            raise type(error)(f"{where}: {error}") from None
         except OprackError as error:
             raise CorruptModelError(f"{where}: {error}") from error
 
@@ -92,6 +94,9 @@ class OpTranslator:
 
     def _read(self, desc: OpDesc, slot: str, value: Value) -> None:
         names = [name for name in value.names if name is not None]
+        info = self.info(desc.type)
+        if info is not None and slot not in info.proto.inputs:
+            raise UnimplementedError(f"{names} in slot {slot!r}; the installed {desc.type} has no such input")
         self.variables.hold(len(names))
         desc.inputs[slot] = names
 
