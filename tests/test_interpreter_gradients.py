@@ -79,6 +79,8 @@ def test_gradient_is_the_slope(op_type: str) -> None:
         errors[case.id] = _worst(case)
         if errors[case.id] < TOLERANCE:
             return
+    if not errors:
+        pytest.skip("no recorded case can tell; test_numeric_gradients checks the records of its pack")
     raise AssertionError(f"{op_type}: relative errors {errors}")
 
 

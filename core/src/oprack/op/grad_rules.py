@@ -75,7 +75,8 @@ def types_like(pairs: Sequence[tuple[str, Sequence[str], bool]]) -> Callable[[An
             source = next((s for s in sources if ctx.has_input(s)), None)
             for i, name in enumerate(ctx.output_names(grad) if source is not None else ()):
                 if name != EMPTY_VAR:
-                    j = i if is_list else 0
+                    # where the list itself is absent, one gradient may stand for all of it: stack_grad reads Y@GRAD
+                    j = i if is_list and i < ctx.input_count(source) else 0
                     ctx.set_kind(grad, ctx.kind(source, j), i)
                     ctx.set_dtype(grad, ctx.dtype(source, j), i)
 
