@@ -1,4 +1,4 @@
-"""Ops at the end of a block that was built before: clipping, regularisation and what else follows a backward pass."""
+"""Appends ops to an existing block: gradient clipping, regularization and other ops that follow a backward pass."""
 
 from __future__ import annotations
 
@@ -41,10 +41,14 @@ class OpAppender:
         attrs: Mapping[str, Any] | None = None,
         pair: Sequence[str] = (),
     ) -> OpDesc:
-        """Append an op whose outputs exist or are created now.
+        """Append an op and infer its outputs.
 
         Args:
-            pair: The parameter and gradient that it works for.
+            type: The op.
+            inputs: Names of variables by input slot.
+            outputs: Names of variables by output slot; those that do not exist are created.
+            attrs: Attributes that differ from their defaults.
+            pair: The (parameter, gradient) that the op belongs to, for op_role_var.
         """
         info = self.manager.op_info(type)
         op = OpDesc(type, inputs, outputs)
@@ -69,15 +73,15 @@ class OpAppender:
         name: str,
         pair: Sequence[str] = (),
     ) -> str:
-        """Append an op whose output Out is a new variable, `name` or `name` with a number; returns it."""
+        """Append an op whose output Out is a new variable named as `new_name` does; returns the variable's name."""
         out = self.new_name(name)
         self.append(type, inputs, {"Out": [out]}, attrs, pair)
         return out
 
     def new_name(self, name: str) -> str:
-        """`name`, or `name` with a number when the block or a parent has it."""
-        found, n = name, 0
-        while self.block.find_var_recursive(found) is not None:
+        """`name`, with a number appended if the block or a parent already has a variable of that name."""
+        candidate, n = name, 0
+        while self.block.find_var_recursive(candidate) is not None:
             n += 1
-            found = f"{name}_{n}"
-        return found
+            candidate = f"{name}_{n}"
+        return candidate

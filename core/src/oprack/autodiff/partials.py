@@ -1,4 +1,4 @@
-"""Partial gradients: a variable that several ops read gets one from each; they are summed at its own op."""
+"""Partial gradients: a variable receives one from each op that reads it; they are summed before its producer's turn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Writer:
 
 @dataclass
 class Partials:
-    """Partial gradients that wait to be summed, by variable.
+    """Partial gradients that are not summed yet, by variable.
 
     Attributes:
         block_idx: Index of the block, which is part of the names of partials that are renamed.
@@ -36,31 +36,34 @@ class Partials:
     _waiting: dict[str, list[_Writer]] = field(default_factory=dict)
 
     def start(self, var: str, name: str) -> None:
-        """The gradient `name` of `var` exists already."""
+        """Register a gradient of `var` that exists already, the start of the backward pass."""
         self._waiting.setdefault(var, []).append(_Writer(None, "", 0, name))
 
     def add(self, var: str, op: OpDesc, slot: str, index: int) -> None:
-        """Gradient op `op` writes a partial gradient of `var`."""
+        """Register a partial gradient of `var`: output `index` of a slot of gradient op `op`."""
         self._waiting.setdefault(var, []).append(_Writer(op, slot, index, op.outputs[slot][index]))
 
     def has(self, var: str) -> bool:
         return bool(self._waiting.get(var))
 
     def drop(self, var: str) -> None:
-        """Forget what waits for `var`: the value that it belongs to depends on nothing of interest."""
+        """Discard the partial gradients of `var`: its value depends on nothing whose gradient is needed."""
         self._waiting.pop(var, None)
 
     def take(self, var: str, total: str) -> tuple[str | None, OpDesc | None]:
-        """(name of the gradient of `var`, the op that has to be added to sum it); (None, None) when there is none.
+        """Remove the partial gradients of `var` and return how to get their sum.
 
-        Several partials are renamed to `<total>@RENAME@block<b>@<i>`, as Fluid names them.
+        Several partials are renamed to `<total>@RENAME@block<b>@<i>`, as in Fluid.
+
+        Returns:
+            (name of the gradient, op that sums the partials; None for a single one); (None, None) without any.
         """
         writers = self._waiting.pop(var, [])
         if not writers:
             return None, None
         if len(writers) == 1:
             return writers[0].name, None
-        # Renamed only now: with a single reader, which most variables have, the gradient keeps its name.
+        # Renamed only now, as most variables have a single reader, whose gradient keeps its name.
         for i, writer in enumerate(writers):
             writer.rename(f"{total}@RENAME@block{self.block_idx}@{i}")
         op_type = self.manager.op_for("sum_of_all")

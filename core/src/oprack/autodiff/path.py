@@ -1,4 +1,4 @@
-"""Which ops and variables take part in a gradient, and how to say why one can't."""
+"""Finds the ops and variables that take part in a gradient, and the route to name in errors."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _BOOKKEEPING = (
 
 
 def differentiable(block: BlockDesc, name: str) -> bool:
-    """Whether a variable can carry a gradient: floating, or with elements that may be (arrays, unknown dtype)."""
+    """Whether a variable can have a gradient: it is, or may be, floating (arrays of tensors, unknown dtypes)."""
     var = block.find_var_recursive(name)
-    # A variable that nobody declared may be of any dtype.
+    # An undeclared variable may have any dtype.
     if name == EMPTY_VAR or var is None:
         return name != EMPTY_VAR
     return var.type not in _BOOKKEEPING and (var.dtype is None or var.dtype in _FLOATING)
@@ -35,13 +35,13 @@ def inputs_of(op: OpDesc) -> list[str]:
     return [n for n in op.input_arg_names() if n != EMPTY_VAR]
 
 
-def influenced(block: BlockDesc, ops: Iterable[OpDesc], wanted: Collection[str], no_grad: Collection[str]) -> set[str]:
-    """Variables that depend on `wanted` through ops, not through a variable of `no_grad`; `wanted` among them."""
-    found = {n for n in wanted if n not in no_grad}
+def influenced(block: BlockDesc, ops: Iterable[OpDesc], sources: Collection[str], no_grad: Collection[str]) -> set[str]:
+    """Variables that depend on those of `sources` by paths that avoid `no_grad`, including those of `sources`."""
+    reached = {n for n in sources if n not in no_grad}
     for op in ops:
-        if any(n in found for n in inputs_of(op)):
-            found.update(n for n in outputs_of(op) if n not in no_grad and differentiable(block, n))
-    return found
+        if any(n in reached for n in inputs_of(op)):
+            reached.update(n for n in outputs_of(op) if n not in no_grad and differentiable(block, n))
+    return reached
 
 
 def path_to(
@@ -50,26 +50,32 @@ def path_to(
     through: Collection[str],
     keeps: Callable[[OpDesc], Collection[str]],
 ) -> tuple[list[OpDesc], set[str]]:
-    """(ops, in order, on a path to `targets` whose every variable lies in `through`; the variables that they meet).
+    """Find the ops on paths to `targets` whose variables all lie in `through`.
 
     Args:
-        keeps: Called with an op; returns the outputs of which it leaves a part as it was, and which it reads therefore.
+        ops: The ops of a block, in order.
+        targets: Where paths end.
+        through: The variables that paths may use.
+        keeps: Returns the outputs that an op overwrites only in part; it counts as reading them, too.
+
+    Returns:
+        (ops on such paths, in order; variables on these paths).
     """
     relevant = set(targets)
     path = []
     for op in reversed(ops):
         if not any(n in relevant for n in outputs_of(op)):
             continue
-        met = [n for n in inputs_of(op) if n in through]
-        if met or (any(n in through for n in outputs_of(op)) and any(n in through for n in keeps(op))):
+        inputs = [n for n in inputs_of(op) if n in through]
+        if inputs or (any(n in through for n in outputs_of(op)) and any(n in through for n in keeps(op))):
             path.append(op)
-            relevant.update(met)
+            relevant.update(inputs)
     return path[::-1], relevant
 
 
 def route(ops: Sequence[OpDesc], start: OpDesc, targets: Collection[str]) -> str:
     """How `start` reaches a target: "relu -> y -> mean -> loss", for error messages."""
-    # By identity, since two ops of a program may be equal.
+    # Compared by identity, since ops of a program may be equal.
     begin = next(i for i, op in enumerate(ops) if op is start)
     came_from: dict[str, tuple[str, str]] = {n: ("", start.type) for n in outputs_of(start)}
     for op in ops[begin + 1 :]:

@@ -1,4 +1,4 @@
-"""Which value of a variable the gradient ops find: ops that overwrite it, and gradient ops that bring values back."""
+"""Versions of variables: which forward values are overwritten before gradient ops read them, and their recovery."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from oprack.packs.manager import PackManager
 
 
 class Versions:
-    """What variables hold as the backward pass over a block goes on.
+    """Tracks which version each variable holds during the backward pass over a block.
 
-    At its start they hold what the forward pass left, that is, the last version. A gradient op that restores a variable
-    takes one write back.
+    At the start, variables hold the last version that the forward pass wrote. A gradient op that restores a variable
+    undoes one write.
 
     Args:
-        emitted: Receives such gradient ops.
+        block: The forward block.
+        manager: The packs.
+        emitted: Receives the gradient ops that restore variables.
     """
 
     def __init__(self, block: BlockDesc, manager: PackManager, emitted: list[OpDesc]) -> None:
@@ -37,19 +39,20 @@ class Versions:
         self._outer: set[str] = set()
 
     def repeats(self, outer: Collection[str], from_start: Collection[str]) -> None:
-        """The block runs in rounds.
+        """Note that the block runs several times.
 
         Args:
-            outer: Variables that all rounds share, so that later ones overwrite them.
+            outer: Variables that all rounds share, so that later rounds overwrite them.
+            from_start: Variables whose values from before each round are saved.
         """
         self.from_start, self._outer = set(from_start), set(outer) - set(from_start)
 
     # What gradient ops find -------------------------------------------------------------------------------------------
     def check(self, index: int, grad: GradOp, desc: OpDesc) -> None:
-        """See that gradient op `desc` of op `index` finds the forward values that it reads.
+        """Make sure that gradient op `desc` of op `index` finds the forward values that it reads.
 
         Raises:
-            InvalidArgumentError: When an op that overwrote one can't be undone.
+            InvalidArgumentError: A value was overwritten by an op that can't be undone.
         """
         unread = self.manager.op_info(desc.type).no_need_buffer_vars
         for slot, ref in grad.inputs.items():
@@ -60,12 +63,16 @@ class Versions:
             self.require(index, name, False, f"{desc.type} takes an attribute from variable {name!r}")
 
     def require(self, index: int, name: str, after: bool, why: str) -> None:
-        """Undo what later ops did to a variable, so that a gradient op of op `index` finds the value that it had then.
-
-        Raises as `check`.
+        """Undo later writes to a variable, so that a gradient op of op `index` finds the value of that time.
 
         Args:
-            after: The value that op `index` wrote, rather than the one that it read.
+            index: Position of the forward op in the block.
+            name: The variable.
+            after: Whether the value that the op wrote is needed, rather than the one that it read.
+            why: What needs the value, for the message.
+
+        Raises:
+            InvalidArgumentError: An op that overwrote the value can't be undone.
         """
         while (j := self._overwriter(name, index, after)) is not None:
             if not self._undo(j, name):
@@ -80,20 +87,20 @@ class Versions:
         if name in self.from_start:
             return next((i for i in reversed(self.writers[name]) if i < first), None)
         left = self._left.get(name, ())
-        # What rounds share was overwritten by later rounds, even where no later op of this round writes it.
+        # Later rounds overwrote what rounds share, even if no later op of this round does.
         if left and (left[-1] >= first or name in self._outer):
             return left[-1]
         return None
 
     # Undoing ----------------------------------------------------------------------------------------------------------
     def undo_in_step(self, index: int) -> None:
-        """A gradient block undoes all that its block did in place to outer variables: earlier rounds rely on it."""
+        """Undo the op's in-place writes to outer variables, as earlier rounds of the gradient block rely on it."""
         for name in outputs_of(self.ops[index]):
             if name not in self.block.vars and self.can_undo(name):
                 self._undo(index, name)
 
     def can_undo(self, name: str) -> bool:
-        """Whether gradient ops can take back everything that the block did to a variable."""
+        """Whether gradient ops can undo all writes of the block to a variable."""
         return all(self._can_undo(self.ops[i], name) for i in self.writers.get(name, ()))
 
     def _can_undo(self, op: OpDesc, name: str) -> bool:
@@ -103,10 +110,10 @@ class Versions:
         return bool(inner) and all(versions.can_undo(name) for versions in inner)
 
     def _undo(self, index: int, name: str) -> bool:
-        """Take back what op `index` wrote to a variable; False when that can't be done."""
+        """Undo the write of op `index` to a variable; False when that is impossible."""
         op = self.ops[index]
         grad = self._restoring(op, name)
-        # Only the last write can be taken back: an earlier one lies under it.
+        # Only the last write can be undone: the result of an earlier one is overwritten.
         if grad is None or self._left.get(name, [])[-1:] != [index]:
             return False
         self.emitted.append(grad_op_desc(grad, self.manager.op_info(op.type), op))
@@ -124,9 +131,9 @@ class Versions:
         return None
 
     def restored(self, name: str, index: int) -> None:
-        """Op `index` is undone for this variable, and so are all later ones."""
+        """Note that the writes of op `index` and of all later ops to this variable are undone."""
         self._left[name] = [i for i in self._left.get(name, ()) if i < index]
 
     def undone(self) -> dict[str, bool]:
-        """Variables of which some write was taken back; whether all were, so that the block left no trace in them."""
+        """Variables with undone writes -> whether all writes are undone, so that the block left no trace in them."""
         return {n: not left for n, left in self._left.items() if len(left) < len(self.writers[n])}

@@ -25,31 +25,32 @@ _number = count()
 class BackwardGenerator:
     """Generates `back(node, gradients, apply, plain)`; see BackwardRule.run.
 
-    In the code v is a saved tensor, g a gradient that flows in, t a temporary, and d a gradient that is computed.
+    In the generated code, v<i> is a saved tensor, g<i> the incoming gradient of an output, t_<n>_<i> a temporary, and
+    d<i> the computed gradient of an argument.
 
     Args:
         rule: How the gradients of a call's inputs are computed.
-        present: Which of the outputs a gradient flows into. Gradient ops that none reaches are left out, so there is a
-            function for each combination that occurs.
-        create_graph: Whether saved outputs carry their own record, so that the gradients can be differentiated.
+        present: Which outputs receive a gradient. Gradient ops that none reaches are left out, so there is one function
+            for each combination that occurs.
+        create_graph: Whether saved outputs are connected to the graph, so that the gradients can be differentiated.
     """
 
     def __init__(self, rule: BackwardRule, present: Sequence[bool], create_graph: bool) -> None:
         self.rule, self.present, self.create_graph = rule, present, create_graph
         self._names: dict[str, Any] = {"Tensor": Tensor, "Edge": Edge, "rule": rule, "__name__": __name__}
-        self._found: set[str] = set()
-        self._ready: set[str] = set()
+        self._computed: set[str] = set()  # outputs of gradient ops that the code has assigned so far
+        self._ready: set[str] = set()  # saved tensors and incoming gradients that the code has assigned so far
 
     def generate(self) -> Callable[..., Any]:
-        """The function, with its code where tracebacks find it."""
+        """Compile the function, and register its source with linecache so that tracebacks show it."""
         body: list[str] = []
         for n, step in enumerate(self.rule.steps):
             body += self._step(n, step)
         body += self._same()
-        results = [f"d{i}" if f"d{i}" in self._found else "None" for i in self.rule.wrt]
+        results = [f"d{i}" if f"d{i}" in self._computed else "None" for i in self.rule.wrt]
         body.append(f"return ({', '.join(results)},)")
         lines = ["s = node.saved"]
-        # memory that was overwritten since the call makes the gradient wrong; of inputs each checks itself
+        # Saved outputs must not have been overwritten since; saved inputs are checked one by one in `_saved`.
         if any(side == "out" and whole for side, _, whole in self.rule.saved):
             lines.append("if node.overwritten: rule.check_outputs(node)")
         source = "def back(node, gradients, apply, plain):\n" + "".join(f"    {line}\n" for line in [*lines, *body])
@@ -57,12 +58,12 @@ class BackwardGenerator:
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         exec(compile(source, filename, "exec"), self._names)
         function = self._names.pop("back")
-        # the text goes with the function, or a long session would fill the cache of lines
+        # The source goes with the function; otherwise a long session would fill linecache.
         weakref.finalize(function, linecache.cache.pop, filename, None)
         return function  # type: ignore[no-any-return]
 
     def _step(self, n: int, step: Step) -> list[str]:
-        """The call of a gradient op; nothing when no gradient flows into it."""
+        """The lines that call a gradient op; none when no gradient flows into it."""
         info = default_manager().op_info(step.grad.type)
         lines: list[str] = []
         by_slot = self._inputs(step, info, lines)
@@ -74,23 +75,23 @@ class BackwardGenerator:
         targets, sums = self._targets(n, [t for slot, _ in expr.outputs for t in step.targets[slot]])
         passed = ", ".join(args)
         metas = ", ".join("None" if a == "None" else f"{a}._meta" for a in args)
-        # the table of generated calls is asked here, without the interpreter in between
+        # Looks up the generated call directly, to save the overhead of the interpreter.
         lines.append(f"call = calls{n}.get(({metas},)) if plain else None")
         result = f"call({passed}) if call is not None else apply(E{n}, ({passed},))"
         lines.append(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {result}")
         return lines + sums
 
     def _inputs(self, step: Step, info: OpInfo, lines: list[str]) -> dict[str, list[str]] | None:
-        """Texts of the inputs by slot, after `lines` that compute them; None when no gradient flows in."""
+        """Expressions of the inputs by slot; lines that they need go into `lines`. None when no gradient flows in."""
         by_slot: dict[str, list[str]] = {}
         arrived = False
         for slot, sources in step.sources.items():
-            flows = sources[0][0] != "saved"
-            here = [self._is_here(s) for s in sources]
-            arrived = arrived or (flows and any(here))
-            if flows and not any(here) and slot in info.proto.inputs and info.proto.inputs[slot].dispensable:
+            is_gradient = sources[0][0] != "saved"
+            present = [self._is_present(s) for s in sources]
+            arrived = arrived or (is_gradient and any(present))
+            if is_gradient and not any(present) and slot in info.proto.inputs and info.proto.inputs[slot].dispensable:
                 continue
-            by_slot[slot] = [self._text(s, h, lines) for s, h in zip(sources, here, strict=True)]
+            by_slot[slot] = [self._text(s, h, lines) for s, h in zip(sources, present, strict=True)]
         return by_slot if arrived else None
 
     def _targets(self, n: int, targets: Sequence[int | str | None]) -> tuple[list[str], list[str]]:
@@ -101,41 +102,41 @@ class BackwardGenerator:
             name = "_" if t is None else f"t_{n}_{len(names)}" if isinstance(t, str) else f"d{t}"
             if isinstance(t, str):
                 self._names[f"label {t}"] = name
-            elif name in self._found:  # an earlier op has computed a part of this gradient
-                # Two gradient ops that compute parts of one gradient.
+            elif name in self._computed:
+                # An earlier gradient op has computed a part of the same gradient.
                 self._names["SUM"] = sum_expr(2)
                 part = f"p_{n}_{len(names)}"
                 sums.append(f"{name} = apply(SUM, ({name}, {part}))")
                 name = part
             names.append(name)
             if t is not None:
-                self._found.add(name)
+                self._computed.add(name)
             if isinstance(t, int) and self.rule.may_be_complex(t):
                 sums.insert(0, f"{name} = rule.real_part({name})")
         return names, sums
 
-    def _is_here(self, source: Source) -> bool:
-        what, which = source
-        if what == "grad":
+    def _is_present(self, source: Source) -> bool:
+        kind, which = source
+        if kind == "grad":
             return bool(self.present[which])
-        return what == "saved" or (what == "temporary" and f"label {which}" in self._names)
+        return kind == "saved" or (kind == "temporary" and f"label {which}" in self._names)
 
-    def _text(self, source: Source, here: bool, lines: list[str]) -> str:
-        what, which = source
-        if what == "saved":
+    def _text(self, source: Source, present: bool, lines: list[str]) -> str:
+        kind, which = source
+        if kind == "saved":
             return self._saved(which, lines)
-        if what == "temporary":
-            return str(self._names[f"label {which}"]) if here else "None"
-        if what == "none":
+        if kind == "temporary":
+            return str(self._names[f"label {which}"]) if present else "None"
+        if kind == "none":
             return "None"
         name = f"g{which}"
         if name not in self._ready:
             self._ready.add(name)
-            lines.append(f"{name} = gradients[{which}]" if here else f"{name} = rule.zeros(node, {which})")
+            lines.append(f"{name} = gradients[{which}]" if present else f"{name} = rule.zeros(node, {which})")
         return name
 
     def _saved(self, k: int, lines: list[str]) -> str:
-        """Lines that make a tensor of what was saved; its name."""
+        """Emit the lines that wrap a saved value in a tensor, once; returns the name of the tensor."""
         rule, bound = self.rule, self.rule.bound
         side, i, whole = rule.saved[k]
         like = bound.metas[i] if side == "in" else bound.outputs[i]
@@ -150,11 +151,12 @@ class BackwardGenerator:
             return name
         if side == "in":
             lines.append(f"{name} = s[{k}]")
-            # Only memory that was written to or is shared has a version to compare.
+            # Only memory that was written or is shared has a version to compare.
             lines.append(f"if {name}._memory is not None: rule.check_input(node, {i}, {name})")
             return name
         recorded = self.create_graph and i in rule.outputs
-        # A saved output is wrapped anew: to save its tensor would close a circle with the node that it holds.
+        # A saved output is wrapped in a new tensor: saving the tensor itself would create a reference cycle, since it
+        # refers to the node.
         plain = tensor_meta(like.container, like.dtype, like.place, like.lod_level)
         self._names[f"K{k}"] = plain.with_grad if recorded else plain
         lines += [f"{name} = Tensor()", f"{name}._meta = K{k}"]
@@ -167,22 +169,22 @@ class BackwardGenerator:
         return name
 
     def _same(self) -> list[str]:
-        """Inputs that have the gradient of an output without any op."""
+        """The lines for inputs whose gradient equals that of an output, so that no op is needed."""
         rule = self.rule
         lines = []
         for x, out in ((x, out) for step in rule.steps for x, out in step.grad.same.items()):
             pairs = zip(rule.positions["in"].get(x, ()), rule.positions["out"].get(out, ()), strict=False)
             for i, j in pairs:
-                if i in rule.wrt and f"d{i}" not in self._found and j in rule.outputs:
+                if i in rule.wrt and f"d{i}" not in self._computed and j in rule.outputs:
                     lines.append(f"d{i} = gradients[{rule.outputs.index(j)}]")
-                    self._found.add(f"d{i}")
+                    self._computed.add(f"d{i}")
         return lines
 
 
 def _gradient_expr(step: Step, info: OpInfo, by_slot: Mapping[str, Sequence[str]]) -> OpExpr:
-    """The gradient op of a step as an expression of the inputs that there are, with the outputs that are wanted."""
+    """The gradient op of a step, as an expression with the inputs that are present and the outputs that are needed."""
     attrs = info.checker.check(step.grad.attrs) if info.checker is not None else dict(step.grad.attrs)
     inputs = tuple((slot, len(by_slot[slot])) for slot in info.proto.inputs if by_slot.get(slot))
-    wanted = {slot: tuple(t is not None for t in step.targets.get(slot, ())) for slot in info.proto.outputs}
-    outputs = tuple((slot, flags) for slot, flags in wanted.items() if any(flags))
+    flags_by_slot = {slot: tuple(t is not None for t in step.targets.get(slot, ())) for slot in info.proto.outputs}
+    outputs = tuple((slot, flags) for slot, flags in flags_by_slot.items() if any(flags))
     return OpExpr(info, attrs, inputs, outputs, flat=True)

@@ -1,4 +1,4 @@
-"""The gradient ops of a recorded call: the symbols of its grad maker, resolved to what is saved and what flows in."""
+"""The gradient ops of a recorded call: its symbolic GradOps, resolved to saved tensors and incoming gradients."""
 
 from __future__ import annotations
 
@@ -24,14 +24,20 @@ if TYPE_CHECKING:
     from oprack.interpreter.bound_expr import BoundExpr
     from oprack.tensor.node import Node
 
-_SHAPES = 64
+_SHAPES = 64  # bounds the cache of stand-ins for tensors of which only the shape is read
 Source = tuple[str, Any]
 """("saved", position in node.saved), ("grad", position among the outputs), ("temporary", label) or ("none", None)."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One gradient op. sources: by input slot. targets: by output slot, input of the forward op, a label, or None."""
+    """One gradient op.
+
+    Attributes:
+        grad: The symbolic op.
+        sources: Where its inputs come from, by slot.
+        targets: Where its outputs go, by slot: a position among the forward inputs, a label of a temporary, or None.
+    """
 
     grad: GradOp
     sources: dict[str, list[Source]]
@@ -39,11 +45,14 @@ class Step:
 
 
 class BackwardRule:
-    """How gradients of a call's inputs are computed from those of its outputs.
+    """How the gradients of a call's inputs are computed from those of its outputs.
 
-    wrt: arguments that want gradients. outputs: outputs that gradients flow into, by flat position. saved: what the
-    gradient ops read of the call, ("in" or "out", position, whether the values are needed or shape and LoD suffice).
-    quick: the function for the usual case, one output and nothing recorded, once it is made.
+    Attributes:
+        wrt: Flat positions of the arguments that require gradients.
+        outputs: Flat positions of the outputs that receive gradients.
+        saved: The forward values that the gradient ops read: ("in" or "out", position, whether the values are needed or
+            only shape and LoD).
+        quick: The generated function for the usual case (one output, create_graph=False), once it exists.
     """
 
     quick: Callable[..., Any] | None = None
@@ -55,8 +64,8 @@ class BackwardRule:
         self.differentiable = bound.expr.info.grad_op_maker is not None
         self.saved: list[tuple[str, int, bool]] = []
         self.steps: list[Step] = []
-        # By which outputs gradients flow into, and whether they are recorded; it goes with the rule, which goes with
-        # the generated call.
+        # By create_graph and which outputs receive gradients. Freed with the rule, which lives as long as the generated
+        # call.
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._hollows: dict[Any, Tensor] = {}
         if self.differentiable:
@@ -66,7 +75,7 @@ class BackwardRule:
             self._build(grads)
 
     def _drop_unread_outputs(self, grads: Sequence[GradOp]) -> None:
-        """Of the outputs leave those whose gradient some gradient op reads, in the order of the op's slots."""
+        """Restrict the outputs to those whose gradient is read by a gradient op, in the order of the op's slots."""
         read = {ref.slot for g in grads for ref in g.inputs.values() if ref.role == "output_grad"}
         read |= {out for g in grads for out in g.same.values()}
         flat = [j for slot, places in self.positions["out"].items() if slot in read for j in places]
@@ -79,28 +88,28 @@ class BackwardRule:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing flows back through the call, on purpose."""
+        """Whether no gradient flows back through the call, by the op's definition."""
         return not (self.wrt and self.outputs) or (self.differentiable and not self.steps)
 
     def _build(self, grads: Sequence[GradOp]) -> None:
         read: set[str] = set()
-        # From the last one, since an op is kept only if a later one or the caller reads what it computes.
+        # In reverse, since an op is kept only if the caller or a later op that is kept reads what it computes.
         for grad in reversed(grads):
             targets = {slot: self._targets(ref) for slot, ref in grad.outputs.items()}
             named = {t for ts in targets.values() for t in ts if isinstance(t, str)}
             if any(isinstance(t, int) for ts in targets.values() for t in ts) or not read.isdisjoint(named):
                 info = gradient_info(default_manager(), grad.type, self.bound.expr.type)
                 sources = {
-                    slot: found
+                    slot: refs
                     for slot, ref in grad.inputs.items()
-                    if (found := self._sources(ref, slot not in info.no_need_buffer_vars))
+                    if (refs := self._sources(ref, slot not in info.no_need_buffer_vars))
                 }
                 read.update(s[1] for ss in sources.values() for s in ss if s[0] == "temporary")
                 self.steps.insert(0, Step(grad, sources, targets))
 
     def _flat(self, ref: SlotRef, side: str) -> list[int]:
-        found = self.positions[side].get(ref.slot, [])
-        return found if ref.index is None else found[ref.index : ref.index + 1]
+        positions = self.positions[side].get(ref.slot, [])
+        return positions if ref.index is None else positions[ref.index : ref.index + 1]
 
     def _targets(self, ref: SlotRef) -> list[int | str | None]:
         if ref.role == "temporary":
@@ -120,7 +129,7 @@ class BackwardRule:
     def _save(self, side: str, i: int, whole: bool) -> int:
         for k, (s, j, w) in enumerate(self.saved):
             if (s, j) == (side, i):
-                # One gradient op reads the values, another the shape alone: values serve both.
+                # If another gradient op reads only the shape, the values serve both.
                 if whole and not w:
                     self.saved[k] = (side, i, True)
                 return k
@@ -131,9 +140,17 @@ class BackwardRule:
     def run(
         self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool, create_graph: bool
     ) -> Sequence[Any]:
-        """Gradients of the arguments in `wrt`, tensors or None, from those of the outputs (None = nothing flows in).
+        """Compute the gradients of the arguments in `wrt`.
 
-        apply: of the interpreter that calls the gradient ops. plain: it is the eager one, with nothing around it.
+        Args:
+            node: The recorded call.
+            gradients: Those of the outputs; None where none arrived.
+            apply: The interpreter's function that calls a gradient op.
+            plain: Whether that is the eager interpreter itself, without others around it.
+            create_graph: Whether the gradients will be differentiated.
+
+        Returns:
+            A tensor or None for each argument in `wrt`.
         """
         key = (create_graph, True) if len(gradients) == 1 else (create_graph, *[g is not None for g in gradients])
         function = self._compiled.get(key)
@@ -152,18 +169,18 @@ class BackwardRule:
                 f"backward runs a second time through op {node.name}, whose saved tensors were let go of after the "
                 "first; call backward(retain_graph=True) the first time"
             )
-        found: Sequence[Any] = function(node, gradients, apply, plain)
-        return found
+        results: Sequence[Any] = function(node, gradients, apply, plain)
+        return results
 
     def may_be_complex(self, i: int) -> bool:
-        """Whether a gradient op may give a real argument a complex gradient, as it sees complex results alone."""
+        """Whether a real argument may get a complex gradient, because gradient ops see only complex values."""
         argument = self.bound.metas[i]
         return _kind(argument) == "f" and any(_kind(k) == "c" for k in self.bound.outputs)
 
     def real_part(self, gradient: Tensor) -> Tensor:
-        """The gradient of a real argument: a step along the imaginary axis is none that the argument could take.
+        """The gradient of a real argument, which can't move along the imaginary axis, so only the real part counts.
 
-        One that is recorded stays as it is, so that nothing is lost on the way to a second gradient.
+        A gradient that is part of a graph is returned unchanged, since the real part taken here would not be recorded.
         """
         meta = gradient._meta
         if _kind(meta) != "c" or gradient._node is not None:
@@ -172,7 +189,7 @@ class BackwardRule:
         return new_tensor(value, tensor_meta(meta.container, value.dtype, meta.place, meta.lod_level), gradient._lod)
 
     def zeros(self, node: Node, which: int) -> Tensor:
-        """A gradient of zeros for an output that nothing flows into."""
+        """A zero gradient, for an output that receives none."""
         k = self.bound.outputs[self.outputs[which]]
         assert k is not None
         return new_tensor(
@@ -180,29 +197,29 @@ class BackwardRule:
         )
 
     def hollow(self, k: int, entry: Any) -> Tensor:
-        """A saved tensor of which only shape and LoD are read."""
+        """A stand-in for a saved tensor of which only shape and LoD are read."""
         side, i, _ = self.saved[k]
         like = self.bound.metas[i] if side == "in" else self.bound.outputs[i]
         assert like is not None
         shape, lod = entry
-        found = self._hollows.get((k, shape)) if not lod else None
-        if found is None:
+        tensor = self._hollows.get((k, shape)) if not lod else None
+        if tensor is None:
             value = ShapeOnly(SimpleNamespace(shape=shape, dtype=like.dtype), f"the gradient of op {self.name}")
-            found = new_tensor(value, tensor_meta(LoDTensor, like.dtype, like.place, like.lod_level), lod)
+            tensor = new_tensor(value, tensor_meta(LoDTensor, like.dtype, like.place, like.lod_level), lod)
             if not lod:
                 if len(self._hollows) >= _SHAPES:
                     self._hollows.clear()
-                self._hollows[k, shape] = found
-        return found
+                self._hollows[k, shape] = tensor
+        return tensor
 
     def check_input(self, node: Node, i: int, tensor: Tensor) -> None:
-        """Raise when a saved argument was written to since."""
+        """Raise PreconditionNotMetError if a saved argument was overwritten since."""
         if tensor._version != node.versions.get(i, 0):
             name = f" ({tensor.name!r})" if tensor.name else ""
             raise self._overwritten(f"input {self.bound.names_in[i]}{name}", tensor._written_by)
 
     def check_outputs(self, node: Node) -> None:
-        """Raise when a saved output was written to since."""
+        """Raise PreconditionNotMetError if a saved output was overwritten since."""
         for side, j, whole in self.saved:
             if side == "out" and whole and j in node.overwritten:
                 raise self._overwritten(f"output {self.bound.names_out[j]}", node.overwritten[j])
@@ -214,17 +231,17 @@ class BackwardRule:
         )
 
 
-def _differentiable(metas: Sequence[TensorMeta | None], places: Iterable[int]) -> list[int]:
-    """Those of the places where there is a tensor with a dtype that has gradients."""
-    return [i for i in places if (meta := metas[i]) is not None and meta.differentiable]
+def _differentiable(metas: Sequence[TensorMeta | None], positions: Iterable[int]) -> list[int]:
+    """The positions that hold a tensor whose dtype has gradients."""
+    return [i for i in positions if (meta := metas[i]) is not None and meta.differentiable]
 
 
 def _positions(slots: dict[str, list[str]]) -> dict[str, list[int]]:
-    found, k = {}, 0
+    positions, k = {}, 0
     for slot, names in slots.items():
-        found[slot] = list(range(k, k + len(names)))
+        positions[slot] = list(range(k, k + len(names)))
         k += len(names)
-    return {s: ps for s, ps in found.items() if ps and any(n != EMPTY_VAR for n in slots[s])}
+    return {s: ps for s, ps in positions.items() if ps and any(n != EMPTY_VAR for n in slots[s])}
 
 
 def _kind(meta: TensorMeta | None) -> str:

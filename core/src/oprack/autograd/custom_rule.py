@@ -1,4 +1,4 @@
-"""Nodes whose gradients a Python function computes: jitted programs, moves between places."""
+"""CustomRule: gradients computed by a Python function, for jitted programs and copies between places."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from oprack.tensor.node import Edge, Node
 
 
 class CustomRule:
-    """As BackwardRule, for calls that are no ops.
+    """The counterpart of BackwardRule for recorded calls that are not ops.
 
-    name: in messages. function: called with what the node saved and the gradients of the outputs (None where nothing
-    flows in); returns those of the inputs. outputs: positions of the outputs. quick: see BackwardRule; there is none.
+    Args:
+        name: Name of the call, for messages.
+        count: Number of outputs.
+        function: Called with the node's saved values and the gradients of the outputs (None where none arrived);
+            returns those of the inputs.
     """
 
     quick: Callable[..., Any] | None = None
@@ -25,7 +28,7 @@ class CustomRule:
     def run(
         self, node: Node, gradients: Sequence[Any], apply: Callable[..., Any], plain: bool, create_graph: bool
     ) -> Sequence[Any]:
-        """Gradients of the inputs. Raises UnimplementedError where they would have to be recorded."""
+        """Compute the gradients of the inputs; raises UnimplementedError if they would have to be recorded."""
         if create_graph:
             raise UnimplementedError(
                 f"{self.name}: gradients of its gradients are not recorded; call the function itself instead"
@@ -36,10 +39,10 @@ class CustomRule:
                 "call backward(retain_graph=True) the first time"
             )
         saved, inputs, versions = node.saved
-        written = next((x for x, v in zip(inputs, versions, strict=True) if x._version != v), None)
-        if written is not None or node.overwritten:
-            what = f"input {written.describe()}" if written is not None else "result"
-            by = written._written_by if written is not None else next(iter(node.overwritten.values()))
+        overwritten = next((x for x, v in zip(inputs, versions, strict=True) if x._version != v), None)
+        if overwritten is not None or node.overwritten:
+            what = f"input {overwritten.describe()}" if overwritten is not None else "result"
+            by = overwritten._written_by if overwritten is not None else next(iter(node.overwritten.values()))
             raise PreconditionNotMetError(
                 f"the gradient of {self.name} may need its {what}, which was changed in place since by {by}; change it "
                 "after backward(), or change a copy (x.clone())"
@@ -48,7 +51,7 @@ class CustomRule:
 
 
 def attach(rule: CustomRule, inputs: Sequence[Tensor], outputs: Sequence[Tensor], saved: Any) -> None:
-    """Let gradients flow from these outputs back to these inputs (which require them)."""
+    """Record a call, so that gradients flow from its outputs back to its inputs, which must require them."""
     node = Node()
     node.rule, node.saved = rule, (saved, tuple(inputs), tuple([x._version for x in inputs]))
     node.next = tuple([x._node for x in inputs])

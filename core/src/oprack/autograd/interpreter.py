@@ -1,4 +1,4 @@
-"""AutogradInterpreter: calls are recorded, with what their gradients will need."""
+"""AutogradInterpreter: records calls and the values that their gradients need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oprack.interpreter.op_expr import OpExpr
 
 
 class AutogradInterpreter:
-    """Around another interpreter: eager calls are recorded, appended ones pass on which variables stop gradients.
+    """Wraps another interpreter: eager calls are recorded; for appended ops, the program itself is the record.
 
     Args:
         inner: The interpreter that applies calls.
@@ -39,16 +39,16 @@ class AutogradInterpreter:
 
 
 def _plan(bound: BoundExpr, metas: Key) -> BackwardRule | None:
-    """How the gradients of the arguments that want them are computed; None when nothing is recorded."""
+    """The rule for the gradients of the arguments that require them; None when the call need not be recorded."""
     wrt = [i for i, k in enumerate(metas) if k is not None and k.grad]
     if not wrt:
         return None
     visible, k = [], 0
-    # Intermediate outputs have no tensor that a gradient could arrive at.
-    for slot, wanted in bound.expr.outputs:
+    # A gradient can arrive only at outputs that the caller receives as tensors, so not at intermediate ones.
+    for slot, flags in bound.expr.outputs:
         if slot in bound.expr.returned:
-            visible += [k + i for i, w in enumerate(wanted) if w]
-        k += len(wanted)
+            visible += [k + i for i, w in enumerate(flags) if w]
+        k += len(flags)
     rule = BackwardRule(bound, wrt, visible)
     return None if rule.empty else rule
 

@@ -1,4 +1,4 @@
-"""The walk back over recorded calls."""
+"""The backward walk over the graph of recorded calls: `backward` and `grad`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,15 @@ from oprack.tensor.node import Edge, Leaf, Node, split_edge
 
 
 class Walk:
-    """One walk from outputs back to leaves, or to the tensors whose gradients are asked for.
+    """One walk from outputs back to leaves, or to the tensors whose gradients are requested.
 
-    inputs: edges of these; None = all leaves, whose `grad` then grows. captured: gradients of the inputs, by edge.
+    Args:
+        inputs: Edges of these tensors; None for all leaves, into whose `grad` the gradients are then accumulated.
+        create_graph: Whether gradients are recorded.
+        retain_graph: Whether saved tensors remain for another walk.
+
+    Attributes:
+        captured: Gradients of the inputs, by edge.
     """
 
     def __init__(self, inputs: Sequence[Any] | None, create_graph: bool, retain_graph: bool) -> None:
@@ -36,7 +42,7 @@ class Walk:
         """Walk from these edges, each with its gradient."""
         interpreter = current_mode().interpreter
         self._apply, self._plain = interpreter.apply, interpreter is EAGER
-        # gradients that somebody asked for by name, or that are recorded, need the steps that the quick way leaves out
+        # The quick path neither captures gradients of requested tensors nor records them.
         self._quick = self._plain and self._inputs is None and not self.create_graph
         ready, waiting = self._start(edges, gradients), self._waiting
         while ready:
@@ -48,22 +54,22 @@ class Walk:
                 self._end(node, self._total(node, 0, arrived[0]))
 
     def _start(self, edges: Sequence[Any], gradients: Sequence[Tensor]) -> list[Any]:
-        """Count readers and hand out the first gradients; returns the nodes that wait for no other."""
+        """Count readers and deliver the starting gradients; returns the nodes that wait for no other."""
         starts = list(dict.fromkeys(split_edge(e)[0] for e in edges))
         self._count(starts)
         for edge, gradient in zip(edges, gradients, strict=True):
             self._arrive(edge, gradient)
-        # a start that other starts lead to as well waits for what they send it
+        # A start that other starts lead to must wait for their gradients.
         return [n for n in starts if n not in self._uses]
 
     def _differentiate(self, node: Node, arrived: list[list[Tensor]]) -> Sequence[Tensor | None]:
-        """Gradients of what a call read, in the order of its edges; nothing when none of them is wanted."""
+        """Gradients of a call's inputs, in the order of its edges; () when none of them is needed."""
         quick = node.rule.quick if self._quick and len(arrived) == 1 and len(arrived[0]) == 1 else None
         if quick is not None and node.saved is not None and node.hooks is None:
             results: Sequence[Tensor | None] = quick(node, arrived[0], self._apply, self._plain)
         else:
             results = self._by_rule(node, arrived)
-        # frees activations while the walk goes on, and lets a second walk fail with a message instead of a wrong sum
+        # Frees activations during the walk, and makes a second walk fail with a message rather than return wrong sums.
         if results and not self.retain_graph:
             node.saved = None
         return results
@@ -77,9 +83,9 @@ class Walk:
         return node.rule.run(node, totals, self._apply, self._plain, self.create_graph)
 
     def _pass_on(self, node: Node, results: Sequence[Tensor | None], ready: list[Any]) -> None:
-        """Hand each result to where its edge leads; what waits for no other gradient is ready.
+        """Deliver each result along its edge; a target that waits for no other gradient becomes ready.
 
-        Edges are counted off without a result, too: those behind them wait for all their readers.
+        Edges without a result are counted as well, since their targets wait for all readers.
         """
         uses, waiting = self._uses, self._waiting
         for edge, gradient in zip(node.next, results or (None,) * len(node.next), strict=False):
@@ -99,7 +105,7 @@ class Walk:
                 ready.append(target)
 
     def _count(self, starts: list[Any]) -> None:
-        """How often each node is read, and which nodes lead to an input that is asked for."""
+        """Count how often each node is read, and find the nodes that lead to a requested input."""
         uses, stack, order = self._uses, list(starts), list[Any]()
         # A start that another start leads to is counted as well, but walked once.
         seen = set(starts)
@@ -131,16 +137,16 @@ class Walk:
         waiting[index].append(gradient)
 
     def _total(self, node: Node | Leaf, index: int, gradients: list[Tensor]) -> Tensor | None:
-        """The sum of what arrived, after hooks; kept when it is asked for."""
+        """The sum of the gradients that arrived, after hooks; captured if it is requested."""
         if not gradients:
             return None
         total = gradients[0] if len(gradients) == 1 else self._sum(gradients)
         if node.hooks is not None:
-            # A copy, since a hook may remove itself.
+            # A copy of the list, since a hook may remove itself.
             for hook in list(node.hooks.get(index, {}).values()):
-                changed = hook(total)
-                if changed is not None:
-                    total = changed
+                replacement = hook(total)
+                if replacement is not None:
+                    total = replacement
         if self._inputs is not None and (node, index) in self._inputs:
             self.captured[node, index] = total
         return total
@@ -154,17 +160,17 @@ class Walk:
             and meta.place == CPU
             and all(g._meta is meta for g in gradients)
         ):
-            # NumPy's sum without the op around it; a new array, since the gradients may be somebody's.
+            # NumPy's sum, without the overhead of an op. The first addition allocates, since the gradients may be those
+            # of the user's tensors; the others add in place to that new array.
             total = first._value + gradients[1]._value
             for g in gradients[2:]:
-                # The sum so far is this function's own, so it may grow in place.
                 total += g._value
             return new_tensor(total, meta, first._lod)
-        found: Tensor = current_mode().interpreter.apply(sum_expr(len(gradients)), gradients)
-        return found
+        result: Tensor = current_mode().interpreter.apply(sum_expr(len(gradients)), gradients)
+        return result
 
     def _end(self, leaf: Leaf, gradient: Tensor | None) -> None:
-        """The gradient of a leaf is complete."""
+        """Accumulate the complete gradient of a leaf."""
         tensor = leaf.tensor()
         if gradient is None or tensor is None or self._inputs is not None:
             return
@@ -173,19 +179,19 @@ class Walk:
         elif self.create_graph or gradient._node is None:
             tensor._grad = gradient
         else:
-            # The gradient may carry a record of its own, which nobody asked for without create_graph.
+            # A starting gradient may be part of another graph, to which `grad` must not refer without create_graph.
             tensor._grad = gradient.detach()
 
 
 def _first_arrival(target: Any, gradient: Tensor) -> list[list[Tensor]]:
-    """What waits for a node when the first gradient of its first output has come: a list for each of its outputs."""
+    """The lists of arrived gradients by output, when the first one arrives at the first output."""
     if type(target) is Leaf or len(target.rule.outputs) == 1:
         return [[gradient]]
     return [[gradient], *([] for _ in range(len(target.rule.outputs) - 1))]
 
 
 def _leading_to(ends: Iterable[Any], nodes: Iterable[Node]) -> set[Any]:
-    """Those of the nodes from which an edge leads, over others, to one of the ends."""
+    """The nodes from which a path leads to one of the ends."""
     readers: dict[Any, list[Any]] = {}
     for node in nodes:
         for edge in node.next:
@@ -210,9 +216,9 @@ def backward(
     """Add the gradients of sum(outputs * gradients) to `grad` of all leaves that the outputs depend on.
 
     Args:
-        outputs: The tensors to begin at.
-        gradients: A gradient for each; None is 1 for an output of one element.
-        retain_graph: Whether what was saved is kept for another walk.
+        outputs: The tensors to start from.
+        gradients: A gradient for each; None stands for 1 and needs an output of one element.
+        retain_graph: Whether saved tensors are retained for another walk.
         create_graph: Whether gradients are recorded, so that they can be differentiated; implies retain_graph.
 
     Raises:
@@ -235,13 +241,13 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> list[Tensor | None]:
-    """Gradients of sum(outputs * grad_outputs) with respect to inputs; what tensors have as `grad` stays as it is.
+    """Gradients of sum(outputs * grad_outputs) with respect to inputs; the `grad` of tensors does not change.
 
     Args:
         outputs: A tensor or a list.
         inputs: A tensor or a list.
         grad_outputs: A tensor or a list, as outputs; None is 1 for an output of one element.
-        retain_graph: Whether what was saved is kept for another walk; default: as create_graph.
+        retain_graph: Whether saved tensors are retained for another walk; default: as create_graph.
         create_graph: Whether the results may be differentiated again.
         allow_unused: Whether an input that the outputs do not depend on gets None instead of an error.
 
@@ -264,13 +270,13 @@ def grad(
     walk = Walk([x._node for x in xs], create_graph, create_graph if retain_graph is None else retain_graph)
     with enable_grad() if create_graph else no_grad():
         walk.run([y._node for y in ys], starts)
-    found = [walk.captured.get(split_edge(x._node)) for x in xs]
-    for k, g in enumerate(found):
+    results = [walk.captured.get(split_edge(x._node)) for x in xs]
+    for k, g in enumerate(results):
         if g is None and not allow_unused:
             raise PreconditionNotMetError(
                 f"grad: the outputs do not depend on input {k} ({xs[k].describe()}); pass allow_unused=True to get None"
             )
-    return found
+    return results
 
 
 def _listed(one_or_many: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Tensors from values of users: `to_tensor`."""
+"""`to_tensor`: creates a tensor from a user's values."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def to_tensor(
     if isinstance(data, Tensor):
         data, place = data.value, place or data.place
     data = plain_value(data)
-    found: Tensor
+    tensor: Tensor
     if isinstance(data, SelectedRows | LoDTensorArray):
-        found = new_tensor(data, meta_of_value(data))
+        tensor = new_tensor(data, meta_of_value(data))
     else:
         if isinstance(data, LoDTensor):
             lod = data.lod if lod is None else lod
@@ -59,14 +59,14 @@ def to_tensor(
         place = place or source
         array = _moved(array, source, place)
         offsets = check_lod(lod, array.shape[0] if array.ndim else 0) if lod else []
-        found = new_tensor(array, tensor_meta(LoDTensor, array.dtype, place, len(offsets)), offsets)
-    found.name = name
-    found.requires_grad = requires_grad
-    return found
+        tensor = new_tensor(array, tensor_meta(LoDTensor, array.dtype, place, len(offsets)), offsets)
+    tensor.name = name
+    tensor.requires_grad = requires_grad
+    return tensor
 
 
 def _moved(array: Any, source: Place, place: Place) -> Any:
-    """The array at another place; a copy also when it is there already."""
+    """Copy an array to a place, which may be its own."""
     if source == place:
         return array.copy(order="C")
     return context(place).from_host(context(source).to_host(array))

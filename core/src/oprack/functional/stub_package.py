@@ -1,4 +1,4 @@
-"""Type stubs of what packs bring, as a partial stub package: the rest of oprack keeps the types of its source."""
+"""Type stubs for what packs add to oprack, as a partial stub package: all else keeps the types of its source."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ _HEAD = '"""{} Written by `oprack stubs`; write it again when packs change."""\n
 
 
 def stub_package() -> dict[str, str]:
-    """Contents of the files of `oprack-stubs` by their paths: functional/__init__.pyi, and one for each namespace
-    of packs."""
+    """Contents of the files of `oprack-stubs` by path: functional/__init__.pyi and one for each namespace."""
     files = {"py.typed": "partial\n", "functional/__init__.pyi": stubs()}
     for namespace in NAMESPACES:
         if namespace == "fuzz":
-            continue  # blocks of generated nets, which nobody calls by name
+            continue  # blocks of generated nets, which are not called by name
         module = importlib.import_module(f"oprack.{namespace}")
-        # beside a package, a module of its name would hide the others in it
+        # A package needs __init__.pyi: a module stub of its name would hide its submodules.
         path = f"{namespace}/__init__.pyi" if hasattr(module, "__path__") else f"{namespace}.pyi"
         files[path] = _namespace(module, namespace, default_manager())
     return files
@@ -46,10 +45,10 @@ def write_stub_package(folder: Path) -> Path:
 
 
 def _namespace(module: ModuleType, namespace: str, manager: PackManager) -> str:
-    """Text of the stub of a module that packs fill; what can't be imported is left out."""
+    """The stub of a module that packs extend; names that can't be imported are left out."""
     targets = {key: target for _, key, target in manager.targets("layer")}
-    homes = getattr(module, "_HOMES", {})  # an alias of a type does not say itself where it was written
-    imports, made = [], []
+    homes = getattr(module, "_HOMES", {})  # where type aliases are defined, which they don't say themselves
+    imports, definitions = [], []
     for name in sorted(module.__dir__()):
         try:
             value = getattr(module, name)
@@ -64,14 +63,14 @@ def _namespace(module: ModuleType, namespace: str, manager: PackManager) -> str:
             parent, _, child = value.__name__.rpartition(".")
             imports.append(f"from {parent} import {child} as {name}")
         else:
-            made.append("\n".join(_definition(name, value)))
+            definitions.append("\n".join(_definition(name, value)))
     head = _HEAD.format(f"What `oprack.{namespace}` has.")
     first = ["from collections.abc import Mapping, Sequence", "from typing import Any", ""]
-    return head + "\n".join([*first, *imports, "", *made]).rstrip() + "\n"
+    return head + "\n".join([*first, *imports, "", *definitions]).rstrip() + "\n"
 
 
 def _home(value: Any, name: str) -> str:
-    """ "module:name" of something of the core's own."""
+    """Where an object of core is defined, as "module:name"; "" for a module or an object that does not say."""
     if isinstance(value, ModuleType) or not hasattr(value, "__module__"):
         return ""
     return f"{value.__module__}:{getattr(value, '__qualname__', name)}"
@@ -79,21 +78,21 @@ def _home(value: Any, name: str) -> str:
 
 @cache
 def _written_names(module: str) -> frozenset[str]:
-    """Names that a module's source defines or imports at its top, so that a type checker sees them."""
+    """The names that a module's source defines or imports at top level, where a type checker sees them."""
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return frozenset()
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            found.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+            names.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.Assign):
-            found.update(target.id for target in node.targets if isinstance(target, ast.Name))
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            found.add(node.target.id)
-    return frozenset(found)
+            names.add(node.target.id)
+    return frozenset(names)
 
 
 def _is_written(module: str, name: str) -> bool:
@@ -101,10 +100,10 @@ def _is_written(module: str, name: str) -> bool:
 
 
 def _definition(name: str, value: Any) -> Iterator[str]:
-    """A function that Python made at run time, with its parameters; of anything else that it is there."""
-    described = getattr(value, "op_signature", None)
-    if described is not None and described.name == name:
-        yield described.stub()
+    """The stub of a function that is created at run time, with its parameters; of anything else, `name: Any`."""
+    signature = getattr(value, "op_signature", None)
+    if signature is not None and signature.name == name:
+        yield signature.stub()
         return
     try:
         parameters = inspect.signature(value).parameters.values()

@@ -1,6 +1,7 @@
-"""Tensor with all its methods, and what calls of ops need beside it: the interpreters that modes choose from.
+"""Installs the methods of Tensor, which call ops, and registers the interpreters that run these calls.
 
-Whoever hands tensors to users imports them from here: oprack.tensor has the data alone, and its methods call ops.
+Import Tensor from here wherever users may see it: the class in oprack.tensor holds the data alone until this module is
+imported.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _OF_THE_CLASS = {"__module__", "__qualname__", "__doc__", "__slots__", "__dict__
 
 
 def install(methods: type, target: type) -> None:
-    """Give a class the methods of another one and of its bases, but for those that it defines itself."""
+    """Copy the methods of a class and its bases to another class, except those that the target defines itself."""
     own = set(vars(target))
     for base in reversed(methods.__mro__[:-1]):
         for name, value in vars(base).items():

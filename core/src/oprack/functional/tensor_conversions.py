@@ -1,4 +1,4 @@
-"""Methods of tensors that move values: to Python numbers, NumPy arrays, memory of other libraries, other places."""
+"""Methods of tensors that convert or move values: to Python numbers, NumPy arrays, other libraries, other places."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Conversions(TensorMethods):
         return f"Tensor({', '.join(marks)},\n{body})"
 
     def numpy(self) -> np.ndarray:
-        """A copy in host memory; of sparse rows the dense matrix.
+        """A copy in host memory; for sparse rows, of the dense matrix.
 
         Returns:
             A NumPy array.
@@ -76,7 +76,7 @@ class Conversions(TensorMethods):
             The number.
 
         Raises:
-            InvalidArgumentError: There are more, or none.
+            InvalidArgumentError: The tensor does not have exactly one element.
         """
         if self.size != 1:
             raise InvalidArgumentError(f"item: {self.describe()} has {self.size} elements; expected one")
@@ -86,7 +86,7 @@ class Conversions(TensorMethods):
         """The elements as nested lists of Python numbers.
 
         Returns:
-            Lists as deep as there are dims; a number when there is none.
+            Lists nested as deeply as there are dims; a number for a 0-D tensor.
         """
         return self._host().tolist()
 
@@ -94,22 +94,22 @@ class Conversions(TensorMethods):
         if copy or (dtype is not None and np.dtype(dtype) != self._meta.dtype):
             return np.array(self._host(), dtype=dtype)
         view = self._host().view()
-        view.flags.writeable = False  # a write would pass by what was recorded
+        view.flags.writeable = False  # a write through NumPy would go unnoticed by autograd
         return view
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """np.sum(x) and its like: NumPy's function of the arrays; nothing is recorded."""
+        """Apply a NumPy function, such as np.sum(x), to the arrays; it is not recorded."""
         return function(*_as_arrays(args), **_as_arrays(kwargs))
 
     def __oprack_value__(self) -> Any:
-        """What a scope holds of it, and what may be fed to a program."""
+        """The value to store in a scope or feed to a program."""
         x: Any = self
         return x.value
 
-    __array_priority__ = 1000  # an operator with an array on its left is this class's
+    __array_priority__ = 1000  # makes `array + tensor` call this class's operator, not NumPy's
 
     def __dlpack__(self, **options: Any) -> Any:
-        """The memory for another library, which should not write to it while something is recorded."""
+        """Export the memory to another library, whose writes autograd does not notice."""
         return self._value.__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
@@ -146,7 +146,7 @@ class Conversions(TensorMethods):
 
     @staticmethod
     def like(value: Any, other: Tensor) -> Tensor:
-        """An array at the place of `other`, and of its dtype.
+        """Create a tensor with the place and dtype of another one.
 
         Args:
             value: An array or a number.
@@ -158,7 +158,7 @@ class Conversions(TensorMethods):
         return to_tensor(value, dtype=other.dtype, place=other.place)
 
     def set_value(self, value: Any) -> None:
-        """Copy an array, or a tensor, of the same shape into this tensor; nothing is recorded.
+        """Copy an array or a tensor of the same shape into this tensor; this is not recorded.
 
         Args:
             value: The array or tensor.
@@ -171,6 +171,7 @@ class Conversions(TensorMethods):
             raise InvalidArgumentError(
                 f"set_value: {self.describe()} can't hold an array of shape {list(source.shape)}; expected its own"
             )
+        # A read-only array, such as a view of a mapped file, is replaced instead.
         fresh = source
         if self._meta.place != CPU or self._value.flags.writeable:
             with context(self._meta.place).activate():
@@ -179,10 +180,10 @@ class Conversions(TensorMethods):
         self._overwrite(fresh, None, "set_value")
 
     def backward(self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:
-        """Add the gradient of this tensor to `grad` of the leaves it came from.
+        """Add the gradients of this tensor to `grad` of the leaves it was computed from.
 
         Args:
-            gradient: What the gradient is multiplied with, in this tensor's shape; None is 1 for one element.
+            gradient: The starting gradient, in this tensor's shape; None stands for 1 and needs a single element.
             retain_graph: Whether backward may be called again.
             create_graph: Whether the gradients can themselves be differentiated.
 
@@ -196,17 +197,17 @@ class Conversions(TensorMethods):
 
     # Places -----------------------------------------------------------------------------------------------------------
     def to(self, place: Any = None, dtype: object = None) -> Tensor:
-        """The tensor at a place, as a dtype, or both; itself when it is so. Gradients flow back to where it was.
+        """Move the tensor to a place, cast it to a dtype, or both. Gradients flow back to the original.
 
         Args:
             place: A Place or its name ("cpu", "cuda", "cuda:1"), or a dtype.
             dtype: The dtype.
 
         Returns:
-            The tensor.
+            The converted tensor; this one when nothing changes.
 
         Raises:
-            InvalidArgumentError: It is no place and no dtype.
+            InvalidArgumentError: `place` is neither a place nor a dtype.
             NotFoundError: No plugin serves the place.
         """
         x: Any = self
@@ -215,11 +216,11 @@ class Conversions(TensorMethods):
             x = x.astype(name)
         if place is None or x.place == place:
             return x  # type: ignore[no-any-return]
-        found = _moved(x, place)
+        moved = _moved(x, place)
         if x.requires_grad and is_grad_enabled():
             rule = CustomRule("Tensor.to", 1, lambda home, gradients: [_moved(gradients[0], home)])
-            attach(rule, [x], [found], x.place)
-        return found
+            attach(rule, [x], [moved], x.place)
+        return moved
 
     def cpu(self) -> Tensor:
         """The tensor in host memory.
@@ -241,12 +242,12 @@ class Conversions(TensorMethods):
         return self.to(CUDAPlace(device_id))
 
 
-def _as_arrays(given: Any) -> Any:
-    if isinstance(given, Tensor):
-        return np.asarray(given)
-    if isinstance(given, dict):
-        return {k: _as_arrays(v) for k, v in given.items()}
-    return type(given)(_as_arrays(v) for v in given) if type(given) in (list, tuple) else given
+def _as_arrays(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return np.asarray(value)
+    if isinstance(value, dict):
+        return {k: _as_arrays(v) for k, v in value.items()}
+    return type(value)(_as_arrays(v) for v in value) if type(value) in (list, tuple) else value
 
 
 def _moved(x: Any, place: Place) -> Tensor:

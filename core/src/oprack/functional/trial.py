@@ -1,4 +1,4 @@
-"""Whether an op would take a call, asked of its rules; nothing is run."""
+"""Checks by an op's rules whether it would accept a call, without running it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from oprack.types import AttrType, dtype_enum
 
 
 def call_fits(signature: OpSignature, tensors: Mapping[str, Any], attrs: Mapping[str, Any]) -> bool:
-    """Whether the checks of an op's attributes and its shape rule take a call.
+    """Whether an op's attribute checks and shape rule accept a call.
 
     Args:
         signature: How the op is called.
-        tensors: Inputs, by how they are spelled: tensors, arrays or Variables, or lists of them.
-        attrs: Attributes, by how they are spelled.
+        tensors: Inputs by parameter name: tensors, arrays or Variables, or lists of them.
+        attrs: Attributes by parameter name.
 
     Returns:
-        False also when a shape or dtype of an input can't be told.
+        False if they do not, or if a shape or dtype of an input is unknown.
     """
     proto = signature.proto
     lists = {signature.slots[n].name: list(v) if isinstance(v, list | tuple) else [v] for n, v in tensors.items()}
@@ -40,9 +40,13 @@ def call_fits(signature: OpSignature, tensors: Mapping[str, Any], attrs: Mapping
         values = {signature.attrs[n].name: _on_the_wire(signature.attrs[n], v) for n, v in attrs.items()}
         number = 1
         if any(s.duplicable for s in proto.outputs.values()):
-            told = told_outputs(proto, values, {slot: len(v) for slot, v in lists.items()})
+            declared = told_outputs(proto, values, {slot: len(v) for slot, v in lists.items()})
             first = next((v[0] for v in lists.values() if v), None)
-            number = outputs_along_axis(proto, values, None if first is None else first.shape) if told is None else told
+            number = (
+                outputs_along_axis(proto, values, None if first is None else first.shape)
+                if declared is None
+                else declared
+            )
         if any(isinstance(v, Variable) for vs in lists.values() for v in vs):
             _append(proto.type, lists, values, number)
         else:
@@ -53,7 +57,7 @@ def call_fits(signature: OpSignature, tensors: Mapping[str, Any], attrs: Mapping
 
 
 def _ask_rule(info: OpInfo, lists: Mapping[str, Sequence[Any]], attrs: dict[str, Any], number: int) -> None:
-    """The shape rule, on the values themselves. Raises what it raises."""
+    """Run the shape rule on the values; raises what it raises."""
     attrs = info.checker.check(attrs) if info.checker is not None else attrs
     values = {slot: [(v if isinstance(v, Tensor) else to_tensor(v)).value for v in vs] for slot, vs in lists.items()}
     inputs = {slot: [f"{slot}_{i}" for i in range(len(vs))] for slot, vs in values.items()}
@@ -64,7 +68,7 @@ def _ask_rule(info: OpInfo, lists: Mapping[str, Sequence[Any]], attrs: dict[str,
 
 
 def _append(op_type: str, lists: Mapping[str, Sequence[Any]], attrs: Mapping[str, Any], number: int) -> None:
-    """The op at the end of a program of its own, with variables of the same shapes. Raises as `append_op`."""
+    """Append the op to a new program, with variables of the same shapes; raises as `append_op`."""
     with unique_name.guard(), program_guard(Program(), Program()):
         stand_ins = {slot: [_like(v) for v in vs] for slot, vs in lists.items()}
         LayerHelper(op_type).apply(op_type, stand_ins, attrs, num=number)
@@ -79,6 +83,6 @@ def _like(value: Any) -> Variable:
 
 
 def _on_the_wire(attr: AttrProto, value: Any) -> Any:
-    """An attribute's value, a dtype's name as its number."""
-    named = isinstance(value, str) and attr.type in (AttrType.INT, AttrType.LONG) and attr.name.endswith("dtype")
-    return int(dtype_enum(value)) if named else value
+    """The value of an attribute as programs store it, in which a dtype is a number."""
+    is_dtype = isinstance(value, str) and attr.type in (AttrType.INT, AttrType.LONG) and attr.name.endswith("dtype")
+    return int(dtype_enum(value)) if is_dtype else value

@@ -1,4 +1,4 @@
-"""BoundExpr: an op expression for tensors of certain metas, run once on the reference path and recorded there."""
+"""BoundExpr: an op expression specialized to the metas of its arguments; the first call decides how later ones run."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _VAR_TYPES = {
     SelectedRows: VarType.SELECTED_ROWS,
     LoDTensorArray: VarType.LOD_TENSOR_ARRAY,
 }
-_SHAPES = 256
+_SHAPES = 256  # bounds the memory of an op that sees a new shape in every call
 Outputs = list[Any]
 
 
 def held(tensor: Tensor | None) -> Any:
-    """What a variable of a scope holds for a tensor; its memory may not be overwritten."""
+    """The value of a scope's variable for a tensor; marked as shared, so that no op overwrites the tensor's memory."""
     if tensor is None:
         return None
     value = tensor._value
@@ -50,7 +50,7 @@ def held(tensor: Tensor | None) -> Any:
 
 
 def _common_place(expr: OpExpr, metas: Sequence[TensorMeta | None]) -> Place:
-    """Where all inputs are; the CPU for an op without inputs."""
+    """The place of all inputs; the CPU for an op without inputs."""
     places = [k.place for k in metas if k is not None]
     place: Place = places[0] if places else CPU
     if any(p != place for p in places):
@@ -62,10 +62,12 @@ def _common_place(expr: OpExpr, metas: Sequence[TensorMeta | None]) -> Place:
 
 
 class BoundExpr:
-    """An op expression for arguments of some metas: its operator, and what the first call decided.
+    """An op expression for arguments of certain metas: its operator, and the decisions of the first call.
 
-    record: None of an op that runs itself. outputs: metas of the outputs, flat; None of those not computed. seen:
-    shapes that the op's shape rule has accepted.
+    Attributes:
+        record: What the reference path decided; None for an op that runs itself.
+        outputs: Metas of the outputs, flat; None for those that are not computed.
+        seen: Shapes that the op's shape rule has accepted.
     """
 
     def __init__(self, expr: OpExpr, metas: Sequence[TensorMeta | None], args: Sequence[Tensor | None]) -> None:
@@ -92,7 +94,7 @@ class BoundExpr:
         self.outputs: list[TensorMeta | None] = []
 
     def _program(self, args: Sequence[Tensor | None]) -> ProgramDesc:
-        """A program of this op alone: inputs as the arguments are, outputs as the op's rules infer them."""
+        """A program of this op alone, with inputs declared as the arguments are and outputs inferred by its rules."""
         program = ProgramDesc()
         block = program.blocks[0]
         for name, meta, arg in zip(self.names_in, self.metas, args, strict=True):
@@ -112,16 +114,16 @@ class BoundExpr:
         records: list[OpRecord] = []
         self.run.recorder = records
         try:
-            found = self.reference(args)
+            values = self.reference(args)
         finally:
             self.run.recorder = None
         self.record = records[0] if records else None
-        self.outputs = [None if v is None else meta_of_value(v, self.place, len(lod)) for v, lod in map(_bare, found)]
-        return found
+        self.outputs = [None if v is None else meta_of_value(v, self.place, len(lod)) for v, lod in map(_bare, values)]
+        return values
 
     @property
     def complete(self) -> bool:
-        """Whether later calls of these metas make outputs of the same metas, as far as the first one tells."""
+        """Whether the first call showed the metas of all outputs, which later calls of these metas share."""
         return all(k is None or k.dtype is not None for k in self.outputs)
 
     @property
@@ -137,16 +139,17 @@ class BoundExpr:
                 scope.var(name).value = held(arg)
         with errors_at_user_line(), np.errstate(all="ignore"), self.run.device.activate():
             self.operator.run(scope, self.run)
-        found = []
+        values = []
         for name in self.names_out:
             var = scope.find_var(name) if name != EMPTY_VAR else None
-            found.append(None if var is None else var.value)
-        return found
+            values.append(None if var is None else var.value)
+        return values
 
     def accept(self, shapes: Any, args: Sequence[Tensor | None]) -> Promised | None:
-        """What the op's shape rule says of shapes that it has not seen. Raises what it raises.
+        """Run the op's shape rule for shapes that it has not seen, and return the dims that it infers.
 
-        Where its answer follows from more than shapes, from values or offsets, it is asked again the next time.
+        Shapes are remembered as seen only if the result depends on them alone, and not on values or offsets. Raises
+        what the rule raises.
         """
         operator, settled, promised = self.operator, shapes is not None, None
         if isinstance(operator, OperatorWithKernel):
@@ -159,11 +162,11 @@ class BoundExpr:
                 inferred = operator.ask_shape_rule(values, operator.attrs)
                 settled, promised = settled and not inferred.from_values, inferred.dims
                 if self.run.limits.memory is not None:
-                    positions = [(s, i) for s, wanted in self.expr.outputs for i in range(len(wanted))]
+                    positions = [(s, i) for s, flags in self.expr.outputs for i in range(len(flags))]
                     dtypes = {p: k.dtype for p, k in zip(positions, self.outputs, strict=True) if k is not None}
                     self.run.limits.check_outputs(operator, inferred.dims, lambda slot, i: dtypes.get((slot, i)))
             except Exception:
-                self.reference(args)  # says what is wrong
+                self.reference(args)  # It fails as well, with the op and the user's line in the message.
                 raise
         if settled:
             if len(self.seen) >= _SHAPES:
@@ -171,14 +174,14 @@ class BoundExpr:
             self.seen.add(shapes)
         return promised
 
-    def compare(self, promised: Promised, made: Sequence[Any], args: Sequence[Tensor | None]) -> None:
-        """Raise KernelResultError when the op made other dims than were promised."""
-        positions = [(s, i) for s, wanted in self.expr.outputs for i in range(len(wanted))]
-        for position, value in zip(positions, made, strict=True):
+    def compare(self, promised: Promised, results: Sequence[Any], args: Sequence[Tensor | None]) -> None:
+        """Raise KernelResultError if the kernel's results do not have the dims that the shape rule inferred."""
+        positions = [(s, i) for s, flags in self.expr.outputs for i in range(len(flags))]
+        for position, value in zip(positions, results, strict=True):
             dims = promised.get(position)
             if dims is not None and hasattr(value, "shape") and not is_promised(value.shape, dims):
                 self.seen.clear()
-                self.reference(args)  # says which kernel
+                self.reference(args)  # It raises the same error with the name of the kernel.
                 raise KernelResultError(f"op {self.operator.type}: {position[0]} has shape {list(value.shape)}")
 
 

@@ -19,7 +19,7 @@ RANDOM = RandomState()
 
 
 def seed(value: int) -> None:
-    """Let random ops that are called without a seed of their own start over from this one.
+    """Restart the random numbers of ops without a seed attribute from this seed.
 
     Args:
         value: The seed.
@@ -33,10 +33,10 @@ def pool() -> DeviceContextPool:
 
 
 def executor(place: Place, prepared: bool = True, deterministic: bool = False) -> Executor:
-    """An executor that shares random numbers with eager calls, as all share streams."""
-    found = Executor(place, prepared=prepared, deterministic=deterministic)
-    found.random = RANDOM
-    return found
+    """An executor that draws from the random numbers of eager calls."""
+    runner = Executor(place, prepared=prepared, deterministic=deterministic)
+    runner.random = RANDOM
+    return runner
 
 
 def filled_array(shape: tuple[int, ...], dtype: Any, place: Place, value: float) -> Any:
@@ -52,7 +52,7 @@ _PLACE_NAMES = {"cpu": CPUPlace, "cuda": CUDAPlace, "gpu": CUDAPlace, "cuda_pinn
 
 
 def place_of(value: Any) -> Place | None:
-    """A Place, also by its name: "cpu", "cuda" or "gpu", "cuda:1"; None when it is neither."""
+    """Convert a Place or its name ("cpu", "cuda" or "gpu", "cuda:1"); None for anything else."""
     if isinstance(value, Place):
         return value
     kind, _, number = value.partition(":") if isinstance(value, str) else ("", "", "")
@@ -62,26 +62,30 @@ def place_of(value: Any) -> Place | None:
 
 
 def required_place(value: Any, owner: str) -> Place:
-    """`place_of`. Raises InvalidArgumentError for what is no place."""
-    found = place_of(value)
-    if found is None:
+    """As `place_of`, but raises InvalidArgumentError for anything that is not a place."""
+    place = place_of(value)
+    if place is None:
         raise InvalidArgumentError(
             f"{owner}: place is {value!r} ({type(value).__name__}); expected a Place, such as oprack.CPUPlace(), or "
             'its name: "cpu", "cuda" or "cuda:1"'
         )
-    return found
+    return place
 
 
 def place_and_dtype(target: Any, dtype: Any, owner: str) -> tuple[Place | None, str | None]:
-    """What `to(target, dtype)` asks for: target is a place or a dtype. Raises InvalidArgumentError for neither."""
-    wanted = None if dtype is None else dtype_name(dtype)
+    """The arguments of `to(target, dtype)`, whose target is a place or a dtype, as (place, name of the dtype).
+
+    Raises InvalidArgumentError for a target that is neither.
+    """
+    requested = None if dtype is None else dtype_name(dtype)
     if target is None:
-        return None, wanted
+        return None, requested
     place = place_of(target)
     if place is not None:
-        return place, wanted
+        return place, requested
     try:
-        if type(target) is int:  # PyTorch's number of a device, and that of a dtype in programs
+        # An int is ambiguous: a device in PyTorch, a dtype in programs.
+        if type(target) is int:
             raise InvalidArgumentError
         name = dtype_name(target)
     except InvalidArgumentError:
@@ -89,8 +93,8 @@ def place_and_dtype(target: Any, dtype: Any, owner: str) -> tuple[Place | None, 
             f'{owner}: got {target!r} ({type(target).__name__}); expected a place ("cpu", "cuda", "cuda:1" or a Place) '
             'or a dtype, such as "float64"'
         ) from None
-    if wanted not in (None, name):
-        raise InvalidArgumentError(f"{owner}: got two dtypes, {name} and {wanted}; expected a place and a dtype")
+    if requested not in (None, name):
+        raise InvalidArgumentError(f"{owner}: got two dtypes, {name} and {requested}; expected a place and a dtype")
     return None, name
 
 

@@ -1,4 +1,4 @@
-"""LazyInterpreter: a call becomes an op at the end of the current program."""
+"""LazyInterpreter: a call appends an op to the current program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from oprack.tensor.eager_tensor import Tensor
 
 
 class Capture(Protocol):
-    """Takes tensors into the program that is being written."""
+    """Turns tensors into variables of the program that is being captured."""
 
     def variable(self, tensor: Tensor) -> Variable: ...
 
@@ -46,17 +46,18 @@ class LazyInterpreter:
         outputs = in_place | created
         op = helper.append_op(expr.type, inputs, outputs, expr.attrs)
         if current_capture.get() is not None:
-            op.origin = 0  # random ops draw by their type, in the order of the calls, as eager ones do
+            # Random ops then draw by type in the order of calls, as in eager mode, whatever line called them.
+            op.origin = 0
         if variables and all(v is None or v.stop_gradient for v in variables):
             _stop_gradients(created)
-        return _returned(expr, {slot: [symbol(v) for v in made] for slot, made in outputs.items()})
+        return _returned(expr, {slot: [symbol(v) for v in values] for slot, values in outputs.items()})
 
     def _variable(self, expr: OpExpr, value: Any) -> Any:
         if value is None or isinstance(value, Variable):
             return value
-        taken = current_capture.get()
-        if isinstance(value, Tensor) and taken is not None:
-            return taken.variable(value)
+        capture = current_capture.get()
+        if isinstance(value, Tensor) and capture is not None:
+            return capture.variable(value)
         raise InvalidArgumentError(
             f"op {expr.type}: {value.describe() if isinstance(value, Tensor) else repr(value)} is given together with "
             "Variables of a program; make it a constant of the program with oprack.layers.assign(x.numpy()), or write "
@@ -65,7 +66,7 @@ class LazyInterpreter:
 
 
 def _by_slot(expr: OpExpr, variables: Sequence[Any]) -> dict[str, Sequence[Any]]:
-    """The variables of a call, which come flat, by input slot."""
+    """Group the variables of a call, a flat list, by input slot."""
     inputs, first = {}, 0
     for slot, count in expr.inputs:
         inputs[slot] = variables[first : first + count]
@@ -74,7 +75,7 @@ def _by_slot(expr: OpExpr, variables: Sequence[Any]) -> dict[str, Sequence[Any]]
 
 
 def _new_outputs(expr: OpExpr, helper: LayerHelper, written: Collection[str]) -> dict[str, Sequence[Any]]:
-    """New variables for the output slots but those of `written`, which are inputs under their own names."""
+    """New variables for all output slots but those of `written`, for which in-place ops reuse their inputs."""
     protos = expr.proto.outputs
     return {
         slot: [helper.create_variable_for_type_inference(stop_gradient=protos[slot].intermediate) for _ in wanted]

@@ -1,4 +1,4 @@
-"""OpExpr: one op with its attributes and how many tensors each slot holds; all but the tensors themselves."""
+"""OpExpr: an op with its attributes and the number of tensors in each slot; a call adds only the tensors."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class OpExpr:
         info: The OpInfo.
         attrs: Attributes by name, checked, defaults filled in.
         inputs: (slot, number of tensors) of the slots that are present, in OpProto order.
-        outputs: (slot, for each of its tensors whether it is wanted).
-        in_place: Input slot -> output slot that is written to it.
-        flat: Whether the result is a list of all outputs, None for those not computed; otherwise it is what a caller of
-            the op expects: one tensor, or a tuple with a field per slot, without intermediate outputs.
+        outputs: (slot, for each of its tensors whether to compute it).
+        in_place: Input slot -> output slot that overwrites it.
+        flat: Whether a call returns a list of all outputs, with None for those that are not computed; otherwise it
+            returns one tensor, or a tuple with a field per slot, without intermediate outputs.
 
     Attributes:
-        calls: TensorMetas of the arguments -> generated function, of calls that autograd does not record.
-        grad_calls: The same of calls that it does record.
+        calls: TensorMetas of the arguments -> generated function, for calls that autograd does not record.
+        grad_calls: The same for calls that autograd records.
         bound: TensorMetas of the arguments -> BoundExpr.
     """
 
@@ -65,8 +65,7 @@ class OpExpr:
         self.attrs = {name: value for name, value in attrs.items() if name in info.proto.attrs}
         self.inputs, self.outputs = inputs, outputs
         self.in_place, self.flat = dict(in_place or {}), flat
-        # These live as long as the expression, which a table of its op or a gradient rule holds; metas are few, so none
-        # is dropped.
+        # Never evicted: they go with the expression, and an op sees few combinations of metas.
         self.calls: dict[Any, Any] = {}
         self.grad_calls: dict[Any, Any] = {}
         self.bound: dict[Any, Any] = {}
@@ -80,43 +79,43 @@ class OpExpr:
 
     @property
     def deterministic_twin(self) -> OpExpr:
-        """The same expression, for kernels that give the same bits on every run."""
+        """The same expression, restricted to kernels that give the same bits on every run."""
         if self.deterministic:
             return self
-        # Two threads may both make one; they then differ in what they have generated alone.
+        # No lock: if two threads each create one, only generated code is duplicated.
         if self._twin is None:
             twin = copy.copy(self)
-            # Tables of its own: other kernels are chosen under the same metas.
+            # Separate caches, since other kernels are chosen for the same metas.
             twin.calls, twin.grad_calls, twin.bound, twin.deterministic = {}, {}, {}, True
             self._twin = twin
         return self._twin
 
-    def input_names(self, given: Sequence[bool]) -> dict[str, list[str]]:
-        """Names of variables by slot, "@EMPTY@" for an input that is not given."""
+    def input_names(self, present: Sequence[bool]) -> dict[str, list[str]]:
+        """Names of variables by slot, "@EMPTY@" for absent inputs."""
         names, k = {}, 0
         for slot, count in self.inputs:
             many = self.proto.inputs[slot].duplicable
-            names[slot] = [(f"{slot}[{i}]" if many else slot) if given[k + i] else EMPTY_VAR for i in range(count)]
+            names[slot] = [(f"{slot}[{i}]" if many else slot) if present[k + i] else EMPTY_VAR for i in range(count)]
             k += count
         return names
 
     def output_names(self, inputs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-        """Names of variables by slot, those of inputs where the op works in place."""
-        taken = {n for names in inputs.values() for n in names}
-        tied = {out: x for x, out in self.in_place.items() if x in inputs}
+        """Names of variables by slot; an output computed in place has the name of its input."""
+        used = {n for names in inputs.values() for n in names}
+        in_place = {out: x for x, out in self.in_place.items() if x in inputs}
         names = {}
-        for slot, wanted in self.outputs:
-            if slot in tied:
-                names[slot] = list(inputs[tied[slot]])
+        for slot, flags in self.outputs:
+            if slot in in_place:
+                names[slot] = list(inputs[in_place[slot]])
                 continue
             many = self.proto.outputs[slot].duplicable
-            own = slot if slot not in taken else f"{slot} (output)"
-            names[slot] = [(f"{own}[{i}]" if many else own) if w else EMPTY_VAR for i, w in enumerate(wanted)]
+            own = slot if slot not in used else f"{slot} (output)"
+            names[slot] = [(f"{own}[{i}]" if many else own) if w else EMPTY_VAR for i, w in enumerate(flags)]
         return names
 
-    def desc(self, given: Sequence[bool]) -> OpDesc:
-        """The op with names made of its slots. given: which of the inputs are there."""
-        inputs = self.input_names(given)
+    def desc(self, present: Sequence[bool]) -> OpDesc:
+        """The op's desc, with variables named after its slots; `present` says which inputs are not absent."""
+        inputs = self.input_names(present)
         types = {name: p.type for name, p in self.proto.attrs.items() if name in self.attrs}
         return OpDesc(self.type, inputs, self.output_names(inputs), self.attrs, types)
 
@@ -135,13 +134,13 @@ class OpExpr:
 def result_class(op_type: str, slots: tuple[str, ...]) -> Any:
     """The named tuple that holds the results of an op with several outputs."""
     fields = output_names(slots)
-    old = {param_name(slot): field for slot, field in zip(slots, fields, strict=True) if param_name(slot) != field}
+    renamed = {param_name(slot): field for slot, field in zip(slots, fields, strict=True) if param_name(slot) != field}
 
     def by_slot(self: Any, name: str) -> Any:
-        if name not in old:
+        if name not in renamed:
             raise AttributeError(f"{type(self).__name__!r} has no {name!r}; expected one of {', '.join(fields)}")
-        deprecated(f"result {name} of op {op_type}", f"write {old[name]}")
-        return getattr(self, old[name])
+        deprecated(f"result {name} of op {op_type}", f"write {renamed[name]}")
+        return getattr(self, renamed[name])
 
     name = f"{op_type}_result"
     # One class for each op and set of slots, so that results of the same call are of the same type.
@@ -149,11 +148,11 @@ def result_class(op_type: str, slots: tuple[str, ...]) -> Any:
 
 
 def attr_key(attrs: Mapping[str, Any]) -> Any:
-    """Attributes as something that hashes, the same for values that make the same op."""
+    """A hashable key of attributes, equal only for those that make the same op."""
     key = []
     for name, value in attrs.items():
         kind = type(value)
-        # 0.0 and -0.0 are equal but not the same, and True is equal to 1
+        # Python takes 0.0 and -0.0 for equal, and True and 1, but they make different ops.
         if not (kind is str or ((kind is float or kind is int) and value)):
             value = _frozen(value)
         key.append((name, value))
@@ -173,17 +172,20 @@ def _frozen(value: Any) -> Any:
 
 
 def default_outputs(proto: OpProto, asked: Mapping[str, int], count: int) -> Wanted:
-    """Outputs of a call: all that are not dispensable, and those asked for with a number.
+    """The outputs of a call: those that are not dispensable, and those requested.
 
-    count: of a duplicable output without a number of its own.
+    Args:
+        proto: The op.
+        asked: Requested output slot -> number of its tensors.
+        count: Number of tensors of any other duplicable output.
     """
-    found = []
+    outputs = []
     for slot, p in proto.outputs.items():
         if slot in asked:
-            found.append((slot, (True,) * asked[slot]))
+            outputs.append((slot, (True,) * asked[slot]))
         elif not p.dispensable:
-            found.append((slot, (True,) * (count if p.duplicable else 1)))
-    return tuple(found)
+            outputs.append((slot, (True,) * (count if p.duplicable else 1)))
+    return tuple(outputs)
 
 
 def require_no_block(proto: OpProto) -> None:

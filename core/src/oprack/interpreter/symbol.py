@@ -1,4 +1,4 @@
-"""Symbols: the Variables that a function of tensors is called with while it is written down as a program."""
+"""Symbols: the Variables that stand for tensors while a function is captured as a program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Symbol(_Installed):
 
     @property
     def lod(self) -> list[list[int]]:
-        """Offsets are known when the program runs."""
+        """Always empty: offsets are known only when the program runs."""
         return []
 
     # What needs a value -----------------------------------------------------------------------------------------------
@@ -46,5 +46,5 @@ class Symbol(_Installed):
 
 
 def symbol(variable: Variable) -> Symbol:
-    """The same variable, with the methods of tensors."""
+    """Wrap a variable to give it the methods of tensors."""
     return Symbol(variable.program, variable.block, variable.desc)

@@ -1,4 +1,4 @@
-"""Passes that know no op: what nobody reads goes, and so do ops that give back what they read."""
+"""Passes that work on any op: they remove dead code and identities, and give each write its own name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from oprack.types import EMPTY_VAR, VarType
 
 
 def remove_dead_code(graph: Graph) -> int:
-    """Remove ops whose outputs nobody reads; ops that run themselves may have effects and stay."""
+    """Remove ops whose outputs are never read. Ops that run themselves remain, as they may have side effects."""
     count = 0
+    # From the end, so that ops which only dead ops read are dead by the time they are visited.
     for op in reversed(graph.ops):
         if _is_dead(graph, op):
             graph.remove_op(op)
@@ -25,10 +26,11 @@ def _is_dead(graph: Graph, op: OpNode) -> bool:
 
 
 def name_every_write(graph: Graph) -> int:
-    """Give each write of a variable that is written more than once a name of its own, with the shape of that write.
+    """Give each write to a variable that is written more than once its own name, with the shape of that write.
 
-    Programs of Paddle 1.x reshape in place. Other passes can't move what reads a name that is overwritten later, and
-    the program declares one shape for all values of a name. In block 0, whose names no next round of a loop reads.
+    Programs of Paddle 1.x reshape in place. Other passes can't move the readers of a name that is overwritten later,
+    and a program declares only one shape for all values of a name. This applies to block 0 alone: the next round of a
+    loop may read the names of other blocks.
     """
     count = 0
     for op in graph.ops if graph.block.idx == 0 else ():
@@ -48,7 +50,7 @@ def _may_have_own_name(graph: Graph, node: VarNode) -> bool:
 
 
 def remove_identities(graph: Graph) -> int:
-    """Remove ops that give back their first input as their first output, as their packs declare it (`identity`)."""
+    """Remove ops that return their first input as their first output, as the `identity` rule of their packs says."""
     count = 0
     for op in graph.ops:
         pair = _identity(graph, op)
@@ -59,7 +61,7 @@ def remove_identities(graph: Graph) -> int:
 
 
 def _identity(graph: Graph, op: OpNode) -> tuple[VarNode, VarNode] | None:
-    """(output, input) of an op that changes nothing; None for any other."""
+    """(output, input) of an op that is an identity; None for any other."""
     info = graph.manager.op_info(op.type)
     if info.identity is None or op.opaque or op.hidden_writes or op.runs_itself:
         return None

@@ -1,4 +1,4 @@
-"""The ops of a graph in an order in which they can run, while ops are inserted and removed."""
+"""The ops of a graph in execution order, with cheap insertion and removal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from oprack.ir.nodes import OpNode
 
 
 class OpList:
-    """Ops in order. Insertions and removals are noted, and applied together when the list is asked for.
+    """Ops in execution order. Insertions and removals are queued, and applied together by `in_order`.
 
-    A pass rewrites many places and asks for the order seldom, so each change costs the same however long the list is.
+    A pass changes many places and reads the order rarely, so each change takes constant time.
     """
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class OpList:
         self._inserted: dict[OpNode, list[OpNode]] = {}
 
     def append(self, op: OpNode) -> None:
-        """Add the last op of a block that is read; nothing may have been inserted or removed yet."""
+        """Add the next op of a block while the graph is built; nothing may have been inserted or removed yet."""
         self._ops.append(op)
 
     def insert(self, op: OpNode, before: OpNode | None) -> None:
@@ -30,21 +30,21 @@ class OpList:
             self._inserted.setdefault(before, []).append(op)
 
     def remove(self, op: OpNode) -> None:
-        """Take an op out."""
+        """Remove an op."""
         self._removed.add(op)
 
     def in_order(self) -> list[OpNode]:
-        """The ops, as a list of the caller's own."""
+        """The ops in order, as a new list."""
         if self._removed or self._inserted:
             ops: list[OpNode] = []
-            # A stack and no recursion: passes may insert before inserted ops as often as they like.
-            waiting = [(op, False) for op in reversed(self._ops)]
-            while waiting:
-                op, ready = waiting.pop()
-                # ops may be inserted before an op that was inserted, or removed, itself
+            # A stack instead of recursion, as passes may insert before inserted ops to any depth.
+            pending = [(op, False) for op in reversed(self._ops)]
+            while pending:
+                op, ready = pending.pop()
+                # Ops may have been inserted before an op that was itself inserted, or removed.
                 before = [] if ready else self._inserted.pop(op, [])
                 if before:
-                    waiting += [(op, True), *((new, False) for new in reversed(before))]
+                    pending += [(op, True), *((new, False) for new in reversed(before))]
                 elif op not in self._removed:
                     ops.append(op)
             self._ops, self._removed = ops, set()

@@ -1,4 +1,4 @@
-"""Patterns: the ops that a fusion looks for, written as nested ops.
+"""Patterns: the subgraphs that a fusion looks for, written as nested ops.
 
     def row(p):
         conv = p.op("conv2d", Input="x", Filter=p.param("w"))
@@ -6,7 +6,7 @@
         root = p.op("batch_norm", X=bias, Scale=p.param("scale"), ..., unchanged=("MeanOut", "VarianceOut"))
         return root, lambda m: ...
 
-A string stands for any variable; the same string twice for the same variable.
+A string matches any variable; the same string matches the same variable everywhere.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _COMMUTING = ("X", "Y")
 
 
 class Found:
-    """What a pattern has matched so far: ops by their pattern, variables by their name. It never changes."""
+    """The bindings of a partial match: ops by pattern, variables by name. Immutable, as alternatives share it."""
 
-    __slots__ = ("ops", "vars")  # a load makes thousands of them
+    __slots__ = ("ops", "vars")  # loading a model creates thousands
 
     def __init__(
         self, ops: Mapping[OpPattern, OpNode] | None = None, vars: Mapping[str, VarNode | None] | None = None
@@ -40,7 +40,7 @@ class Found:
         return Found({**self.ops, pattern: op}, self.vars)
 
     def returning(self, graph: Graph, node: VarNode) -> Sequence[OpNode]:
-        """The matched ops that write a variable again, but write what it holds."""
+        """The matched ops that overwrite a variable with the value that it already holds."""
         if not graph.is_overwritten(node):
             return ()
         return [op for pattern, op in self.ops.items() if pattern.returns(op, node.name)]
@@ -50,17 +50,17 @@ class Found:
 
 
 class Pattern:
-    """Something that a variable may be: any variable, a parameter, or the output of an op."""
+    """A condition on a variable: any variable, a parameter, or the output of an op."""
 
     optional = False
     """Whether the slot may be absent."""
     producers: frozenset[str] | None = None
-    """Types of the ops one of which has written the variable; None = it may come from anywhere."""
+    """Types of ops that may have produced the variable; None means that anything may have."""
     depth: int = 0
-    """How many ops it looks at one behind the other."""
+    """Length of its longest chain of ops."""
 
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
-        """Every way in which `node` matches, together with what matched before."""
+        """Yield an extension of the bindings `found` for every way in which `node` matches."""
         raise NotImplementedError(f"{type(self).__name__} must define match")
 
 
@@ -95,7 +95,9 @@ class OpPattern(Pattern):
     """The output of an op of one of some types; see PatternBuilder.op.
 
     Args:
-        line: Where it was written.
+        types: The types of ops that match.
+        slots: Patterns by input slot.
+        line: File and line, for messages.
     """
 
     def __init__(self, types: tuple[str, ...], slots: Mapping[str, Any], line: str, **options: Any) -> None:
@@ -109,19 +111,19 @@ class OpPattern(Pattern):
         self.producers = frozenset(types)
         self.depth = 1 + max((p.depth for patterns in self.slots.values() for p in patterns), default=0)
         self._needed = [slot for slot, patterns in self.slots.items() if not all(p.optional for p in patterns)]
-        # most candidates fail at the type of an op before them, so that is looked at first
+        # Most candidates fail because of the type of a preceding op, which is cheap to test, so it is tested first.
         single = [(slot, patterns[0]) for slot, patterns in self.slots.items() if len(patterns) == 1]
         self._produced = [(slot, p.producers) for slot, p in single if p.producers is not None]
         if self.commutative and not all(s in self.slots for s in _COMMUTING):
             raise DefinitionError(f"pattern at {line}: a commutative op has slots X and Y; got {', '.join(self.slots)}")
 
     def returns(self, op: OpNode, name: str) -> bool:
-        """Whether the op writes this variable only to slots that hold what it read."""
+        """Whether the op writes this variable only through slots that return an input unchanged."""
         slots = [slot for slot, nodes in op.outputs.items() if any(n.name == name for n in nodes)]
         return bool(slots) and all(slot in self.unchanged for slot in slots)
 
     def main_output(self, graph: Graph, op: OpNode) -> VarNode | None:
-        """What the pattern stands for: the output that `out` names, else the first that the op declares."""
+        """The output that the pattern stands for: the one that `out` names, or the op's first."""
         return op.output(self.out or next(iter(graph.manager.op_info(op.type).proto.outputs), ""))
 
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
@@ -130,8 +132,8 @@ class OpPattern(Pattern):
             yield from self.match_op(graph, op, found)
 
     def match_op(self, graph: Graph, op: OpNode, found: Found) -> Iterator[Found]:
-        """Every way in which the op fits."""
-        # The last condition: a pattern that stands in two places of a larger one has to match the same op in both.
+        """Yield an extension of the bindings `found` for every way in which the op matches."""
+        # The last condition: a pattern that occurs twice in a larger one must match the same op in both places.
         if op.opaque or op.type not in self.types or found.ops.get(self, op) is not op:
             return
         if not self._has_slots(op) or not self._has_attrs(graph, op) or not (self.where is None or self.where(op)):
@@ -146,7 +148,7 @@ class OpPattern(Pattern):
                 yield from _match_all(graph, pairs, found.with_op(self, op))
 
     def _has_slots(self, op: OpNode) -> bool:
-        """Whether the op has every input that the pattern needs, and none that it does not name."""
+        """Whether the op has every input that the pattern requires, and no other."""
         for slot, nodes in op.inputs.items():
             if slot not in self.slots and _is_present(nodes):
                 return False
@@ -161,7 +163,7 @@ class OpPattern(Pattern):
         return True
 
     def _pairs(self, inputs: Mapping[str, Sequence[VarNode]]) -> list[tuple[Pattern, VarNode | None]] | None:
-        """Each pattern with the variable that it has to match; None when a slot has another number of them."""
+        """Pair each pattern with the variable that it must match; None when the numbers differ in a slot."""
         pairs: list[tuple[Pattern, VarNode | None]] = []
         for slot, patterns in self.slots.items():
             bound = inputs.get(slot, ())
@@ -172,7 +174,7 @@ class OpPattern(Pattern):
         return pairs
 
     def _are_produced(self, inputs: Mapping[str, Sequence[VarNode]]) -> bool:
-        """Whether ops of types that the patterns of slots name have written what is in these slots."""
+        """Whether ops of the types that their patterns require produced the inputs."""
         for slot, types in self._produced:
             producer = inputs[slot][0].producer
             if producer is None or producer.desc.type not in types:
@@ -181,12 +183,12 @@ class OpPattern(Pattern):
 
 
 class MaybePattern(Pattern):
-    """An op that may be left out; then what its first op among the slots (or slot `through`) stands for."""
+    """An optional op. Without it, the pattern of its slot `through` (default: the first non-parameter) matches."""
 
     def __init__(self, pattern: OpPattern, through: str | None) -> None:
         self.pattern = pattern
-        found = [p for slot in pattern.slots if through in (None, slot) for p in pattern.slots[slot]]
-        inner = [p for p in found if not isinstance(p, ParamPattern)]
+        candidates = [p for slot in pattern.slots if through in (None, slot) for p in pattern.slots[slot]]
+        inner = [p for p in candidates if not isinstance(p, ParamPattern)]
         if not inner:
             raise DefinitionError(f"pattern at {pattern.line}: maybe(...) has nothing to fall back to; name a slot")
         self.inner = inner[0]
@@ -217,12 +219,12 @@ def _is_present(nodes: Sequence[VarNode]) -> bool:
 
 
 def _any_of(patterns: Sequence[Pattern]) -> frozenset[str] | None:
-    found: set[str] = set()
+    types: set[str] = set()
     for pattern in patterns:
         if pattern.producers is None:
             return None
-        found |= pattern.producers
-    return frozenset(found)
+        types |= pattern.producers
+    return frozenset(types)
 
 
 def _match_all(graph: Graph, pairs: Sequence[tuple[Pattern, VarNode | None]], found: Found) -> Iterator[Found]:
@@ -234,8 +236,8 @@ def _match_all(graph: Graph, pairs: Sequence[tuple[Pattern, VarNode | None]], fo
         name = getattr(pattern, "name", None)
         yield from _match_all(graph, rest, found if name is None else found.with_var(name, None))
         return
-    for more in pattern.match(graph, node, found):
-        yield from _match_all(graph, rest, more)
+    for extended in pattern.match(graph, node, found):
+        yield from _match_all(graph, rest, extended)
 
 
 def _patterns(value: Any, line: str) -> list[Pattern]:
@@ -251,7 +253,7 @@ def _patterns(value: Any, line: str) -> list[Pattern]:
 
 
 class PatternBuilder:
-    """The `p` of a fusion row: makes patterns."""
+    """The argument `p` of a fusion row, which builds patterns."""
 
     def op(
         self,
@@ -267,12 +269,12 @@ class PatternBuilder:
         """An op of one of these types with exactly these input slots (lists for duplicable ones).
 
         Args:
-            attrs: Values that attributes must have, defaults counted.
+            types: The op type, or several alternatives.
+            attrs: Values that attributes must have; an attribute that is not set has its default.
             where: A condition on the OpNode.
             out: The output slot that the pattern stands for (default: the op's first).
-            commutative: X and Y may change places.
-            unchanged: Output slots that hold what the op read (such as running statistics in inference), so that they
-                may go.
+            commutative: Whether X and Y may be swapped.
+            unchanged: Removable output slots, which return an input (such as running statistics in inference).
         """
         frame = sys._getframe(1)
         line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
@@ -289,7 +291,7 @@ class PatternBuilder:
         return ParamPattern(name, optional)
 
     def maybe(self, pattern: OpPattern, through: str | None = None) -> MaybePattern:
-        """The op, or without it what is in its slot `through` (default: its first slot that is no parameter)."""
+        """An optional op; without it, its slot `through` matches (default: the first that is not a parameter)."""
         return MaybePattern(pattern, through)
 
     def either(self, *patterns: Pattern) -> EitherPattern:

@@ -1,4 +1,4 @@
-"""What can be asked of the variables of a graph."""
+"""GraphView: the queries about the variables of a graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class GraphView:
-    """The questions of a graph, none of which changes it; the attributes are those of Graph."""
+    """The read-only part of Graph: queries, which do not change it; the attributes are those of Graph."""
 
     block: BlockDesc
     scope: Scope | None
@@ -29,7 +29,7 @@ class GraphView:
     keep: set[str]
     _versions: Versions
     _pool: DeviceContextPool
-    # (names that blocks other than this one read, those that they write)
+    # (names that other blocks read, names that they write)
     _elsewhere: tuple[set[str], set[str]]
 
     def vars(self) -> list[VarNode]:
@@ -37,7 +37,7 @@ class GraphView:
         return [node for versions in self._versions.lists() for node in versions]
 
     def versions(self, name: str) -> list[VarNode]:
-        """The versions of a variable, in order; the first is number 0 when its value comes from outside."""
+        """The versions of a variable, in order; version 0 is the value from outside of the block, if there is one."""
         return self._versions.of(name)
 
     def is_overwritten(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> bool:
@@ -49,10 +49,11 @@ class GraphView:
         return self._versions.is_overwritten(node, unchanged)
 
     def is_kept(self, node: VarNode) -> bool:
-        """Whether something outside of the block's slots may read the value by its name."""
+        """Whether the value may be read by name, other than through an input slot in this block."""
         if node.pinned or self.is_overwritten(node):
             return node.pinned
-        outer = self.block.idx != 0 and node.name not in self.block.vars  # the next round of a loop may read it
+        # The next round of a loop may read a variable of an outer block.
+        outer = self.block.idx != 0 and node.name not in self.block.vars
         return outer or node.persistable or node.name in self.keep
 
     def is_external(self, node: VarNode) -> bool:
@@ -60,12 +61,14 @@ class GraphView:
         return node.producer is None
 
     def constant(self, node: VarNode, unchanged: Collection[OpNode] = ()) -> LoDTensor | None:
-        """The value of a parameter: persistable, set in the scope, and written by no op of the program.
-
-        None when it is no such variable.
+        """The value of a variable that is constant: persistable, set in the scope, and written by no op of the program.
 
         Args:
+            node: The variable.
             unchanged: Ops that are known to write back what they read.
+
+        Returns:
+            The value; None for a variable that is not constant.
         """
         if self.scope is None or node.producer is not None or not node.persistable or node.name in self._elsewhere[1]:
             return None
@@ -87,5 +90,5 @@ class GraphView:
         foreign_attrs: Collection[str] | None = None,
         check_attrs: bool = True,
     ) -> str:
-        """How an op with these names in its slots contradicts its OpProto, or ""; see oprack.ir.new_op.misfit_in."""
+        """Why an op with these variables does not fit its OpProto, or ""; see oprack.ir.new_op.misfit_in."""
         return misfit_in(self.block, self.manager, desc, inputs, outputs, foreign_attrs, check_attrs)

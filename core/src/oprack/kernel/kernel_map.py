@@ -18,8 +18,7 @@ from oprack.op.proto import OpProto
 
 _LOG = logging.getLogger(__name__)
 
-# How many `size_limits_ignored` blocks are active; they may be nested.
-_unlimited = 0
+_unlimited = 0  # how many `size_limits_ignored` blocks are active; they may be nested
 
 
 @contextmanager
@@ -78,8 +77,7 @@ class OpKernelMap:
     ) -> None:
         self.proto, self.owner, self._on_tie = proto, owner, on_tie
         self._kernels: list[tuple[KernelSpec, KernelSignature]] = []
-        # Libraries whose missing kernel was logged, so that each is logged once.
-        self._missed: set[str] = set()
+        self._missed: set[str] = set()  # libraries whose missing kernel was logged, so that each is logged once
 
     def add(self, spec: KernelSpec, owner: str) -> None:
         """Add a kernel.
@@ -214,7 +212,6 @@ class OpKernelMap:
             fitting, others = others, []
         if not fitting:
             raise KernelNotFoundError(self._no_kernel(expected, query, candidates))
-        # By identity: a spec compares equal to another declaration with the same fields.
         fitting_specs = {id(c.spec) for c in fitting}
         rest = [c for c in others if id(c.spec) not in fitting_specs]
         if _unlimited:
@@ -246,7 +243,6 @@ class OpKernelMap:
     def _linked(self, fitting: list[Candidate], rest: list[Candidate]) -> Candidate:
         """Link the best kernel to those that take over from it, and these to those of `rest`; all of them fit."""
         best = fitting[0]
-        # Kernels for different containers may both fit a call whose input is absent; that is no tie.
         kinds = _containers(best.signature)
         tied = [c for c in fitting if (c.rank, _containers(c.signature)) == (best.rank, kinds)]
         if len(tied) > 1:

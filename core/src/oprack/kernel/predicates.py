@@ -153,7 +153,7 @@ class _Value:
         return self._compared(">", operator.gt, value)
 
     def isin(self, *values: Any) -> Predicate:
-        """Whether it is left of `values`; they may also come as left list."""
+        """Whether it is one of `values`, which may also be passed as one list."""
         if len(values) == 1 and isinstance(values[0], list | tuple | set | frozenset):
             values = tuple(values[0])
         if any(isinstance(v, _Value | Predicate) for v in values):

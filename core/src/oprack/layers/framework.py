@@ -1,4 +1,4 @@
-"""What is being built: the current programs, the scope of names, and the role of the ops that are appended.
+"""The state of program building: the current programs, the name scope, and the role of appended ops.
 
 The default programs are those of the process; a guard holds for the thread (or task) that entered it.
 """
@@ -16,7 +16,7 @@ from oprack.layers import unique_name
 from oprack.program import Program
 
 _DEFAULT_MAIN, _DEFAULT_STARTUP = Program(), Program()
-# Context variables: a guard of one thread or task does not reach another one.
+# Context variables, so that a guard affects only the thread or task that entered it.
 _main: ContextVar[Program] = ContextVar("oprack_main_program", default=_DEFAULT_MAIN)
 _startup: ContextVar[Program] = ContextVar("oprack_startup_program", default=_DEFAULT_STARTUP)
 _role: ContextVar[tuple[OpRole, tuple[str, ...]]] = ContextVar("oprack_op_role", default=(OpRole.FORWARD, ()))
@@ -33,7 +33,7 @@ def default_main_program() -> Program:
 
 
 def default_startup_program() -> Program:
-    """The program that fills parameters; run it once before the main program.
+    """The program that initializes parameters; run it once before the main program.
 
     Returns:
         The startup program of the innermost `program_guard`, or that of the process.
@@ -43,19 +43,19 @@ def default_startup_program() -> Program:
 
 @contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
-    """Layers append to these programs inside the with block.
+    """Within a with block, append ops to these programs.
 
     Args:
-        main_program: Where ops are appended.
-        startup_program: Where parameters are filled; default: the current one.
+        main_program: The program to which layers append.
+        startup_program: The program that initializes parameters; default: the current one.
 
     Raises:
-        InvalidArgumentError: One of them is no Program.
+        InvalidArgumentError: One of them is not a Program.
     """
-    for what, program in (("main_program", main_program), ("startup_program", startup_program)):
-        if not isinstance(program, Program) and not (program is None and what == "startup_program"):
+    for argument, program in (("main_program", main_program), ("startup_program", startup_program)):
+        if not isinstance(program, Program) and not (program is None and argument == "startup_program"):
             raise InvalidArgumentError(
-                f"program_guard: {what} is {type(program).__name__}; expected an oprack.Program, for example "
+                f"program_guard: {argument} is {type(program).__name__}; expected an oprack.Program, for example "
                 "oprack.Program()"
             )
     main = _main.set(main_program)
@@ -69,17 +69,17 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
 
 @contextmanager
 def name_scope(prefix: str) -> Iterator[None]:
-    """Ops appended inside have op_namescope "/prefix/", nested ones "/outer/inner/", for people and tools.
+    """Within a with block, appended ops have op_namescope "/prefix/" (nested: "/outer/inner/"), for people and tools.
 
     Args:
-        prefix: The name of the part of the network.
+        prefix: Name of a part of the network.
 
     Raises:
-        InvalidArgumentError: The prefix is empty or no str.
+        InvalidArgumentError: The prefix is empty or not a str.
     """
     if not isinstance(prefix, str) or not prefix.strip("/"):
         raise InvalidArgumentError(f"name_scope: prefix is {prefix!r}; expected a str that is not empty")
-    # The second scope of one name gets a number, so that tools can tell them apart.
+    # A scope whose name was used before gets a number, so that tools can tell them apart.
     number = unique_name.generate(f"{_scope.get()}{prefix}").rpartition("_")[2]
     token = _scope.set(f"{_scope.get()}{prefix}{'' if number == '0' else '_' + number}/")
     try:
@@ -90,11 +90,11 @@ def name_scope(prefix: str) -> Iterator[None]:
 
 @contextmanager
 def op_role_guard(role: OpRole | int, variables: Sequence[Any] = ()) -> Iterator[None]:
-    """Ops appended inside have this op_role.
+    """Within a with block, appended ops have this op_role.
 
     Args:
         role: The role.
-        variables: Variables, or names, of op_role_var: [parameter, gradient, ...].
+        variables: The variables, or their names, of op_role_var: [parameter, gradient, ...].
     """
     names = tuple(v if isinstance(v, str) else v.name for v in variables)
     token = _role.set((OpRole(role), names))
@@ -105,7 +105,7 @@ def op_role_guard(role: OpRole | int, variables: Sequence[Any] = ()) -> Iterator
 
 
 def current_op_role() -> tuple[OpRole, tuple[str, ...]]:
-    """op_role and op_role_var of the ops that are appended now.
+    """op_role and op_role_var of newly appended ops.
 
     Returns:
         (role, names of variables).
@@ -114,5 +114,5 @@ def current_op_role() -> tuple[OpRole, tuple[str, ...]]:
 
 
 def current_name_scope() -> str:
-    """op_namescope of the ops that are appended now, "/" outside of all scopes."""
+    """op_namescope of newly appended ops; "/" outside of all scopes."""
     return _scope.get()

@@ -1,4 +1,4 @@
-"""LayerHelper: what functions that append ops share: parameters, variables, bias and activation."""
+"""LayerHelper: creates the parameters and variables of a layer, and appends its ops, bias and activation."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
 class LayerHelper(LayerArguments):
-    """Made at the start of a layer: `helper = LayerHelper("fc", name=name, input=input, bias_attr=bias_attr, act=act)`.
+    """Created at the start of a layer: `helper = LayerHelper("fc", name=name, input=input, act=act)`.
 
     Args:
-        layer_type: Begins the names of what the layer makes.
-        kwargs: The layer's arguments, of which it knows `name`, `input`, `param_attr`, `bias_attr` and `act`;
+        layer_type: Prefix of the names of the layer's variables and parameters.
+        kwargs: The layer's arguments, of which the helper uses `name`, `input`, `param_attr`, `bias_attr` and `act`;
             `main_program` and `startup_program` replace the default programs.
     """
 
@@ -38,7 +38,7 @@ class LayerHelper(LayerArguments):
         return self.create_variable(unique_name.generate(f"{self.name}.tmp"), dtype=dtype, stop_gradient=stop_gradient)
 
     def create_variable(self, name: str | None = None, **fields: Any) -> Variable:
-        """A new variable of the current block. fields: as of VarDesc."""
+        """A new variable of the current block; `fields` are arguments of VarDesc."""
         block = self.main_program.current_block()
         return Variable(
             self.main_program, block, block.create_var(name or unique_name.generate(f"{self.name}.tmp"), **fields)
@@ -54,9 +54,15 @@ class LayerHelper(LayerArguments):
         initializer: Initializer | None = None,
         type: VarType = VarType.LOD_TENSOR,
     ) -> Variable:
-        """A variable of block 0 through which no gradient flows, such as a counter or a moment of an optimizer.
+        """A new variable of block 0 through which no gradient flows, such as a counter or a moment of an optimizer.
 
-        initializer: fills it in the startup program (then it has to be persistable).
+        Args:
+            shape: Its dims.
+            dtype: Its dtype.
+            name: Its name; default: generated.
+            persistable: Whether it outlives a run; required for an initializer.
+            initializer: Fills it in the startup program.
+            type: What it holds.
         """
         name = name or unique_name.generate(f"{self.name}.tmp")
         fields: dict[str, Any] = {"dtype": dtype, "shape": shape, "type": type, "persistable": persistable}
@@ -67,16 +73,17 @@ class LayerHelper(LayerArguments):
         return var
 
     def set_variable_initializer(self, var: Variable, initializer: Initializer) -> Variable:
-        """Let the startup program create and fill a variable; returns the startup program's handle on it.
+        """Let the startup program create and fill a variable, unless it does so already.
 
-        Nothing is added when the startup program fills it already.
+        Returns:
+            The variable of the startup program.
         """
         block = self.startup_program.global_block()
-        known = block.find_var(var.name)
-        # Two layers that share a parameter by name fill it once.
-        if known is not None and any(var.name in op.output_arg_names() for op in block.ops):
-            return Variable(self.startup_program, block, known)
-        # Each program has a VarDesc of its own, as they are saved and changed apart.
+        existing = block.find_var(var.name)
+        # Layers that share a parameter by name fill it once.
+        if existing is not None and any(var.name in op.output_arg_names() for op in block.ops):
+            return Variable(self.startup_program, block, existing)
+        # A copy, since the two programs are saved and changed independently.
         desc = var.desc.clone()
         desc.persistable = True
         block.vars[var.name] = desc
@@ -93,13 +100,13 @@ class LayerHelper(LayerArguments):
         is_bias: bool = False,
         default_initializer: Initializer | None = None,
     ) -> Parameter:
-        """A parameter of block 0, and the op that fills it in the startup program.
+        """Create a parameter of block 0, and the op that fills it in the startup program.
 
-        A name that the program has already shares that parameter.
+        If the program already has a parameter of that name, that one is returned.
 
         Args:
-            attr: What ParamAttr.of takes.
-            shape: Its sizes.
+            attr: Anything that ParamAttr.of accepts.
+            shape: Its dims.
             dtype: Its dtype.
             is_bias: Whether the default initializer is that of biases, 0, instead of Xavier.
             default_initializer: The initializer, when `attr` has none.
@@ -108,16 +115,16 @@ class LayerHelper(LayerArguments):
             The parameter.
 
         Raises:
-            InvalidArgumentError: The shape has unknown or empty dims, attr is False, or the parameter of that name has
+            InvalidArgumentError: The shape has unknown or empty dims, attr is False, or the existing parameter has
                 another shape or dtype.
         """
         with errors_at_user_line():
-            made = ParamAttr.of(attr)
-            if made is None:
+            param_attr = ParamAttr.of(attr)
+            if param_attr is None:
                 raise InvalidArgumentError(
                     f"{self.layer_type}: this parameter can't be left out with False; pass a ParamAttr or None"
                 )
-            return self._parameter(made, shape, dtype_name(dtype), is_bias, default_initializer)
+            return self._parameter(param_attr, shape, dtype_name(dtype), is_bias, default_initializer)
 
     def _parameter(
         self, attr: ParamAttr, shape: Sequence[int], dtype: str, is_bias: bool, default: Initializer | None
@@ -129,14 +136,14 @@ class LayerHelper(LayerArguments):
             )
         name = attr.name or unique_name.generate(f"{self.name}.{'b' if is_bias else 'w'}")
         block = self.main_program.global_block()
-        known = block.find_var(name)
-        if known is not None:
-            if not known.is_parameter or known.shape != tuple(shape) or known.dtype_name() != dtype:
+        existing = block.find_var(name)
+        if existing is not None:
+            if not existing.is_parameter or existing.shape != tuple(shape) or existing.dtype_name() != dtype:
                 raise InvalidArgumentError(
                     f"{self.layer_type}: parameter {name!r} would be {dtype}{list(shape)}, but the program has "
-                    f"{known}; share a parameter among layers that agree on it, or choose another name"
+                    f"{existing}; share a parameter among layers that agree on it, or choose another name"
                 )
-            return Parameter(self.main_program, block, known)
+            return Parameter(self.main_program, block, existing)
         initializer = attr.initializer or default or default_initializer(is_bias)
         if not isinstance(initializer, Initializer):
             raise InvalidArgumentError(
@@ -153,15 +160,15 @@ class LayerHelper(LayerArguments):
         try:
             self.set_variable_initializer(parameter, initializer)
         except Exception:
+            # Leave both programs as they were, so that the call can be repeated with another initializer.
             block.remove_var(name)
-            # Both programs are as before, so that the call may be made again with another initializer.
             self.startup_program.global_block().remove_var(name)
             del self.main_program.parameters[name]
             raise
         return parameter
 
     def parameter(self, name: str) -> Parameter:
-        """A parameter that exists already.
+        """Look up an existing parameter.
 
         Args:
             name: Its name.
@@ -171,13 +178,13 @@ class LayerHelper(LayerArguments):
 
         Raises:
             NotFoundError: There is no such variable.
-            InvalidArgumentError: It is no parameter.
+            InvalidArgumentError: It is not a parameter.
         """
         with errors_at_user_line():
-            found = variable_of(self.main_program, name, self.main_program.global_block())
-            if not isinstance(found, Parameter):
+            variable = variable_of(self.main_program, name, self.main_program.global_block())
+            if not isinstance(variable, Parameter):
                 raise InvalidArgumentError(f"{self.layer_type}: variable {name!r} is no parameter")
-            return found
+            return variable
 
     # Ops --------------------------------------------------------------------------------------------------------------
     def append_op(
@@ -203,7 +210,7 @@ class LayerHelper(LayerArguments):
         """Append an op to the current block with new variables for its outputs, and return these. Raises as
         `append_op`.
 
-        Dispensable outputs are left out, intermediate ones are made but not returned.
+        Dispensable outputs are left out; intermediate ones are created but not returned.
 
         Args:
             op_type: The op.
@@ -211,7 +218,7 @@ class LayerHelper(LayerArguments):
             attrs: Attributes; None means the default.
             outs: Variables for some output slots, instead of new ones.
             num: How many variables a duplicable output gets.
-            stop_gradient: Of the new variables.
+            stop_gradient: Whether gradients stop at the new variables.
 
         Returns:
             A Variable, a list for a duplicable output, a tuple of several.
@@ -223,11 +230,11 @@ class LayerHelper(LayerArguments):
             if slot.name in outputs or slot.dispensable:
                 continue
             stop = stop_gradient or slot.intermediate
-            made = [
+            variables = [
                 self.create_variable_for_type_inference(stop_gradient=stop)
                 for _ in range(num if slot.duplicable else 1)
             ]
-            outputs[slot.name] = made if slot.duplicable else made[0]
+            outputs[slot.name] = variables if slot.duplicable else variables[0]
         self.append_op(op_type, inputs, outputs, attrs)
         results = [outputs[n] for n, slot in slots.items() if n in outputs and not slot.intermediate]
         return results[0] if len(results) == 1 else tuple(results)
@@ -243,17 +250,16 @@ class LayerHelper(LayerArguments):
         return out
 
     def append_activation(self, input: Variable) -> Variable:
-        """What the argument `act` of the layer makes of a Variable: the type of an op, or {"type": op, attribute:
-        value}.
+        """Apply the layer's argument `act`: the type of an op, or {"type": op, attribute: value}.
 
         Args:
-            input: The Variable.
+            input: The input of the activation.
 
         Returns:
-            The activation; the Variable itself when `act` is None.
+            Its output; the input itself when `act` is None.
 
         Raises:
-            InvalidArgumentError: `act` is something else.
+            InvalidArgumentError: `act` is neither of these.
             UnknownOpError: There is no such op.
         """
         act = self.kwargs.get("act")
@@ -273,8 +279,8 @@ class LayerHelper(LayerArguments):
 
 
 def shared_attr(attr: Any, index: int) -> Any:
-    """`param_attr` for parameter number `index` of a layer that makes several: a name gets a suffix after the first."""
-    found = ParamAttr.of(attr)
-    if found is None or index == 0 or found.name is None:
-        return found if found is not None else False
-    return replace(found, name=f"{found.name}_{index}")
+    """`param_attr` for parameter `index` of a layer that has several: after the first, a name gets a suffix."""
+    param_attr = ParamAttr.of(attr)
+    if param_attr is None or index == 0 or param_attr.name is None:
+        return param_attr if param_attr is not None else False
+    return replace(param_attr, name=f"{param_attr.name}_{index}")

@@ -1,4 +1,4 @@
-"""x[...]: basic indexing of a Variable, by the ops for a part, a strided part and new dims."""
+"""x[...]: basic indexing of a Variable, by ops for slices, strided slices and new dims."""
 
 from __future__ import annotations
 
@@ -17,7 +17,16 @@ _END = 2**31 - 1
 
 @dataclass
 class _Cut:
-    """starts, ends: ints or integer Variables of one element. gone: dims that an integer index removes."""
+    """A parsed index.
+
+    Attributes:
+        axes: The dims that are sliced.
+        starts: For each, an int or an integer Variable of one element.
+        ends: Likewise.
+        steps: Likewise, ints alone.
+        gone: Dims that an integer index removes.
+        new: Positions in the result where None inserts a dim.
+    """
 
     axes: list[int] = field(default_factory=list)
     starts: list[Any] = field(default_factory=list)
@@ -34,7 +43,11 @@ class _Cut:
 
 
 def indexed(x: Variable, index: Any) -> Variable:
-    """Part of `x`. Raises InvalidArgumentError for an index out of range or of a kind that has no op."""
+    """Evaluate `x[index]`.
+
+    Raises:
+        InvalidArgumentError: The index is out of range, or of a kind that has no op.
+    """
     cut = _parse(x, index if isinstance(index, tuple) else (index,))
     out = _sliced(x, cut) if cut.axes else x
     if cut.new:
@@ -44,16 +57,16 @@ def indexed(x: Variable, index: Any) -> Variable:
 
 def _parse(x: Variable, items: tuple[Any, ...]) -> _Cut:
     rank = len(x.shape)
-    given = sum(item is not None and item is not Ellipsis for item in items)
+    count = sum(item is not None and item is not Ellipsis for item in items)
     ellipses = [i for i, item in enumerate(items) if item is Ellipsis]
-    if given > rank or len(ellipses) > 1:
+    if count > rank or len(ellipses) > 1:
         raise InvalidArgumentError(
             f"index {_shown(items)} of variable {x.name!r} of shape {list(x.shape)}: expected at most {rank} indices "
             "and one `...`"
         )
     if ellipses:
         i = ellipses[0]
-        items = (*items[:i], *[slice(None)] * (rank - given), *items[i + 1 :])
+        items = (*items[:i], *[slice(None)] * (rank - count), *items[i + 1 :])
     cut, axis = _Cut(), 0
     for item in items:
         if item is None:
@@ -81,7 +94,11 @@ def _add_slice(x: Variable, cut: _Cut, axis: int, item: slice) -> None:
 
 
 def _stop(x: Variable, axis: int, stop: Any, step: int) -> Any:
-    """The place before which a slice stops; walking back, -1 means to the op that the first element is taken, too."""
+    """The end of a slice as the op takes it.
+
+    With a negative step, an end of -1 means to the op that the first element is included; so a negative stop, which
+    counts from the end, has to be resolved here.
+    """
     if stop is None:
         return _END if step > 0 else -1
     if step > 0 or hasattr(stop, "desc") or stop >= 0:

@@ -1,4 +1,4 @@
-"""Arguments that list ints of which some are known only when the program runs: shapes, starts and ends of slices."""
+"""Lists of ints as arguments of layers, some of them known only at run time: shapes, starts and ends of slices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from oprack.types import VarType
 
 
 class IntList(NamedTuple):
-    """A list of ints as ops take it: values with -1 for Variables, and one Variable for all or one for each."""
+    """A list of ints in the forms in which ops accept it.
+
+    Attributes:
+        values: The ints, with -1 for those that Variables hold.
+        tensor: One Variable that holds all of them; None if there is none.
+        tensors: One Variable for each of them; empty if all are known.
+    """
 
     values: list[int]
     tensor: Variable | None
@@ -22,25 +28,25 @@ class IntList(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether no Variable is among them."""
+        """Whether all values are known, without Variables."""
         return self.tensor is None and not self.tensors
 
 
 def int_list(helper: LayerHelper, values: Any, argument: str) -> IntList:
-    """An argument of a layer as IntList: a list of ints, of which some, or all at once, may be Variables.
+    """Convert an argument of a layer: a list of ints and Variables, or one Variable for the whole list.
 
-    Among Variables each known int becomes a Variable as well.
+    Beside Variables, known ints become Variables as well, since ops take either one for each or none.
 
     Args:
         helper: The layer's LayerHelper.
         values: The argument.
-        argument: What the layer calls it.
+        argument: Its name, for errors.
 
     Returns:
-        Values, and Variables where there are any.
+        The list in the forms that ops accept.
 
     Raises:
-        InvalidArgumentError: The argument is something else.
+        InvalidArgumentError: The argument has another type.
     """
     if isinstance(values, Variable):
         return IntList([], values, [])

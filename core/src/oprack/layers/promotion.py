@@ -1,10 +1,10 @@
-"""The dtype in which an operator computes, for Variables and eager tensors alike.
+"""Type promotion: the dtype in which an operator computes, for Variables and eager tensors alike.
 
-Of two dtypes it is the smallest that holds both, with three liberties that PyTorch and Paddle take as well: an integer
-beside a float becomes that float, float16 beside bfloat16 gives float32, and `/` divides integers and bool as float32.
-A Python number beside a tensor only counts by its kind: an integer leaves integers and floats what they are, a float
-makes float32 of integers; a bool tensor beside an integer counts as int64. Comparisons of integers with floats are made
-in float64, since float32 does not tell large integers apart.
+Two dtypes are promoted to the smallest that holds both, with three exceptions, as in PyTorch and Paddle: an integer and
+a float give that float, float16 and bfloat16 give float32, and `/` divides integers and bools as float32. Of a Python
+number beside a tensor only the kind counts: an int leaves integer and float tensors unchanged and turns bool into
+int64; a float turns integers into float32. Integers are compared with floats in float64, since float32 can't tell large
+integers apart.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _KNOWN = {*_FLOATS, *_COMPLEX, *_INTEGERS, "bool"}
 RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in _INTEGERS}
 """The least and the greatest number of each integer dtype."""
 EXACT = 1 << 24
-"""Integers up to here are exact in float32, which attributes such as those of the role affine are."""
+"""Integers up to this are exact in float32, the dtype of float attributes, such as those of the role affine."""
 
 
 def is_floating(dtype: str | None) -> bool:
-    """Whether it has fractions, complex dtypes included."""
+    """Whether a dtype is floating or complex."""
     return dtype in _FLOATS or dtype in _COMPLEX
 
 
 @cache
 def dtype_of_both(x: str | None, y: str | None, role: str) -> str | None:
-    """The dtype for two operands of a role of oprack.op.vocabulary; None where there is none, or it is not known."""
+    """The dtype for two operands of a role of oprack.op.vocabulary; None when a dtype is unknown."""
     if x is None or y is None or not {x, y} <= _KNOWN:
         return None
     if role == "divide" and not (is_floating(x) or is_floating(y)):
@@ -48,15 +48,15 @@ def dtype_of_both(x: str | None, y: str | None, role: str) -> str | None:
 
 
 def _float_of(x: str, y: str, role: str) -> str:
-    """The float for two floats, or for one beside an integer."""
+    """The dtype for two floats, or for a float and an integer."""
     floats = [d for d in (x, y) if d in _FLOATS]
-    if len(floats) == 2:  # neither half holds the numbers of the other
+    if len(floats) == 2:  # Neither of float16 and bfloat16 holds all numbers of the other.
         return "float32" if set(floats) == {"float16", "bfloat16"} else max(floats, key=_FLOATS.index)
     return "float64" if role in COMPARISONS and {"int32", "int64"} & {x, y} else floats[0]
 
 
 def dtype_beside_number(dtype: str | None, number: Any, role: str) -> str | None:
-    """The dtype for a tensor of `dtype` and a number; None where `dtype` is."""
+    """The dtype for a tensor of `dtype` and a number; None when `dtype` is None."""
     if isinstance(number, complex | np.complexfloating):
         return dtype if dtype in _COMPLEX else "complex128" if dtype == "float64" else "complex64"
     if dtype not in (*_INTEGERS, "bool"):

@@ -1,4 +1,4 @@
-"""Modules that hold others: one after the other, or as a list."""
+"""Modules that contain others: Sequential and ModuleList."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Sequential(Module):
         """Call the parts one after the other.
 
         Args:
-            x: What the first part gets.
+            x: The input of the first part.
 
         Returns:
-            What the last part gives.
+            The output of the last part.
         """
         for module in self.children():
             x = module(x)

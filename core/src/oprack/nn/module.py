@@ -19,13 +19,13 @@ from oprack.tensor.meta import tensor_meta
 
 
 class Module:
-    """Base of parts of a network: derive from it, make parameters and parts in __init__, compute in forward.
+    """Base of the parts of a network: derive from it, create parameters and parts in __init__, compute in forward.
 
     Parameters, buffers and modules that are assigned as attributes belong to it; their names in `state_dict` are paths
     of attributes.
 
     Args:
-        name: Begins the names of its parameters; default: from the class.
+        name: Prefix of the names of its parameters; default: derived from the class.
     """
 
     training: bool
@@ -36,7 +36,7 @@ class Module:
 
     @property
     def full_name(self) -> str:
-        """Begins the names of its parameters, "linear_0"."""
+        """The prefix of the names of its parameters, such as "linear_0"."""
         return str(self._name)
 
     # Making -----------------------------------------------------------------------------------------------------------
@@ -52,9 +52,9 @@ class Module:
         return create_parameter(shape, dtype, attr, is_bias, default_initializer, self.full_name)
 
     def register_buffer(self, name: str, value: Any, persistable: bool = True) -> None:
-        """A tensor that is no parameter, such as a running mean, as attribute `name`. persistable: it is saved.
+        """Add a tensor that is not a parameter, such as a running mean, as attribute `name`.
 
-        Raises AlreadyExistsError when `name` is a parameter or a part.
+        If it is persistable, state_dict includes it. Raises AlreadyExistsError when `name` is a parameter or a part.
         """
         self._require_free(name, self._buffers)
         tensor = value if isinstance(value, Tensor) else to_tensor(value)
@@ -64,7 +64,7 @@ class Module:
         self._kept[name] = persistable
 
     def add_module(self, name: str, module: Module) -> Module:
-        """A part whose name is computed.
+        """Add a part by name, for names that are computed.
 
         Args:
             name: The name.
@@ -74,7 +74,7 @@ class Module:
             The part.
 
         Raises:
-            InvalidArgumentError: It is no Module.
+            InvalidArgumentError: `module` is not a Module.
             AlreadyExistsError: The name is that of a parameter or a buffer.
         """
         if not isinstance(module, Module):
@@ -84,11 +84,12 @@ class Module:
         self._modules[name] = module
         return module
 
-    def _require_free(self, name: str, wanted: Any) -> None:
-        for held, what in ((self._parameters, "parameter"), (self._buffers, "buffer"), (self._modules, "part")):
-            if name in held and held is not wanted:
+    def _require_free(self, name: str, target: Any) -> None:
+        """Raise AlreadyExistsError if `name` is a member of another kind than those in the dict `target`."""
+        for members, kind in ((self._parameters, "parameter"), (self._buffers, "buffer"), (self._modules, "part")):
+            if name in members and members is not target:
                 raise AlreadyExistsError(
-                    f"{self.full_name}.{name} is a {what} already; choose another name, or delete it first: "
+                    f"{self.full_name}.{name} is a {kind} already; choose another name, or delete it first: "
                     f"del net.{name}"
                 )
 
@@ -110,38 +111,38 @@ class Module:
             self.__dict__[name] = value
 
     def _forget(self, name: str) -> bool:
-        """No longer have a member of that name; returns whether there was one."""
-        held = (self._parameters, self._buffers, self._modules)
-        found = any(name in h for h in held)
-        for h in (*held, self._kept):
-            h.pop(name, None)
-        return found
+        """Remove the member of that name; returns whether there was one."""
+        tables = (self._parameters, self._buffers, self._modules)
+        existed = any(name in table for table in tables)
+        for table in (*tables, self._kept):
+            table.pop(name, None)
+        return existed
 
     def _require_no_member(self, name: str, value: Any) -> None:
-        """Raise InvalidArgumentError when `value`, which is none, would take the place of a member."""
-        given = value.describe() if isinstance(value, Tensor) else f"{shown(value)} ({type(value).__name__})"
-        where = f"{self.full_name}.{name}"
+        """Raise InvalidArgumentError if a value that is no Parameter or Module would replace a member."""
+        got = value.describe() if isinstance(value, Tensor) else f"{shown(value)} ({type(value).__name__})"
+        path = f"{self.full_name}.{name}"
         if name in self._parameters:
             raise InvalidArgumentError(
-                f"{where} is a Parameter, {self._parameters[name].describe()}; got {given}. Write new values into it: "
+                f"{path} is a Parameter, {self._parameters[name].describe()}; got {got}. Write new values into it: "
                 f"net.{name}.set_value(array); or replace it: net.{name} = oprack.Parameter(array), or None"
             )
         if name in self._modules:
             raise InvalidArgumentError(
-                f"{where} is a part, {type(self._modules[name]).__name__}; got {given}. Expected a Module, or None for "
+                f"{path} is a part, {type(self._modules[name]).__name__}; got {got}. Expected a Module, or None for "
                 "no part any more"
             )
         if name in self._buffers and not isinstance(value, Tensor):
             raise InvalidArgumentError(
-                f"{where} is a buffer, {self._buffers[name].describe()}; got {given}. Write new values into it: "
+                f"{path} is a buffer, {self._buffers[name].describe()}; got {got}. Write new values into it: "
                 f"net.{name}.set_value(array); or replace it: net.{name} = oprack.to_tensor(array), or None"
             )
 
     def __getattr__(self, name: str) -> Any:
-        for held in ("_parameters", "_modules", "_buffers"):
-            found = self.__dict__.get(held, {})
-            if name in found:
-                return found[name]
+        for table in ("_parameters", "_modules", "_buffers"):
+            members = self.__dict__.get(table, {})
+            if name in members:
+                return members[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
@@ -150,10 +151,10 @@ class Module:
 
     # Calling ----------------------------------------------------------------------------------------------------------
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What a call computes; every module has its own.
+        """Compute the result of a call; every module class defines it.
 
         Raises:
-            NotImplementedError: The class has none.
+            NotImplementedError: The class does not define it.
         """
         raise NotImplementedError(f"{type(self).__name__} must define forward")
 
@@ -165,16 +166,16 @@ class Module:
         return result
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> Callable[[], None]:
-        """Call `hook(module, args, result)` after each call; what it returns replaces the result.
+        """Call `hook(module, args, result)` after each call; unless it returns None, its result replaces the result.
 
-        Returns a function that takes the hook away.
+        Returns a function that removes the hook.
         """
         hooks = self.__dict__.setdefault("_hooks", [])
         hooks.append(hook)
         return lambda: hooks.remove(hook)
 
     def train(self, mode: bool = True) -> Self:
-        """Dropout drops and batch statistics count, here and in all parts."""
+        """Set training mode, in which dropout and batch statistics are active, here and in all parts."""
         for module in self.modules():
             module.__dict__["training"] = mode
         return self
@@ -195,21 +196,21 @@ class Module:
         return (module for _, module in self.named_modules())
 
     def children(self) -> Iterator[Module]:
-        """The parts of this module, without theirs."""
+        """The direct parts of this module."""
         return iter(self._modules.values())
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Parameters with their paths; one that is shared comes once, at its first path."""
+        """Parameters with their paths; a shared parameter is listed once, under its first path."""
         return self._named("_parameters")
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
         """Buffers with their paths."""
         return self._named("_buffers")
 
-    def _named(self, held: str) -> Iterator[tuple[str, Any]]:
+    def _named(self, table: str) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
         for path, module in self.named_modules():
-            for name, value in module.__dict__[held].items():
+            for name, value in module.__dict__[table].items():
                 if id(value) not in seen:
                     seen.add(id(value))
                     yield f"{path}.{name}" if path else name, value
@@ -219,37 +220,37 @@ class Module:
         return [p for _, p in self.named_parameters()]
 
     def clear_grad(self) -> None:
-        """Let go of the gradients of all parameters."""
+        """Clear the gradients of all parameters."""
         for p in self.parameters():
             p.clear_grad()
 
     # State ------------------------------------------------------------------------------------------------------------
     def state_dict(self) -> dict[str, Tensor]:
         """Parameters and buffers by path; the tensors themselves, not copies."""
-        kept = {
+        persistent = {
             f"{path}.{name}" if path else name
             for path, module in self.named_modules()
             for name, persistable in module._kept.items()
             if persistable
         }
-        return dict(self.named_parameters()) | {n: b for n, b in self.named_buffers() if n in kept}
+        return dict(self.named_parameters()) | {n: b for n, b in self.named_buffers() if n in persistent}
 
     def set_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Copy values, tensors or arrays by path, into parameters and buffers.
 
         Args:
             state: Values by path.
-            strict: Whether every path has to be on both sides.
+            strict: Whether the paths of module and state must be the same.
 
         Raises:
-            NotFoundError: A path is not; the message lists all of them, and nothing is changed.
-            InvalidArgumentError: A shape is another one; nothing is changed.
+            NotFoundError: Paths differ; the message lists all of them, and nothing is changed.
+            InvalidArgumentError: Shapes differ; nothing is changed.
         """
         own = self.state_dict()
         if strict:
             self._require_same_paths(own, state)
         pairs = [(n, own[n], v) for n, v in state.items() if n in own]
-        # all shapes are looked at before any value is copied
+        # Check all shapes before copying any value, so that an error changes nothing.
         for name, tensor, value in pairs:
             shape = tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
             if shape != tensor.shape:
@@ -293,5 +294,5 @@ class Module:
         return f"{type(self).__name__}({shown}" + (("\n" + "\n".join(lines) + "\n") if lines else "") + ")"
 
     def extra_repr(self) -> str:
-        """What repr shows of this module's own settings."""
+        """The settings of this module that repr shows."""
         return ", ".join(f"{n}: {list(p.shape)}" for n, p in self._parameters.items())

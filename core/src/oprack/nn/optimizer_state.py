@@ -1,4 +1,4 @@
-"""The state of an optimizer by name: checked as a whole before any of it is taken over."""
+"""The names in an optimizer's state_dict, and the checks of a state before any of it is loaded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class Entry:
-    """One array of the state. key: `<parameter>.<accumulator>`; of the parameter at `position` in the list."""
+    """One array of the state, under the key `<parameter>.<accumulator>`; `position` is that of the parameter."""
 
     key: str
     position: int
@@ -31,10 +31,10 @@ class Entry:
 
 
 class StateNames:
-    """What the state of an optimizer is called.
+    """The names of the arrays in an optimizer's state.
 
-    A parameter goes by its path when the optimizer got (path, parameter) pairs, by its position in the list when not;
-    its own name would not do, since that depends on what else the process has built.
+    A parameter is identified by its path if the optimizer was given (path, parameter) pairs, otherwise by its position
+    in the list. Its own name won't do, since it depends on what else the process has built.
     """
 
     def __init__(self, optimizer: Any, parameters: Sequence[Tensor], paths: Sequence[str] | None) -> None:
@@ -45,39 +45,38 @@ class StateNames:
         self._optimizer = optimizer
 
     def entries(self) -> dict[str, Entry]:
-        """Everything that the state consists of, by key."""
-        found = {}
+        """All arrays of the state, by key."""
+        entries = {}
         for i, (path, p) in enumerate(zip(self.paths, self.parameters, strict=True)):
             for a in self._optimizer.accumulators():
                 shape = p.shape if a.shape is None else tuple(a.shape)
-                found[f"{path}.{a.name}"] = Entry(f"{path}.{a.name}", i, a.name, shape, str(p.dtype))
-        return found
+                entries[f"{path}.{a.name}"] = Entry(f"{path}.{a.name}", i, a.name, shape, str(p.dtype))
+        return entries
 
     def checked(self, state: Mapping[str, Any], strict: bool) -> dict[str, np.ndarray]:
-        """Copies of the arrays in `state`, by key.
+        """Check a state, and copy its arrays.
 
-        Raises NotFoundError for what is missing or unknown, unless not strict, InvalidArgumentError for another shape
-        or dtype.
+        Raises NotFoundError for missing or unknown keys if `strict`, InvalidArgumentError for a wrong shape or dtype.
         """
         entries = self.entries()
-        given = {k: v for k, v in state.items() if k not in (SCHEDULE, NOT_UPDATED)}
-        rest = self._not_updated(state)
-        given, old = self._from_program_names(given, entries)
+        arrays = {k: v for k, v in state.items() if k not in (SCHEDULE, NOT_UPDATED)}
+        not_updated = self._not_updated(state)
+        arrays, by_program_name = self._from_program_names(arrays, entries)
         if strict:
-            optional = self._optional(rest, old)
-            missing = [k for k, e in entries.items() if k not in given and e.position not in optional]
-            unknown = [k for k in given if k not in entries]
-            unknown += [f"{p!r} in {NOT_UPDATED}" for p in rest if p not in self.paths]
+            optional = self._optional(not_updated, by_program_name)
+            missing = [k for k, e in entries.items() if k not in arrays and e.position not in optional]
+            unknown = [k for k in arrays if k not in entries]
+            unknown += [f"{p!r} in {NOT_UPDATED}" for p in not_updated if p not in self.paths]
             self._require_all(missing, unknown, SCHEDULE in state)
-        return {key: self._array(entries[key], value) for key, value in given.items() if key in entries}
+        return {key: self._array(entries[key], value) for key, value in arrays.items() if key in entries}
 
-    def _optional(self, rest: Sequence[str], old: bool) -> set[int]:
+    def _optional(self, not_updated: Sequence[str], by_program_name: bool) -> set[int]:
         """Positions of parameters that no step has changed, so that a state need not have them.
 
         States by names of variables don't say which those are: there it may be any parameter that is not trained.
         """
-        named = {i for i, path in enumerate(self.paths) if path in rest}
-        return named | {i for i, p in enumerate(self.parameters) if old and not p.requires_grad}
+        named = {i for i, path in enumerate(self.paths) if path in not_updated}
+        return named | {i for i, p in enumerate(self.parameters) if by_program_name and not p.requires_grad}
 
     def _require_all(self, missing: list[str], unknown: list[str], has_schedule: bool) -> None:
         """Raise NotFoundError for keys that only the optimizer has, or only the state, its schedule among them."""
@@ -92,13 +91,13 @@ class StateNames:
             )
 
     def _not_updated(self, state: Mapping[str, Any]) -> list[str]:
-        rest = state.get(NOT_UPDATED, [])
-        if not isinstance(rest, list | tuple) or not all(isinstance(r, str) for r in rest):
+        paths = state.get(NOT_UPDATED, [])
+        if not isinstance(paths, list | tuple) or not all(isinstance(r, str) for r in paths):
             raise InvalidArgumentError(
-                f"{self._owner}: {NOT_UPDATED} of the state is {rest!r}; expected a list of the parameters that no "
+                f"{self._owner}: {NOT_UPDATED} of the state is {paths!r}; expected a list of the parameters that no "
                 "step has changed"
             )
-        return list(rest)
+        return list(paths)
 
     def _array(self, entry: Entry, value: Any) -> np.ndarray:
         if isinstance(value, Tensor):
@@ -119,13 +118,17 @@ class StateNames:
         label = f"{self._optimizer.name}_{entry.accumulator}" if self._optimizer.name else entry.accumulator
         return f"{self.parameters[entry.position].name}_{label}_0"
 
-    def _from_program_names(self, given: dict[str, Any], entries: Mapping[str, Entry]) -> tuple[dict[str, Any], bool]:
-        """The state by key, when every name is that of a variable in the program of these very parameters."""
+    def _from_program_names(self, arrays: dict[str, Any], entries: Mapping[str, Entry]) -> tuple[dict[str, Any], bool]:
+        """Rename a state to keys if all its names are variables in the program of these parameters.
+
+        Returns:
+            (the state, whether it was renamed).
+        """
         names = {self._program_name(e): k for k, e in entries.items()}
-        plain = {k: v for k, v in given.items() if k != "learning_rate_0"}
+        plain = {k: v for k, v in arrays.items() if k != "learning_rate_0"}
         if plain and all(k in names for k in plain):
             return {names[k]: v for k, v in plain.items()}, True
-        return given, False
+        return arrays, False
 
     def _advice(self, unknown: Sequence[str]) -> str:
         accumulators = "|".join(re.escape(a.name) for a in self._optimizer.accumulators())

@@ -1,4 +1,4 @@
-"""Parameter: a tensor that is trained, filled by an initializer."""
+"""Parameter: a tensor that optimizers update, and its creation by an initializer."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from oprack.types import dtype_name
 
 
 class Parameter(Tensor):
-    """A tensor that training changes, of an array's values: `net.scale = oprack.Parameter(array)`.
+    """A tensor that optimizers update: `net.scale = oprack.Parameter(array)`.
 
     Args:
-        data: What `oprack.to_tensor` takes, of a floating dtype.
-        name: The name in programs and states of optimizers; default: a new one.
-        trainable: Whether optimizers change it.
+        data: The initial values: anything that `oprack.to_tensor` accepts, of a floating dtype.
+        name: The name in programs and states of optimizers; default: generated.
+        trainable: Whether optimizers update it.
 
     Raises:
-        InvalidArgumentError: The data has no gradient, as integers.
+        InvalidArgumentError: The data is not floating, or not dense.
     """
 
     __slots__ = ()
@@ -51,9 +51,9 @@ class Parameter(Tensor):
         self.requires_grad = trainable
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        copied = super().__deepcopy__(memo)
-        copied.attr = self.attr  # type: ignore[attr-defined]
-        return copied
+        copy = super().__deepcopy__(memo)
+        copy.attr = self.attr  # type: ignore[attr-defined]
+        return copy
 
     @property
     def trainable(self) -> bool:
@@ -66,7 +66,7 @@ class Parameter(Tensor):
 
 
 def filled(initializer: Initializer, shape: Sequence[int], dtype: str, name: str, place: Place = CPU) -> Any:
-    """An array that an initializer made; random ones go on with the numbers of `oprack.seed`."""
+    """Run an initializer and return the array; random initializers draw from the stream of `oprack.seed`."""
     program = Program()
     block = program.global_block()
     var = Variable(program, block, block.create_var(name, dtype=dtype, shape=tuple(shape), persistable=True))
@@ -85,16 +85,16 @@ def create_parameter(
     name: str = "parameter",
     place: Place = CPU,
 ) -> Parameter:
-    """A parameter, filled by its initializer: Xavier for weights and 0 for biases where nothing else is said.
+    """Create a parameter and initialize it; the default initializers are Xavier for weights and 0 for biases.
 
     Args:
-        shape: Its sizes.
+        shape: Its dims.
         dtype: Its dtype.
-        attr: What ParamAttr.of takes.
+        attr: Anything that ParamAttr.of accepts.
         is_bias: Whether it is a bias.
         default_initializer: The initializer, when `attr` has none.
-        name: Begins the name when `attr` has none.
-        place: Where it lies.
+        name: Prefix of the name when `attr` has none.
+        place: The place whose memory holds it.
 
     Returns:
         The parameter.
@@ -102,17 +102,17 @@ def create_parameter(
     Raises:
         InvalidArgumentError: `attr` is False, or a size is below 1.
     """
-    made = ParamAttr.of(attr)
-    if made is None or not all(isinstance(d, numbers.Integral) and d > 0 for d in shape):
+    param_attr = ParamAttr.of(attr)
+    if param_attr is None or not all(isinstance(d, numbers.Integral) and d > 0 for d in shape):
         raise InvalidArgumentError(
             f"{name}: a parameter of shape {list(shape)} with attr {attr!r}; expected sizes greater than 0, and an "
             "attr other than False"
         )
-    full = made.name or unique_name.generate(f"{name}.{'b' if is_bias else 'w'}")
-    initializer = made.initializer or default_initializer or chosen(is_bias)
-    array = filled(initializer, shape, dtype_name(dtype), full, place)
-    found = Parameter.__new__(Parameter)
-    found._value, found._meta, found._node = array, tensor_meta(LoDTensor, array.dtype, place), None
-    found.name, found.attr = full, made
-    found.requires_grad = made.trainable
-    return found
+    full_name = param_attr.name or unique_name.generate(f"{name}.{'b' if is_bias else 'w'}")
+    initializer = param_attr.initializer or default_initializer or chosen(is_bias)
+    array = filled(initializer, shape, dtype_name(dtype), full_name, place)
+    parameter = Parameter.__new__(Parameter)
+    parameter._value, parameter._meta, parameter._node = array, tensor_meta(LoDTensor, array.dtype, place), None
+    parameter.name, parameter.attr = full_name, param_attr
+    parameter.requires_grad = param_attr.trainable
+    return parameter

@@ -1,4 +1,4 @@
-"""Updates: what an optimizer writes into a program, run on eager parameters and their gradients."""
+"""Updates: runs the program that an optimizer appends on eager parameters and their gradients."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Updates:
     decay and update rules are the same as in programs.
 
     Args:
-        optimizer: Has `apply_gradients(pairs, startup_program)`, `get_lr()` and `accumulators()`.
-        parameters: The parameters, each with a name of its own.
+        optimizer: An object with `apply_gradients(pairs, startup_program)`, `get_lr()` and `accumulators()`.
+        parameters: The parameters, each with a unique name.
         paths: Names of the parameters in the state; default: their positions.
 
     Raises:
-        InvalidArgumentError: Parameters have no name, or the same one.
+        InvalidArgumentError: A parameter has no name, or that of another one.
     """
 
     def __init__(self, optimizer: Any, parameters: Sequence[Tensor], paths: Sequence[str] | None = None) -> None:
@@ -57,14 +57,14 @@ class Updates:
         self._programs: dict[Any, tuple[Program, Any]] = {}
         self._executors: dict[tuple[Place, bool], Executor] = {}
         self._names = StateNames(optimizer, self.parameters, paths)
-        self._variables: dict[str, str] = {}  # of the state, by its keys
-        self._restored: dict[str, np.ndarray] = {}  # by key, until the variable is made
+        self._variables: dict[str, str] = {}  # key in the state -> name of the variable
+        self._restored: dict[str, np.ndarray] = {}  # key -> loaded value, until the variable is created
 
     def step(self) -> None:
         """Update every parameter that has a gradient.
 
         Raises:
-            PreconditionNotMetError: None has one.
+            PreconditionNotMetError: No parameter has a gradient.
         """
         chosen = [p for p in self.parameters if p.requires_grad and p._grad is not None]
         if not chosen:
@@ -73,10 +73,10 @@ class Updates:
             )
         place = chosen[0].place
         key = (place, tuple([(p.name, p.dtype, p._grad.is_sparse) for p in chosen if p._grad is not None]))
-        found = self._programs.get(key)
-        if found is None:
-            found = self._programs[key] = self._build(chosen, place)
-        program, rate = found
+        cached = self._programs.get(key)
+        if cached is None:
+            cached = self._programs[key] = self._build(chosen, place)
+        program, rate = cached
         runner = self._executor(place)
         prepared = runner.prepare(program.desc)
         scope = self.scope.new_scope()
@@ -96,25 +96,25 @@ class Updates:
             self.scope.delete_scope(scope)
 
     def clear_grad(self) -> None:
-        """Let go of the gradients of all parameters."""
+        """Clear the gradients of all parameters."""
         for p in self.parameters:
             p.clear_grad()
 
     def _executor(self, place: Place) -> Executor:
         key = place, current_mode().deterministic
-        found = self._executors.get(key)
-        if found is None:
-            found = self._executors[key] = executor(place, deterministic=key[1])
-        return found
+        cached = self._executors.get(key)
+        if cached is None:
+            cached = self._executors[key] = executor(place, deterministic=key[1])
+        return cached
 
     def _set_rate(self, rate: Variable, place: Place) -> None:
         value = np.full(rate.shape, self._optimizer.get_lr(), numpy_dtype(rate.dtype))
-        known = self.scope.find_var(rate.name)
-        if known is None or known.value is None or known.value.place != CPU or known.value.array != value:
+        current = self.scope.find_var(rate.name)
+        if current is None or current.value is None or current.value.place != CPU or current.value.array != value:
             self.scope.var(rate.name).value = LoDTensor(value)
 
     def _build(self, chosen: Sequence[Tensor], place: Place) -> tuple[Program, Any]:
-        """The program that updates these parameters; state that is new is filled by its startup program."""
+        """Build the program that updates these parameters, and run its startup program for state that is new."""
         program, startup = Program(), Program()
         block = program.global_block()
         pairs = []
@@ -157,52 +157,52 @@ class Updates:
 
     # State ------------------------------------------------------------------------------------------------------------
     def state_dict(self) -> dict[str, Any]:
-        """Copies of the state's arrays as `<parameter>.<accumulator>`, "LR_Scheduler" when a schedule gives rates, and
-        in "not_updated" the parameters, if any, that no step has changed yet and which have no state therefore.
+        """Copies of the state: arrays as `<parameter>.<accumulator>`, the state of a learning rate schedule as
+        "LR_Scheduler", and as "not_updated" the parameters that have no state because no step has changed them yet.
 
         Returns:
-            Arrays by name.
+            The state by key.
         """
-        found: dict[str, Any] = self._arrays()
-        having = {key.rpartition(".")[0] for key in found}
+        state: dict[str, Any] = self._arrays()
+        updated = {key.rpartition(".")[0] for key in state}
         stateful = self._names.entries().values()
-        without = list(dict.fromkeys(e.key.rpartition(".")[0] for e in stateful))
-        without = [path for path in without if path not in having]
-        if without:
-            found[NOT_UPDATED] = without
+        not_updated = list(dict.fromkeys(e.key.rpartition(".")[0] for e in stateful))
+        not_updated = [path for path in not_updated if path not in updated]
+        if not_updated:
+            state[NOT_UPDATED] = not_updated
         schedule = self._optimizer.schedule
         if schedule is not None:
-            found[SCHEDULE] = schedule.state_dict()
-        return found
+            state[SCHEDULE] = schedule.state_dict()
+        return state
 
     def _arrays(self) -> dict[str, Any]:
-        found = {}
+        arrays = {}
         for key in self._names.entries():
             var = self.scope.find_var(self._variables.get(key, ""))
             if var is not None and var.value is not None:
-                found[key] = _host(var.value)
+                arrays[key] = _host(var.value)
             elif key in self._restored:
-                found[key] = self._restored[key].copy()
-        return found
+                arrays[key] = self._restored[key].copy()
+        return arrays
 
     def set_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
-        """Take over a state_dict, in place of all state there is.
+        """Load a state_dict, which replaces the current state.
 
         Args:
-            state: What `state_dict` gave.
-            strict: False takes of it what fits.
+            state: The result of `state_dict`.
+            strict: Whether its keys must be those of the optimizer; otherwise only matching keys are loaded.
 
         Raises:
-            NotFoundError: Something is missing or unknown, when strict; nothing is changed.
-            InvalidArgumentError: A shape or dtype is another one; nothing is changed.
+            NotFoundError: Keys are missing or unknown, if strict; nothing is changed.
+            InvalidArgumentError: A shape or dtype differs; nothing is changed.
         """
         arrays = self._names.checked(state, strict)
         schedule = self._optimizer.schedule
         if schedule is not None and SCHEDULE in state:
             schedule.set_state_dict(state[SCHEDULE])
-        kept: dict[str, Any] = {} if strict else self._arrays()
-        self._restored = kept | arrays
-        # the next step makes its variables anew, from these
+        retained: dict[str, Any] = {} if strict else self._arrays()
+        self._restored = retained | arrays
+        # The next step creates the variables again, from the restored values.
         self.scope, self._programs, self._variables = Scope(), {}, {}
 
 
