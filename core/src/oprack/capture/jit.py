@@ -1,4 +1,4 @@
-"""jit: a function of tensors that runs as a program, written down at its first call and again for other inputs."""
+"""jit: runs a function of tensors as a program, which is captured at the first call for each kind of inputs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from oprack.tensor.eager_tensor import new_tensor
 from oprack.tensor.meta import CPU, meta_of_value
 from oprack.types import COMPLEX, FLOATS, GRAD_SUFFIX, HALF_FLOATS, dtype_name
 
-_PROGRAMS = 32
+_PROGRAMS = 32  # per function; the one that was compiled first is dropped
 
 
 class JitProgram:
-    """An exported function at a place, and the program of its gradients, which starts from values that the first kept.
+    """A captured function at a place, and the program of its gradients, which reads forward values that were saved.
 
     Args:
         exported: The function as a program.
         place: Where it runs.
-        wrt: Names of inputs and captured tensors whose gradients are wanted.
+        wrt: Names of the inputs and captured tensors that require gradients.
         name: The name of the function, for messages.
     """
 
@@ -54,12 +54,12 @@ class JitProgram:
         self._forward = self._executor.prepare(forward.desc)
 
     def _write_backward(self, forward: Program, values: set[str]) -> None:
-        both = forward.clone()
-        block = both.global_block()
+        joint = forward.clone()
+        block = joint.global_block()
         count = len(block.ops)
-        targets = [n for n in self.outputs if _has_slope(v := block.var(n)) and not v.stop_gradient]
+        targets = [n for n in self.outputs if _is_differentiable(v := block.var(n)) and not v.stop_gradient]
         if not targets:
-            self.wrt = []  # nothing that comes out has a gradient
+            self.wrt = []  # no output has a gradient
             return
         for n in targets:
             like = block.var(n)
@@ -70,15 +70,15 @@ class JitProgram:
         self._gradients = gradients(targets, self.wrt, self.cotangents, block=block)
         read = {n for op in block.ops[count:] for n in op.input_arg_names()}
         self.kept = sorted(n for n in read & values if n not in self.exported.tensors)
-        # The forward ops have run by then; what the gradients read of them is kept.
+        # The forward program has run by then, and saves the values that the gradient ops read.
         block.ops = block.ops[count:]
-        self._backward = self._executor.prepare(both.desc)
-        self._program = both  # prepared programs are kept for as long as their program lives
+        self._backward = self._executor.prepare(joint.desc)
+        self._program = joint  # the executor keeps a prepared program only while its program is alive
 
     # Running ----------------------------------------------------------------------------------------------------------
     def run(self, feeds: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """(outputs, values kept for the gradients), by name."""
-        # Tensors that the function reads may have been replaced since, as a step of an optimizer does.
+        """Run the forward program; returns (outputs, values saved for the gradients), each by name."""
+        # The values of captured tensors may have been replaced since, for example by an optimizer.
         self.exported.refresh()
         local = self.exported.scope.new_scope()
         try:
@@ -96,7 +96,7 @@ class JitProgram:
         return outputs, kept
 
     def run_backward(self, kept: dict[str, Any], given: Sequence[Any]) -> list[Any]:
-        """Gradients of `wrt` from those of the targets, None where nothing flows."""
+        """Compute the gradients of `wrt`, None where none flows, from saved values and the gradients of the targets."""
         assert self._backward is not None
         local = self.exported.scope.new_scope()
         try:
@@ -110,8 +110,8 @@ class JitProgram:
             self.exported.scope.delete_scope(local)
 
 
-def _has_slope(var: VarDesc) -> bool:
-    """Whether a variable's values may have gradients: floating or complex numbers."""
+def _is_differentiable(var: VarDesc) -> bool:
+    """Whether a variable has a floating or complex dtype."""
     return var.dtype is not None and dtype_name(var.dtype) in FLOATS | HALF_FLOATS | COMPLEX
 
 
@@ -121,18 +121,18 @@ def _value(scope: Scope, name: str) -> Any:
 
 
 def _as_tensor(value: Any) -> Tensor:
-    """A tensor on the memory that a program computed."""
+    """Wrap a value that a program computed in a tensor, without a copy."""
     if isinstance(value, SelectedRows) or not isinstance(value, LoDTensor):
         return new_tensor(value, meta_of_value(value))
     return new_tensor(value.array, meta_of_value(value.array, value.place, len(value.lod)), value.lod)
 
 
 class JitFunction:
-    """What `jit` makes of a function.
+    """The result of `jit`: a callable that captures a function, caches its programs and runs them.
 
     Args:
         function: The function, or a Module.
-        specs: Inputs with dims that vary; default: a program for each new shape.
+        specs: Specs of the inputs, in which dims may vary; default: each new shape gets its own program.
     """
 
     def __init__(self, function: Callable[..., Any], specs: Sequence[Any] | None) -> None:
@@ -146,84 +146,82 @@ class JitFunction:
         """Call with tensors (or arrays) only; the result is that of the function."""
         if any(isinstance(a, Variable) for a in args):
             return self._function(*args)
-        given = [a if isinstance(a, Tensor) else to_tensor(a) for a in args]
+        tensors = [a if isinstance(a, Tensor) else to_tensor(a) for a in args]
         mode = current_mode()
         grad = mode.grad
         training = self._function.training if isinstance(self._function, Module) else None
-        shapes = None if self.specs is not None else tuple([x.shape for x in given])
-        # Whatever changes the program that is written: modes, dtypes, places, and shapes where no spec leaves them
-        # open.
-        key = (grad, mode.deterministic, training, tuple([x._meta for x in given]), shapes)
-        found = self._compiled.get(key)
-        if found is None:
-            found = self._compiled[key] = self._compile(given, grad)
+        shapes = None if self.specs is not None else tuple([x.shape for x in tensors])
+        # All that the captured program depends on: modes, dtypes, places and, unless specs leave them open, shapes.
+        key = (grad, mode.deterministic, training, tuple([x._meta for x in tensors]), shapes)
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            compiled = self._compiled[key] = self._compile(tensors, grad)
             if len(self._compiled) > _PROGRAMS:
                 self._compiled.popitem(last=False)
-        return self._run(*found, given)
+        return self._run(*compiled, tensors)
 
-    def _compile(self, given: Sequence[Tensor], grad: bool) -> tuple[JitProgram, Any]:
-        specs = self.specs or [InputSpec(x.shape, str(x.dtype), None, len(x._lod)) for x in given]
-        if len(specs) != len(given):
+    def _compile(self, tensors: Sequence[Tensor], grad: bool) -> tuple[JitProgram, Any]:
+        specs = self.specs or [InputSpec(x.shape, str(x.dtype), None, len(x._lod)) for x in tensors]
+        if len(specs) != len(tensors):
             raise InvalidArgumentError(
-                f"{self.__name__}: got {len(given)} tensors; expected {len(specs)}, as its specs"
+                f"{self.__name__}: got {len(tensors)} tensors; expected {len(specs)}, as its specs"
             )
         specs = [InputSpec(s.shape, s.dtype, f"x{i}", s.lod_level) for i, s in enumerate(specs)]
-        exported = to_program(_with_gradients(self._function, [x.requires_grad for x in given]), specs)
-        names = [n for n, x in zip(exported.feed_names, given, strict=True) if x.requires_grad]
+        exported = to_program(_with_gradients(self._function, [x.requires_grad for x in tensors]), specs)
+        names = [n for n, x in zip(exported.feed_names, tensors, strict=True) if x.requires_grad]
         names += [n for n, t in exported.tensors.items() if t.requires_grad]
-        place = next((t.place for t in (*given, *exported.tensors.values())), CPU)
+        place = next((t.place for t in (*tensors, *exported.tensors.values())), CPU)
         compiled = JitProgram(exported, place, names if grad else (), self.__name__)
         rule = CustomRule(self.__name__, len(compiled.targets), _backward_of(compiled)) if compiled.wrt else None
         return compiled, rule
 
-    def _run(self, compiled: JitProgram, rule: Any, given: Sequence[Tensor]) -> Any:
+    def _run(self, compiled: JitProgram, rule: Any, arguments: Sequence[Tensor]) -> Any:
         exported = compiled.exported
-        outputs, kept = compiled.run({n: x.value for n, x in zip(exported.feed_names, given, strict=True)})
+        outputs, kept = compiled.run({n: x.value for n, x in zip(exported.feed_names, arguments, strict=True)})
         tensors = {n: _as_tensor(v) for n, v in outputs.items()}
         if rule is not None and compiled.targets:
-            by_name = dict(zip(exported.feed_names, given, strict=True)) | exported.tensors
+            by_name = dict(zip(exported.feed_names, arguments, strict=True)) | exported.tensors
             shapes = [(tensors[n].shape, tensors[n]._meta) for n in compiled.targets]
             attach(rule, [by_name[n] for n in compiled.wrt], [tensors[n] for n in compiled.targets], (kept, shapes))
         return filled(exported.structure, tensors)
 
 
-def _with_gradients(function: Callable[..., Any], wanted: Sequence[bool]) -> Callable[..., Any]:
+def _with_gradients(function: Callable[..., Any], requires_grad: Sequence[bool]) -> Callable[..., Any]:
     def call(*inputs: Any) -> Any:
-        for x, w in zip(inputs, wanted, strict=True):
-            x.stop_gradient = not w
+        for x, required in zip(inputs, requires_grad, strict=True):
+            x.stop_gradient = not required
         return function(*inputs)
 
     return call
 
 
 def _backward_of(compiled: JitProgram) -> Callable[[Any, Sequence[Any]], Sequence[Any]]:
-    def backward(saved: Any, given: Sequence[Any]) -> Sequence[Any]:
+    def backward(saved: Any, cotangents: Sequence[Any]) -> Sequence[Any]:
         kept, shapes = saved
         values = []
-        for g, (shape, meta) in zip(given, shapes, strict=True):
+        for g, (shape, meta) in zip(cotangents, shapes, strict=True):
             if g is None:
                 zeros = context(meta.place).xp.zeros(shape, meta.dtype)
                 values.append(LoDTensor(zeros, place=meta.place))
             else:
                 values.append(g.value)
-        found = compiled.run_backward(kept, values)
-        return [None if v is None else _as_tensor(v) for v in found]
+        return [None if v is None else _as_tensor(v) for v in compiled.run_backward(kept, values)]
 
     return backward
 
 
 def jit(function: Callable[..., Any] | None = None, *, specs: Sequence[Any] | None = None) -> Any:
-    """`fast = oprack.jit(f)`, or a decorator: f runs as a program, whose plan is one generated function.
+    """Run a function as a program: `fast = oprack.jit(f)`, or as a decorator.
 
     Gradients flow through a call to its arguments and to the tensors that the function refers to.
 
     Args:
-        function: A function of tensors, or a Module; its Python runs at the first call with tensors of new dtypes,
-            places and shapes, and then no more.
-        specs: InputSpecs with dims that vary, for one program for all of them.
+        function: A function of tensors, or a Module. Its Python code runs only at the first call for each combination
+            of dtypes, places and shapes.
+        specs: InputSpecs in which dims may vary, so that one program serves all shapes.
 
     Returns:
-        A JitFunction, which is called as the function is; without a function, a decorator.
+        A JitFunction, which is called like the function; without a function, a decorator.
     """
     if function is None:
         return lambda f: JitFunction(f, specs)

@@ -1,4 +1,4 @@
-"""to_program: a function of tensors written down as a program, by calling it once with Variables."""
+"""to_program: captures a function of tensors as a program, by calling it once with Variables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class InputSpec:
 
 
 class TensorCapture:
-    """Takes tensors that a function refers to into its program, each once: their values go into a scope.
+    """Makes each tensor that a function refers to a variable of its program, once; their values go into a scope.
 
     Args:
         program: The program.
@@ -62,20 +62,20 @@ class TensorCapture:
         self._variables: dict[int, Variable] = {}
 
     def variable(self, tensor: Tensor) -> Variable:
-        """The persistable variable that stands for a tensor; a parameter of the program when it is one."""
-        found = self._variables.get(id(tensor))
-        if found is None:
+        """The persistable variable that stands for a tensor; a Parameter becomes a parameter of the program."""
+        symbol_ = self._variables.get(id(tensor))
+        if symbol_ is None:
             name = tensor.name or unique_name.generate("constant")
             if name in self.tensors or self.program.global_block().has_var(name):
                 name = unique_name.generate(f"{name}.copy")
             block = self.program.global_block()
-            trained = isinstance(tensor, Parameter)
+            is_parameter = isinstance(tensor, Parameter)
             desc = block.create_var(
                 name,
                 dtype=tensor.dtype,
                 shape=tensor.shape,
                 persistable=True,
-                is_parameter=trained,
+                is_parameter=is_parameter,
                 stop_gradient=not tensor.requires_grad,
             )
             if isinstance(tensor, Parameter):
@@ -83,10 +83,10 @@ class TensorCapture:
                 self.program.parameters[name] = ParameterInfo(
                     attr.learning_rate, attr.regularizer, attr.need_clip, attr.initializer
                 )
-            found = self._variables[id(tensor)] = symbol(Variable(self.program, block, desc))
+            symbol_ = self._variables[id(tensor)] = symbol(Variable(self.program, block, desc))
             self.tensors[name] = tensor
             self.scope.var(name).set(tensor.value)
-        return found
+        return symbol_
 
 
 @dataclass
@@ -94,8 +94,13 @@ class ExportedProgram:
     """A function as a program. `oprack.io.save_inference_model(path, t.program, t.feed_names, t.fetch_names, t.scope)`
     saves it.
 
-    scope: holds the tensors that the function refers to, tensors by the names of their variables. structure: what the
-    function returns, with names in place of tensors.
+    Attributes:
+        program: The program.
+        feed_names: Names of its inputs.
+        fetch_names: Names of its outputs.
+        scope: Holds the values of the tensors that the function refers to.
+        tensors: These tensors, by the names of their variables.
+        structure: The result of the function, with names in place of tensors.
     """
 
     program: Program
@@ -106,16 +111,17 @@ class ExportedProgram:
     structure: Any
 
     def refresh(self) -> None:
-        """Take over what the tensors hold now."""
+        """Set the variables in the scope to the current values of the tensors."""
         for name, tensor in self.tensors.items():
             self.scope.var(name).set(tensor.value)
 
 
 def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> ExportedProgram:
-    """Call a function with Variables and keep what it appends, as a program.
+    """Capture a function as a program, by calling it with Variables.
 
-    The function, or Module, may use oprack.functional, operators and methods of tensors; its Python runs once, so
-    branches and loops are those of this call. Tensors and parameters that it refers to become persistable variables.
+    The function, or Module, may use oprack.functional, operators and methods of tensors. Its Python code runs once, so
+    the program has the branches and loops of this one call. Tensors and parameters that the function refers to become
+    persistable variables.
 
     Args:
         function: A function of tensors, or a Module.
@@ -125,16 +131,16 @@ def to_program(function: Callable[..., Any], specs: Sequence[Any]) -> ExportedPr
         The program, the names of its inputs and outputs, and a scope with what the function refers to.
 
     Raises:
-        InvalidArgumentError: The function returns something else than tensors, in lists, tuples and dicts.
+        InvalidArgumentError: The function returns anything but tensors in lists, tuples and dicts.
     """
     program, startup = Program(), Program()
     captured = TensorCapture(program)
-    given = [InputSpec.of(s) for s in specs]
+    input_specs = [InputSpec.of(s) for s in specs]
     token = current_capture.set(captured)
     try:
         with unique_name.guard(), program_guard(program, startup), static_mode():
             inputs = []
-            for i, spec in enumerate(given):
+            for i, spec in enumerate(input_specs):
                 shape = [None if d is None or d < 0 else d for d in spec.shape]
                 var = data(spec.name or f"x{i}", shape, spec.dtype, lod_level=spec.lod_level)
                 inputs.append(symbol(var))
@@ -173,7 +179,7 @@ class Name(str):
 
 
 def filled(structure: Any, values: dict[str, Any]) -> Any:
-    """A structure with values in place of names.
+    """Replace the names in a structure by values.
 
     Args:
         structure: Lists, tuples and dicts with names of variables.

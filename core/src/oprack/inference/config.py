@@ -22,7 +22,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
     """Settings of a predictor.
 
     Config(model_dir): a folder with `__model__`. Config(model_file, params_file): a pair of files. Config(config): a
-    copy. Config(): set the model later. Settings of Paddle that mean nothing here are accepted and said once.
+    copy. Config(): set the model later. Settings of Paddle that have no effect here are accepted, and reported once.
 
     Args:
         model: A folder with `__model__`, a program file, or a Config to copy; None: set it later.
@@ -79,7 +79,7 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         return self._ir_optim
 
     def switch_ir_debug(self, x: bool = True) -> None:
-        """Verify the program after every pass; a pass that breaks it then is an error."""
+        """Verify the program after every pass, so that a pass that breaks it raises an error."""
         self._ir_debug = bool(x)
 
     def ir_debug(self) -> bool:
@@ -87,9 +87,9 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         return self._ir_debug or self._passes.debug
 
     def switch_strict_sums(self, x: bool = True) -> None:
-        """Leave out passes that change the order of float sums or rounding: numbers are those of the program as saved.
+        """Leave out passes that change rounding or the order of float sums; Paddle has no such setting.
 
-        Not a setting of Paddle.
+        Results then equal those of the program as it was saved.
         """
         self._strict_sums = bool(x)
 
@@ -106,10 +106,10 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         return self._deterministic
 
     def switch_library_attrs(self, x: bool = True) -> None:
-        """Let kernels of a library run only in ops whose attribute asks for it: use_mkldnn, use_cudnn.
+        """Use kernels of a library only for ops that request it by an attribute: use_mkldnn, use_cudnn.
 
-        Without it they run wherever they are the best, as in Paddle after enable_mkldnn(), which sets the attribute in
-        every op; programs are saved with False. Not a setting of Paddle.
+        Otherwise they are used wherever they are preferred, as in Paddle after enable_mkldnn(), which sets the
+        attribute of every op; saved programs have False. Paddle has no such setting.
         """
         self._library_attrs = bool(x)
 
@@ -140,27 +140,27 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         return self._passes.show([p.name for p in selected], [p.name for p in registered_passes()])
 
     def delete_pass(self, name: str) -> None:
-        """Keep a pass from running."""
+        """Exclude a pass."""
         self.pass_builder().delete_pass(name, stacklevel=5)
 
     def pass_changes(self) -> list[list[object]]:
-        """What the client changed in the list of passes."""
+        """The changes that the client made to the list of passes."""
         return self._passes.changes()
 
     def set_optim_cache_dir(self, path: str | Path, max_bytes: int = _OPTIM_CACHE_BYTES) -> None:
-        """Keep the rewritten model in this directory, for the next process that loads the same model.
+        """Cache the optimized model in a directory, for the next process that loads the same model.
 
-        What passes made of a model, the program and its parameters, is taken from there when the bytes of the model's
-        files, the versions and code of oprack and of all packs, the place, the CPU and the settings are the same as
-        then, and made anew otherwise. Results are the same with and without. The directory is made when there is none;
-        several processes may use it at once. It need not be kept: `oprack cache DIR --clear` empties it.
+        An entry, the program and parameters that passes produced, is reused only if the bytes of the model's files, the
+        versions and code of oprack and all packs, the place, the CPU and the settings are unchanged. Results are the
+        same with and without the cache. The directory is created if necessary; several processes may use it at once.
+        It can be deleted at any time; `oprack cache DIR --clear` empties it.
 
         Args:
-            path: The directory, of this user alone; "" = keep nothing.
-            max_bytes: Of all that is kept there; what was not used for the longest time goes first. Not of Paddle.
+            path: The directory, which should belong to this user alone; "" turns the cache off.
+            max_bytes: Limit on the size of all entries; the least recently used are removed first. Not in Paddle.
 
         Raises:
-            InvalidArgumentError: For a path that is none, or a size below 0.
+            InvalidArgumentError: `path` is not a path, or `max_bytes` is negative.
         """
         if not isinstance(path, str | os.PathLike):
             raise InvalidArgumentError(f"set_optim_cache_dir({path!r}): expected the path of a directory, or ''")
@@ -177,11 +177,11 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         return self._optim_cache_bytes
 
     def enable_memory_optim(self, x: bool = True) -> None:
-        """What a predictor always does: each intermediate value is dropped after its last use."""
+        """Accepted for compatibility: a predictor always frees each intermediate value after its last use."""
         self._memory_optim = bool(x)
 
     def memory_optim_enabled(self) -> bool:
-        """What enable_memory_optim was given."""
+        """The last argument of enable_memory_optim."""
         return self._memory_optim
 
     def enable_mkldnn(self) -> None:

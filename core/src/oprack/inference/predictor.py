@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class _OutputHook:
-    """Observer that shows each op's outputs to a client's hook."""
+    """Observer that passes each op's outputs to a client's hook."""
 
     def __init__(self, hook: Callable[[str, str, Tensor], None], pool: DeviceContextPool) -> None:
         self._hook, self._pool = hook, pool
 
     def before_op(self, op: Any, scope: Scope) -> None:
-        """Nothing is shown before an op ran."""
+        """Do nothing: outputs exist only after the op."""
 
     def after_op(self, op: Any, scope: Scope) -> None:
         for name in dict.fromkeys(n for names in op.outputs.values() for n in names):
@@ -50,37 +50,37 @@ class Predictor:
     """Runs one model. Clones share its parameters; each predictor serves one thread at a time.
 
     Args:
-        config: What to load, and how to run it.
+        config: The model, and how to run it.
         shared: The predictor whose parameters it shares; see `clone`.
 
     Raises:
-        ModelError: The model can't be used; a class of its own says why.
+        ModelError: The model can't be used; subclasses say why.
         MissingPackError: No installed pack brings some of its ops.
     """
 
     def __init__(self, config: Config, shared: Predictor | None = None) -> None:
-        # A copy: what the client sets afterwards is for the next predictor.
+        # A copy, so that later changes of the client's Config do not affect this predictor.
         self._config = Config(config)
         self._parameters: Scope = shared._parameters if shared else Scope()
         self._executor: NaiveExecutor = shared._executor.clone() if shared else self._make_executor()
         self._model: InferenceModel = shared._model if shared else self._load()
-        # All blocks now, so that a wrong attribute is an error of loading and not of the first run.
+        # Prepare all blocks now, so that a wrong attribute is reported when the model is loaded, not by the first run.
         self._prepared = self._executor.prepare(self._model.program.desc).complete()
         block = self._model.program.global_block()
         self._inputs = {n: Slot(n, block.find_var_recursive(n), True) for n in self._model.feed_names}
         self._outputs = {n: Slot(n, block.find_var_recursive(n), False) for n in self._model.fetch_names}
-        # Guards the slots of inputs and outputs. It is only tried: waiting would hide that two threads share one
+        # Guards the slots of inputs and outputs. `run` never waits for it: that would hide that two threads share a
         # predictor and overwrite each other's inputs.
         self._lock = threading.Lock()
         self._profiler: Profiler | None = None
         self._hooks: list[_OutputHook] = []
         if self._config.profile_enabled():
             self._profiler = Profiler()
-            # finalize runs at exit as well, where __del__ need not.
+            # Unlike __del__, finalize is guaranteed to run at exit as well.
             weakref.finalize(self, _print_profile, self._profiler)
 
     def _load(self) -> InferenceModel:
-        """The model, rewritten by the passes that the Config lets run; parameters that it needs no more are freed."""
+        """Load the model and run the passes that the Config selects; parameters that become unused are freed."""
         if not self._config.ir_optim():
             model = load_model(self._config, self._parameters)
             freeze_parameters(self._parameters)
@@ -95,11 +95,11 @@ class Predictor:
         from oprack.ir import registered_passes
 
         model = load_model(self._config, self._parameters)
-        known = {p.name: p for p in registered_passes(self._executor.manager)}
-        passes = [known[n] for n in self._config.pass_builder().all_passes() if n in known]
-        found = optimize_model(model, self._parameters, self._executor, passes, self._config.ir_debug() or None)
+        registered = {p.name: p for p in registered_passes(self._executor.manager)}
+        passes = [registered[n] for n in self._config.pass_builder().all_passes() if n in registered]
+        optimized = optimize_model(model, self._parameters, self._executor, passes, self._config.ir_debug() or None)
         freeze_parameters(self._parameters)
-        return found
+        return optimized
 
     def _make_executor(self) -> NaiveExecutor:
         place: Place = CUDAPlace(self._config.gpu_device_id()) if self._config.use_gpu() else CPUPlace()
@@ -111,7 +111,7 @@ class Predictor:
             memory_limit=self._config.memory_limit(),
             loop_limit=self._config.loop_limit(),
         )
-        executor.pool.get(place)  # a place that no plugin serves is told now, not by the first run
+        executor.pool.get(place)  # raises now, not in the first run, if no plugin serves the place
         return executor
 
     # Names and handles ------------------------------------------------------------------------------------------------
@@ -167,8 +167,8 @@ class Predictor:
             The outputs of a call with arrays; None without.
 
         Raises:
-            PreconditionNotMetError: An input was not filled, or another thread is running this predictor.
-            FeedError: An input does not fit; ops raise other errors.
+            PreconditionNotMetError: An input is not set, or another thread is running this predictor.
+            FeedError: An input does not fit. Ops may raise other errors.
         """
         if not self._lock.acquire(blocking=False):
             raise PreconditionNotMetError(
@@ -196,7 +196,7 @@ class Predictor:
 
     def _run(self) -> None:
         prepared = self._prepared
-        # A pack was registered or blocked since.
+        # Prepare again if a pack was registered or blocked since.
         if not prepared.is_current(self._executor.manager):
             prepared = self._prepared = self._executor.prepare(self._model.program.desc)
         feeds = {name: slot.fed() for name, slot in self._inputs.items()}
@@ -206,7 +206,7 @@ class Predictor:
             )
 
     def _take_outputs(self, scope: Scope) -> None:
-        """Keep the outputs of a run, whose scope goes away."""
+        """Copy the outputs of a run into their slots, before its scope is deleted."""
         for name, slot in self._outputs.items():
             value = scope.get_var(name).get()
             if not isinstance(value, LoDTensor):
@@ -219,7 +219,7 @@ class Predictor:
 
     @contextlib.contextmanager
     def _threads(self) -> Iterator[None]:
-        """NumPy's math library and kernel libraries limited to the threads that the Config asks for."""
+        """Limit NumPy's math library and kernel libraries to the number of threads that the Config sets."""
         threads = self._config.cpu_math_library_num_threads() if self._config.has_thread_limit() else None
         if threads is None:
             yield
@@ -231,17 +231,17 @@ class Predictor:
 
     @functools.cached_property
     def _limits(self) -> list[Callable[[int], contextlib.AbstractContextManager[Any]]]:
-        """What limits threads, of NumPy and of kernel libraries; looked for once, since it takes long to miss."""
+        """Functions that limit the threads of NumPy and kernel libraries; cached, as a failing import is slow."""
         libraries = self._executor.manager.libraries().values()
-        found = [library.limit_threads for library in libraries if not isinstance(library, Exception)]
+        limits = [library.limit_threads for library in libraries if not isinstance(library, Exception)]
         try:
             import threadpoolctl
         except ImportError:
             reason = "for NumPy, it needs the package threadpoolctl (pip install it)"
             say_once("Config.set_cpu_math_library_num_threads", reason)
         else:
-            found.append(threadpoolctl.threadpool_limits)
-        return found
+            limits.append(threadpoolctl.threadpool_limits)
+        return limits
 
     def register_output_hook(self, hook: Callable[[str, str, Tensor], None]) -> None:
         """Call hook(op type, variable, tensor) for every output of every op from now on."""
@@ -249,7 +249,7 @@ class Predictor:
 
     # Memory and copies ------------------------------------------------------------------------------------------------
     def clone(self) -> Predictor:
-        """A predictor of its own scope that shares the parameters and what was prepared; for another thread."""
+        """A predictor for another thread, with its own scope and the same parameters and prepared program."""
         return Predictor(self._config, shared=self)
 
     __copy__ = clone
@@ -261,10 +261,10 @@ class Predictor:
         )
 
     def clear_intermediate_tensor(self) -> None:
-        """Nothing is left to drop: each value between inputs and outputs goes after its last use."""
+        """Do nothing: intermediate values are freed after their last use."""
 
     def try_shrink_memory(self) -> int:
-        """Return 0, the bytes that a pool holds between runs: NumPy keeps none."""
+        """Return 0: there is no memory pool whose bytes could be released between runs."""
         return 0
 
     def __repr__(self) -> str:
@@ -277,10 +277,10 @@ def _print_profile(profiler: Profiler) -> None:
 
 
 def create_predictor(config: Config) -> Predictor:
-    """Load the model that a Config names.
+    """Create a predictor for the model of a Config.
 
     Args:
-        config: What to load, and how to run it.
+        config: The model, and how to run it.
 
     Returns:
         The predictor.

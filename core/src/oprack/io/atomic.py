@@ -1,4 +1,4 @@
-"""Files and directories that appear complete or not at all."""
+"""Atomic writes: files and directories that appear either complete or not at all."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import IO, Self
 
 
 class AtomicSave:
-    """Writes files beside their final names and moves them there at the end of the `with` block.
+    """Writes temporary files next to their final paths and renames them at the end of the `with` block.
 
-    When the block raises, nothing is moved: older files of those names stay as they were. The moves are done one by one
-    after all data is on the disk, so only a crash between two moves can leave files of different age.
+    When the block raises, nothing is renamed, and older files remain unchanged. The renames happen one by one once all
+    data is on disk, so only a crash between two renames can leave a mix of old and new files.
 
         with AtomicSave() as save, save.open(path) as file: file.write(data)
     """
@@ -29,17 +29,16 @@ class AtomicSave:
 
     @contextlib.contextmanager
     def open(self, path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-        """A binary file that will be `path`; its directory is created when there is none."""
+        """Open a binary file that will become `path`; missing directories are created."""
         final = Path(path)
         final.parent.mkdir(parents=True, exist_ok=True)
-        # In the same directory, since a rename is atomic within a file system alone.
+        # In the same directory, since a rename is atomic only within a file system.
         temporary = final.with_name(f".oprack-{secrets.token_hex(8)}.tmp")
         with open(temporary, "xb") as file:
             self._written.append((temporary, final))
             yield file
             file.flush()
-            # A rename may reach the disk before the data does: after a power cut the file would be empty under its
-            # final name.
+            # Without this, the rename may reach the disk before the data, and a power failure leave an empty file.
             os.fsync(file.fileno())
 
     def __exit__(
@@ -49,7 +48,6 @@ class AtomicSave:
             if kind is None:
                 for temporary, final in self._written:
                     os.replace(temporary, final)
-                # Each directory once, whatever the number of its files.
                 for directory in dict.fromkeys(final.parent for _, final in self._written):
                     _sync_directory(directory)
         finally:
@@ -58,17 +56,17 @@ class AtomicSave:
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a whole file; one of that name stays as it was when this fails."""
+    """Write a whole file; if this fails, an existing file of that name remains unchanged."""
     with AtomicSave() as save, save.open(path) as file:
         file.write(data)
 
 
 @contextlib.contextmanager
 def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A new directory to put files into, which becomes `path` at the end of the `with` block.
+    """Create a directory that becomes `path`, with all its data on disk, at the end of the `with` block.
 
-    Then all data is on the disk. Until then it is called `<path>.tmp`, which a process that dies leaves behind and the
-    next one replaces. When the block raises, it is removed.
+    Until then it is named `<path>.tmp`. It is removed when the block raises; if the process dies, it remains, and the
+    next call replaces it.
 
     Raises:
         OSError: When `path` exists.
@@ -92,15 +90,15 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold the lock of a directory, which ends with the process at the latest; nothing where the system has no flock.
+    """Hold the lock of a directory, which is released at the latest when the process ends; no-op without flock.
 
     Raises:
-        BlockingIOError: When someone else holds it.
+        BlockingIOError: Another process or thread holds it.
     """
     try:
         import fcntl
-    # Windows, where atomic_directory alone keeps two processes apart.
     except ImportError:
+        # Windows, where atomic_directory alone keeps processes from interfering.
         yield
         return
     fd = os.open(directory, os.O_RDONLY)
@@ -110,7 +108,7 @@ def locked(directory: Path) -> Iterator[None]:
         except OSError as error:
             if isinstance(error, BlockingIOError):
                 raise
-            # a file system without locks, where saving goes on as before
+            # The file system has no locks, so saving continues without one.
         yield
     finally:
         os.close(fd)

@@ -1,9 +1,9 @@
-"""Checkpoints of training: parameters, optimizer state, step, random state and schedules, so that a run can go on.
+"""Checkpoints, from which training can resume: parameters, optimizer state, step, random state and schedules.
 
-A directory holds the last few as `ckpt-<n>` and in `latest` the name of the newest. Each has `values.bin`, the tensors
-one after the other as parameter files have them, and `manifest.json` with what is where, checksums, and the rest. A
-checkpoint is written beside and renamed, so a process that is killed at any moment leaves the one before. Nothing is
-pickled. One process at a time may save into a directory, which is locked meanwhile; any number may load.
+A directory holds the last few checkpoints as `ckpt-<n>`, and the name of the newest in `latest`. Each has `values.bin`,
+with the tensors in the format of parameter files, and `manifest.json`, with their offsets and checksums and everything
+else. A checkpoint is written under a temporary name and then renamed, so a process that is killed at any moment leaves
+the previous one intact. Nothing is pickled. One process at a time may save into a directory, which it locks.
 """
 
 from __future__ import annotations
@@ -43,10 +43,12 @@ _NAME = re.compile(r"ckpt-(\d{1,18})")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint holds besides tensors.
+    """The contents of a checkpoint besides tensors.
 
     Attributes:
-        path: Directory of the checkpoint.
+        step: Number of the training step.
+        extra: The argument `extra` of save_checkpoint.
+        path: Its directory.
     """
 
     step: int
@@ -70,19 +72,19 @@ def save_checkpoint(
     Args:
         path: The directory of checkpoints.
         program: The program.
-        scope: Where its variables are.
+        scope: The scope that holds its variables.
         step: Number of the training step.
-        executor: Executor whose random numbers go on after loading.
-        extra: Anything that JSON can hold.
-        keep: How many checkpoints stay.
+        executor: The executor whose random state is saved; None saves none.
+        extra: Anything that JSON can represent.
+        keep: How many checkpoints to keep, this one included.
 
     Returns:
         The directory of the new checkpoint.
 
     Raises:
-        MissingParameterError: For variables without a value.
-        InvalidArgumentError: For a value that does not fit its VarDesc and for what JSON can't hold.
-        CheckpointBusyError: When another process saves there; then older checkpoints are as they were.
+        MissingParameterError: Variables have no value.
+        InvalidArgumentError: A value does not fit its VarDesc, or JSON can't represent `extra`.
+        CheckpointBusyError: Another process is saving into the directory; older checkpoints remain unchanged.
     """
     if keep < 1:
         raise InvalidArgumentError(f"save_checkpoint: keep is {keep}; expected 1 or more")
@@ -92,8 +94,8 @@ def save_checkpoint(
         "random": None if executor is None else executor.random.state(),
         "schedules": {name: schedule.state_dict() for name, schedule in program.schedules.items()},
     }
-    for what, value in body.items():
-        check_plain(value, what)
+    for key, value in body.items():
+        check_plain(value, key)
     values = collect_values(scope, persistable_vars(program))
     root = Path(path)
     root.mkdir(parents=True, exist_ok=True)
@@ -108,23 +110,23 @@ def save_checkpoint(
 
 
 def _save(root: Path, body: dict[str, Any], values: Mapping[str, Value], keep: int) -> Path:
-    # The lock is held, so whatever bears a temporary name belongs to nobody.
+    # The lock is held, so whatever has a temporary name was left behind by a process that died.
     _sweep(root)
-    known = _numbers(root)
-    name = f"ckpt-{max(known, default=0) + 1}"
+    existing = _numbers(root)
+    name = f"ckpt-{max(existing, default=0) + 1}"
     with atomic_directory(root / name) as directory:
         body["variables"] = _write_values(directory / _VALUES, values)
         (directory / _MANIFEST).write_bytes(seal(body))
-    # After the directory is there under its name: a reader between the two finds the one before.
+    # Only once the directory has its final name: a reader in between finds the previous checkpoint.
     write_atomic(root / _LATEST, f"{name}\n".encode())
-    # Old ones go last, so that at every moment a whole checkpoint is there.
-    for number in sorted(known)[: max(len(known) + 1 - keep, 0)]:
+    # Old ones are removed last, so that there is a complete checkpoint at every moment.
+    for number in sorted(existing)[: max(len(existing) + 1 - keep, 0)]:
         _remove(root / f"ckpt-{number}")
     return root / name
 
 
 class _Hashing:
-    """A file that remembers the checksum and number of the bytes written since `restart`."""
+    """A file that computes checksum and number of the bytes written since `restart`."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -162,12 +164,12 @@ def _write_values(path: Path, values: Mapping[str, Value]) -> list[dict[str, Any
 
 def _numbers(root: Path) -> list[int]:
     """Numbers of the checkpoints in a directory."""
-    found = [_NAME.fullmatch(entry.name) for entry in root.iterdir()] if root.is_dir() else []
-    return [int(match[1]) for match in found if match]
+    matches = [_NAME.fullmatch(entry.name) for entry in root.iterdir()] if root.is_dir() else []
+    return [int(match[1]) for match in matches if match]
 
 
 def _sweep(root: Path) -> None:
-    """Remove what saves that were killed left behind."""
+    """Remove temporary files and directories of processes that died while saving."""
     for entry in root.iterdir():
         if re.fullmatch(r"ckpt-\d+\.tmp", entry.name):
             shutil.rmtree(entry, ignore_errors=True)
@@ -176,7 +178,7 @@ def _sweep(root: Path) -> None:
 
 
 def _remove(directory: Path) -> None:
-    """Under another name first, so that nobody takes a half removed one for a checkpoint."""
+    """Remove a checkpoint, renaming it first so that readers never see a partially removed one."""
     doomed = directory.with_name(f"{directory.name}.tmp")
     shutil.rmtree(doomed, ignore_errors=True)
     os.rename(directory, doomed)
@@ -185,22 +187,22 @@ def _remove(directory: Path) -> None:
 
 # Loading ------------------------------------------------------------------------------------------------------------
 def latest_checkpoint(path: str | os.PathLike[str]) -> Path | None:
-    """The directory of the newest checkpoint in directory `path`; None when there is none.
+    """Find the newest checkpoint in a directory.
 
     Args:
         path: The directory of checkpoints.
 
     Returns:
-        The directory of the newest one.
+        The directory of the newest checkpoint; None when there is none.
 
     Raises:
-        CorruptCheckpointError: When the file `latest` names none.
+        CorruptCheckpointError: The contents of the file `latest` are not the name of a checkpoint.
     """
     root = Path(path)
     pointer = root / _LATEST
     if pointer.is_file():
         with open(pointer, "rb") as file:
-            # A name takes a few bytes; the file may be anything.
+            # Bounded, since the file is untrusted and may have any size.
             name = file.read(64).decode("ascii", "replace").strip()
         if not _NAME.fullmatch(name):
             raise CorruptCheckpointError(
@@ -246,7 +248,7 @@ def load_checkpoint(
     descs = persistable_vars(program)
     check_program(body, descs, program, directory)
     values = _read_values(directory / _VALUES, body["variables"], {var.name: var for var in descs})
-    # Schedules are objects of packs and may refuse a state: then all of them go back.
+    # Schedules belong to packs and may reject a state; if one does, all of them are restored.
     before = {name: schedule.state_dict() for name, schedule in program.schedules.items()}
     try:
         for name, schedule in program.schedules.items():

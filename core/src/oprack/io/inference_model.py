@@ -27,7 +27,9 @@ class InferenceModel:
     """A program whose parameters are in a scope.
 
     Attributes:
-        feed_names, fetch_names: Its inputs and outputs, in order.
+        program: The program.
+        feed_names: Names of its inputs, in order.
+        fetch_names: Names of its outputs, in order.
     """
 
     program: Program
@@ -93,7 +95,7 @@ def model_files(
 def load_program(
     path: str | os.PathLike[str], *, model_filename: str | None = None
 ) -> tuple[Program, list[str], list[str]]:
-    """The program with the names of its inputs and outputs; no parameter is read. Raises as load_inference_model."""
+    """Read a program and the names of its inputs and outputs, without parameters. Raises as load_inference_model."""
     model, _ = _locate(Path(path), model_filename, None)
     return _read_program(model)
 
@@ -168,10 +170,10 @@ def _only_program(directory: Path) -> Path:
 
 
 def feed_and_fetch_names(program: Program) -> tuple[list[str], list[str]]:
-    """Names of the inputs and outputs that the feed and fetch ops of block 0 name, ordered by their attribute `col`.
+    """Names of the inputs and outputs, from the feed and fetch ops of block 0, in the order of their attribute `col`.
 
     Raises:
-        CorruptModelError: For a feed or fetch op without a variable.
+        CorruptModelError: A feed or fetch op has no variable.
     """
     block = program.global_block()
     return [name for _, name in feed_columns(block)], [name for _, name in fetch_columns(block)]

@@ -1,4 +1,4 @@
-"""Persistable variables of a program: to files and back."""
+"""Saves and loads the persistable variables of a program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOT_SAVED = frozenset({VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.RAW,
 
 
 def persistable_vars(program: Program | ProgramDesc) -> list[VarDesc]:
-    """Variables that parameter files hold, of all blocks, in the order of a combined file: by bytes of the names.
+    """The variables of all blocks that parameter files hold, in the order of a combined file: by the names' bytes.
 
     Args:
         program: The program.
@@ -32,12 +32,12 @@ def persistable_vars(program: Program | ProgramDesc) -> list[VarDesc]:
     Returns:
         The VarDescs.
     """
-    found: dict[str, VarDesc] = {}
+    variables: dict[str, VarDesc] = {}
     for block in program.blocks:
         for var in block.vars.values():
             if var.persistable and var.type not in _NOT_SAVED:
-                found.setdefault(var.name, var)
-    return [found[name] for name in sorted(found, key=lambda name: name.encode("utf-8", "surrogatepass"))]
+                variables.setdefault(var.name, var)
+    return [variables[name] for name in sorted(variables, key=lambda name: name.encode("utf-8", "surrogatepass"))]
 
 
 def load_vars(
@@ -45,12 +45,12 @@ def load_vars(
 ) -> None:
     """Set the persistable variables of `program` in `scope` from one file each, or from the combined file `filename`.
 
-    Nothing is set unless everything can be.
+    All files are read and checked before any variable is set.
 
     Args:
-        directory: Where the files lie.
+        directory: The directory of the files.
         program: The program.
-        scope: Where variables are set.
+        scope: The scope in which to set the variables.
         filename: Name of the combined file, if it is one.
 
     Raises:
@@ -73,9 +73,9 @@ def save_vars(
     """Write the persistable variables of `program`, one file each or all to the combined file `filename`; all or none.
 
     Args:
-        directory: Where to write; it is made when it is not there.
+        directory: The target directory, created when it does not exist.
         program: The program.
-        scope: Where its variables are.
+        scope: The scope that holds its variables.
         filename: Name of the combined file, if there is to be one.
 
     Raises:
@@ -83,7 +83,7 @@ def save_vars(
         InvalidArgumentError: For a value that does not fit its VarDesc.
         UnsafeNameError: For a name that can't be a file.
     """
-    from oprack.io.atomic import AtomicSave  # with modules that readers do not need
+    from oprack.io.atomic import AtomicSave  # imported here, since readers do not need its dependencies
 
     values = collect_values(scope, persistable_vars(program))
     with AtomicSave() as save:
@@ -100,7 +100,8 @@ def save_vars(
 # Reading ------------------------------------------------------------------------------------------------------------
 def set_values(scope: Scope, values: Mapping[str, Value]) -> None:
     for name, value in values.items():
-        scope.var(name).value = value  # read into memory of its own, which ops in place may use
+        # Not `set`, which marks the memory as shared: it was allocated by the reader, so in-place ops may use it.
+        scope.var(name).value = value
 
 
 def read_separate(directory: Path, descs: list[VarDesc]) -> dict[str, Value]:
@@ -146,8 +147,8 @@ def read_combined_view(view: Any, descs: list[VarDesc], source: str) -> dict[str
 
 
 def open_view(path: Path) -> memoryview:
-    """The bytes of a regular file, mapped and not read."""
-    # A named pipe in a model's directory would block for ever without the flag
+    """Map a regular file into memory."""
+    # Without O_NONBLOCK, opening a named pipe in an untrusted directory would block forever.
     fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
         status = os.fstat(fd)
@@ -186,11 +187,11 @@ def collect_values(scope: Scope, descs: list[VarDesc]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     missing = []
     for var in descs:
-        held = scope.find_var(var.name)
-        if held is None or not held.is_initialized():
+        variable = scope.find_var(var.name)
+        if variable is None or not variable.is_initialized():
             missing.append(var.name)
             continue
-        values[var.name] = value = held.get()
+        values[var.name] = value = variable.get()
         why = _misfit(value, var) if isinstance(value, LoDTensor | SelectedRows) else None
         if why is not None:
             raise InvalidArgumentError(f"variable {var.name!r}: {why}; set the variable to a value of its VarDesc")

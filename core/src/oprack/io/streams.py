@@ -1,9 +1,9 @@
-"""Tensors on disk: streams of a LoDTensor or SelectedRows, alone in a file or one after the other in a combined file.
+"""The file format of tensors: a stream per LoDTensor or SelectedRows, alone in a file or several in a combined one.
 
 All numbers are little endian. LoDTensor: u32 version 0, u64 number of LoD levels, per level u64 size in bytes and u64
 offsets, then the tensor: u32 version 0, i32 size of the TensorDesc message, the message, the elements row by row.
 SelectedRows: u32 version 0, u64 number of rows, i64 rows, i64 height, then the tensor.
-A file is untrusted: every size is compared with the bytes that are left before memory is taken for it.
+Files are untrusted: every size is compared with the remaining bytes before memory is allocated for it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAX_BYTES = 2**63 - 1
 
 
 class _Cursor:
-    """A place in a buffer that knows which variable is being read."""
+    """A read position in a buffer, with the names of variable and file for messages."""
 
     def __init__(self, buffer: Any, offset: int, name: str, source: str) -> None:
         self.view = memoryview(buffer).cast("B")
@@ -75,15 +75,21 @@ class _Cursor:
 def read_lod_tensor(
     buffer: Any, offset: int = 0, *, name: str = "", source: str = "the buffer"
 ) -> tuple[LoDTensor, int]:
-    """The LoDTensor that starts at `offset` of a bytes-like object, and the offset behind it. Its memory is a copy.
+    """Read a LoDTensor from a bytes-like object; its memory is a copy.
 
     Args:
-        name, source: Names of the variable and of the file, for messages.
+        buffer: The object.
+        offset: Where the tensor starts.
+        name: Name of the variable, for messages.
+        source: Name of the file, for messages.
+
+    Returns:
+        (tensor, offset of the first byte after it).
 
     Raises:
-        CorruptParameterError: When the stream is truncated or malformed.
-        OversizedTensorError: When its dims need more than the file holds.
-        InvalidLoDError: The offsets are broken.
+        CorruptParameterError: The stream is truncated or malformed.
+        OversizedTensorError: Its dims need more bytes than the file has.
+        InvalidLoDError: The offsets are malformed.
     """
     cursor = _Cursor(buffer, offset, name, source)
     cursor.version("the LoDTensor")
@@ -97,7 +103,7 @@ def read_lod_tensor(
 def read_selected_rows(
     buffer: Any, offset: int = 0, *, name: str = "", source: str = "the buffer"
 ) -> tuple[SelectedRows, int]:
-    """The SelectedRows that starts at `offset`, and the offset behind it. Raises as read_lod_tensor."""
+    """Read SelectedRows; arguments, result and errors are those of read_lod_tensor."""
     cursor = _Cursor(buffer, offset, name, source)
     cursor.version("the SelectedRows")
     count = cursor.number("Q", "the number of rows")
@@ -114,10 +120,15 @@ def read_selected_rows(
 def read_combined(
     buffer: Any, variables: Iterable[tuple[str, VarType]], *, source: str = "the buffer"
 ) -> dict[str, LoDTensor | SelectedRows]:
-    """Values of variables, as (name, VarType), which follow one another without names in the caller's order.
+    """Read the variables of a combined file, which has no names: they are concatenated in the caller's order.
+
+    Args:
+        buffer: The contents of the file.
+        variables: (name, VarType) of each variable.
+        source: Name of the file, for messages.
 
     Raises:
-        CorruptParameterError: Also when bytes are left behind the last one.
+        CorruptParameterError: A stream is malformed, or bytes remain after the last one.
     """
     values: dict[str, LoDTensor | SelectedRows] = {}
     offset, name = 0, ""
@@ -135,14 +146,14 @@ def read_combined(
 def read_variable(
     buffer: Any, offset: int, kind: VarType, *, name: str, source: str
 ) -> tuple[LoDTensor | SelectedRows, int]:
-    """The value of a variable that holds `kind`, and the offset behind it."""
+    """Read the value of a variable of type `kind`; returns it and the offset of the first byte after it."""
     read = read_selected_rows if kind is VarType.SELECTED_ROWS else read_lod_tensor
     return read(buffer, offset, name=name, source=source)
 
 
 def _read_lod(cursor: _Cursor) -> list[list[int]]:
     count = cursor.number("Q", "the number of LoD levels")
-    # Each level takes 8 bytes for its size at least: a count beyond that would only loop until the file ends.
+    # Each level takes at least 8 bytes, for its size. Without this check a huge count would loop until the file ends.
     if 8 * count > cursor.left:
         raise CorruptParameterError(
             f"{cursor.where()}: {count} LoD levels can't be in the {cursor.left} bytes that are left; expected a few"
@@ -155,7 +166,7 @@ def _read_lod(cursor: _Cursor) -> list[list[int]]:
                 f"{cursor.where()}: LoD level {i} has {size} bytes; expected a multiple of 8, the size of an offset"
             )
         offsets = np.frombuffer(cursor.take(size, f"LoD level {i}"), "<u8")
-        # Before they become Python ints, which take four times the memory
+        # Checked as an array: a list of Python ints takes four times the memory.
         if (offsets[1:] < offsets[:-1]).any():
             k = int((offsets[1:] < offsets[:-1]).argmax())
             raise InvalidLoDError(
@@ -183,23 +194,23 @@ def _read_tensor(cursor: _Cursor) -> np.ndarray:
     dtype = numpy_dtype(kind)
     nbytes = _checked_size(cursor, dtype, dims)
     raw = np.frombuffer(cursor.take(nbytes, "the data"), np.uint8)
-    # A copy, since the buffer may be a mapped file, which ops in place could not write to.
+    # A copy, since the buffer may be a mapped file, to which in-place ops can't write.
     array = np.empty(dims, dtype)
     if kind is VarType.BOOL:
-        np.not_equal(raw, 0, out=array.reshape(-1))  # a byte other than 0 and 1 is no bool to NumPy
+        np.not_equal(raw, 0, out=array.reshape(-1))  # to NumPy, bytes other than 0 and 1 are not valid bools
     else:
         array.reshape(-1).view(np.uint8)[...] = raw
     return array
 
 
 def _checked_size(cursor: _Cursor, dtype: np.dtype, dims: tuple[int, ...]) -> int:
-    """Number of bytes of the data, after a check that the file has them."""
+    """Check the dims against the rest of the file; returns the number of bytes of the data."""
     shown = f"{dtype.name}{list(dims)}" if len(dims) <= _MAX_RANK else f"{dtype.name} of {len(dims)} dims"
     if len(dims) > _MAX_RANK:
         raise OversizedTensorError(f"{cursor.where()}: {shown}; expected at most {_MAX_RANK} dims")
     if any(d < 0 for d in dims):
         raise CorruptParameterError(f"{cursor.where()}: {shown} has a negative dim; expected dims of a stored tensor")
-    # NumPy multiplies the other dims of an empty array as well
+    # Without zeros, since NumPy checks the product of the other dims for overflow even if the array is empty.
     if math.prod(d for d in dims if d) * dtype.itemsize > _MAX_BYTES:
         raise OversizedTensorError(
             f"{cursor.where()}: the size of {shown} overflows 64 bits; expected what the file holds"
@@ -218,7 +229,7 @@ def write_lod_tensor(file: IO[bytes], tensor: LoDTensor) -> None:
     """Write a LoDTensor.
 
     Raises:
-        InvalidArgumentError: For dtypes that the format does not have.
+        InvalidArgumentError: The format does not support the dtype.
     """
     file.write(struct.pack("<IQ", 0, len(tensor.lod)))
     for level in tensor.lod:
@@ -257,5 +268,5 @@ def _write_tensor(file: IO[bytes], array: np.ndarray) -> None:
     desc = write_tensor_desc(dtype_enum(array.dtype), array.shape)
     file.write(struct.pack("<Ii", 0, len(desc)))
     file.write(desc)
-    # As bytes, since bfloat16 has no buffer format; of a contiguous array this copies nothing
+    # As bytes, since bfloat16 does not support the buffer protocol; a contiguous array is not copied.
     file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
