@@ -1,4 +1,4 @@
-"""Entry point of `oprack`: which subcommands there are; each lives in a module that is imported when it is called."""
+"""Entry point of `oprack`: the table of subcommands, whose modules are imported only when they are called."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMMANDS = {
 
 
 def build_parser(only: str = "") -> argparse.ArgumentParser:
-    """The parser; `only` names the subcommand whose options are wanted, so that no other module is imported."""
+    """Build the parser; only the subcommand `only` gets its options, so that no other module is imported."""
     from oprack import __version__
 
     parser = argparse.ArgumentParser(
@@ -64,11 +64,11 @@ def build_parser(only: str = "") -> argparse.ArgumentParser:
     for name, (module, summary) in COMMANDS.items():
         sub = add(name, summary)
         if name == only:
-            found = importlib.import_module(f"oprack.cli.{module}")
-            found.configure(sub)
-            sub.set_defaults(run=found.run)
+            command_module = importlib.import_module(f"oprack.cli.{module}")
+            command_module.configure(sub)
+            sub.set_defaults(run=command_module.run)
     if only in COMMANDS:
-        return parser  # the others' commands cost a look at the packs
+        return parser  # finding the commands of packs would load the packs
     for name, command in pack_commands().items():
         sub = add(name, command.summary)
         if name == only:
@@ -86,30 +86,30 @@ class PackCommand:
     target: str
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add its options, and what runs it. Raises PackImportError."""
+        """Add its options and the function that runs it. Raises PackImportError."""
         from oprack.packs.resolve import import_object
 
         import_object(self.target, f"command {self.name} of {self.owner}")(parser)
 
 
 def pack_commands() -> dict[str, PackCommand]:
-    """Subcommands of packs by name; one whose name another pack or the core has already is left out, with a warning."""
+    """Subcommands of packs by name. One whose name core or another pack uses is left out, with a warning."""
     from oprack.packs.info import PackWarning, warn
     from oprack.packs.manager import default_manager
 
-    found: dict[str, PackCommand] = {}
+    commands: dict[str, PackCommand] = {}
     for owner, key, target in default_manager().targets("command"):
         command = PackCommand(owner, **json.loads(key), target=target)
-        if command.name in COMMANDS or command.name in found:
-            other = found[command.name].owner if command.name in found else "oprack itself"
+        if command.name in COMMANDS or command.name in commands:
+            other = commands[command.name].owner if command.name in commands else "oprack itself"
             warn(
                 f"command {command.name!r} of {owner} is left out, since {other} brings one of that name; block "
                 f"either with OPRACK_BLOCK={owner}",
                 PackWarning,
             )
         else:
-            found[command.name] = command
-    return found
+            commands[command.name] = command
+    return commands
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
@@ -130,13 +130,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = int(args.run(args) or OK)
             sys.stdout.flush()
             return code
-        except BrokenPipeError:  # the reader left, for example `| head`; nothing more can be said to it
+        except BrokenPipeError:
+            # The reader, such as `| head`, is gone. Python would report another error when it flushes stdout at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return OK
         except OprackError as e:
             print(f"oprack {command}: {type(e).__name__}: {printable(str(e))}", file=sys.stderr)
             return exit_code(e)
-        except OSError as e:  # a file that can't be read or written; its name is in the text
+        except OSError as e:  # a file that can't be read or written; the text names it
             print(f"oprack {command}: {type(e).__name__}: {printable(str(e))}", file=sys.stderr)
             return BAD_INPUT
 

@@ -31,12 +31,12 @@ def _homes(paths: Sequence[Path], check: bool) -> int:
     from oprack.packs.generate import brought, find_source
 
     sources = [find_source(path) for path in paths]
-    found = {source.distribution: brought(source) for source in sources}
-    ops = sum(len(kinds["ops"]) for kinds in found.values())
+    contributions = {source.distribution: brought(source) for source in sources}
+    ops = sum(len(kinds["ops"]) for kinds in contributions.values())
     return _put(
         Path(homes.__file__).with_name(homes.FILENAME),
-        homes.render(found),
-        f"{len(found)} distributions, {ops} ops",
+        homes.render(contributions),
+        f"{len(contributions)} distributions, {ops} ops",
         "oprack manifest --homes PATH... of all packs and plugins (make homes)",
         check,
     )
@@ -54,7 +54,7 @@ def _one(path: Path, check: bool) -> int:
 
 
 def _put(target: Path, text: str, summary: str, command: str, check: bool) -> int:
-    """Write a generated file, or only check that it is up to date."""
+    """Write a generated file, or with `check` only report whether it is up to date; returns the exit code."""
     current = target.read_text(encoding="utf-8") if target.is_file() else ""
     if current == text:
         print(f"{target}: up to date ({summary})")

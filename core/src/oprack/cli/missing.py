@@ -18,16 +18,16 @@ PADDLE = "Paddle 2.6.2"
 
 
 def run(args: argparse.Namespace, manager: PackManager, pattern: str) -> int:
-    """List the missing ones of a model's op types, or of Paddle's, that match a pattern."""
+    """List the op types of a model, or of Paddle, that match a pattern and are missing."""
     from oprack.packs.homes import paddle_ops
 
     op_types = _of_model(args) if args.missing else paddle_ops()
-    wanted = sorted({t for t in op_types if fnmatchcase(t, pattern)})
-    rows = _rows([t for t in wanted if not manager.has_op(t)], manager)
+    matching = sorted({t for t in op_types if fnmatchcase(t, pattern)})
+    rows = _rows([t for t in matching if not manager.has_op(t)], manager)
     if args.json:
         print_json(rows)
     else:
-        _print(rows, f"{len(rows)} of {len(wanted)} op types of {printable(args.missing) or PADDLE} are missing")
+        _print(rows, f"{len(rows)} of {len(matching)} op types of {printable(args.missing) or PADDLE} are missing")
     return FINDING if rows else OK
 
 
@@ -40,7 +40,7 @@ def _print(rows: list[dict[str, Any]], summary: str) -> None:
 
 
 def _rows(missing: Iterable[str], manager: PackManager) -> list[dict[str, Any]]:
-    """For each op type the distribution that brings it, or the state of an installed pack that does not serve it."""
+    """For each op type, the distribution that brings it, and the state of an installed pack that brings it in vain."""
     from oprack.packs.homes import home
 
     states = {t: f"pack {p.name} is {p.status}" for p in manager.packs() if p.status != "ok" for t in p.op_types}

@@ -61,7 +61,7 @@ def _print(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _op_types(pack: str | None, manager: PackManager) -> list[str]:
-    """Op types of a pack, by its name or its distribution's; of all packs without one."""
+    """The op types of a pack, given by its own name or that of its distribution; without one, of all packs."""
     from oprack.errors import NotFoundError
 
     if not pack:
@@ -74,7 +74,7 @@ def _op_types(pack: str | None, manager: PackManager) -> list[str]:
 
 
 def _row(op_type: str, manager: PackManager) -> dict[str, Any]:
-    """What is said of an op; of one that two packs claim, that they do."""
+    """The row of an op; for an op that two packs define, the error."""
     from oprack.errors import DuplicateOpError
 
     row: dict[str, Any] = {"op": op_type, "version": None, "pack": "", "places": [], "error": ""}

@@ -81,15 +81,21 @@ def run(args: argparse.Namespace) -> int:
         print(f"\nOne more run, op by op:\n{measured.profiler.table()}")
     if args.out or args.trace:
         print()
-    for what, where in (("outputs", args.out), ("trace", args.trace)):
-        if where:
-            print(f"{what}: {where}")
+    for label, path in (("outputs", args.out), ("trace", args.trace)):
+        if path:
+            print(f"{label}: {path}")
     return OK
 
 
 @dataclass
 class _Measured:
-    """What the runs gave. outputs: of the last. times: of each, in ms. profiler: of one more, where asked for."""
+    """The results of the runs.
+
+    Attributes:
+        outputs: Those of the last run.
+        times: Milliseconds of each run.
+        profiler: Has the events of one more run, if that was requested.
+    """
 
     outputs: dict[str, Any]
     times: list[float]
@@ -187,25 +193,25 @@ def _print(summaries: dict[str, dict[str, Any]], times: list[float]) -> None:
 
 
 def _summary(value: Any) -> dict[str, Any]:
-    """Kind, dtype, shape, LoD, smallest and largest finite value, and how many are not finite."""
+    """Kind, dtype, shape, LoD, least and greatest finite value, and the number of values that are not finite."""
     import numpy as np
 
-    found: dict[str, Any] = {"kind": "array", "dtype": "", "shape": [], "lod": [], "min": None, "max": None}
-    found["not_finite"] = 0
+    summary: dict[str, Any] = {"kind": "array", "dtype": "", "shape": [], "lod": [], "min": None, "max": None}
+    summary["not_finite"] = 0
     if isinstance(value, list):
-        return found | {"shape": [len(value)]}
+        return summary | {"shape": [len(value)]}
     rows = hasattr(value, "height")
     array = np.asarray(value.value if rows else value)
-    found |= {"kind": "rows" if rows else "tensor", "dtype": value.dtype, "shape": list(value.shape)}
-    found["lod"] = getattr(value, "lod", [])
+    summary |= {"kind": "rows" if rows else "tensor", "dtype": value.dtype, "shape": list(value.shape)}
+    summary["lod"] = getattr(value, "lod", [])
     if array.dtype.name in ("bfloat16", "bool"):
         array = array.astype(np.float32)
     if array.dtype.kind in "iuf":
         finite = array[np.isfinite(array)]
-        found["not_finite"] = array.size - finite.size
+        summary["not_finite"] = array.size - finite.size
         if finite.size:
-            found |= {"min": finite.min().item(), "max": finite.max().item()}
-    return found
+            summary |= {"min": finite.min().item(), "max": finite.max().item()}
+    return summary
 
 
 def _write(path: Path, named: dict[str, Any]) -> None:

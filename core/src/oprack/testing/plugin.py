@@ -1,4 +1,4 @@
-"""The pytest plugin of oprack: fixtures for tests of packs. It imports nothing of oprack until a test asks for it."""
+"""oprack's pytest plugin: fixtures for tests of packs. It imports the rest of oprack only when a test uses them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def pack_manager() -> Iterator[PackManager]:
-    """A PackManager that finds no installed pack; the default one while the test runs. Register ops on it."""
+    """A PackManager without any installed packs, on which to register ops; the default one during the test."""
     from oprack.packs.manager import PackManager, use_manager
 
     with use_manager(PackManager(entry_points=[], environ={})) as manager:
@@ -23,8 +23,8 @@ def pack_manager() -> Iterator[PackManager]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the known gaps that conformance tests met: case, stage and reason."""
-    reports = [r for found in terminalreporter.stats.values() for r in found if hasattr(r, "user_properties")]
+    """Print the known differences that conformance tests encountered: case, stage and reason."""
+    reports = [r for group in terminalreporter.stats.values() for r in group if hasattr(r, "user_properties")]
     rows = sorted({tuple(v) for r in reports for name, v in r.user_properties if name == LIMITATION})
     if rows:
         widths = [max(len(row[i]) for row in rows) for i in range(2)]

@@ -1,4 +1,4 @@
-"""Runs a file case through an executor and says what differs."""
+"""Runs a file case on an executor and reports the differences from the expected values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oprack.tensor import LoDTensor, LoDTensorArray, Scope, SelectedRows
 from oprack.testing.cases import FileCase, Stage, compare
 
 CHECKS = Checks(overwritten_input=True)
-"""What conformance demands of every kernel besides its numbers."""
+"""What conformance tests require of every kernel besides correct values."""
 
 
 def missing_ops(case: FileCase, stage: Stage, manager: Any) -> list[str]:
@@ -41,10 +41,10 @@ def run_case(case: FileCase, stage: Stage, executor: Executor) -> dict[str, Any]
     Args:
         case: The case.
         stage: Which of its programs.
-        executor: What runs it.
+        executor: The executor.
 
     Returns:
-        Values by variable, of everything the case expects.
+        The values of all variables that the case expects, by name.
     """
     program, held, feed = _split(case, stage)
     names = [e.name for e in _fetched(case, stage)]
@@ -53,14 +53,14 @@ def run_case(case: FileCase, stage: Stage, executor: Executor) -> dict[str, Any]
 
 
 def _split(case: FileCase, stage: Stage) -> tuple[Program, dict[str, Any], dict[str, Any]]:
-    """Program, the inputs that a scope has to hold, and those that are fed."""
+    """(program, inputs to set in a scope, inputs to feed)."""
     inputs = case.inputs(stage)
     held = {n: v for n, v in inputs.items() if n in case.persistable or isinstance(v, SelectedRows)}
     return case.program(stage), held, {n: v for n, v in inputs.items() if n not in held}
 
 
 def _with_constants(case: FileCase) -> tuple[Program, dict[str, Any], dict[str, Any]]:
-    """As _split of the forward program, with dense inputs but the first one as parameters."""
+    """As _split of the forward program, with all dense inputs but the first as parameters."""
     program, held, feed = _split(case, "forward")
     for name, value in list(feed.items())[1:]:
         if isinstance(value, LoDTensor) and not value.lod:
@@ -84,7 +84,7 @@ def _passes_by_excluded(manager: Any) -> dict[tuple[str, ...], list[Pass]]:
 
 
 def _fetched(case: FileCase, stage: Stage) -> list[Any]:
-    """`intermediate` outputs are no part of a contract: Paddle keeps them for its own gradient kernels."""
+    """The expected outputs, without `intermediate` ones: these are private to Paddle's own gradient kernels."""
     return [e for e in case.expected(stage) if not e.info.get("intermediate")]
 
 
@@ -93,7 +93,7 @@ def _as_array_object(value: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """A value with memory of its own, since ops may write to it in place."""
+    """Copy a value, since ops may overwrite it in place."""
     if isinstance(value, LoDTensor):
         return LoDTensor(value.array.copy(), value.lod, check=False)
     if isinstance(value, SelectedRows):
@@ -102,26 +102,26 @@ def copied(value: Any) -> Any:
 
 
 def differences(case: FileCase, stage: Stage, got: Mapping[str, Any], scale: float = 1.0) -> list[str]:
-    """What differs from the expected values; for stochastic cases only dtype and shape count."""
-    found = []
+    """The differences from the expected values; for stochastic cases, only those of dtype and shape."""
+    reasons = []
     for expected in _fetched(case, stage):
         value = got[expected.name]
         if case.stochastic:
             want = expected.value
             if (want.dtype, want.shape) != (value.dtype, value.shape):
-                found.append(
+                reasons.append(
                     f"{expected.name} is {value.dtype}{list(value.shape)}, expected {want.dtype}{list(want.shape)}"
                 )
             continue
         reason = compare(expected, value, scale)
         if reason and stage == "gradient":
-            # where Paddle's own gradient is numerically off, the mathematics counts
+            # Where Paddle's own gradient is inaccurate, the numeric gradient decides.
             numeric = case.numeric_gradient(expected.info.get("wrt", ""))
             if numeric is not None and _matches_numeric(value, numeric):
                 reason = ""
         if reason:
-            found.append(f"{expected.name} {reason}")
-    return found
+            reasons.append(f"{expected.name} {reason}")
+    return reasons
 
 
 def _matches_numeric(value: Any, numeric: np.ndarray) -> bool:
@@ -134,43 +134,50 @@ def _matches_numeric(value: Any, numeric: np.ndarray) -> bool:
 
 
 def check_case(case: FileCase, stage: Stage, manager: Any = None) -> list[str]:
-    """Run a case on the reference path, twice prepared, and as the passes leave it.
+    """Run a case on the reference path, twice on the prepared path, and after passes.
 
     Args:
         case: The case.
-        stage: Its forward program, its gradient or the gradient of that.
+        stage: Its forward program, its gradient or its second gradient.
         manager: The packs; default: those of the process.
 
     Returns:
-        What differs from Paddle, or between the paths; [] when nothing does.
+        The differences from Paddle and between the paths.
     """
     reference = Executor(prepared=False, checks=CHECKS, manager=manager)
     try:
         got = run_case(case, stage, reference)
     except OprackError as error:
         return [f"{type(error).__name__}: {error}"]
-    found = differences(case, stage, got)
+    reasons = differences(case, stage, got)
     prepared = Executor(prepared=True, manager=manager)
     for round_name in ("first", "second"):
         again = run_case(case, stage, prepared)
         if case.stochastic:
             continue
-        found += [
+        reasons += [
             f"{name}: the prepared path gives other numbers in its {round_name} run"
             for name, value in got.items()
             if not _identical(value, again[name])
         ]
-    return found if found or stage != "forward" else check_rewritten(case, got, manager)
+    return reasons if reasons or stage != "forward" else check_rewritten(case, got, manager)
 
 
 def check_rewritten(case: FileCase, plain: Mapping[str, Any], manager: Any = None) -> list[str]:
-    """Run the forward program of a case as a plan after all passes, with every kernel library and without any.
+    """Run the forward program of a case as a plan after all passes, with all kernel libraries and with none.
 
-    Once all inputs are fed, and once all but the first are parameters, which passes may take for constants. Returns
-    what differs from `plain`, the outputs of the program as it is, by more than the case's tolerances.
+    It runs with all inputs fed, and with all but the first as parameters, which passes may treat as constants.
+
+    Args:
+        case: The case.
+        plain: The outputs of the program without passes.
+        manager: The packs; default: those of the process.
+
+    Returns:
+        The differences from `plain` beyond the case's tolerances.
     """
     manager = manager or default_manager()
-    found = []
+    reasons = []
     for excluded, passes in _passes_by_excluded(manager).items():
         where = f"after the passes without {', '.join(excluded)}" if excluded else "after all passes"
         executor = Executor(manager=manager, excluded_libraries=excluded)
@@ -183,15 +190,15 @@ def check_rewritten(case: FileCase, plain: Mapping[str, Any], manager: Any = Non
                     _hold(scope, held)
                     values = executor.run(optimized.program, feed, names, scope, return_numpy=False)
             except (GraphError, OprackError) as error:
-                found.append(f"{where}: {type(error).__name__}: {error}")
+                reasons.append(f"{where}: {type(error).__name__}: {error}")
                 continue
-            found += [f"{where}: {r.name} failed: {r.error}" for r in optimized.reports if r.error]
+            reasons += [f"{where}: {r.name} failed: {r.error}" for r in optimized.reports if r.error]
             if case.stochastic:
                 continue
             for expected, value in zip(_fetched(case, "forward"), map(_as_array_object, values), strict=True):
                 reason = compare(replace(expected, value=plain[expected.name]), value)
-                found += [f"{expected.name} {where} {reason}"] if reason else []
-    return found
+                reasons += [f"{expected.name} {where} {reason}"] if reason else []
+    return reasons
 
 
 def _identical(a: Any, b: Any) -> bool:

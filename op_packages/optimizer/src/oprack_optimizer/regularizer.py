@@ -1,4 +1,4 @@
-"""Weight decay: a penalty's gradient is added to a parameter's."""
+"""Weight decay: adds the gradient of a penalty to the gradient of each parameter."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from oprack.types import VarType
 
 
 class WeightDecay(ABC):
-    """A penalty on parameters. coeff: its weight.
+    """A penalty on parameters.
 
-    Raises InvalidArgumentError when coeff is not a finite number.
+    Args:
+        coeff: Its weight.
+
+    Raises:
+        InvalidArgumentError: `coeff` is not a finite number.
     """
 
     def __init__(self, coeff: float = 0.0) -> None:
@@ -51,13 +55,20 @@ class L1Decay(WeightDecay):
 def append_regularization(
     block: BlockDesc, pairs: Sequence[tuple[str, str]], regularizers: Mapping[str, WeightDecay | None]
 ) -> list[tuple[str, str]]:
-    """Add to each gradient what the regularizer of its parameter says; returns the pairs to train with.
+    """Append ops that add the gradient of each parameter's penalty to its gradient.
 
-    pairs: (parameter, gradient) names. A SelectedRows gradient becomes a dense one of another name, since the penalty
-    is on all rows.
+    A SelectedRows gradient is replaced by a dense one of another name, since the penalty applies to all rows.
+
+    Args:
+        block: The block that holds the gradients.
+        pairs: Names of (parameter, gradient).
+        regularizers: Parameter -> its penalty; None for none.
+
+    Returns:
+        The (parameter, gradient) pairs to train with.
     """
     ops = OpAppender(block, scope="/regularization/")
-    found = []
+    regularized = []
     for parameter, gradient in pairs:
         regularizer, total = regularizers.get(parameter), gradient
         if regularizer is not None:
@@ -73,8 +84,8 @@ def append_regularization(
                 {"use_mkldnn": False},
                 pair=(parameter, gradient),
             )
-        found.append((parameter, total))
-    return found
+        regularized.append((parameter, total))
+    return regularized
 
 
 L1DecayRegularizer = L1Decay

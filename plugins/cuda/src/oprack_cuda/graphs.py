@@ -1,9 +1,10 @@
-"""CUDA graphs of prepared plans: work that was enqueued once for some shapes is recorded, then launched as a whole.
+"""CUDA graphs of prepared plans: the work of a plan is recorded once per combination of shapes, then replayed.
 
-Off until `use_graphs(True)`. Only plans are recorded whose every op is in capturable.txt: its kernels copy nothing from
-the host but constants, which are kept, and draw no numbers there (oprack_cuda.testing.survey writes that file from the
-conformance cases). A plan runs twice for new shapes before it is recorded, so that kernels are compiled and constants
-copied; what fails to record, such as a kernel that waits for a value, goes on running op by op.
+Off until `use_graphs(True)`. A plan is recorded only if all its ops are in capturable.txt: their kernels draw no random
+numbers on the host and copy nothing from it but constants, which stay on the device (oprack_cuda.testing.survey
+generates the file from the conformance cases). A plan runs twice for new shapes before it is recorded, so that kernels
+are compiled and constants copied. A plan that can't be recorded, for example because a kernel waits for a value,
+continues to run op by op.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from oprack_cuda.context import CUDADeviceContext
 
 FILE = Path(__file__).with_name("capturable.txt")
-# Runs before a recording; recordings that a plan keeps per thread
+# How often a plan runs before it is recorded; how many recordings it keeps per thread.
 _WARM_UP, _RECORDINGS = 2, 8
 
 
@@ -49,11 +50,16 @@ def capturable_ops() -> frozenset[str]:
 
 @dataclass
 class _Recording:
-    """What is known of a plan for some shapes. runs: op by op so far. last: arguments of the last run.
+    """The state of a plan for one combination of shapes.
 
-    volatile: arguments that are other arrays in every run; they are copied into arrays of the recording. fixed: the
-    arguments it was recorded with. launch: repeats it; None before. results: of the recording. failed: why it can't be
-    recorded.
+    Attributes:
+        runs: How often it has run op by op.
+        last: Arguments of the last run.
+        volatile: Positions of arguments that are new arrays in each run; they are copied into the recording's arrays.
+        fixed: The arguments with which it was recorded.
+        launch: Replays the recording; None before there is one.
+        results: Results of the recording.
+        failed: Why it can't be recorded; "" if it can.
     """
 
     runs: int = 0
@@ -85,7 +91,7 @@ class RecordedPlan:
         if not (_Setting.enabled and self._capturable):
             return self.function(run, *arguments)
         key = tuple(map(self._signature, arguments))
-        # Arguments of other kinds, such as sparse rows, have no fixed memory.
+        # Arguments of other types, such as sparse rows, have no fixed memory.
         if None in key:
             return self.function(run, *arguments)
         recording = self._find(key)
@@ -100,12 +106,12 @@ class RecordedPlan:
         return self.function(run, *arguments) if recording.failed else self._repeat(recording, arguments)
 
     def recordings(self) -> list[str]:
-        """Of the calling thread: "recorded", "not yet", or why not."""
-        found = self._of_thread.recordings.values()
-        return [r.failed or ("recorded" if r.launch is not None else "not yet") for r in found]
+        """The state of the calling thread's recordings: "recorded", "not yet", or why recording failed."""
+        recordings = self._of_thread.recordings.values()
+        return [r.failed or ("recorded" if r.launch is not None else "not yet") for r in recordings]
 
     def _signature(self, argument: Array | bool) -> bool | tuple[tuple[int, ...], str, tuple[int, ...]]:
-        """What a recording is good for; None when it can't have such an argument."""
+        """The properties of an argument that a recording depends on; None for an argument that can't be recorded."""
         if isinstance(argument, self._context.xp.ndarray):
             return argument.shape, argument.dtype.str, argument.strides
         if isinstance(argument, bool):
@@ -115,23 +121,23 @@ class RecordedPlan:
         return None
 
     def _find(self, key: tuple[bool | tuple[tuple[int, ...], str, tuple[int, ...]], ...]) -> _Recording:
-        known = self._of_thread.recordings
-        if key not in known:
-            known[key] = _Recording()
-            if len(known) > _RECORDINGS:
-                known.popitem(last=False)
-        known.move_to_end(key)
-        return known[key]
+        recordings = self._of_thread.recordings
+        if key not in recordings:
+            recordings[key] = _Recording()
+            if len(recordings) > _RECORDINGS:
+                recordings.popitem(last=False)
+        recordings.move_to_end(key)
+        return recordings[key]
 
     def _remember(self, recording: _Recording, arguments: Sequence[Any]) -> None:
-        """Arrays that were others in the run before will be so in the next."""
+        """Note which arguments changed identity since the last run, and so will probably change in the next."""
         for i, (old, new) in enumerate(zip(recording.last, arguments, strict=False)):
             if old is not new and isinstance(new, self._context.xp.ndarray):
                 recording.volatile.add(i)
         recording.last = arguments
 
     def _fits(self, recording: _Recording, arguments: Sequence[Any]) -> bool:
-        """Whether arguments that are no copies are those of the recording."""
+        """Whether the arguments that are not copied are the very arrays of the recording."""
         array = self._context.xp.ndarray
         return all(
             i in recording.volatile or not isinstance(a, array) or a is f
@@ -140,12 +146,12 @@ class RecordedPlan:
 
     def _record(self, recording: _Recording, run: RunContext, arguments: Sequence[Any]) -> None:
         recording.fixed = [a.copy() if i in recording.volatile else a for i, a in enumerate(arguments)]
-        # The arguments of the last run would keep their memory for nothing.
+        # Release the arguments of the last run, whose memory is no longer needed.
         recording.last, recording.launch = (), None
         try:
             function = functools.partial(self.function, run)
             recording.launch, recording.results = self._context.capture(function, recording.fixed)
-        except Exception as error:  # what CUDA, CuPy or a kernel says; op by op the plan may still run
+        except Exception as error:  # of CUDA, CuPy or a kernel; the plan may still run op by op
             recording.failed, recording.fixed = f"{type(error).__name__}: {error}", []
 
     def _repeat(self, recording: _Recording, arguments: Sequence[Any]) -> list[Any]:
@@ -156,7 +162,7 @@ class RecordedPlan:
         return [self._result(recording, r) for r in recording.results]
 
     def _result(self, recording: _Recording, result: Array) -> Array:
-        """A parameter that was changed in place is itself; the next launch writes over all other arrays."""
+        """Copy a result, which the next launch will overwrite, unless it is a parameter that was updated in place."""
         if isinstance(result, self._context.xp.ndarray):
             changed = any(result is f for i, f in enumerate(recording.fixed) if i not in recording.volatile)
             return result if changed else result.copy()

@@ -1,4 +1,4 @@
-"""OpCall: one op with its inputs and attributes, taken from recorded cases; the seeds that are changed."""
+"""OpCall: an op with its inputs and attributes, taken from recorded cases; the seeds that the fuzzer mutates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,16 @@ _BLOCKS = (AttrType.BLOCK, AttrType.BLOCKS)
 
 @dataclass
 class OpCall:
-    """inputs, outputs: slot -> variables, as of an OpDesc. values: of the inputs, by variable."""
+    """A call of an op.
+
+    Attributes:
+        type: The op.
+        inputs: Names of variables by input slot, as in an OpDesc.
+        outputs: Names of variables by output slot.
+        attrs: Attributes that are set.
+        attr_types: Their types.
+        values: Values of the input variables.
+    """
 
     type: str
     inputs: dict[str, list[str]]
@@ -49,30 +58,43 @@ def seeds(
     seed: int = 0,
     manager: PackManager | None = None,
 ) -> list[OpCall]:
-    """Calls of an op: from recorded cases of its own or of the op that it is the gradient of, from OpCase records, and
-    where there are none from its OpProto. [] for an op that runs blocks.
+    """Collect calls of an op, from which the fuzzer starts.
+
+    They come from recorded cases of the op or of its forward op, from OpCase records, or, if there are none, from its
+    OpProto.
+
+    Args:
+        op_type: The op.
+        folders: Folders of recorded cases.
+        records: OpCase records.
+        most: The most calls to take from one file.
+        seed: Seed of the random choice.
+        manager: The packs; default: those of the process.
+
+    Returns:
+        The calls; [] for an op that runs blocks.
     """
     manager = manager or default_manager()
     info = manager.op_info(op_type)
     if any(a.type in _BLOCKS for a in info.proto.attrs.values()):
         return []
-    found = [call for record in records if record.op == op_type for call in [_of_record(record, manager)] if call]
+    calls = [call for record in records if record.op == op_type for call in [_of_record(record, manager)] if call]
     files = [f for folder in folders for f in sorted(folder.rglob("*.npz")) if _serves(f.stem, op_type)]
     rng = random.Random(f"{seed}/{op_type}")
     for file in files:
         cases = list(load_cases(file))
         rng.shuffle(cases)
-        taken = 0
+        count = 0
         for call in _of_cases(cases, op_type, manager):
-            found.append(call)
-            taken += 1
-            if taken >= most:
+            calls.append(call)
+            count += 1
+            if count >= most:
                 break
-    return found or _of_proto(op_type, manager, rng)
+    return calls or _of_proto(op_type, manager, rng)
 
 
 def _serves(stem: str, op_type: str) -> bool:
-    """Whether the file of an op's cases may have a program that runs `op_type`, as its gradient's does."""
+    """Whether the cases of op `stem` may have a program with `op_type`, the op or a gradient of it."""
     return op_type == stem or op_type.startswith((f"{stem}_grad", f"{stem}_double"))
 
 
@@ -87,17 +109,17 @@ def _of_cases(cases: Sequence[FileCase], op_type: str, manager: PackManager) -> 
 
 def calls_of(program: Program, inputs: Mapping[str, Any], op_type: str, manager: PackManager) -> Iterator[OpCall]:
     """Calls of one op type in block 0, with the values that its inputs have when the program runs."""
-    wanted = [op for op in program.global_block().ops if op.type == op_type]
-    names = dict.fromkeys(n for op in wanted for n in op.input_arg_names() if n != EMPTY_VAR)
+    ops = [op for op in program.global_block().ops if op.type == op_type]
+    names = dict.fromkeys(n for op in ops for n in op.input_arg_names() if n != EMPTY_VAR)
     values = _values_of(list(names), program, inputs, manager)
-    for op in wanted:
-        own = {n: values[n] for n in op.input_arg_names() if values.get(n) is not None}
-        if sum(map(_size, own.values())) <= _LARGEST:
-            yield _call(op, own)
+    for op in ops:
+        op_values = {n: values[n] for n in op.input_arg_names() if values.get(n) is not None}
+        if sum(map(_size, op_values.values())) <= _LARGEST:
+            yield _call(op, op_values)
 
 
 def _call(op: OpDesc, values: dict[str, Any]) -> OpCall:
-    """The call of an op; an input that nothing set is an absent one."""
+    """Convert an op to a call; inputs without a value become absent."""
     inputs = {s: [n for n in names if n in values] for s, names in op.inputs.items()}
     outputs = {s: list(names) for s, names in op.outputs.items() if names}
     present = {s: names for s, names in inputs.items() if names}
@@ -107,7 +129,7 @@ def _call(op: OpDesc, values: dict[str, Any]) -> OpCall:
 def _values_of(
     names: Sequence[str], program: Program, inputs: Mapping[str, Any], manager: PackManager
 ) -> dict[str, Any]:
-    """The inputs, and by a run of the program the other names."""
+    """The values of the inputs, and of the other names as a run of the program computes them."""
     missing = [n for n in names if n not in inputs]
     if not missing:
         return dict(inputs)
@@ -128,8 +150,8 @@ def _of_record(record: OpCase, manager: PackManager) -> OpCall | None:
     proto = manager.op_info(record.op).proto
     values: dict[str, Any] = {}
     inputs = {}
-    for slot, given in record.inputs.items():
-        items = _items(given)
+    for slot, slot_value in record.inputs.items():
+        items = _items(slot_value)
         inputs[slot] = [f"{slot}_{i}" for i in range(len(items))]
         values |= dict(zip(inputs[slot], map(_as_value, items), strict=True))
     if any(v is None or _size(v) > _LARGEST for v in values.values()):
@@ -138,29 +160,31 @@ def _of_record(record: OpCase, manager: PackManager) -> OpCall | None:
     for slot, p in proto.outputs.items():
         if slot in record.outputs or not (p.dispensable or p.duplicable):
             names = [f"{slot}_{i}" for i in range(len(_items(record.outputs.get(slot))))]
-            # an output that shares its slot's name with an input is another variable
+            # An output whose slot has the name of an input slot needs another variable.
             outputs[slot] = [n if n not in values else f"{n}.out" for n in names]
     types = {k: proto.attrs[k].type for k in record.attrs if k in proto.attrs}
     return OpCall(record.op, inputs, outputs, dict(record.attrs), types, values)
 
 
-def _items(given: Any) -> list[Any]:
-    """What a record has for a slot as a list; an array of tensors is one value."""
-    return given if isinstance(given, list) and not isinstance(given, LoDTensorArray) else [given]
+def _items(value: Any) -> list[Any]:
+    """The values that a record has for a slot, as a list; an array of tensors is a single value."""
+    return value if isinstance(value, list) and not isinstance(value, LoDTensorArray) else [value]
 
 
 def _of_proto(op_type: str, manager: PackManager, rng: random.Random) -> list[OpCall]:
-    """Guesses: inputs of one shape, with default attributes; an op with a shape rule refuses those that don't fit."""
+    """Guess calls with inputs of one shape and default attributes; the op's shape rule rejects those that don't fit."""
     proto = manager.op_info(op_type).proto
     if any(a.required for a in proto.attrs.values()):
         return []
-    found = []
+    calls = []
     for shape in ((2, 3), (2, 3, 4, 4), (3,), (1,), (2, 3, 4)):
         for dtype in ("float32", "float64", "int64"):
             inputs = {s: [s.lower()] for s, p in proto.inputs.items() if not p.dispensable}
-            every = all(p.dispensable for p in proto.outputs.values())
-            outputs = {s: [f"{s.lower()}.out"] for s, p in proto.outputs.items() if every or not p.dispensable}
+            all_dispensable = all(p.dispensable for p in proto.outputs.values())
+            outputs = {
+                s: [f"{s.lower()}.out"] for s, p in proto.outputs.items() if all_dispensable or not p.dispensable
+            }
             numbers = np.random.default_rng(rng.randrange(1 << 30))
             values = {n: LoDTensor(fresh(numbers, shape, dtype)) for names in inputs.values() for n in names}
-            found.append(OpCall(op_type, inputs, outputs, {}, {}, values))
-    return found
+            calls.append(OpCall(op_type, inputs, outputs, {}, {}, values))
+    return calls

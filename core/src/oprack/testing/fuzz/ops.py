@@ -1,4 +1,4 @@
-"""Strategy for op calls: a recorded call with some things changed, as an example of one op and up to three runs."""
+"""Strategy for op calls: mutates a recorded call into an example of one op with up to three runs."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 
 def op_examples(calls: Sequence[OpCall], manager: PackManager | None = None) -> SearchStrategy[Example]:
-    """Examples of one op, made from its recorded calls."""
+    """Examples of one op, derived from its recorded calls."""
     manager = manager or default_manager()
     pool: dict[str, list[Any]] = {}
     for call in calls:
         for name, value in call.attrs.items():
-            known = pool.setdefault(name, [])
-            if value not in known:
-                known.append(value)
+            values = pool.setdefault(name, [])
+            if value not in values:
+                values.append(value)
     paths = Paths(manager)
 
-    # in a closure, since Hypothesis prints what a strategy is given
+    # In a closure, since Hypothesis prints the arguments of a strategy.
     @st.composite
     def examples(draw: Draw) -> Example:
         return _example(draw, calls, pool, paths)
@@ -52,11 +52,11 @@ def _example(draw: Draw, calls: Sequence[OpCall], pool: Mapping[str, list[Any]],
     op, values = _changed(draw, rng, call, pool, manager.op_info(call.type).proto)
     read = list(values)
     runs = [values, *_further_runs(draw, rng, values)]
-    held = _held(draw, values)
+    parameters = _held(draw, values)
     fed = [n for n in read if isinstance(values[n], LoDTensor)]
-    layouts = {n: draw(st.sampled_from(LAYOUTS)) for n in fed if n not in held and draw(st.integers(0, 7)) == 7}
+    layouts = {n: draw(st.sampled_from(LAYOUTS)) for n in fed if n not in parameters and draw(st.integers(0, 7)) == 7}
     declared = draw(st.sampled_from(["open batch", "open", "static"]))
-    example = one_op(op, runs, held, declared, manager)
+    example = one_op(op, runs, parameters, declared, manager)
     example.layouts = layouts
     in_place = any(n in values for names in call.outputs.values() for n in names)
     if draw(st.integers(0, 3)) == 3 and not in_place:
@@ -67,7 +67,7 @@ def _example(draw: Draw, calls: Sequence[OpCall], pool: Mapping[str, list[Any]],
 def _changed(
     draw: Draw, rng: np.random.Generator, call: OpCall, pool: Mapping[str, list[Any]], proto: OpProto
 ) -> tuple[OpDesc, dict[str, Any]]:
-    """The op of a call with up to three things changed, and the values that it reads."""
+    """Mutate a call up to three times; returns the op and the values that it reads."""
     attrs, types = dict(call.attrs), dict(call.attr_types)
     inputs = {s: list(names) for s, names in call.inputs.items()}
     values = dict(call.values)
@@ -86,7 +86,7 @@ def _changed(
 
 
 def _further_runs(draw: Draw, rng: np.random.Generator, values: dict[str, Any]) -> list[dict[str, Any]]:
-    """Values of up to two more runs, which a plan of the first one has to serve or to see as new."""
+    """Values of up to two more runs, for which the first run's plan must either work or notice that it does not fit."""
     runs = []
     for _ in range(draw(st.integers(0, 2))):
         changed = dict(values)
@@ -97,7 +97,7 @@ def _further_runs(draw: Draw, rng: np.random.Generator, values: dict[str, Any]) 
 
 
 def _held(draw: Draw, values: Mapping[str, Any]) -> list[str]:
-    """Inputs that are parameters: all that can't be fed, and some of the others, but for sequences."""
+    """Choose the inputs that are parameters: those that can't be fed and some others, but no sequences."""
     fed = [n for n, v in values.items() if isinstance(v, LoDTensor)]
     constant = draw(st.sampled_from(["none", "all but the first", "some"]))
     held = [n for n in values if n not in fed]
@@ -116,7 +116,7 @@ _RUN_CHANGES = ("batch", "sizes", "dim", "fill", "odd", "lod", "dtype")
 
 
 def one_op(op: OpDesc, runs: list[dict[str, Any]], held: Sequence[str], declared: str, manager: PackManager) -> Example:
-    """An example of one op. held: inputs that are parameters. declared: the dims that the program states."""
+    """An example of one op; `held` lists the inputs that are parameters, `declared` is as in `declare`."""
     program = Program()
     block = program.global_block()
     for name, value in runs[0].items():
@@ -125,9 +125,9 @@ def one_op(op: OpDesc, runs: list[dict[str, Any]], held: Sequence[str], declared
         if name != EMPTY_VAR and not block.has_var(name):
             block.create_var(name)
     block.append_op(op)
-    with contextlib.suppress(Exception):  # what the rule refuses here, every path refuses when it runs
+    with contextlib.suppress(Exception):  # every path must raise the same error when it runs
         infer_op(op, block, manager.op_info(op.type))
-    for name, value in runs[0].items():  # one that the op writes in place is declared as what is given
+    for name, value in runs[0].items():  # again, since infer_op changed the inputs that the op overwrites in place
         declare(block, name, value, name in held, declared)
     outputs = manager.op_info(op.type).proto.outputs
     fetch = [
@@ -142,7 +142,9 @@ def one_op(op: OpDesc, runs: list[dict[str, Any]], held: Sequence[str], declared
 
 
 def declare(block: Any, name: str, value: Any, persistable: bool, declared: str) -> None:
-    """A variable for a value. declared: "static", "open batch" (the first dim is -1), or "open" (all are)."""
+    """Declare a variable for a value; by `declared`, dims are known ("static"), or the first ("open batch") or all
+    ("open") are -1.
+    """
     if isinstance(value, LoDTensorArray):
         dtype = next((t.dtype for t in value if t is not None), None)
         block.create_var(name, type=VarType.LOD_TENSOR_ARRAY, dtype=dtype, persistable=True)
@@ -161,7 +163,7 @@ def declare(block: Any, name: str, value: Any, persistable: bool, declared: str)
 def _change_attr(
     draw: Draw, attrs: dict[str, Any], types: dict[str, AttrType], pool: Mapping[str, list[Any]], proto: Any
 ) -> None:
-    """Another value for one attribute: one of other calls, a neighbour, or a plain one."""
+    """Change one attribute to a value from another call, a neighbouring value or a simple one."""
     names = [n for n, p in proto.attrs.items() if not p.extra and types.get(n) not in (AttrType.VAR, AttrType.VARS)]
     if not names:
         return

@@ -1,4 +1,4 @@
-"""What reductions share: which dims go, and the slots of the family."""
+"""What reductions share: their slots and attributes, and the shape that remains."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ IN_DTYPE = Attr(-1, "dtype to cast X to first, as a number; -1 keeps it. The ker
 OUT_DTYPE = Attr(-1, "dtype of Out as a number; -1 leaves it to the op.")
 
 
-def _places(ctx: InferShapeContext, dims: Sequence[int], axes: Sequence[int]) -> list[int]:
-    """Axes counted from the front; each is in range and given once, or InvalidArgumentError is raised."""
+def _normal_axes(ctx: InferShapeContext, dims: Sequence[int], axes: Sequence[int]) -> list[int]:
+    """Normalize negative axes. Raises InvalidArgumentError if one is out of range or occurs twice."""
     rank = len(dims)
     limit = max(rank, 1)
     for a in axes:
@@ -40,10 +40,18 @@ def reduced_dims(
     everything: bool,
     elements: bool = False,
 ) -> tuple[int, ...]:
-    """Shape after a reduction. axes: list of ints, or names of variables while a program is built.
+    """The shape after a reduction.
 
-    elements: whether the op needs something to choose from (a maximum of nothing does not exist).
-    Raises InvalidArgumentError for an axis out of range or given twice.
+    Args:
+        ctx: The context of the shape rule.
+        dims: The shape before.
+        axes: The dims to reduce; while a program is built, they may be names of variables.
+        keep: Whether reduced dims remain, with size 1.
+        everything: Whether to reduce all dims, whatever `axes` says.
+        elements: Whether the op needs at least one element (there is no maximum of nothing).
+
+    Raises:
+        InvalidArgumentError: An axis is out of range or occurs twice.
     """
     rank = len(dims)
     names = [axes] if isinstance(axes, str) else axes
@@ -51,7 +59,7 @@ def reduced_dims(
         return (-1,) * (rank if keep else max(rank - len(names), 0))
     if everything or not axes or not rank:
         axes = range(rank)
-    chosen = _places(ctx, dims, axes)
+    chosen = _normal_axes(ctx, dims, axes)
     ctx.require(
         not elements or 0 not in [dims[a] for a in chosen],
         f"X has shape {list(dims)} and dims {chosen} are reduced; expected at least one element to choose from",
@@ -87,7 +95,7 @@ class ReduceExtremum(Reduce):
 
 
 class ReduceGradWithOut(GradOpDef, reads="X Out@GRAD Out"):
-    """Gradient of a reduction that reads its output, whose dtype may be another than that of X."""
+    """Gradient of a reduction that reads its output, whose dtype may differ from that of X."""
 
     expected_kernel_type = dtype_of("Out@GRAD")
 

@@ -1,6 +1,6 @@
-"""What kernels of update rules take as one parameter: the state of a family of ops, and the numbers of its rule.
+"""Parameter groups of update kernels: the state of a family of ops, and the attributes of its rule.
 
-A field is the input slot, or the attribute, of its name; what an op of the family does not have stays at its default.
+Each field is the input slot or the attribute of its name. A field that an op of the family lacks has its default.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class AdamState(NamedTuple):
-    """What adam, adamw, lamb and merged_adam read beside the parameter and its gradient."""
+    """Inputs of adam, adamw, lamb and merged_adam, besides the parameter and its gradient."""
 
     LearningRate: Any
     Moment1: Any
@@ -34,7 +34,7 @@ class AdamRule(NamedTuple):
 
 
 class MomentumState(NamedTuple):
-    """What momentum, merged_momentum and sparse_momentum read beside the parameter and its gradient."""
+    """Inputs of momentum, merged_momentum and sparse_momentum, besides the parameter and its gradient."""
 
     Velocity: Any
     LearningRate: Any

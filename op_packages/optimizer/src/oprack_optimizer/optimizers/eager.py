@@ -1,4 +1,4 @@
-"""The eager side of optimizers: steps on tensors, by the ops that `minimize` appends to programs."""
+"""The eager interface of optimizers: steps on tensors, with the same ops that `minimize` appends to programs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class EagerSteps:
         return self._updates
 
     def step(self) -> None:
-        """Update the parameters that have a gradient, in their own memory.
+        """Update the parameters that have a gradient, in place.
 
         Raises PreconditionNotMetError when none has, or when no parameter_list was given.
         """
         self._eager().step()
 
     def clear_grad(self) -> None:
-        """Let go of the gradients of all parameters."""
+        """Clear the gradients of all parameters."""
         self._eager().clear_grad()
 
     def state_dict(self) -> dict[str, Any]:
@@ -53,16 +53,21 @@ class EagerSteps:
         "0.moment1". "not_updated" lists parameters that no step has changed yet, if there are any. A learning rate that
         is a number is not part of the state.
         """
-        found: dict[str, Any] = self._eager().state_dict()
-        return found
+        state: dict[str, Any] = self._eager().state_dict()
+        return state
 
     def set_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
-        """Take over a state_dict, in place of all state there is.
+        """Load a state_dict, which replaces the current state.
 
-        strict: every name has to be on both sides; False takes what there is, and leaves the rest. States by the names
-        of variables, as programs have them, are taken when all names are those of these parameters.
-        Raises NotFoundError that lists the names that are missing or unknown, and InvalidArgumentError for another
-        shape or dtype; then nothing is changed.
+        A state by names of variables, as programs have it, is accepted if all names belong to these parameters.
+
+        Args:
+            state: The state.
+            strict: Whether its keys must be those of this optimizer; otherwise only matching keys are loaded.
+
+        Raises:
+            NotFoundError: Keys are missing or unknown, if strict; the message lists them, and nothing is changed.
+            InvalidArgumentError: A shape or dtype differs; nothing is changed.
         """
         self._eager().set_state_dict(state, strict)
 
@@ -82,7 +87,7 @@ class EagerSteps:
         return self._rate_var
 
     def forget_program(self) -> None:
-        """Start over with a program that nothing was appended to."""
+        """Forget the variables of the last program, before appending to another one."""
         self._program: Any = None
         self._rate_var = None
         self._rates: dict[float, Any] = {}

@@ -9,13 +9,15 @@ from oprack.errors import InvalidArgumentError
 
 
 class LRScheduler:
-    """Base of the schedulers; a subclass defines `get_lr`, from `base_lr` and `last_epoch`, which is n.
+    """Base of the schedulers; a subclass defines `get_lr` in terms of `base_lr` and `last_epoch`.
 
-    learning_rate: the initial one. last_epoch: start there instead of at 0; -1: at 0.
+    Args:
+        learning_rate: The initial learning rate.
+        last_epoch: The step before the first one; -1 starts at step 0.
     """
 
     state_names = ("last_epoch", "last_lr")
-    """Attributes that are the state, each of JSON's kinds of values."""
+    """The attributes that make up the state; JSON must be able to represent their values."""
 
     def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1) -> None:
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float):
@@ -47,11 +49,11 @@ class LRScheduler:
         self.last_lr = float(self.get_lr())
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it is, of JSON's kinds of values."""
+        """The state, of values that JSON can represent."""
         return {name: getattr(self, name) for name in self.state_names}
 
     def set_state_dict(self, state: dict[str, Any]) -> None:
-        """Go to where `state` was taken. Raises InvalidArgumentError when something is missing, and changes nothing."""
+        """Restore a state. Raises InvalidArgumentError, and changes nothing, when an attribute is missing."""
         missing = [name for name in self.state_names if name not in state]
         if missing:
             raise InvalidArgumentError(

@@ -1,5 +1,5 @@
-"""float16 and bfloat16 for ops whose sources are for float32 and wider: products as they are, since cuBLAS sums them in
-float32; norms, pooling and losses in float32, with results rounded.
+"""float16 and bfloat16 kernels for ops whose sources support float32 and wider. Products run unchanged, since cuBLAS
+accumulates in float32; norms, pooling and losses run in float32, and their results are rounded.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _as_it_is(spec: Any) -> Callable[..., Any]:
 
 
 def _in_float32(spec: Any) -> Callable[..., Any]:
-    """Of a dict, all gradients are rounded but those of scales and biases."""
+    """Wrap a kernel to compute in float32 and round its results; in a dict, all but those named in _WIDE."""
     function, outputs = spec.function, _ROUNDED.get(spec.op_type, 1)
     takes_ctx = "ctx" in inspect.signature(function).parameters
 
@@ -69,10 +69,10 @@ def _in_float32(spec: Any) -> Callable[..., Any]:
 
 
 def _first_order(module: ArrayModule) -> list[Any]:
-    """What a module declares for its op and the op's gradient."""
+    """The kernels that a module declares for its op and the op's gradient."""
     op_type = module.__name__.rpartition(".")[2]
-    found = (s for s in kernel_specs(module) if s.place == "cuda" and s.library == "plain")
-    return [s for s in found if s.op_type in (op_type, f"{op_type}_grad")]
+    specs = (s for s in kernel_specs(module) if s.place == "cuda" and s.library == "plain")
+    return [s for s in specs if s.op_type in (op_type, f"{op_type}_grad")]
 
 
 for wrapped, modules in ((_as_it_is, AS_THEY_ARE), (_in_float32, IN_FLOAT32)):

@@ -20,7 +20,7 @@ REALS = FLOATS | HALF_FLOATS
 
 
 class _Pooling:
-    """Windows and layouts of a call, as the source wants them."""
+    """Windows and layouts of a call, in the form that the CUDA source expects."""
 
     def __init__(self, X: Array, attrs: Mapping[str, Any], layout: str, xp: ArrayModule) -> None:
         self.xp, self.layout = xp, layout
@@ -37,23 +37,23 @@ class _Pooling:
 
     def bounds(self) -> list[Array]:
         """First row, last + 1 and divisor of each window, then the same of columns."""
-        found = []
+        arrays = []
         for w in self.windows:
             start, stop = w.bounds()
             average = self.attrs["pooling_type"] != "max"
             sizes = w.full_counts() if average and not (self.attrs["exclusive"] or w.adaptive) else stop - start
-            found += [self._numbers(start), self._numbers(stop), constant(sizes.astype(np.float64), self.xp)]
-        return found
+            arrays += [self._numbers(start), self._numbers(stop), constant(sizes.astype(np.float64), self.xp)]
+        return arrays
 
     def members(self) -> list[Array]:
         """First and last + 1 window that an element is in, for each row, then for each column."""
-        found = []
+        arrays = []
         for w in self.windows:
             start, stop = w.bounds()
             element = np.arange(w.size)
             first = np.searchsorted(stop, element, side="right")
-            found.append(self._numbers(np.stack([first, np.searchsorted(start, element, side="right")], axis=1)))
-        return found
+            arrays.append(self._numbers(np.stack([first, np.searchsorted(start, element, side="right")], axis=1)))
+        return arrays
 
     def like(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
         """An array of the layout, and its view channels first."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class RNN:
-    """A While over time steps. Memories are variables outside, which the end of the step overwrites."""
+    """A While loop over time steps. Memories are variables outside of the loop, overwritten at the end of each step."""
 
     def __init__(self, name: str | None = None) -> None:
         self._helper = LayerHelper(self.kind, name=name)
@@ -77,7 +77,7 @@ class RNN:
         return inside(self._program, self._parent)
 
     def _outer(self, value: Variable, argument: str) -> Variable:
-        """A Variable that was made before the step. Raises InvalidArgumentError."""
+        """Check that a Variable was created before the step. Raises InvalidArgumentError."""
         kind = self._helper.layer_type
         check_variable(value, argument, kind)
         if self._parent is not None and self._parent.find_var_recursive(value.name) is not value.desc:
@@ -92,7 +92,7 @@ class RNN:
         return seen
 
     def update_memory(self, ex_mem: Variable, new_mem: Variable) -> None:
-        """`new_mem` is what memory `ex_mem` holds in the next step."""
+        """Make `new_mem` the value of memory `ex_mem` in the next step."""
         check_variable(ex_mem, "ex_mem", self._helper.layer_type)
         check_variable(new_mem, "new_mem", self._helper.layer_type)
         if ex_mem.name not in self._memories:
@@ -102,7 +102,7 @@ class RNN:
         self._memories[ex_mem.name] = (self._memories[ex_mem.name][0], new_mem)
 
     def output(self, *outputs: Variable) -> None:
-        """Variables of the step whose values of all steps are the results."""
+        """Collect the values of these variables from all steps; they are the results of the network."""
         for var in outputs:
             check_variable(var, "outputs", self._helper.layer_type)
             with self._outside():

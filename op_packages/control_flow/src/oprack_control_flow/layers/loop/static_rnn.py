@@ -1,4 +1,4 @@
-"""StaticRNN: a step for each place of dense tensors."""
+"""StaticRNN: a recurrent network over dense tensors, one step for each index of the first dim."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oprack_control_flow.layers.loop._rnn import RNN, filled
 
 
 class StaticRNN(RNN):
-    """Runs a step for each place along the first dim of its inputs, [steps, batch, ...].
+    """Runs a step for each index along the first dim of its inputs, [steps, batch, ...].
 
         rnn = layers.StaticRNN()
         with rnn.step():
@@ -35,11 +35,11 @@ class StaticRNN(RNN):
         self._count = -1
 
     def step(self):
-        """Layers go into the step inside this with block."""
+        """Build the step from the layers in this with block."""
         return self._block()
 
     def step_input(self, x: Variable) -> Variable:
-        """Place t of x, [steps, ...], in step t."""
+        """x[t] in step t; x is [steps, ...]."""
         self._outer(x, "x")
         if not x.shape or (self._count > 0 and x.shape[0] not in (-1, self._count)):
             raise InvalidArgumentError(
@@ -71,10 +71,15 @@ class StaticRNN(RNN):
         init_batch_dim_idx: int = 0,
         ref_batch_dim_idx: int = 1,
     ) -> Variable:
-        """What update_memory stored in the step before; in the first step `init`, or `init_value` in a given shape.
+        """The value passed to update_memory in the previous step; in the first step, `init` or a filled tensor.
 
-        shape: dim init_batch_dim_idx is taken from dim ref_batch_dim_idx of the whole input that batch_ref (what
-        step_input returned, or a variable from outside) is a step of.
+        Args:
+            init: The initial value; None for a tensor of `init_value`.
+            shape: The shape of that tensor, of which dim init_batch_dim_idx is replaced by the batch size.
+            batch_ref: The result of step_input, or an outer variable, from which the batch size is taken.
+            init_value: The value of all its elements.
+            init_batch_dim_idx: The batch dim of `shape`.
+            ref_batch_dim_idx: The batch dim of the whole input to which batch_ref belongs.
         """
         with self._outside():
             if init is not None:
@@ -90,7 +95,7 @@ class StaticRNN(RNN):
         return self._remember(outside, outside)
 
     def step_output(self, o: Variable) -> None:
-        """A variable of the step whose values of all steps are a result, [steps, ...]."""
+        """Make the values of a variable in all steps, [steps, ...], a result of the network."""
         self.output(o)
 
     def _result(self, array: Variable, inner: Variable) -> Variable:

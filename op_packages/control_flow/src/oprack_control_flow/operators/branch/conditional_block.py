@@ -25,7 +25,7 @@ from oprack_control_flow.steps import (
 
 
 class ConditionalBlockOp(ConditionalBlockInferOp):
-    """The block's scope is kept when a conditional_block_grad will ask for it."""
+    """Runs the block, and retains its scope if a conditional_block_grad reads it."""
 
     op_type = "conditional_block"
 
@@ -46,7 +46,7 @@ class ConditionalBlockOp(ConditionalBlockInferOp):
 
 
 class ConditionalBlockGradOp(ConditionalOperator):
-    """Whether the block ran is told by its scope, since the condition may have changed."""
+    """Runs the gradient block if the block ran: if there is a scope, since the condition may have changed since."""
 
     op_type = "conditional_block_grad"
 
@@ -57,22 +57,23 @@ class ConditionalBlockGradOp(ConditionalOperator):
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         kept = scope.get_var(self.input("Scope")).value or []
         pairs = list(zip(self.inputs.get("Input", ()), self.outputs.get("Input@GRAD", ()), strict=True))
-        wanted = [(x, g) for x, g in pairs if g != EMPTY_VAR]
+        targets = [(x, g) for x, g in pairs if g != EMPTY_VAR]
         flowing = self._flowing(scope)
         if not kept:
-            for x, grad in wanted:  # what the block would have replaced keeps its gradient
+            # Without the block, outputs keep their old values, so their gradients pass through.
+            for x, grad in targets:
                 self._put(scope, run, x, grad, flowing.get(x + GRAD_SUFFIX))
             return
         grads = kept[0].new_scope()
 
         def link(local: Scope) -> None:
-            for x, _ in wanted:
+            for x, _ in targets:
                 own(local, x + GRAD_SUFFIX, None)
             for name, value in flowing.items():
                 own(local, name, changeable(value))
 
         run_block(run, self.attrs["sub_block"], grads, before=link)
-        for x, grad in wanted:
+        for x, grad in targets:
             self._put(scope, run, x, grad, grads.var(x + GRAD_SUFFIX).value)
         kept[0].delete_scope(grads)
         if self._is_last:
@@ -80,17 +81,17 @@ class ConditionalBlockGradOp(ConditionalOperator):
             kept.clear()
 
     def _flowing(self, scope: Scope) -> dict[str, Any]:
-        """Gradients of Out by the names that the gradient block knows."""
+        """The gradients of Out, by their names in the gradient block."""
         outs, grads = self.inputs.get("Out", ()), self.inputs.get("Out@GRAD", ())
-        # Paddle leaves out those without a gradient; then the names are the same inside
+        # Paddle's programs leave out outputs without a gradient; their names are the same inside and outside.
         inside = grad_names(outs) if len(outs) == len(grads) else grads
-        found = {i: scope_value(scope, g) for i, g in zip(inside, grads, strict=True) if g != EMPTY_VAR}
-        return {name: value for name, value in found.items() if value is not None}
+        gradients = {i: scope_value(scope, g) for i, g in zip(inside, grads, strict=True) if g != EMPTY_VAR}
+        return {name: value for name, value in gradients.items() if value is not None}
 
     def _put(
         self, scope: Scope, run: RunContext, x: str, grad: str, value: LoDTensor | LoDTensorArray | SelectedRows | None
     ) -> None:
-        """Set the gradient of x. It is 0 unless given; x may be missing when neither it nor the block was needed."""
+        """Set the gradient of x to `value`, or to 0 for None; x may be missing if neither it nor the block was needed."""
         if value is None:
             value = zero_gradient(self.block, grad, scope_value(scope, x), run.device.xp)
         self.set_output(scope, grad, shared(value))

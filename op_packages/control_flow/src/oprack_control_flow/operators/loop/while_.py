@@ -29,7 +29,7 @@ from oprack_control_flow.steps import (
 
 
 class WhileOp(OperatorBase):
-    """Rounds share one scope unless a while_grad will ask for them."""
+    """Runs the block in one scope for all rounds, or in one per round if a while_grad reads these scopes."""
 
     op_type = "while"
 
@@ -38,16 +38,17 @@ class WhileOp(OperatorBase):
         scopes = self.outputs.get("StepScopes", ())
         self._keeps_scopes = not self.attrs["is_test"] and is_read_by(self.block, scopes, ("while_grad",))
         body = self.block.program.blocks[self.attrs["sub_block"]]
-        # A gradient block may count back a counter itself, starting from its last value.
+        # Not those that the gradient blocks write: such a block may, for example, count down a counter from its last
+        # value.
         changed = written_names(body) - self._written_back(scopes)
         self._changing = [n for n in self.inputs.get("X", ()) if n in changed]
 
     def _written_back(self, scopes: Collection[str]) -> set[str]:
-        """What the gradient blocks of this loop write."""
+        """The variables that the gradient blocks of this loop write."""
         blocks = self.block.program.blocks
         grads = [op for b in blocks for op in b.ops if op.type == "while_grad"]
-        mine = [op for op in grads if not set(scopes).isdisjoint(op.input("StepScopes"))]
-        return {n for op in mine for index in op.sub_blocks() for n in written_names(blocks[index])}
+        own_grads = [op for op in grads if not set(scopes).isdisjoint(op.input("StepScopes"))]
+        return {n for op in own_grads for index in op.sub_blocks() for n in written_names(blocks[index])}
 
     def run_impl(self, scope: Scope, run: RunContext) -> None:
         name = self.input("Condition")
@@ -83,13 +84,13 @@ class WhileOp(OperatorBase):
         return bool(scalar(self.type, "Condition", self.get_input(scope, name)))
 
     def _snapshot(self, scope: Scope) -> dict[str, LoDTensor]:
-        """Values that the round will replace, as its gradient will need them."""
+        """The values that the round will replace, which its gradient needs."""
         values = {n: (scope.find_var(n) or scope.var(n)).value for n in self._changing}
         return {n: shared(v) for n, v in values.items() if isinstance(v, LoDTensor)}
 
 
 class WhileGradOp(OperatorBase):
-    """Takes the scopes of the rounds apart from the last to the first."""
+    """Runs the gradient block for each round, from the last to the first, with the scope of the round."""
 
     op_type = "while_grad"
 
@@ -128,7 +129,7 @@ class WhileGradOp(OperatorBase):
             self.set_output(scope, grad, value)
 
     def _take(self, grads: Scope, flowing: dict[str, Any], totals: dict[str, Any], xp: ArrayModule) -> None:
-        """Take what a round computed: sums go on in `totals`, what the round before it gets in `flowing`."""
+        """Collect the gradients of a round: into sums in `totals`, or in `flowing` for the preceding round."""
         for name in grad_names([x for x, _ in self._wanted]):
             if name not in self._carried:
                 totals[name] = added(totals.get(name), grads.var(name).value, xp)
@@ -137,12 +138,12 @@ class WhileGradOp(OperatorBase):
         for name, value in flowing.items():
             if name in self._written:
                 flowing[name] = grads.var(name).value
-            # a round that replaces a tensor without reading it hides what earlier rounds left there
+            # A round that overwrites a tensor without reading it cuts off the gradient of earlier rounds' values.
             elif name not in self._passed_on and isinstance(value, LoDTensor):
                 flowing[name] = zeros_like(value, xp)
 
     def _link(self, step: Scope, flowing: Mapping[str, Any]) -> None:
-        """Gradients of the round: those that flow in, and room for those that the block computes."""
+        """Create the gradient variables of a round: those that the block computes, and those that flow in."""
         for name in grad_names([x for x, _ in self._wanted]):
             own(step, name, None)
         for name, value in flowing.items():

@@ -11,7 +11,7 @@ class TensorArrayToTensor(OpDef, type="tensor_array_to_tensor"):
 
     X = Input("Tensor array.")
     Out = Output("The joined tensor.")
-    OutIndex = Output("int32 [places]: size of each tensor along `axis`; 1 each with use_stack.")
+    OutIndex = Output("int32 [tensors]: size of each tensor along `axis`; 1 each with use_stack.")
     axis = Attr(0, "Dim to join along.")
     use_stack = Attr(False, "Join along a new dim.")
 

@@ -21,12 +21,13 @@ def elementwise_add(X: Array, Y: Array, *, axis: int, out: Array | None = None, 
 def elementwise_add_grad(
     Out_grad: Array, X: ShapeOnly, Y: ShapeOnly, *, axis: int, ctx: KernelContext
 ) -> tuple[Array | None, Array | None]:
-    """Out@GRAD for both; X@GRAD is a view of it where X was not broadcast."""
+    """Out@GRAD for both, summed over broadcast dims; X@GRAD is a view of it where X was not broadcast."""
     x, y = align(X, Y, axis, "elementwise_add_grad")
     dx = sum_to(Out_grad, x, X) if ctx.wants("X@GRAD") else None
     if not ctx.wants("Y@GRAD"):
         return dx, None
     dy = sum_to(Out_grad, y, Y)
+    # Only the first result may be a view, so Y@GRAD is copied where it would be one.
     return dx, dy.copy() if Out_grad.shape == y.shape else dy
 
 

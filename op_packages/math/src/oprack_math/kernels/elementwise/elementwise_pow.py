@@ -14,7 +14,8 @@ def elementwise_pow(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
     x, y = align(X, Y, axis, "elementwise_pow")
     if X.dtype.kind in "iu":
         if xp.__name__ == "numpy" and not (y < 0).any():
-            return xp.power(x, y)  # float64 does not hold large ones
+            return xp.power(x, y)  # exact, while float64 can't represent large integers
+        # NumPy refuses negative exponents of integers, and CuPy would have to wait to find them: compute in float64.
         return xp.power(x.astype(xp.float64), y.astype(xp.float64)).astype(X.dtype)
     return xp.power(x, y)
 
@@ -23,7 +24,7 @@ def elementwise_pow(X: Array, Y: Array, *, axis: int, xp: ArrayModule) -> Array:
 def elementwise_pow_grad(
     Out_grad: Array, X: Array, Y: Array, *, axis: int, ctx: KernelContext, xp: ArrayModule
 ) -> tuple[Array, Array | None]:
-    """Y X^(Y-1) and X^Y ln X; integers through float64."""
+    """Out@GRAD Y X^(Y-1) and Out@GRAD X^Y ln X; integers are computed in float64."""
     x, y = align(X, Y, axis, "elementwise_pow_grad")
     dtype, g = X.dtype, Out_grad
     if dtype.kind in "iu":

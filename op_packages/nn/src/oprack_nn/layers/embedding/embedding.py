@@ -18,12 +18,23 @@ def embedding(
     dtype: object = "float32",
     name: str | None = None,
 ) -> Variable:
-    """Rows of a table by id.
+    """Look up rows of a trained table by id.
 
-    input: integer ids; of shape [..., 1] they give [..., width] (op lookup_table), else [..., width] is appended to
-    their shape (op lookup_table_v2). size: [rows, width] of the table. is_sparse: its gradient is SelectedRows, so that
-    an update touches the rows that were looked up. padding_idx: an id, counted from the end when negative, that gives
-    zeros and gets no gradient. Returns LoD of input. Raises InvalidArgumentError.
+    Args:
+        input: Integer ids, [..., 1] (op lookup_table) or [...] (op lookup_table_v2).
+        size: [rows, width] of the table.
+        is_sparse: Whether the table's gradient is SelectedRows, so that an update touches only the rows looked up.
+        is_distributed: Attribute of that name.
+        padding_idx: An id, counted from the end when negative, whose row is zeros and gets no gradient.
+        param_attr: Attributes of the table.
+        dtype: Its dtype.
+        name: Name of the layer.
+
+    Returns:
+        [..., width], with the LoD of input.
+
+    Raises:
+        InvalidArgumentError: `size` is not [rows, width], or `padding_idx` is out of range.
     """
     check_variable(input, "input", "embedding", {"int16", "int32", "int64"} | {"uint8", "int8"})
     if not (isinstance(size, list | tuple) and len(size) == 2):

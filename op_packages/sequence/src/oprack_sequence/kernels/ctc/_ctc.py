@@ -17,23 +17,34 @@ def ctc_loss(
     with_grad: bool,
     xp: ArrayModule,
 ) -> tuple[Any, Any | None]:
-    """(loss [B], gradient [T, B, C] or None); both 0 for a label that does not fit into its frames.
+    """The CTC loss by the forward-backward algorithm in log space (Graves et al., Connectionist Temporal
+    Classification, 2006).
 
-    logits: [T, B, C], at the place of xp. frames: valid steps of each sequence. labels: [B, S], blank past `sizes`;
-    these two and `sizes` are on the host.
-    Graves et al., Connectionist Temporal Classification (2006), in log space.
+    Args:
+        logits: [T, B, C], at the place of xp.
+        frames: Number of valid steps of each sequence, on the host.
+        labels: [B, S], blank beyond `sizes`, on the host.
+        sizes: Length of each label, on the host.
+        blank: The class that stands for no label.
+        with_grad: Whether to compute the gradient.
+        xp: The array library.
+
+    Returns:
+        (loss [B], gradient [T, B, C] or None); both 0 for a label that does not fit into its frames.
     """
     steps, batch, _ = logits.shape
     top = logits.max(axis=2, keepdims=True) if logits.size else logits
     exps = xp.exp(logits - top)
     norm = exps.sum(axis=2, keepdims=True)
     log_p = logits - top - xp.log(norm)
-    # labels with blanks around each: states of the recursions
+    # The states of the recursions: blank, label, blank, label, ..., blank.
     states = np.full((batch, 2 * labels.shape[1] + 1), blank)
     states[:, 1::2] = labels
     count = 2 * sizes + 1
     repeats = ((labels[:, 1:] == labels[:, :-1]) & (np.arange(1, labels.shape[1]) < sizes[:, None])).sum(axis=1)
+    # Equal labels in a row need a blank between them, so each repetition takes one more frame.
     fits = (sizes + repeats <= frames) & (frames > 0)
+    # Where a path may skip the blank before a label.
     skips = np.zeros(states.shape, bool)
     skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
     used = xp.asarray(np.arange(states.shape[1]) < count[:, None])
@@ -46,9 +57,9 @@ def ctc_loss(
     alpha = _forward(emit, skips, xp)
     final = xp.full((batch, 2), -xp.inf, logits.dtype)
     if steps:
-        every = xp.arange(batch)
-        final[:, 0] = alpha[last, every, ends[:, 0]]
-        final[:, 1] = xp.where(longer, alpha[last, every, ends[:, 1]], -xp.inf)
+        all_rows = xp.arange(batch)
+        final[:, 0] = alpha[last, all_rows, ends[:, 0]]
+        final[:, 1] = xp.where(longer, alpha[last, all_rows, ends[:, 1]], -xp.inf)
     with np.errstate(invalid="ignore", divide="ignore"):
         log_total = xp.where(fits, xp.logaddexp(final[:, 0], final[:, 1]), 0).astype(logits.dtype)
     if not with_grad:

@@ -31,10 +31,10 @@ def rnn(
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> dict[str, Array | list[Array] | None]:
-    """Layer by layer; each direction is one product over all steps and one loop over time."""
+    """Run layer by layer; each direction takes one matrix product for all steps and one loop over time."""
     size = hidden_size, num_layers * (2 if is_bidirec else 1), 2 if is_bidirec else 1
-    given = Input, PreState, WeightList, SequenceLength
-    return run_layers(*given, size, mode, None if is_test else (dropout_prob, seed), Layer, ctx, xp)
+    inputs = Input, PreState, WeightList, SequenceLength
+    return run_layers(*inputs, size, mode, None if is_test else (dropout_prob, seed), Layer, ctx, xp)
 
 
 def run_layers(
@@ -49,8 +49,19 @@ def run_layers(
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> dict[str, Array | list[Array] | None]:
-    """The outputs of rnn. size: columns of a state, number of layers' directions, directions of a layer. training:
-    (probability and seed of dropout), None for inference. layer: the class that runs one direction of a layer.
+    """Compute the outputs of rnn.
+
+    Args:
+        Input: [steps, batch, columns].
+        PreState: The initial states.
+        WeightList: The weights, then the biases, in the order of layers and directions.
+        SequenceLength: Number of valid steps of each sequence; None means all.
+        size: (columns of a state, directions of all layers together, directions of a layer).
+        mode: The op's attribute.
+        training: (probability, seed) of dropout; None for inference.
+        layer: The class that runs one direction of a layer.
+        ctx: The kernel's context.
+        xp: The array library.
     """
     (hidden_size, count, directions), is_test = size, training is None
     dropout_prob, seed = training or (0.0, 0)
@@ -70,8 +81,8 @@ def run_layers(
             outs = []
             for k in range(first, first + directions):
                 c0 = PreState[1][k] if mode == "LSTM" else None
-                kept = None if is_test else reserve[k]
-                out, h, c = layers[k].forward(x, PreState[0][k], c0, kept)
+                saved = None if is_test else reserve[k]
+                out, h, c = layers[k].forward(x, PreState[0][k], c0, saved)
                 outs.append(out)
                 states[0][k] = h
                 if mode == "LSTM":
@@ -99,7 +110,7 @@ def rnn_grad(
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> dict[str, Array | list[Array]]:
-    """Layer by layer, from the last."""
+    """Backpropagate layer by layer, from the last one."""
     directions = 2 if is_bidirec else 1
     steps, batch = Input.shape[:2]
     mask = _mask(SequenceLength, steps, batch, ctx, xp)
@@ -131,7 +142,7 @@ def rnn_grad(
 
 
 def _paired(states: Sequence[Array], grads: Sequence[Array]) -> list[tuple[Array, Array]]:
-    """Each state with its gradient, None where it has none."""
+    """Pairs of each state and its gradient, or None."""
     return [(s, grads[i] if i < len(grads) else None) for i, s in enumerate(states)]
 
 
@@ -162,7 +173,7 @@ def _layers(
 
 
 def _mask(SequenceLength: Array | None, steps: int, batch: int, ctx: KernelContext, xp: ArrayModule) -> Array | None:
-    """Rows within their sequences, or None."""
+    """The mask of steps within their sequences; None when all are."""
     if SequenceLength is None:
         return None
     lengths = host(SequenceLength).reshape(-1)
@@ -174,14 +185,14 @@ def _mask(SequenceLength: Array | None, steps: int, batch: int, ctx: KernelConte
 
 
 def _dropout_mask(shape: tuple[int, ...], probability: float, generator: np.random.Generator, xp: ArrayModule) -> Array:
-    """uint8, 1 where an element stays."""
+    """A uint8 mask: 1 where an element is retained."""
     if probability == 0:
         return xp.ones(shape, xp.uint8)
     return xp.asarray((generator.random(shape) >= probability).astype(np.uint8))
 
 
 def _dropped(x: Array, mask: Array, probability: float) -> Array:
-    """x with dropped elements at zero and the others scaled up; also the gradient's way back."""
+    """x with dropped elements set to zero and the others scaled up; applied to a gradient, its own derivative."""
     if probability == 0:
         return x
     scale = 0 if probability == 1 else 1 / (1 - probability)

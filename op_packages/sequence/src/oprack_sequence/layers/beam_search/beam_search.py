@@ -18,12 +18,24 @@ def beam_search(
     name: str | None = None,
     return_parent_idx: bool = False,
 ) -> tuple[Variable, ...]:
-    """One step of beam search: (selected_ids, selected_scores), [selected, 1] with two LoD levels, and on demand
-    parent_idx [selected], the prefix that each goes on from.
+    """One step of beam search, by op beam_search.
 
-    pre_ids, pre_scores: [prefixes, 1] of the step before. ids, scores: candidates [prefixes, K] (ids None: 0 to K - 1).
-    is_accumulated: scores are of whole prefixes; else they are probabilities of the step, whose
-    logarithm is added to pre_scores. Op beam_search.
+    Args:
+        pre_ids: [prefixes, 1], the ids selected in the previous step.
+        pre_scores: [prefixes, 1], their scores.
+        ids: Candidates [prefixes, K]; None means 0 to K - 1.
+        scores: Their scores [prefixes, K].
+        beam_size: How many prefixes to select for each source sequence.
+        end_id: The id that ends a sequence.
+        level: The LoD level of the source sequences.
+        is_accumulated: Whether scores are those of whole prefixes; otherwise they are probabilities of this step, whose
+            logarithm is added to pre_scores.
+        name: Name of the layer.
+        return_parent_idx: Whether to return parent_idx, too.
+
+    Returns:
+        (selected_ids, selected_scores), each [selected, 1] with two LoD levels; if requested, also parent_idx
+        [selected], the prefix that each one extends.
     """
     inputs = {
         "pre_ids": check_variable(pre_ids, "pre_ids", "beam_search", {"int64"}),
@@ -34,5 +46,5 @@ def beam_search(
     helper = LayerHelper("beam_search", name=name)
     parent = helper.create_variable_for_type_inference(stop_gradient=True)
     attrs = {"level": level, "beam_size": beam_size, "end_id": end_id, "is_accumulated": is_accumulated}
-    found = helper.apply("beam_search", inputs, attrs, outs={"parent_idx": parent}, stop_gradient=True)
-    return found if return_parent_idx else found[:2]
+    outputs = helper.apply("beam_search", inputs, attrs, outs={"parent_idx": parent}, stop_gradient=True)
+    return outputs if return_parent_idx else outputs[:2]
