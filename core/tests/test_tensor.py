@@ -100,7 +100,7 @@ def test_scopes_refuse_what_they_do_not_have() -> None:
     scope = Scope()
     with pytest.raises(NotFoundError, match="rename 'a' to 'b': this scope has no variable 'a'"):
         scope.rename("a", "b")
-    with pytest.raises(NotFoundError, match="it is no child of this one"):
+    with pytest.raises(NotFoundError, match="it is not a child of this scope"):
         scope.delete_scope(Scope())
     kid = scope.new_scope()
     scope.delete_scope(kid)

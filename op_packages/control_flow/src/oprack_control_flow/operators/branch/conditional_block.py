@@ -91,7 +91,7 @@ class ConditionalBlockGradOp(ConditionalOperator):
     def _put(
         self, scope: Scope, run: RunContext, x: str, grad: str, value: LoDTensor | LoDTensorArray | SelectedRows | None
     ) -> None:
-        """Set the gradient of x to `value`, or to 0 for None; x may be missing if neither it nor the block was needed."""
+        """Set the gradient of x to `value`, 0 for None; x may be missing if neither it nor the block was needed."""
         if value is None:
             value = zero_gradient(self.block, grad, scope_value(scope, x), run.device.xp)
         self.set_output(scope, grad, shared(value))
