@@ -3,7 +3,7 @@
 A directory holds the last few checkpoints as `ckpt-<n>`, and the name of the newest in `latest`. Each has `values.bin`,
 with the tensors in the format of parameter files, and `manifest.json`, with their offsets and checksums and everything
 else. A checkpoint is written under a temporary name and then renamed, so a process that is killed at any moment leaves
-the previous one intact. Nothing is pickled. One process at a time may save into a directory, which it locks.
+the previous one intact. Nothing is pickled. A directory is locked for one saving process at a time; any may load.
 """
 
 from __future__ import annotations
