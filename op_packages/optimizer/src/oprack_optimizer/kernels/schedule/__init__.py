@@ -1,0 +1,1 @@
+"""Kernels of ops that say how a training goes on: learning rates."""

@@ -1,0 +1,1 @@
+"""Definitions of ops that say how a training goes on: learning rates."""
