@@ -38,7 +38,9 @@ class RetinanetDetectionOutput(OpDef, type="retinanet_detection_output"):
             f"BBoxes, Scores and Anchors hold {levels} tensors; expected one for each level in all three",
         )
         images = ctx.require_rank("ImInfo", 2)[0]
-        for i, (n, anchors, classes) in enumerate(ctx.dims("Scores")):
+        for i, scores in enumerate(ctx.dims("Scores")):
+            ctx.require(len(scores) == 3, f"Scores[{i}] has shape {list(scores)}; expected [N, anchors, classes]")
+            n, anchors, classes = scores
             ctx.require_dims("BBoxes", (n, anchors, 4), i, why="a box for each row of Scores")
             ctx.require_dims("Scores", (images, anchors, classes), i, why="the images of ImInfo")
             ctx.require_dims("Anchors", (anchors, 4), i, why="an anchor for each box")

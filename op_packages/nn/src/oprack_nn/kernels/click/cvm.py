@@ -21,18 +21,20 @@ def cvm(X: Array, CVM: Array, *, use_cvm: bool, xp: ArrayModule) -> Array:
     return y
 
 
+def _instances(ctx: KernelContext, count: int) -> np.ndarray:
+    """The instance of each row of X."""
+    lod = ctx.lod("X")
+    if not lod or len(lod[0]) != count + 1:
+        raise InvalidArgumentError(
+            f"op cvm_grad: X has LoD {lod} and CVM {count} rows; expected a row of CVM for each row of X, or for "
+            "each of its sequences"
+        )
+    return np.repeat(np.arange(count), np.diff(lod[0]))
+
+
 @kernel("cvm_grad", place=_PLACES, dtypes=FLOATS)
 def cvm_grad(X: ShapeOnly, CVM: Array, Y_grad: Array, *, use_cvm: bool, ctx: KernelContext, xp: ArrayModule) -> Array:
     dx = xp.empty(X.shape, Y_grad.dtype)
     dx[:, 2:] = Y_grad[:, 2:] if use_cvm else Y_grad
-    lod = ctx.lod("X")
-    counts = CVM
-    if lod:
-        rows = np.diff(lod[0])
-        if len(rows) != len(CVM):
-            raise InvalidArgumentError(
-                f"op cvm_grad: X has {len(rows)} sequences and CVM {len(CVM)} rows; expected a row for each sequence"
-            )
-        counts = CVM[xp.asarray(np.repeat(np.arange(len(rows)), rows))]
-    dx[:, :2] = counts
+    dx[:, :2] = CVM if len(CVM) == len(dx) else CVM[xp.asarray(_instances(ctx, len(CVM)))]
     return dx

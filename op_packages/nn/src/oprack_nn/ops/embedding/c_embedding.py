@@ -33,7 +33,7 @@ class CEmbedding(OpDef, type="c_embedding"):
 
 
 class CEmbeddingGrad(
-    GradOpDef, of=CEmbedding, reads="W Ids", shape_of="W", grads_of="W", lod=False, dims={"Out@GRAD": _output_dims}
+    GradOpDef, of=CEmbedding, reads="W Ids", shape_of="W", grads_of="W", dims={"Out@GRAD": _output_dims}
 ):
     """W@GRAD sums Out@GRAD by id, for the ids that are rows of W."""
 
