@@ -335,6 +335,34 @@ def test_as_paddle_stays_until_it_is_uninstalled(no_paddle: None) -> None:
     assert "paddle" not in sys.modules
 
 
+def test_names_of_paddle_3_that_clients_call(no_paddle: None) -> None:
+    """What paddlex 3.7 and rapidocr 3.10 call before they create a predictor."""
+    with as_paddle():
+        import paddle
+        import paddle.amp
+
+        assert not (paddle.is_compiled_with_rocm() or paddle.device.is_compiled_with_rocm())
+        assert not paddle.is_compiled_with_xpu()
+        assert not (paddle.amp.is_bfloat16_supported() or paddle.device.get_all_custom_device_type())
+        assert paddle.set_device("cpu") == paddle.get_device() == paddle.device.get_device()
+        with pytest.warns(NoEffectWarning, match=r"set_device\('gpu:0'\).*enable_use_gpu"):
+            paddle.device.set_device("gpu:0")
+        utils = paddle.inference.InternalUtils
+        for call in (utils.set_transformer_posid, utils.set_transformer_maskid):
+            with pytest.warns(NoEffectWarning, match="TensorRT"):
+                call(Config(), "x")
+        with pytest.warns(NoEffectWarning, match="TensorRT"):
+            utils.disable_tensorrt_half_ops({"x"})
+
+
+def test_onednn_has_two_names() -> None:
+    config = Config()
+    config.disable_onednn()
+    assert not config.onednn_enabled() and not config.mkldnn_enabled()
+    config.enable_onednn()
+    assert config.mkldnn_enabled()
+
+
 def test_what_the_stand_in_lacks_is_told(no_paddle: None) -> None:
     with as_paddle():
         import paddle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oprack.inference.as_paddle import as_paddle
 from oprack.inference.config import Config
 from oprack.inference.enums import DataType, PlaceType, PrecisionType, get_num_bytes_of_data_type
-from oprack.inference.no_effect import NoEffectWarning
+from oprack.inference.no_effect import InternalUtils, NoEffectWarning
 from oprack.inference.pass_builder import PassBuilder
 from oprack.inference.predictor import Predictor, create_predictor
 from oprack.inference.predictor_pool import PredictorPool
@@ -16,6 +16,7 @@ __all__ = [
     "PADDLE_VERSION",
     "Config",
     "DataType",
+    "InternalUtils",
     "NoEffectWarning",
     "PassBuilder",
     "PlaceType",

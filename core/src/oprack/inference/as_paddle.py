@@ -9,6 +9,7 @@ from typing import Any, Self
 from oprack.errors import PreconditionNotMetError
 from oprack.inference.config import Config
 from oprack.inference.enums import DataType, PlaceType, PrecisionType, get_num_bytes_of_data_type
+from oprack.inference.no_effect import InternalUtils, say_once
 from oprack.inference.predictor import Predictor, create_predictor
 from oprack.inference.predictor_pool import PredictorPool
 from oprack.inference.tensor_handle import Tensor
@@ -19,6 +20,7 @@ _INFERENCE = {
     for found in (
         Config,
         DataType,
+        InternalUtils,
         PlaceType,
         PrecisionType,
         Predictor,
@@ -33,7 +35,7 @@ _INFERENCE = {
 }
 """What paddle.inference has, too, under the same name."""
 
-_NAMES = ("paddle", "paddle.inference", "paddle.device", "paddle.version")
+_NAMES = ("paddle", "paddle.inference", "paddle.amp", "paddle.device", "paddle.version")
 
 
 class _Module(ModuleType):
@@ -89,18 +91,26 @@ def _stand_ins() -> dict[str, ModuleType]:
     paddle = modules["paddle"]
     paddle.__path__ = []
     vars(modules["paddle.inference"]).update(_INFERENCE)
-    vars(modules["paddle.device"]).update(
-        is_compiled_with_cuda=lambda: False,
-        is_compiled_with_rocm=lambda: False,
-        is_compiled_with_xpu=lambda: False,
-        get_device=lambda: "cpu",
-    )
+    compiled = {f"is_compiled_with_{kind}": _never for kind in ("cuda", "rocm", "xpu")}
+    devices = {"get_device": _get_device, "set_device": _set_device}
+    vars(modules["paddle.device"]).update(compiled | devices, get_all_custom_device_type=list)
+    vars(modules["paddle.amp"]).update(is_bfloat16_supported=_never, is_float16_supported=_never)
     vars(modules["paddle.version"]).update(full_version=PADDLE_VERSION)
-    vars(paddle).update(
-        __version__=PADDLE_VERSION,
-        inference=modules["paddle.inference"],
-        device=modules["paddle.device"],
-        version=modules["paddle.version"],
-        is_compiled_with_cuda=lambda: False,
-    )
+    below = {name.partition(".")[2]: module for name, module in modules.items() if module is not paddle}
+    vars(paddle).update(below | compiled | devices, __version__=PADDLE_VERSION)
     return modules
+
+
+def _never(*_: object) -> bool:
+    return False
+
+
+def _get_device() -> str:
+    return "cpu"
+
+
+def _set_device(device: str) -> str:
+    """Where eager calls of Paddle would run, of which the stand-in has none."""
+    if str(device).partition(":")[0] != "cpu":
+        say_once(f"paddle.device.set_device({device!r})", "a Config says where its predictor runs: enable_use_gpu()")
+    return str(device)

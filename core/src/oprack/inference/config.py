@@ -200,6 +200,12 @@ class Config(ModelSettings, DeviceSettings, NoEffectSettings):
         """How many shapes a library's primitives are kept for."""
         self._mkldnn_cache_capacity = int(capacity)
 
+    # The names that Paddle 3 has for them
+    enable_onednn = enable_mkldnn
+    disable_onednn = disable_mkldnn
+    onednn_enabled = mkldnn_enabled
+    set_onednn_cache_capacity = set_mkldnn_cache_capacity
+
     # Limits, which Paddle has not -------------------------------------------------------------------------------------
     def set_memory_limit(self, limit: int | None) -> None:
         """Bytes that the outputs of one op may take; None: as OPRACK_MEMORY_LIMIT says, else no limit.

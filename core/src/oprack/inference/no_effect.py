@@ -24,12 +24,17 @@ def say_once(setting: str, reason: str, stacklevel: int = 3) -> None:
 _TENSORRT = "there is no TensorRT; kernels come from op packs"
 _ONEDNN_INT8 = "models run in their own dtypes"
 _DEVICES = "this kind of device is not served"
+_COMPILERS = "there is no compiler of graphs; passes and kernels come from op packs"
+_OTHER_IR = "programs of both kinds run by the same executor"
 _ENGINES = "the other engine is not part of oprack"
 
 NO_EFFECT: dict[str, str] = {
     "collect_shape_range_info": _TENSORRT,
     "disable_mkldnn_fc_passes": _ONEDNN_INT8,
+    "disable_onednn_fc_passes": _ONEDNN_INT8,
     "disable_onnxruntime": _ENGINES,
+    "enable_cinn": _COMPILERS,
+    "enable_custom_passes": _COMPILERS,
     "enable_dlnne": _ENGINES,
     "enable_ipu": _DEVICES,
     "enable_lite_engine": _ENGINES,
@@ -37,8 +42,12 @@ NO_EFFECT: dict[str, str] = {
     "enable_mkldnn_bfloat16": _ONEDNN_INT8,
     "enable_mkldnn_int8": _ONEDNN_INT8,
     "enable_new_executor": "there is one executor",
+    "enable_new_ir": _OTHER_IR,
+    "enable_onednn_bfloat16": _ONEDNN_INT8,
+    "enable_onednn_int8": _ONEDNN_INT8,
     "enable_onnxruntime": _ENGINES,
     "enable_opencl": _DEVICES,
+    "enable_openvino_engine": _ENGINES,
     "enable_ort_optimization": _ENGINES,
     "enable_quantizer": _ONEDNN_INT8,
     "enable_save_optim_model": "set_optim_cache_dir keeps the optimised program on disk",
@@ -51,9 +60,13 @@ NO_EFFECT: dict[str, str] = {
     "enable_tuned_tensorrt_dynamic_shape": _TENSORRT,
     "enable_xpu": _DEVICES,
     "exp_disable_mixed_precision_ops": _ONEDNN_INT8,
+    "exp_disable_tensorrt_dynamic_shape_ops": _TENSORRT,
     "exp_disable_tensorrt_ops": _TENSORRT,
+    "exp_disable_tensorrt_subgraph": _TENSORRT,
     "exp_enable_mixed_precision_ops": _ONEDNN_INT8,
     "exp_enable_use_cutlass": _DEVICES,
+    "exp_sparse_conv_using_buffer": _DEVICES,
+    "exp_specify_tensorrt_subgraph_precision": _TENSORRT,
     "load_ipu_config": _DEVICES,
     "mark_trt_engine_outputs": _TENSORRT,
     "set_bfloat16_op": _ONEDNN_INT8,
@@ -61,18 +74,24 @@ NO_EFFECT: dict[str, str] = {
     "set_ipu_config": _DEVICES,
     "set_ipu_custom_info": _DEVICES,
     "set_mkldnn_op": _ONEDNN_INT8,
+    "set_onednn_op": _ONEDNN_INT8,
+    "set_optimization_level": "all passes run, and switch_ir_optim(False) leaves them out",
     "set_tensorrt_optimization_level": _TENSORRT,
     "set_trt_dynamic_shape_info": _TENSORRT,
     "set_xpu_config": _DEVICES,
     "set_xpu_device_id": _DEVICES,
     "trt_allow_build_at_runtime": _TENSORRT,
+    "use_optimized_model": "set_optim_cache_dir keeps the optimised program on disk",
 }
 """Methods of Paddle's Config that only set such a setting, and why each has no effect."""
 
 ALWAYS_FALSE = (
     "lite_engine_enabled",
     "mkldnn_int8_enabled",
+    "new_ir_enabled",
+    "onednn_int8_enabled",
     "onnxruntime_enabled",
+    "openvino_engine_enabled",
     "shape_range_info_collected",
     "tensorrt_dla_enabled",
     "tensorrt_dynamic_shape_enabled",
@@ -113,3 +132,22 @@ for _name, _reason in NO_EFFECT.items():
     setattr(NoEffectSettings, _name, _ignored(_name, _reason))
 for _name in ALWAYS_FALSE:
     setattr(NoEffectSettings, _name, _never(_name))
+
+
+class InternalUtils:
+    """Settings that Paddle keeps apart from Config; all are TensorRT's, so they have no effect."""
+
+    @staticmethod
+    def set_transformer_posid(config: Any, tensor_name: str) -> None:
+        """Accepted, without effect."""
+        say_once("InternalUtils.set_transformer_posid", _TENSORRT)
+
+    @staticmethod
+    def set_transformer_maskid(config: Any, tensor_name: str) -> None:
+        """Accepted, without effect."""
+        say_once("InternalUtils.set_transformer_maskid", _TENSORRT)
+
+    @staticmethod
+    def disable_tensorrt_half_ops(ops: Any) -> None:
+        """Accepted, without effect."""
+        say_once("InternalUtils.disable_tensorrt_half_ops", _TENSORRT)
