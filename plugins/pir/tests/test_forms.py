@@ -142,6 +142,16 @@ def test_a_parameter_that_is_not_in_the_file_is_no_persistable_variable():
     assert not block_.vars["dead"].persistable and block_.vars["alive"].persistable
 
 
+def test_a_program_that_is_not_trainable_has_no_flags():
+    weight = {"#": "p", "A": [0, 1, 0, "w"], "DA": [], "QA": [], "O": {"%": 8, "TT": tensor()}}
+    feed = data() | {"#": "1.feed"}
+    ops = [weight, feed, op("1.add", [1, 8], [(2, tensor())]), fetch(2)]
+    for other in ops[1:]:
+        other.pop("OA")
+    found = read_program(text(*ops)).global_block()
+    assert found.vars["w"].persistable and [o.type for o in found.ops] == ["feed", "elementwise_add", "fetch"]
+
+
 # What can't be written -----------------------------------------------------------------------------------------------
 def refused(*ops):
     with pytest.raises(UnimplementedError) as info:

@@ -147,7 +147,9 @@ def _operation(given: Any, depth: int) -> Operation:
 
 def _parameter(given: Any) -> Operation:
     """`{"#": "p", "A": [is_distributed, is_parameter, need_clip, name], "OA": [persistable, ...]}`"""
-    attrs, flags = get_list(given, "A", "a parameter"), get_list(given, "OA", "a parameter")
+    attrs = get_list(given, "A", "a parameter")
+    # a program that was saved as not trainable has no flags, and parameters alone
+    flags = get_list(given, "OA", "a parameter") if "OA" in given else [1]
     if len(attrs) < 4 or not isinstance(attrs[3], str) or not attrs[3] or not flags:
         raise CorruptModelError(f"a parameter has A {attrs!r:.200} and OA {flags!r:.200}; expected its name in A[3]")
     result = read_value(get(given, "O", dict, f"parameter {attrs[3]!r}"), "%", f"parameter {attrs[3]!r}")
