@@ -8,7 +8,8 @@ from oprack.types import AttrType
 
 class Pow2DecayWithLinearWarmup(OpDef, type="pow2_decay_with_linear_warmup"):
     r"""$$LearningRateOut = base\_lr \frac{s}{warmup\_steps}$$ for $$s = Step + 1 \le warmup\_steps$$, then
-    $$(base\_lr - end\_lr) (1 - \frac{s - warmup\_steps}{total\_steps - warmup\_steps})^2 + end\_lr$$, and end_lr from total_steps on
+    $$(base\_lr - end\_lr) (1 - \frac{s - warmup\_steps}{total\_steps - warmup\_steps})^2 + end\_lr$$, and
+    end_lr from total_steps on
 
     StepOut is s.
     """
