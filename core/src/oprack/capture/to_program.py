@@ -63,8 +63,8 @@ class TensorCapture:
 
     def variable(self, tensor: Tensor) -> Variable:
         """The persistable variable that stands for a tensor; a Parameter becomes a parameter of the program."""
-        symbol_ = self._variables.get(id(tensor))
-        if symbol_ is None:
+        variable = self._variables.get(id(tensor))
+        if variable is None:
             name = tensor.name or unique_name.generate("constant")
             if name in self.tensors or self.program.global_block().has_var(name):
                 name = unique_name.generate(f"{name}.copy")
@@ -83,10 +83,10 @@ class TensorCapture:
                 self.program.parameters[name] = ParameterInfo(
                     attr.learning_rate, attr.regularizer, attr.need_clip, attr.initializer
                 )
-            symbol_ = self._variables[id(tensor)] = symbol(Variable(self.program, block, desc))
+            variable = self._variables[id(tensor)] = symbol(Variable(self.program, block, desc))
             self.tensors[name] = tensor
             self.scope.var(name).set(tensor.value)
-        return symbol_
+        return variable
 
 
 @dataclass

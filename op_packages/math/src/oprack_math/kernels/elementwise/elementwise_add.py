@@ -27,7 +27,7 @@ def elementwise_add_grad(
     if not ctx.wants("Y@GRAD"):
         return dx, None
     dy = sum_to(Out_grad, y, Y)
-    # Only the first result may be a view, so Y@GRAD is copied where it would be one.
+    # A copy instead of a view, so that X@GRAD and Y@GRAD do not share memory.
     return dx, dy.copy() if Out_grad.shape == y.shape else dy
 
 
