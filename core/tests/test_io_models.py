@@ -138,11 +138,11 @@ def test_feeds_and_fetches_are_ordered_by_their_column(tmp_path):
 def test_models_that_are_not_there(tmp_path):
     with pytest.raises(NotFoundError, match=r"none\.pdmodel' is no file; expected a directory with __model__"):
         load_inference_model(tmp_path / "none", Scope())
-    with pytest.raises(NotFoundError, match=r"has 0 \.pdmodel files and no __model__"):
+    with pytest.raises(NotFoundError, match=r"has 0 program files \(\.pdmodel.*\) and no __model__"):
         load_inference_model(tmp_path, Scope())
     for name in ("a", "b"):
         shutil.copy(PROGRAMS / "while_loop" / "model.pdmodel", tmp_path / f"{name}.pdmodel")
-    with pytest.raises(NotFoundError, match=r"has 2 \.pdmodel files.*pass model_filename"):
+    with pytest.raises(NotFoundError, match=r"has 2 program files.*pass model_filename"):
         load_inference_model(tmp_path, Scope())
     with pytest.raises(NotFoundError, match=r"gone' is no file"):
         load_inference_model(tmp_path, Scope(), model_filename="gone")

@@ -10,11 +10,15 @@ import pytest
 from oprack.cli.main import build_parser, main, pack_commands
 from oprack.errors import (
     AlreadyExistsError,
+    CorruptModelError,
     PackImportError,
     UnknownOpError,
 )
+from oprack.io import load_from_buffers, load_inference_model
 from oprack.op import OpVersion
 from oprack.packs import PackWarning, use_manager
+from oprack.program import Program
+from oprack.tensor import Scope
 from plain_packs import Plain, PlainGrad, PlainMaker, PlainShape, manager_of, plain, plain_cuda
 
 
@@ -137,6 +141,31 @@ def test_hook_oprack_commands(pack, monkeypatch, capsys):
             manager.packs()
 
 
+def test_hook_oprack_formats(pack, monkeypatch, tmp_path):
+    """A file is read by what it begins with; a folder and a path without ending are searched for the suffix."""
+    program = Program()
+    block = program.global_block()
+    block.append_op("feed", {"X": "feed"}, {"Out": "x"}, {"col": 0})
+    block.append_op("fetch", {"X": "x"}, {"Out": "fetch"}, {"col": 0})
+    seen = []
+    monkeypatch.setitem(sys.modules, "fixture_format", SimpleNamespace(read=lambda data: seen.append(data) or program))
+    (tmp_path / "net.odd").write_bytes(b" \n<odd>")
+
+    def brings(register):
+        register.format(".odd", "fixture_format:read", starts="<odd")
+
+    with use_manager(manager_of(pack("a", oprack_formats=brings))):
+        for path in (tmp_path, tmp_path / "net", tmp_path / "net.odd"):
+            assert load_inference_model(path, Scope()).feed_names == ["x"]
+        assert load_from_buffers(b"<odd", b"", Scope()).fetch_names == ["x"]
+        assert [bytes(data) for data in seen] == [b" \n<odd>"] * 3 + [b"<odd"]
+        with pytest.raises(CorruptModelError, match="4 bytes are no program"):
+            load_from_buffers(b"odd>", b"", Scope())
+    both = manager_of(pack("a", oprack_formats=brings), pack("b", oprack_formats=brings))
+    with use_manager(both), pytest.raises(AlreadyExistsError, match="brought by oprack-a and by oprack-b"):
+        load_inference_model(tmp_path, Scope())
+
+
 def test_hook_oprack_op_versions(pack):
     version = OpVersion("plain").checkpoint("add offset", ("new_attr", "offset", 0.0))
     a = pack("a", oprack_ops=lambda register: register.op(Plain))
@@ -188,6 +217,13 @@ BAD_CALLS = [
     (lambda r: r.module("no_such_module"), "PackImportError", "no_such_module"),
     (lambda r: r.op_version("plain"), "DefinitionError", "expected OpVersion"),
     (lambda r: r.place("fpga", "collections"), "DefinitionError", "expected a string such as 'my_pack.module:name'"),
+    (lambda r: r.format("json", "m:f", starts="{"), "DefinitionError", "expected a suffix such as '.json'"),
+    (lambda r: r.format(".json", "m:f", starts=""), "DefinitionError", "text with which these files begin"),
+    (
+        lambda r: [r.format(".a", "m:f", starts="{"), r.format(".a", "m:g", starts="{")],
+        "DefinitionError",
+        "format '.a' is registered twice",
+    ),
     (lambda r: r.manifest(""), "ManifestError", "write register.manifest(__package__)"),
     (lambda r: r.manifest("json"), "ManifestError", "can't be read"),
     (lambda r: r.manifest("no_such_package"), "ManifestError", "has no directory"),
