@@ -73,7 +73,7 @@ class PackManager(ProcessRegistrations):
         """The pool shared by everything that runs ops of these packs, so that a place has one DeviceContext."""
         from oprack.device import DeviceContextPool  # Imported here, as it imports an array library.
 
-        # Since Python 3.12 cached_property takes no lock: setdefault makes threads that arrive at once agree on one pool.
+        # cached_property takes no lock since Python 3.12: by setdefault threads that arrive at once agree on one pool.
         with self._lock:
             pool = DeviceContextPool(lambda kind: self.place_factory(kind))
             shared: DeviceContextPool = self.__dict__.setdefault("device_contexts", pool)
