@@ -102,6 +102,14 @@ def test_an_op_in_place_is_seen_by_who_reads_the_value_before():
     assert [float(v[0]) for v in got] == [3.0, 3.0]
 
 
+def test_a_constant_that_was_overwritten_is_no_attribute():
+    """The factor is 1 when it is made, and 3 when scale reads it."""
+    by_two = [attr("value", "0.a_f32", 2.0)]
+    in_place = op("1.increment_", [2], [(6, tensor(shape=(1,)))], by_two)
+    (got,) = run(data(), full(2, 1.0), in_place, scaled(3, 1, 2), fetch(3))
+    np.testing.assert_array_equal(got, X * 3)
+
+
 def branch(condition, result, ops_then, ops_else):
     return op("1.if", [condition], [(result, tensor())], regions=[ops_then, ops_else])
 

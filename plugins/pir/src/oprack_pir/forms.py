@@ -122,7 +122,7 @@ class Forms:
         value = (
             frame.find(op.operands[0], where) if op.operands else self.variables.result(frame, number, type, op.name)
         )
-        frame.define(number, Value(value.names, type), where)
+        frame.define(number, self.variables.overwrite(Value(value.names, type)), where)
         frame.block.ops.append(list_op(values, shape, dtype, self._name(value, op)))
 
     def _create_array(self, op: Operation, frame: Frame) -> None:

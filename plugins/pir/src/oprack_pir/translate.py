@@ -54,7 +54,7 @@ class OpTranslator:
         where = f"op {op} (PIR version {self.version})"
         try:
             desc = OpDesc(row.op)
-            operands = [frame.find(number, where) if number else None for number in op.operands]
+            operands = [self.variables.now(frame.find(number, where)) if number else None for number in op.operands]
             attrs = self._inputs(op, row, desc, operands, frame, where)
             self._attributes(op, row, desc, attrs, where)
             after = self._outputs(op, row, desc, operands, frame, where)
@@ -116,7 +116,7 @@ class OpTranslator:
             self._read(desc, slots, value)
             # the list has one tensor for each number; the attribute says how many there are
             attrs[attr] = [_number_or(item, -1) for item in value.items or (value,)]
-        elif slot and value.items:
+        elif slot and len(value.items) == 1:
             self._read(desc, slot, value.items[0])
         else:
             raise UnimplementedError(
@@ -205,6 +205,8 @@ class OpTranslator:
             value = shared.get(slot)
             if value is None or value.type != type:
                 value = self.variables.result(frame, number, type, op.name)
+            else:
+                value = self.variables.overwrite(value)
             frame.define(number, value, where)
             if not slot or (info is not None and slot not in info.proto.outputs):
                 continue

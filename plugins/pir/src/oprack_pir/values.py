@@ -81,6 +81,7 @@ class Variables:
         self._used: set[str] = set(taken.values())
         self._held = 0
         self._dtypes: dict[str, VarType] = {}
+        self._overwritten: set[str | None] = set()
 
     def claim(self, name: str, where: str) -> str:
         """Take a name as it is. Raises CorruptModelError when it is taken."""
@@ -118,6 +119,17 @@ class Variables:
             frame.block.vars[name] = VarDesc(name, type.kind, type.dtype, type.shape)
             self._dtypes[name] = type.dtype
         return name
+
+    def overwrite(self, value: Value) -> Value:
+        """An op in place writes these variables: what they held is known no more."""
+        self._overwritten.update(value.names)
+        return self.now(value)
+
+    def now(self, value: Value) -> Value:
+        """A value with what is still known of it."""
+        if not self._overwritten.intersection(value.names):
+            return value
+        return Value(value.names, value.type, None, tuple(self.now(item) for item in value.items))
 
     def dtype(self, name: str) -> VarType | None:
         """Dtype of a variable."""
