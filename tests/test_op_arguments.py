@@ -15,6 +15,7 @@ from oprack import functional as F
 from oprack import to_tensor
 from oprack.errors import InvalidArgumentError, NotFoundError
 from oprack.interpreter import log_calls, modes
+from oprack.layers.generate import layer_of_op
 from oprack.op import param_name
 from oprack.packs.manager import default_manager
 
@@ -99,7 +100,7 @@ def test_layers_count_their_results_as_functions_do() -> None:
 @pytest.mark.parametrize("name", sorted({*dir(F)}))
 def test_help_reads_as_written_by_hand(name: str) -> None:
     """Each parameter has its line under Args, results are under Returns; the stub has the same parameters."""
-    for function in (getattr(F, name), oprack.layers.generate.layer_of_op(F_TYPES[name])):
+    for function in (getattr(F, name), layer_of_op(F_TYPES[name])):
         doc, signature = inspect.getdoc(function), inspect.signature(function)
         assert doc is not None
         head, _, raises = doc.partition("\n\nRaises:\n")

@@ -31,9 +31,21 @@ def _output_dims(ctx: InferShapeContext) -> tuple[int, ...]:
         theta[1:] in ((2, 3), (3, 4)) or -1 in theta[1:],
         f"Theta has shape {list(theta)}; expected [N, 2, 3] for images or [N, 3, 4] for volumes",
     )
-    rank = theta[1] if theta[1] > 0 else theta[2] - 1
-    ctx.require(rank in (2, 3), f"Theta has shape {list(theta)}; expected a known size in dim 1 or 2")
+    rank = _rank(ctx, theta)
     return theta[0], *_sizes(ctx, rank), rank
+
+
+def _rank(ctx: InferShapeContext, theta: tuple[int, ...]) -> int:
+    """2 for images, 3 for volumes: Theta tells, or else how many sizes the output is asked to have."""
+    if max(theta[1:]) > 0:
+        return theta[1] if theta[1] > 0 else theta[2] - 1
+    count = ctx.dim("OutputShape")[0] if ctx.has_input("OutputShape") else len(ctx.attr("output_shape"))
+    ctx.require(
+        count in (4, 5),
+        f"Theta has shape {list(theta)} and the output {count} sizes (-1 = unknown); expected a known size in dim 1 or "
+        "2 of Theta, or 4 or 5 sizes of the output",
+    )
+    return count - 2
 
 
 class AffineGrid(OpDef, type="affine_grid"):
