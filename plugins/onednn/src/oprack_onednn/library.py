@@ -20,6 +20,7 @@ from oprack.kernel import Predicate
 
 from oprack_onednn import _c
 from oprack_onednn.runner import RUNNER, ThreadState
+from oprack_onednn.signal_safety import start_workers
 
 DISTRIBUTION = "onednn-cpu-gomp"
 _FILE = "libdnnl.so.3"
@@ -119,6 +120,11 @@ class Library:
         if self._gomp is not None:
             self._gomp.omp_set_num_threads(count)
         return count
+
+    def start_workers(self, count: int) -> None:
+        """Start OpenMP's threads of the calling Python thread, so that no signal ever reaches them."""
+        if self._gomp is not None:
+            start_workers(self._gomp, count)
 
     def fill(self, state: ThreadState, stream: int) -> None:
         """Write the functions that the runner calls, and a thread's stream, into the state of that thread."""

@@ -17,6 +17,7 @@ from oprack_onednn.kept import Kept
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import NotServedError, Stream
 from oprack_onednn.runner import ThreadState
+from oprack_onednn.signal_safety import SignalStack
 
 # Chains of a Python thread: of all that were asked for again, and of those that were asked for once.
 _PRIMITIVES, _NEW_PRIMITIVES = 1024, 256
@@ -49,6 +50,7 @@ class Thread(threading.local):
     def __init__(self) -> None:
         self.primitives: OrderedDict[Hashable, Any] = OrderedDict()
         self.limit = self._threads = 0
+        self._team = 1
         self.state = ThreadState()
         self.work = 0.0
         self.setting = 0
@@ -73,8 +75,13 @@ class Thread(threading.local):
             self.set_handle, self.execute = lib.dnnl_memory_set_data_handle, lib.dnnl_primitive_execute
             # filled in place: chains hold the address of the state
             LIBRARY.fill(self.state, self.stream.pointer)
+            self._signal_stack = SignalStack()
         # implementations are chosen for the number of threads
         self._threads = self.state.threads = LIBRARY.apply_threads(self.limit)
+        # A team that grows again after a smaller one starts new threads; regions of one thread leave it as it is.
+        if self._threads not in (1, self._team):
+            LIBRARY.start_workers(self._threads)
+            self._team = self._threads
         if self._threads not in self._by_threads:
             self._by_threads[self._threads] = next(_SETTINGS), OrderedDict(), Kept()
         # Chains for other numbers of threads are kept, since programs switch between them and back.

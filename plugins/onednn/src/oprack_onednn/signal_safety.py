@@ -1,0 +1,88 @@
+"""Signals that arrive while a primitive runs must not write to its memory.
+
+Some of oneDNN's machine code (its matrix products behind recurrent layers, for one) uses the stack pointer for data of
+its own. The handler of a signal, as timers, profilers and event loops have them, would put its frame over whatever
+lies there: the process ends with a corrupted heap, or goes on with wrong numbers. So a Python thread that runs
+primitives gets a stack of its own for handlers, which Python's have used since 3.10, and OpenMP's threads are started
+with all signals blocked, so that none is ever delivered to them.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from ctypes import (
+    CDLL,
+    POINTER,
+    Array,
+    Structure,
+    addressof,
+    byref,
+    c_char,
+    c_int,
+    c_size_t,
+    c_uint,
+    c_void_p,
+    cast,
+    create_string_buffer,
+)
+
+_SIZE = 1 << 16
+_DISABLE = 2
+
+# Memory that a thread may still use, although the object that owned it has gone; see SignalStack.__del__.
+_ABANDONED: list[Array[c_char]] = []
+
+
+class _Stack(Structure):
+    _fields_ = (("pointer", c_void_p), ("flags", c_int), ("size", c_size_t))
+
+
+class SignalStack:
+    """The alternative stack of the thread that makes it, unless that has one; it goes with the object."""
+
+    def __init__(self) -> None:
+        self._memory: Array[c_char] | None = None
+        self._thread = threading.get_native_id()
+        try:
+            self._set = CDLL(None).sigaltstack
+        except (OSError, AttributeError, TypeError):
+            return  # a system without such stacks
+        self._set.argtypes, self._set.restype = (POINTER(_Stack), POINTER(_Stack)), c_int
+        present = _Stack()
+        if self._set(None, byref(present)) or not present.flags & _DISABLE:
+            return  # someone else's, such as faulthandler's, serves as well
+        memory = create_string_buffer(_SIZE)
+        if not self._set(byref(_Stack(addressof(memory), 0, _SIZE)), None):
+            self._memory = memory
+
+    def __del__(self) -> None:
+        memory, present = self._memory, _Stack()
+        if memory is None:
+            return
+        if self._thread != threading.get_native_id():
+            # Another thread drops it, or a forked child does: whether the stack is still in use can't be known.
+            _ABANDONED.append(memory)
+        elif not self._set(None, byref(present)) and present.pointer == addressof(memory):
+            self._set(byref(_Stack(None, _DISABLE, 0)), None)
+
+
+def start_workers(gomp: CDLL, count: int) -> None:
+    """Start the OpenMP threads of the calling thread with all signals blocked, which threads inherit when they start.
+
+    libgomp keeps them for later parallel regions of `count` threads, and starts none for regions of one.
+
+    Args:
+        gomp: libgomp, in which omp_set_num_threads has been called with `count`.
+        count: Number of threads of a team, the calling one included.
+    """
+    try:
+        region, nothing = gomp.GOMP_parallel, CDLL(None).getpid
+    except (OSError, AttributeError, TypeError):
+        return
+    region.argtypes, region.restype = (c_void_p, c_void_p, c_uint, c_uint), None
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        region(cast(nothing, c_void_p), None, count, 0)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,93 @@
+"""Signals that arrive while primitives run leave memory and results as they are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# Some hundred signals while recurrent layers of ever other lengths run; the primitives are asked for the same numbers
+# with and without signals. In a process of its own: pytest's faulthandler has a stack for signals already.
+SIGNALS = """
+import signal
+import sys
+import threading
+import numpy as np
+from oprack_onednn.kernels._recurrent import sequences
+from oprack_onednn.kernels._recurrent_layer import Layer
+from oprack_onednn.library import set_num_threads
+set_num_threads(int(sys.argv[1]))
+count = [0]
+def handle(number, frame):
+    count[0] += 1
+signal.signal(signal.SIGPROF, handle)
+def timer(seconds):
+    signal.setitimer(signal.ITIMER_PROF, seconds, seconds)
+def work():
+    rng = np.random.default_rng(0)
+    size = 256
+    draw = lambda *shape: (rng.standard_normal(shape) * 0.05).astype(np.float32)
+    layer = Layer("gru", draw(1, size, 3, size), draw(1, size, 3, size), draw(1, 3, size))
+    for n in range(24):
+        offsets = [0, *np.cumsum(rng.integers(5, 40, n + 1)).tolist()]
+        x = draw(offsets[-1], size)
+        timer(0.001)
+        disturbed = sequences(layer, x, offsets, (False,))
+        timer(0)
+        assert np.array_equal(disturbed, sequences(layer, x, offsets, (False,))), n
+if sys.argv[2] == "main":
+    work()
+else:
+    failures = []
+    def guarded():
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    thread.join()
+    assert not failures, failures
+print(count[0])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no wheel of the library for other systems")
+@pytest.mark.parametrize("where", ["main", "another thread"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_signals_while_recurrent_layers_run(threads: int, where: str) -> None:
+    command = [sys.executable, "-c", SIGNALS, str(threads), where]
+    done = subprocess.run(command, timeout=120, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 0
+
+
+TEAM = """
+import os
+from oprack_onednn.library import LIBRARY, set_num_threads
+from oprack_onednn.thread import THREAD
+def blocked():
+    masks = {}
+    for task in os.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{task}/status") as status:
+            masks[int(task)] = next(int(line.split()[1], 16) for line in status if line.startswith("SigBlk"))
+    return masks
+assert LIBRARY.usable()
+before = set(blocked())
+for count in (3, 2, 3):
+    set_num_threads(count)
+    assert THREAD.ready()
+    after = blocked()
+    workers = [mask for task, mask in after.items() if task not in before]
+    # all but SIGKILL, SIGSTOP and the two that glibc keeps for itself
+    assert len(workers) >= count - 1 and all(bin(mask).count("1") >= 60 for mask in workers), (count, after)
+    assert after[os.getpid()] == 0
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_workers_take_no_signals() -> None:
+    """Also those that a team gets when it grows again."""
+    done = subprocess.run([sys.executable, "-c", TEAM], timeout=60, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
