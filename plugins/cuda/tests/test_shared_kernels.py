@@ -32,9 +32,9 @@ ON_HOST = {
     *("lu", "lu_grad", "lu_unpack", "lu_unpack_grad", "attention_lstm", "lookup_table_dequant"),
     *("chunk_eval", "mean_iou", "precision_recall", "multinomial", "unique"),
     *("unique_with_counts", "repeat_interleave", "repeat_interleave_grad", "similarity_focus", "hash", "mode"),
-    *("bipartite_match", "generate_proposal_labels", "mine_hard_examples", "retinanet_detection_output", "target_assign"),
+    *("bipartite_match", "generate_proposal_labels", "mine_hard_examples", "retinanet_detection_output"),
     *("retinanet_target_assign", "rpn_target_assign", "locality_aware_nms", "nms", "graph_reindex", "tdm_child"),
-    *("hierarchical_sigmoid", "hierarchical_sigmoid_grad"),
+    *("target_assign", "hierarchical_sigmoid", "hierarchical_sigmoid_grad"),
     *("prroi_pool", "prroi_pool_grad", "psroi_pool", "psroi_pool_grad"),
     *("cummax", "cummax_grad", "cummin", "cummin_grad", "logcumsumexp", "logcumsumexp_grad", "dirichlet", "poisson"),
 }
