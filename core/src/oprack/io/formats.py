@@ -57,7 +57,9 @@ def formats() -> list[Format]:
 
 def suffixes() -> Iterator[str]:
     """Suffixes of program files besides `.pdmodel`: of the formats in use, and of those of plugins not installed."""
-    yield from dict.fromkeys([*(found.suffix for found in formats()), *names("formats")])
+    in_use = [found.suffix for found in formats()]
+    yield from in_use
+    yield from (suffix for suffix in names("formats") if suffix not in in_use)
 
 
 def parse_program(data: bytes | memoryview, suffix: str = "") -> Program:

@@ -135,10 +135,7 @@ def _locate(path: Path, model_filename: str | None, params_filename: str | None)
         if not model.is_file():
             model = path.with_name(model_filename.removesuffix(".pdmodel") + ".pdmodel")
     else:
-        names = [path.name.removesuffix(".pdmodel") + ".pdmodel", *(path.name + suffix for suffix in suffixes())]
-        given = [path.name] if path.suffix in suffixes() else []
-        found = (path.with_name(name) for name in (*given, *names))
-        model = next((file for file in found if file.is_file()), path.with_name(names[0]))
+        model = _of_prefix(path)
     if not model.is_file():
         raise NotFoundError(
             f"{os.fspath(model)!r} is no file; expected a directory with __model__, or <prefix> of <prefix>.pdmodel"
@@ -146,10 +143,21 @@ def _locate(path: Path, model_filename: str | None, params_filename: str | None)
         )
     if params_filename is not None:
         return model, model.parent / params_filename
-    if model.suffix == ".pdmodel" or model.suffix in suffixes():
+    if model.suffix == ".pdmodel" or (model.suffix and model.suffix in suffixes()):
         return model, model.with_suffix(".pdiparams")
     combined = model.parent / "__params__"
     return model, combined if combined.is_file() else None
+
+
+def _of_prefix(path: Path) -> Path:
+    """The program file `path`, or of the prefix `path`; that of Fluid's format where there is none."""
+    fluid = path.with_name(path.name.removesuffix(".pdmodel") + ".pdmodel")
+    # Other formats are asked for last: to know those of plugins that are not installed, a table has to be read.
+    if fluid.is_file():
+        return fluid
+    others = [path] if path.suffix and path.suffix in suffixes() else []
+    others += [path.with_name(path.name + suffix) for suffix in suffixes()]
+    return next((file for file in others if file.is_file()), fluid)
 
 
 def _only_program(directory: Path) -> Path:

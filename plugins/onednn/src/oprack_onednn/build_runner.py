@@ -6,9 +6,6 @@ Installing the plugin does the same where there is a C compiler (hatch_build.py)
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -29,6 +26,9 @@ def compiler() -> list[str]:
     Raises:
         BuildError: There is none.
     """
+    import shlex
+    import shutil
+
     if os.environ.get("CC"):
         return shlex.split(os.environ["CC"])
     found = next((path for name in ("cc", "gcc", "clang") if (path := shutil.which(name))), None)
@@ -43,6 +43,10 @@ def build(target: Path = TARGET) -> None:
     Raises:
         BuildError: There is no compiler, it failed, or the folder can't be written to.
     """
+    # Imported here: every process that opens the library imports this module, for TARGET alone.
+    import shlex
+    import subprocess
+
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
     command = [*compiler(), *_OPTIONS, str(SOURCE), "-o", str(unfinished)]
     try:
