@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from oprack.errors import CorruptModelError
 from oprack.types import VarType
@@ -120,7 +119,7 @@ def read_attribute(given: Any, where: str, depth: int = 0) -> Any:
         return None  # the op takes that of its input
     elif kind in ("a_place", "a_layout", "a_pointer", "a_tensorname", "a_type"):
         return None  # nothing in a result depends on them
-    return _bad(kind, value, where)
+    _bad(kind, value, where)
 
 
 def _scalar(value: Any, where: str) -> bool | int | float:
@@ -137,10 +136,10 @@ def _float(value: Any, where: str) -> float:
             return float(value)
     except (TypeError, ValueError, OverflowError):
         pass
-    return _bad("a float", value, where) or math.nan
+    _bad("a float", value, where)
 
 
-def _bad(kind: str, value: Any, where: str) -> Any:
+def _bad(kind: str, value: Any, where: str) -> NoReturn:
     raise CorruptModelError(f"{where}: an attribute of type {kind!r} is {value!r:.200}, which is no value of that type")
 
 

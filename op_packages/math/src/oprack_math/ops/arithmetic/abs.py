@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN, GradFromX
+from oprack.types import real_dtype
 
 
 class Abs(OpDef, type="abs"):
@@ -18,7 +19,7 @@ class Abs(OpDef, type="abs"):
         ctx.set_dim("Out", ctx.dim("X"))
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
-        ctx.set_dtype("Out", {"complex64": "float32", "complex128": "float64"}.get(ctx.dtype("X"), ctx.dtype("X")))
+        ctx.set_dtype("Out", real_dtype(ctx.dtype("X")))
 
 
 class AbsGrad(GradFromX, of=Abs):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from oprack.op import InferVarTypeContext
-
-COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
-PART_OF = {"complex64": "float32", "complex128": "float64"}
+from oprack.types import complex_dtype, real_dtype
 
 
 def set_complex(ctx: InferVarTypeContext, source: str, target: str) -> None:
     """Part of a type rule: `target` holds complex numbers whose parts have the dtype of `source`."""
-    ctx.set_dtype(target, COMPLEX_OF.get(ctx.dtype(source), ctx.dtype(source)))
+    ctx.set_dtype(target, complex_dtype(ctx.dtype(source)))
 
 
 def set_part(ctx: InferVarTypeContext, source: str, target: str) -> None:
     """Part of a type rule: `target` holds the parts of complex numbers; real numbers stay as they are."""
-    ctx.set_dtype(target, PART_OF.get(ctx.dtype(source), ctx.dtype(source)))
+    ctx.set_dtype(target, real_dtype(ctx.dtype(source)))
 
 
 def part_of_x(ctx: InferVarTypeContext) -> None:
