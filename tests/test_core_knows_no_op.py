@@ -10,10 +10,10 @@ import oprack
 import pytest
 from oprack import PackManager, Program, layers, program_guard, use_manager
 from oprack.cli.main import main
-from oprack.errors import AlreadyExistsError, DefinitionError, UnknownOpError, UnknownRoleError
+from oprack.errors import DefinitionError, UnknownOpError, UnknownRoleError
 from oprack.op import REQUIRED, Attr, Input, OpDef, Output
 from oprack.op.vocabulary import ROLES
-from oprack.packs import homes
+from oprack.packs import PackWarning, homes
 from oprack.packs.roles import role_problems
 from oprack.packs.vocabulary import op_for
 from oprack.types import AttrType
@@ -165,8 +165,10 @@ def test_hook_oprack_vocabulary_follows_the_packs_in_use(pack_of):
 
 def test_a_role_that_two_packs_play_names_both(pack_of):
     manager = PackManager([pack_of("one", {"add": "x"}), pack_of("two", {"add": "y"})], environ={})
-    with pytest.raises(AlreadyExistsError, match=r"role 'add' is defined by one .* and by two .*OPRACK_BLOCK="):
-        manager.op_for("add")
+    with pytest.warns(PackWarning, match=r"role 'add' is brought by one .* and by two .*OPRACK_PREFER=two takes"):
+        assert manager.op_for("add") == "x"
+    manager.prefer("two")
+    assert manager.op_for("add") == "y"
 
 
 def test_an_unknown_role_is_refused_where_it_is_registered_and_asked_for(pack_of):

@@ -67,6 +67,7 @@ def test_packs_json_says_everything(crowd):
         "conflicts": ["fixture_thrice"],
         "layers": [],
         "layer_conflicts": [],
+        "kernels": True,
     }
     assert rows["newer_schema"]["error"].startswith("PackVersionError")
     assert rows["missing_module"]["ops"] == ["fixture_needs_library"]
@@ -107,10 +108,13 @@ def test_ops_by_part_and_by_pattern(alone):
     assert "--pack nn: no installed pack has this name; installed: core, good" in refused
 
 
-def test_ops_shows_a_conflict(crowd):
-    (row,) = crowd.json("ops", "thrice")
-    assert row["pack"] == "" and "oprack-fixture-duplicate-op" in row["error"]
-    assert "OPRACK_BLOCK=good" in crowd("ops", "thrice").stdout
+def test_ops_shows_whose_is_used_in_a_conflict(crowd):
+    assert crowd.json("ops", "thrice")[0]["pack"] == "oprack-fixture-duplicate-op"
+    assert "OPRACK_PREFER=good takes the other" in crowd("ops", "thrice").stderr
+    preferred = crowd("ops", "thrice", OPRACK_PREFER="good")
+    assert "oprack-fixture-good" in preferred.stdout and "fixture_thrice" not in preferred.stderr
+    assert "op fixture_thrice: that of duplicate_op, not that of good is used" in crowd("packs").stdout
+    assert "op fixture_thrice: its own, not that of duplicate_op is used" in crowd("packs", "--prefer", "good").stdout
 
 
 def test_op_describes_everything(alone):
@@ -154,7 +158,6 @@ def test_op_that_runs_itself(alone):
 def test_op_that_cannot_be_had(crowd):
     assert "did you mean fixture_twice" in crowd("op", "fixture_twise", code=1).stderr
     assert "no_such_library_anywhere" in crowd("op", "fixture_needs_library", code=1).stderr
-    assert "DuplicateOpError" in crowd("op", "fixture_thrice", code=4).stderr
     facts = crowd.json("op", "fixture_halve")
     assert facts["kernels"] == [] and "'Bias' is no input slot" in facts["kernel_errors"][0]
 
@@ -171,8 +174,9 @@ def test_doctor_is_content(alone):
 def test_doctor_gives_the_whole_reason_of_each(crowd):
     facts = crowd.json("doctor", code=1)
     problems = "\n".join(facts["problems"])
-    assert len(facts["problems"]) == 6  # four broken packs, and both sides of a conflict
-    for name in ("missing_module", "raises_on_import", "bad_manifest", "newer_schema", "good", "duplicate_op"):
+    assert len(facts["problems"]) == 5  # four broken packs, and a conflict
+    assert "op 'fixture_thrice' is brought by duplicate_op (oprack-fixture-duplicate-op 1.2.3) and by good" in problems
+    for name in ("missing_module", "raises_on_import", "bad_manifest", "newer_schema"):
         assert f"pack {name} (oprack-fixture-{name.replace('_', '-')} 1.2.3)" in problems
     (raises,) = [p for p in facts["packs"] if p["name"] == "raises_on_import"]
     assert any("fixture_raises_on_import/pack.py" in line for line in raises["traceback"])
@@ -181,9 +185,9 @@ def test_doctor_gives_the_whole_reason_of_each(crowd):
 
 def test_doctor_imports_finds_the_bad_kernel(crowd):
     problems = crowd.json("doctor", "--imports", code=1)["problems"]
-    assert len(problems) == 8 and any("'Bias' is no input slot" in p for p in problems)
+    assert len(problems) == 7 and any("'Bias' is no input slot" in p for p in problems)
     problems = crowd.json("doctor", "--imports", "--block", "bad_signature", code=1)["problems"]
-    assert len(problems) == 6
+    assert len(problems) == 5
 
 
 # the command line -----------------------------------------------------------------------------------------------------

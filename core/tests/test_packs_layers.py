@@ -11,8 +11,8 @@ import oprack
 import pack_site
 import pytest
 from oprack import PackManager, use_manager
-from oprack.errors import AlreadyExistsError, DefinitionError, PackImportError, UnknownLayerError
-from oprack.packs import BrokenPackWarning
+from oprack.errors import DefinitionError, PackImportError, UnknownLayerError
+from oprack.packs import BrokenPackWarning, PackWarning
 from oprack.packs.register import Register
 
 
@@ -71,8 +71,8 @@ def test_functions_are_imported_on_first_use(pack, tmp_path, monkeypatch):
 def test_name_that_two_packs_bring_names_both_and_can_be_blocked(pack):
     packs = [pack(name, lambda register: register.layer("fc", "json:dumps")) for name in ("a", "b")]
     manager = manager_of(*packs)
-    with pytest.raises(AlreadyExistsError, match=r"function 'layers\.fc' is defined by a \(oprack-a 1\.0\) and by b"):
-        manager.layer("layers", "fc")
+    with pytest.warns(PackWarning, match=r"function 'layers\.fc' is brought by a \(oprack-a 1\.0\) and by b"):
+        assert manager.layer("layers", "fc") is json.dumps
     assert [p.layer_conflicts for p in manager.packs()[1:]] == [("layers.fc",)] * 2
     assert manager.packs()[1].to_dict()["layer_conflicts"] == ["layers.fc"]
     manager.block("b")
@@ -183,10 +183,10 @@ def test_commands_list_layers_and_their_conflicts(site):
     rows = {row["name"]: row for row in run(site, "-m", "oprack", "packs", "--json")[1]}
     assert rows["a"]["layers"] == rows["b"]["layer_conflicts"] == ["layers.fixture_a"]
     done, text = run(site, "-m", "oprack", "packs")
-    assert done.returncode == 0 and "conflicts with another pack: layers.fixture_a" in text
+    assert done.returncode == 0 and "layer layers.fixture_a: that of a, not that of b is used" in text
     done, facts = run(site, "-m", "oprack", "doctor", "--json")
-    assert done.returncode != 0 and len(facts["problems"]) == 2
-    assert "function 'layers.fixture_a' is defined by a (oprack-layered-a 1.0) and by b" in facts["problems"][0]
+    assert done.returncode != 0 and len(facts["problems"]) == 1
+    assert "function 'layers.fixture_a' is brought by a (oprack-layered-a 1.0) and by b" in facts["problems"][0]
 
 
 def test_doctor_imports_layers(site):

@@ -28,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from oprack.packs import report
     from oprack.packs.info import BrokenPackWarning, PackWarning
 
     manager = manager_of(args)
@@ -46,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
         "packs": [{**p.to_dict(), "traceback": _traceback(p)} for p in packs],
         "problems": [
             *(str(w.message) for w in caught if issubclass(w.category, PackWarning)),
-            *(problem for pack in packs if (problem := _problem(pack, manager))),
+            *(problem for pack in packs if (problem := _problem(pack))),
+            *(report.settled(one) for one in manager.settlements() if not one.by_user),
             *(_import_problems(manager) if args.imports else ()),
             *(survey.problems if survey is not None else ()),
         ],
@@ -96,21 +98,9 @@ def _libraries(manager: PackManager) -> dict[str, str]:
     }
 
 
-def _problem(pack: PackInfo, manager: PackManager) -> str:
-    from oprack.errors import AlreadyExistsError, DuplicateOpError
-
+def _problem(pack: PackInfo) -> str:
     if pack.status == "broken":
         return f"pack {pack.name} ({pack.distribution} {pack.version}) is broken: {pack.error}"
-    for op_type in pack.conflicts:
-        try:
-            manager.owner(op_type)
-        except DuplicateOpError as e:
-            return f"pack {pack.name} ({pack.distribution} {pack.version}): {e}"
-    for key in pack.layer_conflicts:
-        try:
-            manager.layer(*key.split("."))
-        except AlreadyExistsError as e:
-            return f"pack {pack.name} ({pack.distribution} {pack.version}): {e}"
     return ""
 
 
@@ -122,7 +112,7 @@ def _traceback(pack: PackInfo) -> list[str]:
 
 def _import_problems(manager: PackManager) -> list[str]:
     """What can't be imported, or does not fit together, of everything that packs name by string."""
-    from oprack.errors import AlreadyExistsError, DuplicateOpError, OprackError
+    from oprack.errors import OprackError
     from oprack.packs.info import BrokenPackWarning
     from oprack.packs.roles import role_problems
 
@@ -130,8 +120,6 @@ def _import_problems(manager: PackManager) -> list[str]:
     for key in sorted({key for pack in manager.packs() if pack.status == "ok" for key in pack.layers}):
         try:
             manager.layer(*key.split("."))
-        except AlreadyExistsError:
-            continue
         except OprackError as e:
             found.append(f"{key}: {type(e).__name__}: {e}")
     for op_type in manager.op_types():
@@ -141,8 +129,6 @@ def _import_problems(manager: PackManager) -> list[str]:
                 manager.operator_class(op_type)
                 manager.kernels_listing(op_type)
                 _check_gradient(manager, op_type)
-            except DuplicateOpError:
-                continue
             except OprackError as e:
                 found.append(f"op {op_type}: {type(e).__name__}: {e}")
         found += [str(w.message) for w in caught if issubclass(w.category, BrokenPackWarning)]

@@ -93,18 +93,17 @@ class PackCommand:
 
 
 def pack_commands() -> dict[str, PackCommand]:
-    """Subcommands of packs by name. One whose name core or another pack uses is left out, with a warning."""
+    """Subcommands of packs by name. One whose name is a subcommand of core is left out, with a warning."""
     from oprack.packs.info import PackWarning, warn
     from oprack.packs.manager import default_manager
 
     commands: dict[str, PackCommand] = {}
     for owner, key, target in default_manager().targets("command"):
         command = PackCommand(owner, **json.loads(key), target=target)
-        if command.name in COMMANDS or command.name in commands:
-            other = commands[command.name].owner if command.name in commands else "oprack itself"
+        if command.name in COMMANDS:
             warn(
-                f"command {command.name!r} of {owner} is left out, since {other} brings one of that name; block "
-                f"either with OPRACK_BLOCK={owner}",
+                f"command {command.name!r} of {owner} is left out, since oprack itself brings one of that name; "
+                f"OPRACK_BLOCK={owner} leaves the pack out",
                 PackWarning,
             )
         else:

@@ -74,7 +74,7 @@ def _op_types(pack: str | None, manager: PackManager) -> list[str]:
 
 
 def _row(op_type: str, manager: PackManager) -> dict[str, Any]:
-    """The row of an op; for an op that two packs define, the error."""
+    """The row of an op; for an op that one pack defines twice, the error."""
     from oprack.errors import DuplicateOpError
 
     row: dict[str, Any] = {"op": op_type, "version": None, "pack": "", "places": [], "error": ""}

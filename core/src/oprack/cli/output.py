@@ -24,13 +24,20 @@ def add_block(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="leave out a pack, by its name or its distribution's; may be repeated (see also OPRACK_BLOCK)",
     )
+    parser.add_argument(
+        "--prefer",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="use what this pack brings where others bring the same; may be repeated (see also OPRACK_PREFER)",
+    )
 
 
 def manager_of(args: argparse.Namespace) -> PackManager:
-    """The packs of this process, less those of --block."""
+    """The packs of this process, as --block and --prefer say."""
     from oprack.packs.manager import PackManager
 
-    return PackManager(blocked=args.block)
+    return PackManager(blocked=args.block, prefer=args.prefer)
 
 
 def check_file(option: str, path: str | None, example: str) -> None:

@@ -1,35 +1,77 @@
-"""oprack packs [--json] [--block NAME]"""
+"""oprack packs [--json] [--block NAME] [--lock FILE]"""
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from oprack.cli.main import OK
-from oprack.cli.output import add_block, add_json, manager_of, print_json, print_table
+from oprack.cli.output import add_block, add_json, check_file, manager_of, print_json, print_table
+
+if TYPE_CHECKING:
+    from oprack.packs.choice import Settlement
+    from oprack.packs.info import PackInfo
+    from oprack.packs.manager import PackManager
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
     add_block(parser)
+    parser.add_argument(
+        "--lock",
+        metavar="FILE",
+        help="write the allow-list of the packs in use, with the hashes of their files, for OPRACK_ALLOW=FILE",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     from oprack.packs.info import BrokenPackWarning
 
     warnings.simplefilter("ignore", BrokenPackWarning)  # the table says it
-    packs = manager_of(args).packs()
+    check_file("--lock", args.lock, "packs.allow.toml")
+    manager = manager_of(args)
+    packs = manager.packs()
+    if args.lock:
+        return _lock(args.lock, manager)
     if args.json:
         print_json([pack.to_dict() for pack in packs])
         return OK
+    settled = manager.settlements()
     rows = []
     for pack in packs:
-        notes = pack.error.partition("\n")[0]
-        if conflicts := [*pack.conflicts, *pack.layer_conflicts]:
-            notes = "conflicts with another pack: " + ", ".join(conflicts)
-        brings = " ".join(hook.removeprefix("oprack_") for hook in pack.hooks)
+        notes = pack.error.partition("\n")[0] or "; ".join(_shared(pack, settled))
+        brings = " ".join(_brings(pack))
         rows.append((pack.name, pack.distribution, pack.version, pack.status, len(pack.op_types), brings, notes))
     print_table(("PACK", "DISTRIBUTION", "VERSION", "STATUS", "OPS", "BRINGS", ""), rows)
-    if any(pack.status == "broken" or pack.conflicts or pack.layer_conflicts for pack in packs):
+    if any(pack.status == "broken" for pack in packs) or any(not s.by_user for s in settled):
         print("\nRun `oprack doctor` for the whole reasons.")
+    return OK
+
+
+def _brings(pack: PackInfo) -> list[str]:
+    """What it brings, in the words of the hooks; kernels in its manifest count as those of the hook do."""
+    words = [hook.removeprefix("oprack_") for hook in pack.hooks]
+    if pack.kernels and "kernels" not in words:
+        words.insert(1, "kernels")
+    return [word for word in words if word != "ops" or pack.op_types]
+
+
+def _shared(pack: PackInfo, settled: Sequence[Settlement]) -> Iterator[str]:
+    """What other packs bring as well, and whose is used."""
+    for one in settled:
+        names = [p.found.name for p in (one.winner, *one.others)]
+        if pack.name in names:
+            used = "its own, not that" if names[0] == pack.name else f"that of {names[0]}, not that"
+            yield f"{one.what} {one.name}: {used} of {' or '.join(names[1:])} is used"
+
+
+def _lock(path: str, manager: PackManager) -> int:
+    from oprack.io.atomic import write_atomic
+    from oprack.packs.allow_list import render
+
+    found = manager.found_packs()
+    write_atomic(path, render(found).encode())
+    print(f"{path}: {len({f.distribution for f in found}) - 1} distributions; OPRACK_ALLOW={path} loads only these")
     return OK

@@ -50,6 +50,7 @@ def cache_key(config: Config, executor: NaiveExecutor) -> str:
             "numpy": np.__version__,
             "cpu": _cpu_features(),
             "packs": packs,
+            "choice": manager.choice.to_dict(),
             "libraries": libraries,
             "passes": passes,
             "pass_builder": config.pass_changes(),

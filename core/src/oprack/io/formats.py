@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from oprack.errors import AlreadyExistsError, CorruptModelError, MissingPackError
+from oprack.errors import CorruptModelError, MissingPackError
 from oprack.packs.homes import home, names
 from oprack.packs.manager import default_manager
 from oprack.packs.resolve import import_object
@@ -38,21 +38,9 @@ class Format:
 
 
 def formats() -> list[Format]:
-    """The formats of the packs in use.
-
-    Raises:
-        AlreadyExistsError: Two packs bring one suffix.
-    """
-    found: dict[str, Format] = {}
-    for owner, key, target in default_manager().targets("format"):
-        made = Format(owner, **json.loads(key), target=target)
-        if made.suffix in found:
-            raise AlreadyExistsError(
-                f"format {made.suffix!r} is brought by {found[made.suffix].owner} and by {owner}; leave one out with "
-                f"OPRACK_BLOCK={owner}"
-            )
-        found[made.suffix] = made
-    return list(found.values())
+    """The formats of the packs in use."""
+    targets = default_manager().targets("format")
+    return [Format(owner, **json.loads(key), target=target) for owner, key, target in targets]
 
 
 def suffixes() -> Iterator[str]:

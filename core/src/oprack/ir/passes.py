@@ -61,7 +61,7 @@ def registered_passes(manager: PackManager | None = None) -> list[Pass]:
         The passes.
 
     Raises:
-        InvalidArgumentError: When stages, `after` and `before` lead in a circle or two packs bring one name.
+        InvalidArgumentError: When stages, `after` and `before` lead in a circle.
     """
     manager = manager or default_manager()
     targets = manager.targets("pass")
@@ -73,18 +73,12 @@ def registered_passes(manager: PackManager | None = None) -> list[Pass]:
 
 
 def _passes(targets: Iterable[tuple[str, str, Any]]) -> list[Pass]:
-    found: dict[str, Pass] = {}
+    found = []
     for owner, key, target in targets:
         options = json.loads(key)
         options["after"], options["before"] = tuple(options["after"]), tuple(options["before"])
-        one = Pass(target=target, owner=owner, **options)
-        if one.name in found:
-            raise InvalidArgumentError(
-                f"pass {one.name!r} is brought by {found[one.name].owner} and by {owner}; leave one out: "
-                f"OPRACK_BLOCK={owner} or OPRACK_BLOCK={found[one.name].owner}"
-            )
-        found[one.name] = one
-    return _ordered(list(found.values()))
+        found.append(Pass(target=target, owner=owner, **options))
+    return _ordered(found)
 
 
 def _ordered(passes: Sequence[Pass]) -> list[Pass]:

@@ -68,14 +68,19 @@ class OpKernelMap:
 
     Args:
         proto: The op.
-        owner: Distribution that defines the op. Its kernels win ties against those of other distributions.
-        on_tie: Called with a message and the other owners when a tie is settled in this way.
+        owner: Distribution that defines the op; its kernels win ties against those of others.
+        on_tie: Called with a message and the other owners when a tie is settled that the user has not decided.
+        preferred: Distributions whose kernels win all ties, the most preferred one first.
     """
 
     def __init__(
-        self, proto: OpProto, owner: str = "", on_tie: Callable[[str, tuple[str, ...]], None] | None = None
+        self,
+        proto: OpProto,
+        owner: str = "",
+        on_tie: Callable[[str, tuple[str, ...]], None] | None = None,
+        preferred: Iterable[str] = (),
     ) -> None:
-        self.proto, self.owner, self._on_tie = proto, owner, on_tie
+        self.proto, self.owner, self._on_tie, self._preferred = proto, owner, on_tie, tuple(preferred)
         self._kernels: list[tuple[KernelSpec, KernelSignature]] = []
         self._missed: set[str] = set()  # libraries whose missing kernel was logged, so that each is logged once
 
@@ -97,9 +102,7 @@ class OpKernelMap:
         spec = replace(spec, owner=owner)
         signature = bind_signature(spec.function, self.proto)
         if spec.view and not signature.inputs:
-            raise DefinitionError(
-                f"kernel {spec.name} ({spec.where}): view=True, but it has no parameter to be a view of"
-            )
+            raise DefinitionError(f"kernel {spec.name} ({spec.where}): view=True, but no parameter to be a view of")
         self._check_predicate(spec)
         for other, _ in self._kernels:
             if replace(other, owner=owner) == spec and other.when is spec.when:
@@ -198,7 +201,7 @@ class OpKernelMap:
 
         Raises:
             KernelNotFoundError: No kernel fits. The message lists all candidates with their reasons.
-            DuplicateKernelError: Two kernels fit equally well, and none or several of them come from the op's own pack.
+            DuplicateKernelError: Several kernels of the op's own pack fit equally well.
         """
         excluded = frozenset(excluded)
         candidates = self.candidates(expected, query, excluded, deterministic)
@@ -246,7 +249,7 @@ class OpKernelMap:
         kinds = _containers(best.signature)
         tied = [c for c in fitting if (c.rank, _containers(c.signature)) == (best.rank, kinds)]
         if len(tied) > 1:
-            spec = untied(self.proto.type, self.owner, [c.spec for c in tied], self._on_tie)
+            spec = untied(self.proto.type, self.owner, [c.spec for c in tied], self._on_tie, self._preferred)
             best = next(c for c in tied if c.spec is spec)
         others = [c for c in fitting if c not in tied]
         if not best.spec.may_decline:

@@ -37,31 +37,41 @@ def may_tie(spec: KernelSpec, other: KernelSpec) -> bool:
 
 
 def untied(
-    op_type: str, owner: str, tied: Sequence[KernelSpec], on_tie: Callable[[str, tuple[str, ...]], None] | None
+    op_type: str,
+    owner: str,
+    tied: Sequence[KernelSpec],
+    on_tie: Callable[[str, tuple[str, ...]], None] | None,
+    preferred: Sequence[str] = (),
 ) -> KernelSpec:
-    """Settle a tie for the op's own pack, so that no other pack can stop the op.
+    """Settle a tie, so that no pack can stop an op of another.
+
+    The kernel of a preferred distribution wins, then that of the op's own, then that of the distribution whose name
+    sorts first, and within one distribution the kernel that was declared first.
 
     Args:
         op_type: The op.
         owner: The distribution that defines it.
         tied: The kernels that tie.
-        on_tie: Called with a message and the other owners, unless None.
+        on_tie: Called with a message and the other owners, unless None or a preferred one wins alone.
+        preferred: Distributions, the most preferred one first.
 
     Returns:
-        The only one of the kernels that comes from the op's own pack.
+        The kernel.
 
     Raises:
-        DuplicateKernelError: None or several of them come from there.
+        DuplicateKernelError: Several of the winning kernels come from the op's own pack, which has to be mended there.
     """
-    own = [spec for spec in tied if spec.owner == owner and owner]
-    if len(own) != 1:
+    order = [*preferred, owner]
+    winner = min((s.owner for s in tied), key=lambda name: (order.index(name) if name in order else len(order), name))
+    finalists = [spec for spec in tied if spec.owner == winner]
+    if not owner or (len(finalists) > 1 and winner == owner):
         raise DuplicateKernelError(tie_text(op_type, owner, tied))
-    if on_tie is not None:
-        others = tuple(dict.fromkeys(s.owner for s in tied if s is not own[0]))
-        on_tie(
-            f"{_tie(op_type, tied)}; the one of {owner}, which brings the op, is used; {_advice(owner, tied)}", others
-        )
-    return own[0]
+    if on_tie is not None and (winner not in preferred or len(finalists) > 1):
+        others = tuple(dict.fromkeys(s.owner for s in tied if s is not finalists[0]))
+        why = "which brings the op" if winner == owner else "whose name sorts first"
+        used = f"{finalists[0].name} of {winner}, {why}, is used"
+        on_tie(f"{_tie(op_type, tied)}; {used}; {_advice(owner, tied)}", others)
+    return finalists[0]
 
 
 def tie_text(op_type: str, owner: str, tied: Sequence[KernelSpec]) -> str:
@@ -90,5 +100,7 @@ def _advice(owner: str, tied: Sequence[KernelSpec]) -> str:
     # The op's own pack last: without it there would be no op.
     owners = sorted({s.owner for s in tied}, key=lambda name: (name == owner, name))
     if len(owners) > 1:
-        text += "; a user can leave a pack out: " + " or ".join(f"OPRACK_BLOCK={name}" for name in owners if name)
+        named = [name for name in owners if name]
+        text += "; a user can say whose comes first: " + " or ".join(f"OPRACK_PREFER={name}" for name in named)
+        text += ", or leave a pack out: " + " or ".join(f"OPRACK_BLOCK={name}" for name in named)
     return text

@@ -21,9 +21,10 @@ from typing import Any
 from oprack.errors import ManifestError, PackError
 from oprack.packs import manifest as manifests
 from oprack.packs.contributions import Contributions, file_state
-from oprack.packs.discovery import BUILTIN, FoundPack, Pack, PackLoader, installed_packs
+from oprack.packs.discovery import Pack, PackLoader
+from oprack.packs.entry_points import BUILTIN, FoundPack, installed_packs
 
-FORMAT = 2
+FORMAT = 3
 _MAX_BYTES = 64 << 20
 _KEEP = 16
 _METADATA = (".dist-info", ".egg-info", ".egg-link")
@@ -122,7 +123,7 @@ class CachedSource:
             "key": self._key,
             "dirs": self._dirs,
             "files": files,
-            "found": [[f.name, f.value, f.distribution, f.version, f.metadata] for f in found],
+            "found": [[f.name, f.value, f.distribution, f.version, f.metadata, f.unmet] for f in found],
             "packs": [self._kept.get(f, self._records.get(f)) for f in found],
         }
         # Processes that start at once write files of their own; the last rename wins, and all hold the same.
@@ -140,7 +141,7 @@ class CachedSource:
 
 
 def _found_pack(row: Any) -> FoundPack:
-    if not isinstance(row, list) or len(row) != 5 or not all(isinstance(v, str) for v in row):
+    if not isinstance(row, list) or len(row) != 6 or not all(isinstance(v, str) for v in row):
         raise ValueError("a row of packs is malformed")
     return FoundPack(*row)
 

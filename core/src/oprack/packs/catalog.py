@@ -40,7 +40,11 @@ class OpCatalog(PackState):
         if len(definers) == 1:
             return definers[0]
         if definers:
-            raise DuplicateOpError(report.duplicate(op_type, [d.pack for d in definers]))
+            settled = self._index.settled.get(op_type)
+            if settled is None:
+                raise DuplicateOpError(report.duplicate(op_type, [d.pack for d in definers]))
+            self._warn_settled([settled])
+            return definers[0]
         bringers = report.bringers(op_type, self._packs or ())
         cause = next((p.exception for p in bringers if p.exception is not None), None)
         raise UnknownOpError(report.unknown_op(op_type, bringers, self._index.definers, self._packs or ())) from cause
@@ -59,7 +63,9 @@ class OpCatalog(PackState):
     def op_info(self, op_type: str) -> OpInfo:
         """Everything known about the op but its kernels; its definition is imported on first use.
 
-        Raises UnknownOpError with close matches, or with the broken or blocked pack that brings it; DuplicateOpError;
+        Where several packs define the op, that of the pack is used that `oprack.packs.choice` says, with a warning.
+        Raises UnknownOpError with close matches, or with the broken or blocked pack that brings it; DuplicateOpError
+        when this process defines what a pack defines, or a pack defines it twice;
         PackImportError, ManifestError when the definition can't be had; AlreadyExistsError when a facet is set twice.
         """
         info = self._infos.get(op_type)
@@ -77,11 +83,12 @@ class OpCatalog(PackState):
         Raises:
             UnknownRoleError: No pack plays the role. The message names what needs it and the distribution that brings
                 it.
-            AlreadyExistsError: Two packs play it.
             DefinitionError: The vocabulary has no such role.
         """
         if self._packs is None:
             self._loaded()
+        if self._undecided_roles and role in self._undecided_roles:
+            self._warn_settled([self._undecided_roles[role]])
         return self._roles.op_for(role)
 
     def operator_class(self, op_type: str) -> Any:
@@ -111,7 +118,7 @@ class OpCatalog(PackState):
         Raises:
             MissingPackError: Ops are missing. The message lists all of them, and the broken or blocked packs that bring
                 them.
-            DuplicateOpError: When two packs bring one.
+            DuplicateOpError: As `op_info`.
         """
         wanted = sorted(set(op_types))
         definers = self._loaded().definers

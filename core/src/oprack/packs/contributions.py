@@ -35,6 +35,10 @@ class Contributions:
     targets: list[tuple[str, str, Any]] = field(default_factory=list)
     files: list[tuple[str, int, int]] = field(default_factory=list)
 
+    def has_kernels(self) -> bool:
+        """Whether this pack brings kernels, of its own ops or of others."""
+        return bool(self.kernels) or any(m.kernels or any(o.kernels for o in m.ops.values()) for m in self.manifests)
+
     def defined(self) -> list[str]:
         """Op types that this pack defines."""
         makers = [op_type for op_type, facets in self.facets if any(_is_maker(f) for f in facets)]

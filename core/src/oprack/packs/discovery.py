@@ -2,57 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import OprackError, PackError, PackImportError
+from oprack.errors import OprackError, PackError, PackImportError, PackVersionError
 from oprack.packs import manifest as manifests
 from oprack.packs.contributions import Contributions
+from oprack.packs.entry_points import BUILTIN, UNREADABLE, FoundPack, describe, installed_packs
 from oprack.packs.info import PackInfo
 from oprack.packs.register import Register
 from oprack.packs.resolve import package_directory
 
 if TYPE_CHECKING:
     import pluggy
-
-GROUP = "oprack.packs"
-CORE = "core"
-_UNREADABLE = "!"
-# a line that is a group, or was meant to be one
-_GROUP_LINE = re.compile(rf"(?m)^[^=#;\n]*(?<![\w.]){re.escape(GROUP)}(?![\w.])[^=\n]*$")
-
-
-@dataclass(frozen=True, slots=True)
-class FoundPack:
-    """An entry point as a distribution declares it.
-
-    Attributes:
-        metadata: Path of its entry_points.txt, "" when unknown.
-    """
-
-    name: str
-    value: str
-    distribution: str
-    version: str
-    metadata: str = ""
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """Both names by which OPRACK_PACKS, OPRACK_BLOCK and block() know it."""
-        return self.name, self.distribution
-
-    @property
-    def target(self) -> str:
-        """What the entry point names, "module" or "module:object", without extras."""
-        return self.value.partition("[")[0].replace(" ", "")
-
-    @property
-    def module(self) -> str:
-        """The module that the entry point names."""
-        return self.target.partition(":")[0]
 
 
 @dataclass
@@ -105,46 +68,9 @@ class Pack:
             self.conflicts,
             tuple(sorted(key for kind, key, _ in self.contributions.targets if kind == "layer")),
             self.layer_conflicts,
+            self.contributions.has_kernels(),
             e,
         )
-
-
-def installed_packs() -> list[FoundPack]:
-    """Every entry point of installed distributions, sorted by distribution and name.
-
-    A distribution whose entry points can't be read is listed with none, so that loading it says why.
-    """
-    import importlib_metadata
-
-    found: dict[str, list[FoundPack]] = {}
-    for dist in importlib_metadata.distributions():
-        text = ""
-        try:
-            if GROUP not in (text := dist.read_text("entry_points.txt") or ""):
-                continue
-        except (OSError, UnicodeDecodeError):
-            if b"oprack" not in _raw_entry_points(dist):
-                continue
-        name, version, metadata = _distribution(dist)
-        if name in found:
-            continue  # hidden by one of the same name, earlier on the path
-        try:
-            entry_points = [e for e in dist.entry_points if e.group == GROUP]
-        except Exception as e:
-            found[name] = [FoundPack(name, f"{_UNREADABLE}{type(e).__name__}: {e}", name, version, metadata)]
-        else:
-            found[name] = list(describe(entry_points))
-            if not entry_points and _GROUP_LINE.search(text):
-                why = f"{_UNREADABLE}its entry_points.txt has the group {GROUP}, but no entry point can be read in it"
-                found[name] = [FoundPack(name, why, name, version, metadata)]
-    return sorted((f for packs in found.values() for f in packs), key=lambda f: (f.distribution, f.name))
-
-
-def _raw_entry_points(dist: Any) -> bytes:
-    try:
-        return Path(_distribution(dist)[2]).read_bytes()
-    except OSError:
-        return b""
 
 
 class FreshSource:
@@ -169,28 +95,6 @@ class FreshSource:
         """Nothing: there is no cache."""
 
 
-def describe(entry_points: Iterable[Any]) -> Iterator[FoundPack]:
-    """FoundPack of each importlib.metadata EntryPoint; the one of the core itself is left out."""
-    for e in entry_points:
-        if (e.name, e.value) == (BUILTIN.name, BUILTIN.value):
-            continue
-        name, version, metadata = _distribution(e.dist)
-        yield FoundPack(e.name, e.value, name, version, metadata)
-
-
-def _distribution(dist: Any) -> tuple[str, str, str]:
-    if dist is None:
-        return "unknown distribution", "", ""
-    directory = getattr(dist, "_path", None)  # METADATA is slow to parse; the directory says name-version.dist-info
-    if isinstance(directory, Path):
-        name, dash, version = directory.name.removesuffix(".dist-info").partition("-")
-        metadata = str(directory / "entry_points.txt")
-        if dash and directory.name.endswith(".dist-info"):
-            return name.replace("_", "-").lower(), version, metadata
-        return dist.name, dist.version, metadata
-    return dist.name, dist.version, ""
-
-
 class PackLoader:
     """Imports packs and calls their hooks, one pack at a time, so that no pack sees the `register` of another."""
 
@@ -202,6 +106,11 @@ class PackLoader:
         pack = Pack(found)
         register = Register(found.name, found.distribution)
         try:
+            if found.unmet:
+                raise PackVersionError(
+                    f"{found.distribution} {found.version} {found.unmet}; install versions that fit together, as "
+                    f"`pip install --upgrade oprack {found.distribution}` does"
+                )
             pack.hooks = self._call_hooks(_import(found), found, register)
             pack.contributions = register.contributions
         except KeyboardInterrupt:
@@ -246,7 +155,7 @@ class PackLoader:
 def _import(found: FoundPack) -> Any:
     import importlib
 
-    if found.value.startswith(_UNREADABLE):
+    if found.value.startswith(UNREADABLE):
         raise PackError(
             f"{found.distribution} {found.version}: its entry points can't be read ({found.value[1:]}); reinstall it"
         )
@@ -286,14 +195,3 @@ def known_op_types(found: FoundPack) -> tuple[str, ...]:
             except PackError:
                 return ()
     return ()
-
-
-def _core_version() -> str:
-    from oprack import __version__
-
-    return __version__
-
-
-BUILTIN = FoundPack(CORE, "oprack.packs.builtin", "oprack", _core_version())
-HERE = FoundPack("here", "", "this process", "")
-"""What is registered in this process, by no distribution."""

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import ManifestError, NotFoundError
-from oprack.packs.discovery import GROUP
+from oprack.packs.entry_points import GROUP
 from oprack.packs.manifest import FILENAME, Manifest, OpEntry
 from oprack.packs.resolve import import_module
 
@@ -114,7 +114,8 @@ def brought(source: PackSource) -> dict[str, list[str]]:
 
     Raises what makes the pack broken.
     """
-    from oprack.packs.discovery import FoundPack, PackLoader
+    from oprack.packs.discovery import PackLoader
+    from oprack.packs.entry_points import FoundPack
 
     with importable(source):
         pack = PackLoader().load(FoundPack(source.package, source.entry_point, source.distribution, ""))

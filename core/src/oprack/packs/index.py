@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError, DuplicateKernelError, ManifestError, OprackError, UnknownOpError
 from oprack.packs import report
-from oprack.packs.discovery import HERE, Pack
+from oprack.packs.choice import Choice, Settlement
+from oprack.packs.discovery import Pack
+from oprack.packs.entry_points import HERE
+from oprack.packs.homes import home
 from oprack.packs.info import PackWarning
 from oprack.packs.manifest import Manifest, OpEntry
 from oprack.packs.resolve import REGENERATE, import_module, import_object
@@ -31,9 +35,16 @@ class Definer:
 
 
 class OpIndex:
-    """Built anew whenever a pack is added or blocked; imports nothing itself."""
+    """Built anew whenever a pack is added or blocked; imports nothing itself.
 
-    def __init__(self, packs: Iterable[Pack]) -> None:
+    Of packs that define one op type, the first in `definers` is the one whose is used. The others bring nothing for
+    this op: kernels and facets that were written for another definition do not fit this one.
+    """
+
+    def __init__(self, packs: Iterable[Pack], choice: Choice | None = None) -> None:
+        self.choice = choice or Choice()
+        self.settled: dict[str, Settlement] = {}
+        self._unique: dict[str, tuple[list[tuple[Pack, str, Any]], list[Settlement]]] = {}
         self.definers: dict[str, list[Definer]] = defaultdict(list)
         self.facets: dict[str, list[tuple[Pack, tuple[Any, ...]]]] = defaultdict(list)
         self.versions: dict[str, list[tuple[Pack, OpVersion]]] = defaultdict(list)
@@ -43,6 +54,22 @@ class OpIndex:
         for pack in packs:
             if pack.status == "ok":
                 self._add(pack)
+        for op_type, definers in self.definers.items():
+            if len(definers) > 1:
+                self._settle(op_type, definers)
+
+    def _settle(self, op_type: str, definers: list[Definer]) -> None:
+        """Put the definer that is used first, and leave out what the others bring for the op."""
+        packs = list({id(d.pack): d.pack for d in definers}.values())
+        if len(packs) < len(definers) or any(p.found is HERE for p in packs):
+            return  # a mistake of one pack or of this process, which is told of it (`OpCatalog._definer`)
+        settled = self.settled[op_type] = self.choice.settle("op", op_type, packs, home("ops", op_type))
+        losers = settled.others
+        definers.sort(key=lambda d: d.pack is not settled.winner)
+        mine: Any
+        for mine in (self.facets, self.versions, self._manifests, self._kernels):
+            if op_type in mine:
+                mine[op_type] = [row for row in mine[op_type] if row[0] not in losers]
 
     def _add(self, pack: Pack) -> None:
         brought = pack.contributions
@@ -65,6 +92,31 @@ class OpIndex:
         for kind, key, target in brought.targets:
             self.targets[kind].append((pack, key, target))
 
+    def unique(self, kind: str) -> tuple[list[tuple[Pack, str, Any]], list[Settlement]]:
+        """Registrations of one kind, one for each name, and how those were settled that several packs bring.
+
+        Args:
+            kind: "layer", "role", "place" and so on; "observer" has no names, so all are returned.
+        """
+        if kind not in self._unique:
+            by_name: dict[str, list[tuple[Pack, str, Any]]] = defaultdict(list)
+            for number, row in enumerate(self.targets.get(kind, ())):
+                by_name[str(number) if kind == "observer" else _name(kind, row[1])].append(row)
+            settled = [
+                self.choice.settle(kind, name, [pack for pack, _, _ in rows], _home(kind, name))
+                for name, rows in by_name.items()
+                if len(rows) > 1
+            ]
+            winners = {s.name: s.winner for s in settled}
+            rows = [next(r for r in rows if r[0] is winners.get(n, r[0])) for n, rows in by_name.items()]
+            self._unique[kind] = rows, settled
+        return self._unique[kind]
+
+    def settlements(self) -> list[Settlement]:
+        """All that several packs bring, and whose is used."""
+        kinds = sorted({*self.targets} - {"library attribute"})
+        return [*self.settled.values(), *(s for kind in kinds for s in self.unique(kind)[1])]
+
     def places(self, op_type: str) -> set[str]:
         """Sorts of places for which some pack brings kernels of this op."""
         named = {p for _, manifest in self._manifests.get(op_type, ()) for p in manifest.places(op_type)}
@@ -79,6 +131,18 @@ class OpIndex:
     def kernels(self, op_type: str, place: str) -> Iterator[tuple[Pack, KernelSpec]]:
         """Kernels of an op at a place that were registered as functions."""
         return ((pack, spec) for pack, spec in self._kernels.get(op_type, ()) if spec.place == place)
+
+
+def _name(kind: str, key: str) -> str:
+    """What may be there only once: the key, or the name in the options that some kinds have as their key."""
+    field = {"pass": "name", "command": "name", "format": "suffix"}.get(kind)
+    return str(json.loads(key)[field]) if field else key
+
+
+def _home(kind: str, name: str) -> str:
+    if kind == "layer":
+        return home(*name.split(".", 1))
+    return home({"role": "roles", "format": "formats"}.get(kind, kind), name)
 
 
 def build_info(op_type: str, definer: Definer, index: OpIndex) -> OpInfo:
@@ -124,13 +188,14 @@ def build_kernel_map(
     def tie(text: str, others: tuple[str, ...]) -> None:
         warn_once(text, "tie", op_type, place, *others, category=PackWarning)
 
-    kernels = OpKernelMap(info.proto, info.pack, tie)
+    kernels = OpKernelMap(info.proto, info.pack, tie, index.choice.distributions)
     failures: list[OprackError] = []
 
     def guarded(pack: Pack, specs: Callable[[], Iterable[KernelSpec]]) -> None:
+        added = index.choice.added_priority(pack.found)
         try:
             for spec in specs():
-                kernels.add(spec, pack.owner)
+                kernels.add(replace(spec, priority=spec.priority + added) if added else spec, pack.owner)
         except OprackError as e:
             # A tie within one pack is a defect of that pack; between packs it is a matter of what is installed, and
             # warned of.

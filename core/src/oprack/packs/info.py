@@ -40,6 +40,7 @@ class PackInfo:
         conflicts: Op types that another pack defines, too.
         layers: Names that it adds through oprack_layers, such as "layers.fc".
         layer_conflicts: Those of `layers` that another pack adds, too.
+        kernels: Whether it brings kernels.
         exception: The exception that broke it; None when it works.
     """
 
@@ -54,6 +55,7 @@ class PackInfo:
     conflicts: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
     layer_conflicts: tuple[str, ...] = ()
+    kernels: bool = False
     exception: BaseException | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,4 +76,5 @@ class PackInfo:
             "conflicts": list(self.conflicts),
             "layers": list(self.layers),
             "layer_conflicts": list(self.layer_conflicts),
+            "kernels": self.kernels,
         }

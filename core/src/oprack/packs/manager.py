@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import AlreadyExistsError, OprackError
-from oprack.packs import report
+from oprack.errors import OprackError
 from oprack.packs.changes import changed
 from oprack.packs.process import ProcessRegistrations
 from oprack.packs.resolve import import_object
@@ -27,6 +26,12 @@ class PackManager(ProcessRegistrations):
             variables of the cache.
         cache: Whether discovery may use the cache across processes.
         blocked: Names of packs or distributions to leave out.
+        prefer: Names of packs or distributions whose op, function, role, pass or kernel is used where several packs
+            bring the same, the most preferred one first; they go before those of OPRACK_PREFER ("a,b").
+        priorities: Name of a pack or distribution -> what is added to the priority of its kernels; it goes before
+            OPRACK_PRIORITY ("a=10,b=-5").
+        allow: File of the only distributions that may be loaded, with their hashes (`oprack packs --lock FILE`);
+            default: OPRACK_ALLOW, else all.
     """
 
     def _forget(self) -> None:
@@ -35,7 +40,7 @@ class PackManager(ProcessRegistrations):
 
     # Places, libraries and observers ----------------------------------------------------------------------------------
     def targets(self, kind: str) -> list[tuple[str, str, Any]]:
-        """The registrations of one kind, of all packs in use.
+        """The registrations of one kind, of all packs in use; of a name that several bring, one of them.
 
         Args:
             kind: "place", "observer" and so on.
@@ -43,7 +48,10 @@ class PackManager(ProcessRegistrations):
         Returns:
             (owner, key, object or "module:name") for each.
         """
-        return [(pack.owner, key, target) for pack, key, target in self._loaded().targets.get(kind, ())]
+        rows, settled = self._loaded().unique(kind)
+        if settled and kind not in ("layer", "role"):  # these are warned of when they are used
+            self._warn_settled(settled)
+        return [(pack.owner, key, target) for pack, key, target in rows]
 
     def place_factory(self, kind: str) -> Any:
         """Import the factory that a pack registered for a kind of place.
@@ -55,17 +63,11 @@ class PackManager(ProcessRegistrations):
             The function that opens a device context; None when no pack registered one.
 
         Raises:
-            AlreadyExistsError: Two packs registered one.
             PackImportError: It can't be imported.
         """
-        factories = [(owner, target) for owner, key, target in self.targets("place") if key == kind]
-        if len(factories) > 1:
-            raise AlreadyExistsError(
-                f"place {kind!r} is brought by {' and '.join(o for o, _ in factories)}; leave one out: "
-                + report.blocks(factories)
-            )
-        for owner, target in factories:
-            return import_object(target, f"place {kind} of {owner}") if isinstance(target, str) else target
+        for owner, key, target in self.targets("place"):
+            if key == kind:
+                return import_object(target, f"place {kind} of {owner}") if isinstance(target, str) else target
         return None
 
     @cached_property
@@ -146,10 +148,12 @@ class PackManager(ProcessRegistrations):
 
         Raises:
             UnknownLayerError: No pack in use brings it; the message has close matches.
-            AlreadyExistsError: Two packs bring it.
             PackImportError: It can't be imported.
         """
-        definers = self._loaded().definers.get(name)
+        index = self._loaded()
+        definers = index.definers.get(name)
+        if settled := index.unique("layer")[1]:
+            self._warn_settled([s for s in settled if s.name == f"{namespace}.{name}"])
         return self._layers.load(f"{namespace}.{name}", self._packs or (), definers[0].pack.owner if definers else "")
 
 

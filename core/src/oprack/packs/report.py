@@ -6,11 +6,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oprack.errors import did_you_mean
-from oprack.packs.discovery import BUILTIN, FoundPack, Pack
+from oprack.packs.choice import names as _names
+from oprack.packs.choice import priorities
+from oprack.packs.discovery import Pack
+from oprack.packs.entry_points import BUILTIN, HERE, FoundPack
 from oprack.packs.homes import home, homes, names, paddle_ops
 
 if TYPE_CHECKING:
     from oprack.op.vocabulary import Role
+    from oprack.packs.choice import Settlement
 
 UNBLOCKABLE = (
     f"the core's own pack {BUILTIN.name!r} can't be blocked: programs need its ops feed and fetch; remove it from "
@@ -35,8 +39,14 @@ def selection(
         raise InvalidArgumentError(UNBLOCKABLE)
     left_out = {f: why for f in found[1:] if (why := _why_left_out(f, allowed, by_env, blocked))}
     known = {name for f in found for name in f.names}
-    named = {"OPRACK_PACKS": allowed or [], "OPRACK_BLOCK": by_env, "blocked": sorted(blocked)}
-    messages = [unknown_pack(where, n, found) for where, names in named.items() for n in names if n not in known]
+    named = {
+        "OPRACK_PACKS": allowed or [],
+        "OPRACK_BLOCK": by_env,
+        "blocked": sorted(blocked),
+        "OPRACK_PREFER": _names(environ.get("OPRACK_PREFER", "")),
+        "OPRACK_PRIORITY": list(priorities(environ.get("OPRACK_PRIORITY", ""))),
+    }
+    messages = [unknown_pack(where, n, found) for where, given in named.items() for n in given if n not in known]
     return left_out, messages
 
 
@@ -50,10 +60,6 @@ def _why_left_out(
     if any(name in blocked for name in pack.names):
         return "blocked by the caller"
     return ""
-
-
-def _names(value: str) -> list[str]:
-    return [name for part in value.split(",") if (name := part.strip())]
 
 
 def unknown_pack(where: str, name: str, found: Iterable[FoundPack]) -> str:
@@ -87,20 +93,28 @@ def newer_op(op_type: str, saved: int, installed: int, pack: Pack) -> str:
     )
 
 
-def duplicate(name: str, packs: Sequence[Pack], what: str = "op") -> str:
-    """The pack to block comes first: the one that was likely added last, which brings the fewest ops."""
-    choices = sorted(packs, key=lambda p: (len(p.contributions.defined()), p.found.name))
-    blockable = [p.found.name for p in choices if p.found.name not in BUILTIN.names]
+def duplicate(op_type: str, packs: Sequence[Pack]) -> str:
+    """One op, defined by this process and by a pack, or twice by one pack."""
+    blockable = [p.found.name for p in packs if p.found not in (BUILTIN, HERE)]
     return (
-        f"{what} {name!r} is defined by {' and by '.join(_label(p) for p in packs)}; expected one pack. Leave one out: "
-        + " or ".join(f"OPRACK_BLOCK={n}" for n in blockable)
-        + f" (or `oprack packs --block {blockable[0] if blockable else 'NAME'}`), or uninstall it"
+        f"op {op_type!r} is defined by {' and by '.join(_label(p) for p in packs)}; expected one of them. Give your op "
+        "another type" + "".join(f", or leave the pack out with OPRACK_BLOCK={n}" for n in dict.fromkeys(blockable))
     )
 
 
-def blocks(owners: Iterable[tuple[str, object]]) -> str:
-    """How each of several distributions is left out."""
-    return " or ".join(f"OPRACK_BLOCK={owner}" for owner, _ in owners)
+def settled(one: Settlement) -> str:
+    """Whose is used of what several packs bring, and how the user says otherwise."""
+    winner, others = one.winner, one.others
+    named = [p.found.name for p in others]
+    what = "function" if one.what == "layer" else one.what
+    return (
+        f"{what} {one.name!r} is brought by {' and by '.join(_label(p) for p in (winner, *others))}: that of "
+        f"{winner.found.name} is used, {one.why}. OPRACK_PREFER={winner.found.name} says so without this warning, "
+        + " or ".join(f"OPRACK_PREFER={n}" for n in named)
+        + " takes the other, and "
+        + " or ".join(f"OPRACK_BLOCK={n}" for n in named)
+        + " leaves that pack out"
+    )
 
 
 def bringers(op_type: str, packs: Iterable[Pack]) -> list[Pack]:

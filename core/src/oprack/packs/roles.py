@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oprack.errors import AlreadyExistsError, OprackError, UnknownRoleError
+from oprack.errors import OprackError, UnknownRoleError
 from oprack.packs import report
 from oprack.packs.discovery import Pack
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def role_problems(manager: PackManager) -> list[str]:
-    """Roles that two packs play, or whose op has another signature; imports the definitions of these ops."""
+    """Roles whose op has another signature; imports the definitions of these ops."""
     from oprack.op.vocabulary import ROLES
 
     found = []
@@ -34,7 +34,7 @@ class RoleIndex:
     """Role -> op type; built with the index of ops.
 
     Args:
-        players: (pack, role, op type) as packs registered them.
+        players: (pack, role, op type), one for each role.
         packs: All of them, for messages.
     """
 
@@ -48,7 +48,6 @@ class RoleIndex:
         Raises:
             UnknownRoleError: No pack plays the role. The message names what needs it and the distribution that brings
                 it.
-            AlreadyExistsError: Two packs play it.
             DefinitionError: The vocabulary has no such role.
         """
         found = self._found.get(role)
@@ -58,10 +57,8 @@ class RoleIndex:
         from oprack.op.vocabulary import find_role
 
         wanted = find_role(role)
-        players = [(pack, str(op_type)) for pack, name, op_type in self._players if name == role]
-        if len(players) > 1:
-            raise AlreadyExistsError(report.duplicate(role, [pack for pack, _ in players], "role"))
-        if not players:
+        player = next((str(op_type) for _, name, op_type in self._players if name == role), None)
+        if player is None:
             raise UnknownRoleError(report.unknown_role(wanted, self._packs))
-        self._found[role] = players[0][1]
-        return players[0][1]
+        self._found[role] = player
+        return player

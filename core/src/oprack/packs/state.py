@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError, NotFoundError, PreconditionNotMetError
-from oprack.packs import discovery, report
+from oprack.packs import choice, discovery, report
 from oprack.packs.changes import changed
-from oprack.packs.discovery import BUILTIN, HERE, Pack
+from oprack.packs.choice import Choice, Settlement, names
+from oprack.packs.discovery import Pack
+from oprack.packs.entry_points import BUILTIN, CORE, HERE, FoundPack
 from oprack.packs.index import OpIndex
 from oprack.packs.info import BrokenPackWarning, PackInfo, PackWarning, warn
 from oprack.packs.namespaces import NamespaceIndex
@@ -30,6 +32,9 @@ class PackState:
         environ: Mapping[str, str] | None = None,
         cache: bool = True,
         blocked: Iterable[str] = (),
+        prefer: Iterable[str] = (),
+        priorities: Mapping[str, int] | None = None,
+        allow: str | os.PathLike[str] | None = None,
     ) -> None:
         self._entry_points = None if entry_points is None else list(entry_points)
         self._environ = os.environ if environ is None else environ
@@ -43,15 +48,19 @@ class PackState:
         self._register = Register(HERE.name, HERE.distribution)
         self._here.contributions = self._register.contributions
         self._blocked = set(blocked)
+        self._prefer = [*prefer, *names(self._environ.get("OPRACK_PREFER", ""))]
+        self._priorities = choice.priorities(self._environ.get("OPRACK_PRIORITY", "")) | dict(priorities or {})
+        self._allow = allow or self._environ.get("OPRACK_ALLOW", "")
         self._index = OpIndex(())
         self._layers = NamespaceIndex(())
         self._roles = RoleIndex((), ())
+        self._undecided_roles: dict[str, Settlement] = {}
         self._warned: set[tuple[str, ...]] = set()
         self.cache_state = "not asked yet"
         self.revision = 0
         """Grows whenever ops or kernels are added or blocked; a key of whatever caches a choice of kernels."""
         self._forget()
-        if discovery.CORE in self._blocked:
+        if CORE in self._blocked:
             raise InvalidArgumentError(report.UNBLOCKABLE)
 
     # Discovery --------------------------------------------------------------------------------------------------------
@@ -89,6 +98,11 @@ class PackState:
         source = self._source()
         found = source.found()
         left_out, messages = report.selection(found, self._environ, self._blocked)
+        if self._allow:
+            from oprack.packs import allow_list
+
+            refused, differing = allow_list.left_out([f for f in found[1:] if f not in left_out], str(self._allow))
+            left_out, messages = left_out | refused, messages + differing
         packs = []
         for f in found:
             if reason := left_out.get(f):
@@ -106,16 +120,15 @@ class PackState:
 
     def _use(self, packs: list[Pack]) -> None:
         """Take these packs and forget what was built from others."""
-        index = OpIndex([*packs, self._here])
-        for pack in [*packs, self._here]:
-            pack.conflicts = ()
-        for op_type, definers in index.definers.items():
-            if len(definers) > 1:
-                for definer in definers:
-                    definer.pack.conflicts += (op_type,)
+        here = [*packs, self._here]
+        index = OpIndex(here, Choice([p.found for p in packs], self._prefer, self._priorities))
+        (layers, layer_conflicts), (roles, role_conflicts) = index.unique("layer"), index.unique("role")
+        for pack in here:
+            pack.conflicts = tuple(n for n, s in index.settled.items() if pack in (s.winner, *s.others))
+            pack.layer_conflicts = tuple(s.name for s in layer_conflicts if pack in (s.winner, *s.others))
         self._forget()
-        self._layers = NamespaceIndex([*packs, self._here])
-        self._roles = RoleIndex(index.targets["role"], packs)
+        self._layers, self._roles = NamespaceIndex(layers), RoleIndex(roles, packs)
+        self._undecided_roles = {s.name: s for s in role_conflicts if not s.by_user}
         # Indices are never changed but replaced, so a thread that reads one goes on with what it had.
         self._index, self._packs = index, packs
         self.revision += 1
@@ -132,12 +145,69 @@ class PackState:
         if new:
             warn(text, category)
 
+    def _warn_settled(self, settled: Iterable[Settlement]) -> None:
+        """Warn, once each, of what several packs bring and the user has not decided."""
+        for one in settled:
+            if not one.by_user:
+                self._warn(report.settled(one), "settled", one.what, one.name, category=PackWarning)
+
     # Packs ------------------------------------------------------------------------------------------------------------
+    @property
+    def choice(self) -> Choice:
+        """What decides where several packs bring the same thing."""
+        return self._loaded().choice
+
+    def settlements(self) -> list[Settlement]:
+        """All that several packs bring, and whose is used."""
+        return self._loaded().settlements()
+
+    def prefer(self, *packs: str) -> None:
+        """From now on, use what these packs bring wherever others bring the same, the most preferred one first.
+
+        Args:
+            packs: Names of packs or distributions; they go before those that were preferred until now.
+
+        Raises:
+            NotFoundError: For an unknown name.
+        """
+        with self._lock:
+            self._require(f"prefer({', '.join(map(repr, packs))})", packs)
+            self._prefer = list(dict.fromkeys([*packs, *self._prefer]))
+            self._use(list(self._packs or ()))
+
+    def set_priority(self, pack: str, added: int) -> None:
+        """From now on, add a number to the priority that the kernels of a pack declare.
+
+        Args:
+            pack: Name of the pack or distribution.
+            added: The number; negative ones make its kernels the last that are chosen.
+
+        Raises:
+            NotFoundError: For an unknown name.
+        """
+        with self._lock:
+            self._require(f"set_priority({pack!r}, {added})", [pack])
+            self._priorities = {**self._priorities, pack: added}
+            self._use(list(self._packs or ()))
+
+    def _require(self, where: str, given: Iterable[str]) -> None:
+        self._loaded()
+        found = [p.found for p in self._packs or ()]
+        known = {name for f in found for name in f.names}
+        for name in given:
+            if name not in known:
+                raise NotFoundError(report.unknown_pack(where, name, found))
+
     def packs(self) -> list[PackInfo]:
         """Every installed pack, the core's own first; broken and blocked ones with their reason."""
         self._loaded()
         here = [self._here] if self._here.contributions.defined() else []
         return [pack.info() for pack in [*(self._packs or ()), *here]]
+
+    def found_packs(self) -> list[FoundPack]:
+        """The entry points of all packs in use, the core's own first."""
+        self._loaded()
+        return [pack.found for pack in self._packs or () if pack.status == "ok"]
 
     def loaded_files(self) -> list[tuple[str, int, int]]:
         """Files of core and packs that this process loaded so far: (path, mtime in ns, size)."""
@@ -156,10 +226,8 @@ class PackState:
         if name in BUILTIN.names:
             raise InvalidArgumentError(report.UNBLOCKABLE)
         with self._lock:
-            self._loaded()
+            self._require(f"block({name!r})", [name])
             packs = list(self._packs or ())
-            if not any(name in p.found.names for p in packs):
-                raise NotFoundError(report.unknown_pack(f"block({name!r})", name, [p.found for p in packs]))
             for pack in packs:
                 if name in pack.found.names:
                     pack.remember_known()
