@@ -107,3 +107,34 @@ def test_version_is_the_distributions():
     project = tomllib.loads((pack_site.ROOT / "core" / "pyproject.toml").read_text())["project"]
     assert oprack.__version__ == project["version"]
     assert project["entry-points"]["oprack.packs"] == {"core": "oprack.packs.builtin"}
+
+
+def test_a_cell_of_a_notebook_can_be_run_again():
+    """The class and the kernel of the same name take the place of those before, and calls use the new ones."""
+    cell = (
+        "from oprack.kernel import kernel\n"
+        "from oprack.op import Input, OpDef, Output\n"
+        "class Grown(OpDef):\n"
+        "    '''$$Out = factor X$$'''\n"
+        "    X = Input('x')\n"
+        "    Out = Output('o')\n"
+        "    def infer_shape(ctx):\n"
+        "        ctx.set_dim('Out', ctx.dim('X'))\n"
+        "assert manager.register_operator('grown', Grown) is None\n"
+        "@kernel('grown')\n"
+        "def grown(X):\n"
+        "    return X * type(X.flat[0])(FACTOR)\n"
+        "manager.register_kernel(grown)\n"
+    )
+    manager = manager_of()
+    with use_manager(manager):
+        for factor in (2, 3):
+            exec(cell.replace("FACTOR", str(factor)), {"manager": manager, "__name__": "__main__"})
+            assert oprack.functional.grown(oprack.to_tensor([1.0, 4.0])).numpy().tolist() == [factor, 4 * factor]
+        info = oprack.op_info("grown")
+        assert info.proto.type == "grown" and "factor X" in info.proto.doc
+
+
+def test_a_definition_beside_another_op_type_is_refused():
+    with pytest.raises(DefinitionError, match=r"register_operator\('other', Plain\): the class defines op 'plain'"):
+        manager_of().register_operator("other", Plain)

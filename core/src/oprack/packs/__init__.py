@@ -67,12 +67,31 @@ def op_info(op_type: str) -> OpInfo:
 
 
 def register_operator(op: Op, *facets: Any) -> Op:
-    """Bring an op, or facets of one, in this process.
+    """Bring an op, or facets of one, in this process: in a program or a notebook, without a pack.
+
+    >>> from oprack.kernel import kernel
+    >>> from oprack.op import Input, OpDef, Output
+    >>> class MySquare(OpDef, type="my_square"):
+    ...     "$$Out = X^2$$"
+    ...     X = Input("Any tensor.")
+    ...     Out = Output("As X.")
+    ...
+    ...     def infer_shape(ctx):
+    ...         ctx.set_dim("Out", ctx.dim("X"))
+    >>> op = register_operator(MySquare)
+    >>> @register_kernel
+    ... @kernel("my_square")
+    ... def my_square(X):
+    ...     return X * X
+    >>> oprack.functional.my_square(oprack.to_tensor([1.0, 3.0])).numpy().tolist()
+    [1.0, 9.0]
+
+    A class or a kernel of the same name takes the place of the one before, so a cell of a notebook can be run again.
 
     Args:
-        op: A definition class, `class Relu(OpDef, type="relu"): ...`, which the function may decorate; or an op type,
-            when `facets` say what it is.
-        facets: Classes derived from the facet bases of oprack.op, or instances of them, in any order.
+        op: A definition class, which the function may decorate; or an op type, when `facets` say what it is.
+        facets: Beside an op type: a definition class, `register_operator("my_square", MySquare)`, which may have no
+            type of its own; or classes derived from the facet bases of oprack.op, or instances of them, in any order.
 
     Returns:
         `op`.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError
 from oprack.packs.catalog import OpCatalog
-from oprack.packs.discovery import HERE
+from oprack.packs.entry_points import HERE
 
 if TYPE_CHECKING:
     from oprack.op import OpDef
@@ -18,8 +18,15 @@ class ProcessRegistrations(OpCatalog):
     """A catalog to which this process adds; what can't be added leaves nothing behind."""
 
     def register_op(self, definition: type[OpDef]) -> None:
-        """Bring an op by its definition class, in this process. Raises DuplicateOpError, DefinitionError."""
+        """Bring an op by its definition class, in this process.
+
+        A class of the same name, as when a cell of a notebook is run again, takes the place of the one before. Raises
+        DuplicateOpError, DefinitionError.
+        """
         with self._adding():
+            brought = self._here.contributions
+            if _same_source(brought.definitions.get(getattr(definition, "op_type", "")), definition):
+                del brought.definitions[definition.op_type]
             self._register.op(definition)
             self._use_here()
             # Built now, so that a wrong definition fails here and is taken back.
@@ -35,6 +42,9 @@ class ProcessRegistrations(OpCatalog):
                 )
             self.register_op(op)
             return
+        if len(facets) == 1 and (definition := _definition(op, facets[0])) is not None:
+            self.register_op(definition)
+            return
         with self._adding():
             self._register.operator(op, *facets)
             self._use_here()
@@ -44,15 +54,18 @@ class ProcessRegistrations(OpCatalog):
     def register_kernel(self, function: Callable[..., Any]) -> None:
         """Bring the kernels that @kernel declared on a function, in this process.
 
-        Raises DefinitionError when it is no kernel or does not match its op, DuplicateKernelError.
+        A function of the same name and module takes the place of the one before, as when a cell of a notebook is run
+        again. Raises DefinitionError when it is no kernel or does not match its op, DuplicateKernelError.
         """
         from oprack.kernel import bind_signature
 
-        count = len(self._here.contributions.kernels)
         with self._adding():
+            brought = self._here.contributions
+            brought.kernels = [s for s in brought.kernels if not _same_source(s.function, function)]
+            count = len(brought.kernels)
             self._register.kernel(function)
             self._use_here()
-            for spec in self._here.contributions.kernels[count:]:
+            for spec in brought.kernels[count:]:
                 if self.has_op(spec.op_type):
                     bind_signature(spec.function, self.op_info(spec.op_type).proto)
                     self.kernel_map(spec.op_type, spec.place).require_untied(spec, HERE.distribution)
@@ -79,3 +92,31 @@ class ProcessRegistrations(OpCatalog):
                 brought.definitions, brought.facets, brought.kernels = before
                 self._use_here()
                 raise
+
+
+def _same_source(one: Any, other: Any) -> bool:
+    """Whether two objects were written at one place, so that the later is the earlier anew."""
+
+    def source(value: Any) -> tuple[str, str]:
+        return getattr(value, "__module__", ""), getattr(value, "__qualname__", "")
+
+    return one is not None and one is not other and source(one) == source(other) and "<locals>" not in source(one)[1]
+
+
+def _definition(op_type: str, facet: Any) -> type[OpDef] | None:
+    """The definition class that was passed for a facet, as a class of this op type; None for another facet."""
+    import types
+
+    from oprack.op import OpDef
+
+    if not (isinstance(facet, type) and issubclass(facet, OpDef)):
+        return None
+    if facet.op_type == op_type:
+        return facet
+    if facet.op_type:
+        raise DefinitionError(
+            f"register_operator({op_type!r}, {facet.__name__}): the class defines op {facet.op_type!r}; give "
+            f"the class alone, or write class {facet.__name__}(OpDef) without a type"
+        )
+    about = {name: getattr(facet, name) for name in ("__doc__", "__module__", "__qualname__")}
+    return types.new_class(facet.__name__, (facet,), {"type": op_type}, lambda body: body.update(about))

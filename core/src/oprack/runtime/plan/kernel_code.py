@@ -116,7 +116,8 @@ class KernelCode:
         self.specialized.append((specialized, wanted))
         if specialized is None:
             function = kernel.spec.function
-            name = self.named(function.__name__, function)
+            called = function.__name__  # of a lambda it is no identifier
+            name = self.named(called if called.isidentifier() else self.record.op.type, function)
             args += [f"{param}={text}" for param, text in bind_named(kernel.signature, arguments).items()]
         else:
             name = self.named(self.record.op.type, specialized)
