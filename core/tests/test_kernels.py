@@ -195,7 +195,7 @@ def test_a_view_needs_something_to_be_a_view_of() -> None:
     @kernel("thing", view=True)
     def nothing(*, groups: int) -> Any: ...
 
-    with pytest.raises(DefinitionError, match=r"nothing .*: view=True, but it has no parameter to be a view of"):
+    with pytest.raises(DefinitionError, match=r"nothing .*: view=True, but no parameter to be a view of"):
         kernels(nothing)
 
 
