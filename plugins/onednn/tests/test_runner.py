@@ -175,9 +175,9 @@ def test_the_switch(monkeypatch):
 @compiler
 def test_another_version_is_not_used(monkeypatch, tmp_path):
     source, target = tmp_path / "_runner.c", tmp_path / "librunner.so.1"
-    text = build_runner.SOURCE.read_text().replace("#define ABI ", "#define ABI 9")
-    source.write_text(text)
-    monkeypatch.setattr(build_runner, "SOURCE", source)
+    first, *others = build_runner.SOURCES
+    source.write_text(first.read_text().replace("#define ABI ", "#define ABI 9"))
+    monkeypatch.setattr(build_runner, "SOURCES", [source, *others])
     build_runner.build(target)
     runner = Runner()
     runner.load(str(target))
@@ -189,7 +189,8 @@ def test_another_version_is_not_used(monkeypatch, tmp_path):
 def test_it_builds_without_a_warning(tmp_path):
     command = [*build_runner.compiler(), *build_runner._OPTIONS, "-Wall", "-Wextra", "-Werror"]
     done = subprocess.run(
-        [*command, str(build_runner.SOURCE), "-o", str(tmp_path / "x")], capture_output=True, text=True, check=False
+        [*command, *map(str, build_runner.SOURCES), "-o", str(tmp_path / "x"), "-ldl"],
+        **dict(capture_output=True, text=True, check=False),
     )
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -225,7 +226,7 @@ def test_the_wheel_has_what_could_be_built(monkeypatch, tmp_path, cc):
     names = zipfile.ZipFile(path).namelist()
     assert ("oprack_onednn/librunner.so.1" in names) == (not cc)
     assert Path(path).name.endswith("-py3-none-any.whl") == bool(cc)
-    assert {"oprack_onednn/_runner.c", "oprack_onednn/build_runner.py"} <= set(names)
+    assert {f"oprack_onednn/{name}" for name in ("_runner.c", "_pool.c", "_pool.h", "_gomp.c", "build_runner.py")} <= set(names)
 
 
 def test_the_builder_needs_nothing_of_the_plugin():

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#define ABI 1
+#define ABI 2
 #define NOT_ORDINARY (-1)
 
 #if defined(_WIN32)

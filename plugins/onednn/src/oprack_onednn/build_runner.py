@@ -1,4 +1,4 @@
-"""Compiles _runner.c, which runs chains of primitives in one call: `python -m oprack_onednn.build_runner`.
+"""Compiles the runner, _runner.c, _pool.c and _gomp.c, into one library: `python -m oprack_onednn.build_runner`.
 
 Installing the plugin does the same where there is a C compiler (hatch_build.py), so this module imports nothing of it.
 """
@@ -9,10 +9,10 @@ import os
 import sys
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("_runner.c")
+SOURCES = [Path(__file__).with_name(f"_{part}.c") for part in ("runner", "pool", "gomp")]
 # no name that Python would take for a module of its own
 TARGET = Path(__file__).with_name("librunner.so.1")
-_OPTIONS = ("-std=c99", "-O3", "-fPIC", "-shared", "-fvisibility=hidden")
+_OPTIONS = ("-std=c99", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread")
 _SECONDS = 60
 
 
@@ -48,7 +48,7 @@ def build(target: Path = TARGET) -> None:
     import subprocess
 
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
-    command = [*compiler(), *_OPTIONS, str(SOURCE), "-o", str(unfinished)]
+    command = [*compiler(), *_OPTIONS, *map(str, SOURCES), "-o", str(unfinished), "-ldl"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
         if done.returncode:

@@ -19,6 +19,7 @@ from oprack.errors import InvalidArgumentError
 from oprack.kernel import Predicate
 
 from oprack_onednn import _c
+from oprack_onednn.pool import POOL
 from oprack_onednn.runner import RUNNER, ThreadState
 from oprack_onednn.signal_safety import start_workers
 
@@ -67,7 +68,8 @@ class Library:
         if sys.byteorder != "little" or platform.machine() not in ("x86_64", "AMD64"):
             raise _UnavailableError(f"there is no wheel of it for {sys.platform} on {platform.machine()}")
         path = _find()
-        # idle threads should not spin for long when others want the cores; libgomp reads this when it is loaded
+        # Where the pool does not serve, idle threads should not spin for long when others want the cores; libgomp reads
+        # this when it is loaded.
         os.environ.setdefault("GOMP_SPINCOUNT", "2000")
         try:
             self._gomp = CDLL("libgomp.so.1")
@@ -90,6 +92,7 @@ class Library:
         self.engine = engine.value
         self.lib = lib
         RUNNER.load()
+        POOL.install(lib)
         os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
@@ -123,7 +126,7 @@ class Library:
 
     def start_workers(self, count: int) -> None:
         """Start OpenMP's threads of the calling Python thread, so that no signal ever reaches them."""
-        if self._gomp is not None:
+        if self._gomp is not None and POOL.problem:  # the pool's own are started so
             start_workers(self._gomp, count)
 
     def fill(self, state: ThreadState, stream: int) -> None:
@@ -153,7 +156,8 @@ class Library:
         if not self.usable():
             return self.identity()
         runner = f"runner not used: {RUNNER.problem}" if RUNNER.problem else "runner: compiled"
-        return f"{self.identity()}, threads: {self.num_threads()}, {runner}"
+        pool = f", libgomp's threads: {POOL.problem}" if POOL.problem and not RUNNER.problem else ""
+        return f"{self.identity()}, threads: {self.num_threads()}, {runner}{pool}"
 
     def identity(self) -> str:
         """The version and the instructions that it uses, by which optimised models are kept on disk."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from ctypes import CDLL, Structure, addressof, c_int64, c_size_t, c_void_p
+from ctypes import CDLL, Structure, addressof, c_char_p, c_int64, c_size_t, c_void_p
 
 from oprack_onednn.build_runner import TARGET
 
-_ABI = 1
+_ABI = 2
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -142,16 +142,19 @@ class Runner:
     Attributes:
         run: Runs the NativeStretch whose pointer it gets; returns 0, NOT_ORDINARY, or the status of the primitive that
             failed. None where the runner does not serve.
+        install: Lets a library that dlopen gave run on the threads of _pool.c; returns None, or why it does not. None
+            where the runner does not serve.
         problem: Why it does not serve; "" when it does.
     """
 
     def __init__(self) -> None:
         self.run: Callable[[int], int] | None = None
+        self.install: Callable[[int], bytes | None] | None = None
         self.problem = "oneDNN was not opened yet"
 
     def load(self, path: str = str(TARGET)) -> None:
         """Find it beside this module; `problem` says why when it can't be used."""
-        self.run, self.problem = None, ""
+        self.run, self.install, self.problem = None, None, ""
         again = "`python -m oprack_onednn.build_runner` builds it where there is a C compiler"
         if os.environ.get(SWITCH) == "0":
             self.problem = f"{SWITCH}=0"
@@ -166,7 +169,9 @@ class Runner:
                     return
                 lib.oprack_runner_run.argtypes = (c_void_p,)
                 lib.oprack_runner_run.restype = c_int64
-                self.run = lib.oprack_runner_run
+                lib.oprack_pool_install.argtypes = (c_void_p,)
+                lib.oprack_pool_install.restype = c_char_p
+                self.run, self.install = lib.oprack_runner_run, lib.oprack_pool_install
             except (OSError, AttributeError) as error:
                 self.problem = f"{path} can't be loaded: {error}; {again}"
 

@@ -16,14 +16,15 @@ import numpy as np
 from oprack_onednn.kept import Kept
 from oprack_onednn.library import LIBRARY
 from oprack_onednn.native import NotServedError, Stream
+from oprack_onednn.pool import POOL
 from oprack_onednn.runner import ThreadState
 from oprack_onednn.signal_safety import SignalStack
 
 # Chains of a Python thread: of all that were asked for again, and of those that were asked for once.
 _PRIMITIVES, _NEW_PRIMITIVES = 1024, 256
-# How many seconds a chain must take on one core to be shared among threads: to wake another one, or to wait for it
-# when others want its core, takes as long.
-_SHARED = 1e-4
+# How many seconds a chain must take on one core to be shared among threads: to hand shares out, and to wait for the last
+# one, takes as long. libgomp wakes threads that sleep, and waits for them.
+_SHARED, _SHARED_BY_LIBGOMP = 5e-5, 1e-4
 
 # next() on it is one operation of the interpreter, so two threads never get one number.
 _SETTINGS = itertools.count(1)
@@ -135,7 +136,7 @@ class Thread(threading.local):
         try:
             self.use(self._threads)
             primitive = build(*args)
-            if self._threads > 1 and self.work < _SHARED:
+            if self._threads > 1 and self.work < (_SHARED_BY_LIBGOMP if POOL.problem else _SHARED):
                 self.use(1)
                 primitive = build(*args)
             return primitive

@@ -1,0 +1,142 @@
+"""The pool's threads: each share of a region is done once, whoever does it, and numbers are those of libgomp's threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from oprack_onednn import build_runner
+from oprack_onednn.build_runner import BuildError
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.pool import POOL, SWITCH, Pool
+from oprack_onednn.runner import RUNNER
+
+STRESS = Path(__file__).with_name("pool_stress.c")
+
+
+def has_compiler() -> bool:
+    try:
+        build_runner.compiler()
+    except BuildError:
+        return False
+    return True
+
+
+LIBRARY.usable()
+serves = pytest.mark.skipif(bool(POOL.problem), reason=f"the pool does not serve: {POOL.problem}")
+
+
+@pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+def test_each_share_is_done_once(tmp_path):
+    """Regions of three threads at once, inside each other, with barriers, after rests and while a team rests."""
+    program = tmp_path / "stress"
+    folder = build_runner.SOURCES[0].parent
+    command = [*build_runner.compiler(), "-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{folder}"]
+    subprocess.run([*command, str(STRESS), "-o", str(program)], check=True, timeout=60)
+    done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# In a process of its own, which prints digests of forward and backward results: convolutions that share weights'
+# gradients among threads, products, recurrent layers and a batch norm, which has barriers inside its regions.
+NUMBERS = """
+import hashlib, sys
+import numpy as np
+import oprack
+import oprack_onednn
+from oprack import functional as F
+from oprack_onednn.library import LIBRARY
+from oprack_onednn.pool import POOL
+
+oprack_onednn.set_num_threads(int(sys.argv[1]))
+random = np.random.default_rng(0)
+digest = hashlib.sha256()
+
+def normal(*shape):
+    return oprack.to_tensor(random.standard_normal(shape, dtype=np.float32), requires_grad=True)
+
+with LIBRARY.without_size_limits():
+    for size in (9, 24, 57):
+        x, w, v = normal(4, 16, size, size), normal(32, 16, 3, 3), normal(32, 48)
+        scale, bias, mean, variance = (oprack.to_tensor(np.full(32, v, np.float32)) for v in (1, 0, 0, 1))
+        y = F.conv2d(x, w, paddings=[1, 1])
+        z = F.batch_norm(y, scale, bias, mean, variance).y
+        out = F.matmul_v2(F.reduce_mean(F.relu(z), dim=[2, 3]), v)
+        F.reduce_sum(F.softmax(out) * out, reduce_all=True).backward()
+        for array in (out.numpy(), x.grad.numpy(), w.grad.numpy(), v.grad.numpy()):
+            digest.update(np.ascontiguousarray(array).tobytes())
+print(POOL.problem or "pool", digest.hexdigest(), LIBRARY.ran)
+"""
+
+
+def numbers(threads: int, switch: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", NUMBERS, str(threads)],
+        env=os.environ | {SWITCH: switch},
+        **dict(capture_output=True, text=True, timeout=120, check=False),
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@serves
+def test_numbers_are_those_of_libgomp_bit_by_bit():
+    pool, libgomp = numbers(3, "1"), numbers(3, "0")
+    assert pool[0] == "pool" and libgomp[0] == f"{SWITCH}=0"
+    assert pool[1:] == libgomp[1:] and pool[2] == "True"
+
+
+# Python threads come and go, each with a team of four.
+THREADS = """
+import os, threading, time
+import numpy as np
+import oprack, oprack_onednn
+from oprack import functional as F
+
+oprack_onednn.set_num_threads(4)
+x = oprack.to_tensor(np.ones((8, 16, 64, 64), np.float32))
+w = oprack.to_tensor(np.ones((16, 16, 3, 3), np.float32))
+before = len(os.listdir("/proc/self/task"))
+most = []
+def work():
+    assert F.conv2d(x, w, paddings=[1, 1]).numpy()[0, 0, 1, 1] == 144
+    most.append(len(os.listdir("/proc/self/task")))
+for _ in range(6):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+end = time.monotonic() + 10
+while len(os.listdir("/proc/self/task")) > before and time.monotonic() < end:
+    time.sleep(0.01)  # Python does not wait for the end of a thread to the last
+print(max(most) - before, len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@serves
+def test_a_team_goes_with_its_thread():
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    most, left = map(int, done.stdout.split())
+    assert most == 4 and left == 0  # the Python thread and its three workers
+
+
+def test_the_switch(monkeypatch):
+    monkeypatch.setattr(RUNNER, "install", lambda handle: pytest.fail("installed"))
+    monkeypatch.setenv(SWITCH, "0")
+    pool = Pool()
+    pool.install(LIBRARY.lib)
+    assert pool.problem == f"{SWITCH}=0"
+
+
+def test_a_library_that_calls_something_else_is_left_alone(monkeypatch):
+    monkeypatch.delenv(SWITCH, raising=False)
+    monkeypatch.setattr(RUNNER, "install", lambda handle: b"GOMP_loop_dynamic_start")
+    pool = Pool()
+    pool.install(LIBRARY.lib)
+    assert pool.problem == "GOMP_loop_dynamic_start can't be replaced"
+    monkeypatch.setattr(POOL, "problem", pool.problem)
+    monkeypatch.setattr(RUNNER, "problem", "")
+    assert LIBRARY.status().endswith(f"libgomp's threads: {pool.problem}")
