@@ -1,4 +1,4 @@
-"""The pool's threads: each share of a region is done once, whoever does it, and numbers are those of libgomp's threads."""
+"""The pool's threads: each share of a region is done once, by whoever comes first, and numbers are libgomp's."""
 
 from __future__ import annotations
 

@@ -226,7 +226,8 @@ def test_the_wheel_has_what_could_be_built(monkeypatch, tmp_path, cc):
     names = zipfile.ZipFile(path).namelist()
     assert ("oprack_onednn/librunner.so.1" in names) == (not cc)
     assert Path(path).name.endswith("-py3-none-any.whl") == bool(cc)
-    assert {f"oprack_onednn/{name}" for name in ("_runner.c", "_pool.c", "_pool.h", "_gomp.c", "build_runner.py")} <= set(names)
+    sources = {"_runner.c", "_pool.c", "_pool.h", "_gomp.c", "build_runner.py"}
+    assert {f"oprack_onednn/{name}" for name in sources} <= set(names)
 
 
 def test_the_builder_needs_nothing_of_the_plugin():

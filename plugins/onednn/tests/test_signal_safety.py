@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
+from oprack_onednn.pool import SWITCH
 
 # Some hundred signals while recurrent layers of ever other lengths run; the primitives are asked for the same numbers
 # with and without signals. In a process of its own: pytest's faulthandler has a stack for signals already.
@@ -65,8 +67,9 @@ def test_signals_while_recurrent_layers_run(threads: int, where: str) -> None:
 
 TEAM = """
 import os
+import numpy as np
+from oprack import functional as F, to_tensor
 from oprack_onednn.library import LIBRARY, set_num_threads
-from oprack_onednn.thread import THREAD
 def blocked():
     masks = {}
     for task in os.listdir("/proc/self/task"):
@@ -74,10 +77,12 @@ def blocked():
             masks[int(task)] = next(int(line.split()[1], 16) for line in status if line.startswith("SigBlk"))
     return masks
 assert LIBRARY.usable()
+x, y = (to_tensor(np.ones((512, 512), np.float32)) for _ in range(2))
+float((x.numpy() @ y.numpy()).sum())  # starts NumPy's threads
 before = set(blocked())
 for count in (3, 2, 3):
     set_num_threads(count)
-    assert THREAD.ready()
+    F.matmul_v2(x, y)
     after = blocked()
     workers = [mask for task, mask in after.items() if task not in before]
     # all but SIGKILL, SIGSTOP and the two that glibc keeps for itself
@@ -87,7 +92,11 @@ for count in (3, 2, 3):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_workers_take_no_signals() -> None:
+@pytest.mark.parametrize("pool", ["1", "0"])
+def test_workers_take_no_signals(pool: str) -> None:
     """Also those that a team gets when it grows again."""
-    done = subprocess.run([sys.executable, "-c", TEAM], timeout=60, check=False, capture_output=True, text=True)
+    env = os.environ | {SWITCH: pool}
+    done = subprocess.run(
+        [sys.executable, "-c", TEAM], env=env, timeout=60, check=False, capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr) == (0, "")
