@@ -10,7 +10,7 @@ import numpy as np
 from oprack.errors import InvalidArgumentError
 from oprack.kernel import Array
 
-from oprack_detection.kernels.nms._suppression import best, keep_best, suppress
+from oprack_detection.kernels.nms._suppression import best, keep_best, suppress, suppress_each
 
 
 class NmsOptions(NamedTuple):
@@ -27,18 +27,17 @@ class NmsOptions(NamedTuple):
 
 def _detect(boxes: Array, scores: Array, options: NmsOptions) -> tuple[Array, Array]:
     """(labels, box index) of one image. boxes: [M, 4] (or polygons) for all classes or [M, C, 4]; scores: [C, M]."""
-    labels, found = [], []
-    for c in range(len(scores)):
-        if c == options.background_label:
-            continue
-        candidates = best(scores[c], options.score_threshold, options.nms_top_k)
-        of_class = boxes[candidates] if boxes.ndim == 2 else boxes[candidates, c]
-        wider = 0 if options.normalized else 1
-        index = candidates[suppress(of_class, options.nms_threshold, options.nms_eta, wider)]
-        found.append(np.sort(index) if boxes.ndim == 3 else index)
-        labels.append(np.full(len(index), c))
-    if not found:
+    classes = [c for c in range(len(scores)) if c != options.background_label]
+    orders = [best(scores[c], options.score_threshold, options.nms_top_k) for c in classes]
+    if not classes:
         return np.empty(0, np.int64), np.empty(0, np.int64)
+    wider = 0 if options.normalized else 1
+    limits = options.nms_threshold, options.nms_eta, wider
+    if boxes.ndim == 2:
+        found = suppress_each(boxes, orders, *limits)
+    else:
+        found = [np.sort(o[suppress(boxes[o, c], *limits)]) for c, o in zip(classes, orders, strict=True)]
+    labels = [np.full(len(index), c) for c, index in zip(classes, found, strict=True)]
     label, index = np.concatenate(labels), np.concatenate(found)
     label, index = keep_best(label, index, scores[label, index], options.keep_top_k)
     if boxes.ndim == 3:

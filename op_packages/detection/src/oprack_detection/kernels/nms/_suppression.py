@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 import numpy as np
 from oprack.kernel import Array
 
 from oprack_detection.kernels._boxes import overlaps
 from oprack_detection.kernels.nms._polygons import polygon_overlaps
 
-_BLOCK = 256  # candidates that are compared with each other at once
+_BLOCK = 128  # candidates that are compared with each other at once
+_PAIRS = 1 << 15  # pairs of boxes whose overlaps are computed at once, so that they stay in the caches
 
 
 def descending(scores: Array) -> Array:
@@ -27,12 +30,24 @@ def suppress(boxes: Array, threshold: float, eta: float, pixel: int) -> Array:
     kept, alive = [], np.arange(len(boxes))
     while len(alive):
         head, alive = alive[:_BLOCK], alive[_BLOCK:]
-        chosen = head[_greedy(pair_overlaps(boxes[head, None], boxes[head], pixel, threshold) > threshold)]
+        chosen = head[_greedy(_bits(boxes[head], threshold, pixel), range(len(head)))]
         kept.append(chosen)
         if len(alive):
-            far = pair_overlaps(boxes[chosen, None], boxes[alive], pixel, threshold) > threshold
-            alive = alive[~far.any(axis=0)]
+            far = [near.any(axis=0) for near in _near(boxes[chosen], boxes[alive], threshold, pixel)]
+            alive = alive[~np.logical_or.reduce(far)]
     return np.concatenate(kept) if kept else np.empty(0, np.int64)
+
+
+def suppress_each(boxes: Array, orders: Sequence[Array], threshold: float, eta: float, pixel: int) -> list[Array]:
+    """What `suppress` keeps of each row of candidates: indices of boxes [M, 4], which all rows share.
+
+    Where rows have candidates in common, pairs of boxes are compared once for all of them.
+    """
+    used = np.unique(np.concatenate(orders))
+    if (eta < 1 and threshold > 0.5) or 2 * len(used) ** 2 > sum(len(order) ** 2 for order in orders):
+        return [order[suppress(boxes[order], threshold, eta, pixel)] for order in orders]
+    bits = _bits(boxes[used], threshold, pixel)
+    return [used[_greedy(bits, np.searchsorted(used, order).tolist())] for order in orders]
 
 
 def pair_overlaps(a: Array, b: Array, pixel: int, above: float = 0.0) -> Array:
@@ -40,14 +55,27 @@ def pair_overlaps(a: Array, b: Array, pixel: int, above: float = 0.0) -> Array:
     return overlaps(a, b, pixel, np) if a.shape[-1] == 4 else polygon_overlaps(a, b, above)
 
 
-def _greedy(near: Array) -> list[int]:
-    """Indices that are kept of candidates in order; near [K, K]: which of them exclude each other."""
-    rows = np.packbits(near, axis=1, bitorder="little")
-    alive, kept = (1 << len(near)) - 1, []
-    while alive:
-        i = (alive & -alive).bit_length() - 1
-        kept.append(i)
-        alive &= ~(int.from_bytes(rows[i].tobytes(), "little") | 1 << i)
+def _near(a: Array, b: Array, threshold: float, pixel: int) -> Iterator[Array]:
+    """Rows [K, len(b)], some at a time: which boxes of `a` overlap which of `b` by more than a threshold."""
+    step = max(1, _PAIRS // max(1, len(b)))
+    a, b = np.asfortranarray(a), np.asfortranarray(b)  # each coordinate in a row
+    for i in range(0, len(a), step):
+        yield pair_overlaps(a[i : i + step, None], b[None], pixel, threshold) > threshold
+
+
+def _bits(boxes: Array, threshold: float, pixel: int) -> list[int]:
+    """For each box the boxes that it overlaps by more than a threshold, as bits of a number."""
+    packed = [np.packbits(near, axis=1, bitorder="little") for near in _near(boxes, boxes, threshold, pixel)]
+    return [int.from_bytes(row.tobytes(), "little") for rows in packed for row in rows]
+
+
+def _greedy(near: Sequence[int], order: Iterable[int]) -> list[int]:
+    """What is kept of candidates, best first, when each one that is kept excludes those near to it."""
+    gone, kept = 0, []
+    for i in order:
+        if not gone >> i & 1:
+            kept.append(i)
+            gone |= near[i]
     return kept
 
 
@@ -68,6 +96,10 @@ def _suppress_adaptively(boxes: Array, threshold: float, eta: float, pixel: int)
 def best(scores: Array, threshold: float, top_k: int) -> Array:
     """Indices of the scores above a threshold, best first, at most top_k of them (-1: all)."""
     above = np.flatnonzero(scores > threshold)
+    if -1 < 2 * top_k < len(above):
+        values, last = scores[above], len(above) - top_k
+        # with all that are as high as the last of them, which go by their order
+        above = above[values >= np.partition(values, last)[last]] if top_k else above[:0]
     order = above[descending(scores[above])]
     return order[:top_k] if top_k > -1 else order
 
