@@ -214,6 +214,8 @@ void pool_start(share_function function, void *data, unsigned count)
         count = MOST;
     if (count > 1 && (!team || team->workers + 1 < count))
         team = grown(count);
+    if (team && count > team->workers + 1)
+        count = team->workers + 1; /* the system has no more threads; at a barrier, a share without one would be missed */
     now.number = 0;
     now.count = count > 1 && team ? count : 1;
     now.team = now.count > 1 ? team : NULL;
