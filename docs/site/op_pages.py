@@ -1,90 +1,187 @@
-"""Write the op reference from what is installed: one page a pack, one section an op, and an index.
+"""The op reference, from what is installed: a page for each forward op with its gradient ops, and an index by pack.
 
-    python docs/op_reference.py [--out out/docs/ops]
-
-The text comes from the definitions themselves: their docstrings, slots, attributes and kernels.
+The text comes from the definitions themselves: their docstrings, slots, attributes, kernels and versions.
 """
 
 from __future__ import annotations
 
-import argparse
+import re
 from collections import defaultdict
-from pathlib import Path
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from oprack import default_manager
-from oprack.cli.op import describe
+from oprack.cli.op import condition, describe
 
-ROOT = Path(__file__).resolve().parents[1]
-
-
-def slots(title: str, entries: list[dict[str, Any]]) -> list[str]:
-    """A list of inputs or outputs; nothing when there are none."""
-    lines = []
-    for entry in entries:
-        flags = f" ({', '.join(entry['flags'])})" if entry["flags"] else ""
-        lines.append(f"- `{entry['name']}`{flags}: {entry['doc']}".rstrip(": "))
-    return [f"**{title}**", "", *lines, ""] if lines else []
+from examples import example
+from formulas import in_cell, plain
 
 
-def attributes(entries: list[dict[str, Any]]) -> list[str]:
-    """A list of attributes with types, defaults and checks; Paddle's tuning attributes are left out."""
-    lines = []
-    for entry in entries:
-        if "extra" in entry["flags"]:
-            continue
-        default = "required" if "required" in entry["flags"] else f"default `{entry['default']!r}`"
-        checks = f" Expected: {', and '.join(entry['checks'])}." if entry["checks"] else ""
-        lines.append(f"- `{entry['name']}` ({entry['type']}, {default}): {entry['doc']}{checks}")
-    return ["**Attributes**", "", *lines, ""] if lines else []
+def forward_of(op_type: str, known: Collection[str]) -> str:
+    """The op on whose page an op stands: relu for relu_grad and relu_double_grad, itself for any other.
+
+    Args:
+        op_type: The op.
+        known: All ops.
+    """
+    name = re.sub(r"(_double|_triple)?(_grad)+$", "", op_type)
+    return name if name in known else op_type
 
 
-def kernel_line(kernel: dict[str, Any], pack: str) -> str:
-    """Place and dtypes of a kernel; its library and pack where they are not the plain ones."""
-    library = "" if kernel["library"] == "plain" else f", {kernel['library']}"
-    owner = "" if kernel["owner"] == pack else f" ({kernel['owner']})"
-    return f"{kernel['place']}{library}{owner}: {', '.join(kernel['dtypes'])}"
+def op_pages(only: Collection[str] = ()) -> dict[str, str]:
+    """Markdown by path: ops/index.md, and ops/<op>.md for each forward op.
+
+    Args:
+        only: Forward ops to which the reference is limited; empty for all.
+    """
+    manager = default_manager()
+    types = sorted(manager.op_types())
+    gradients = defaultdict(list)
+    for op_type in types:
+        forward = forward_of(op_type, types)
+        if not only or forward in only:
+            gradients[forward].append(op_type)
+    facts = {t: describe(manager, t) for found in gradients.values() for t in found}
+    pages = {
+        f"ops/{forward}.md": _page([facts[t] for t in sorted(found, key=lambda t: (t != forward, len(t)))])
+        for forward, found in gradients.items()
+    }
+    return {"ops/index.md": _index(facts, gradients)} | pages
 
 
-def section(facts: dict[str, Any]) -> list[str]:
-    """One op as Markdown."""
-    lines = [f"## {facts['op']}", ""]
-    if facts["doc"]:
-        lines += [facts["doc"], ""]
-    lines += slots("Inputs", facts["inputs"]) + slots("Outputs", facts["outputs"]) + attributes(facts["attrs"])
-    found = sorted({kernel_line(kernel, facts["pack"]) for kernel in facts["kernels"]})
-    if found:
-        lines += ["**Kernels**", "", *(f"- {line}" for line in found), ""]
-    if facts["gradient"]["ops"]:
-        lines += ["**Gradient**: " + ", ".join(f"`{op}`" for op in facts["gradient"]["ops"]), ""]
+def _index(facts: dict[str, Any], gradients: dict[str, list[str]]) -> str:
+    by_pack = defaultdict(list)
+    for forward in gradients:
+        by_pack[facts[forward]["pack"]].append(forward)
+    lines = [
+        "# Operators",
+        "",
+        f"{len(facts)} ops of {len(by_pack)} packs, {len(facts) - len(gradients)} of them gradient ops, which stand on "
+        "the page of their forward op. This reference is made from the packs that are installed where the site is "
+        "built: `oprack op NAME` prints the same for what is installed with you.",
+        "",
+    ]
+    for pack, ops in sorted(by_pack.items()):
+        lines += [f"## {pack}", "", ", ".join(f"[{op}]({op}.md)" for op in ops), ""]
+    return "\n".join(lines)
+
+
+def _page(ops: Sequence[dict[str, Any]]) -> str:
+    """A forward op and what computes its gradients."""
+    forward, *rest = ops
+    lines = [f"# {forward['op']}", "", f"Pack `{forward['pack']}`, version {forward['version']} of the op", ""]
+    lines += [plain(forward["doc"]), ""] if forward["doc"] else []
+    lines += _call(forward["op"]) + _example(forward) + _signature(forward, "##") + _kernels(forward, "##")
+    lines += _rules(forward)
+    if rest:
+        lines += ["## Gradient", "", _gradient_text(forward), ""]
+    for gradient in rest:
+        lines += [f"### {gradient['op']}", ""]
+        lines += [plain(gradient["doc"]), ""] if gradient["doc"] else []
+        lines += _signature(gradient, "####", forward["attrs"]) + _kernels(gradient, "####")
+    if not rest:
+        lines += ["## Gradient", "", _gradient_text(forward), ""]
+    return "\n".join(lines)
+
+
+def _call(op_type: str) -> list[str]:
+    """How Python calls the op."""
+    from oprack import functional
+
+    try:
+        signature = getattr(functional, op_type).op_signature
+    except AttributeError:
+        return []
+    return ["```python", f"oprack.functional.{signature}", "```", ""]
+
+
+def _example(facts: dict[str, Any]) -> list[str]:
+    found = example(facts["op"])
+    if found is None:
+        return []
+    lines = ["## Example", "", "```python", found.code, "```", ""]
+    if found.outputs:
+        text = "\n".join(f"{slot} = {_array(value)}" for slot, value in found.outputs.items())
+        lines += ["Paddle 2.6.2 computes:", "", "```text", text, "```", ""]
     return lines
 
 
-def write(out: Path) -> tuple[int, int]:
-    """Write all pages below `out` and return how many ops and packs there are."""
-    manager = default_manager()
-    pages: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for op_type in sorted(manager.op_types()):
-        facts = describe(manager, op_type)
-        pages[facts["pack"]].append(facts)
-    out.mkdir(parents=True, exist_ok=True)
-    index = ["# Operators", ""]
-    for pack, ops in sorted(pages.items()):
-        lines = [f"# {pack}", "", *(line for facts in ops for line in section(facts))]
-        (out / f"{pack}.md").write_text("\n".join(lines), "utf-8")
-        index += [f"## [{pack}]({pack}.md)", "", ", ".join(f"[{f['op']}]({pack}.md#{f['op']})" for f in ops), ""]
-    (out / "index.md").write_text("\n".join(index), "utf-8")
-    return sum(map(len, pages.values())), len(pages)
+def _array(value: Any) -> str:
+    return np.array2string(np.asarray(value), precision=6, separator=", ", prefix="      ", suppress_small=True)
 
 
-def main() -> None:
-    """Command line: write the reference and say how large it is."""
-    parser = argparse.ArgumentParser(description="Write the op reference as Markdown.")
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "docs" / "ops")
-    options = parser.parse_args()
-    ops, packs = write(options.out)
-    print(f"{options.out}: {ops} ops of {packs} packs")
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table; nothing when it has no rows."""
+    body = [f"| {' | '.join(row)} |" for row in rows]
+    return [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *body, ""] if body else []
 
 
-if __name__ == "__main__":
-    main()
+def _signature(facts: dict[str, Any], level: str, shared: Sequence[dict[str, Any]] = ()) -> list[str]:
+    """Slots and attributes; those that are `shared`, the forward op's, are not listed again."""
+    lines = []
+    for title in ("inputs", "outputs"):
+        rows = [(f"`{s['name']}`", ", ".join(s["flags"]), in_cell(s["doc"])) for s in facts[title]]
+        lines += [f"{level} {title.capitalize()}", "", *_table(("Slot", "", "Meaning"), rows)] if rows else []
+    attrs = [a for a in facts["attrs"] if "extra" not in a["flags"]]
+    if attrs and all(a in shared for a in facts["attrs"]):
+        return [*lines, "Its attributes are the forward op's.", ""]
+    rows = [
+        (
+            f"`{a['name']}`",
+            a["type"].lower(),
+            "required" if "required" in a["flags"] else f"`{a['default']!r}`".replace("|", r"\|"),
+            in_cell(a["doc"] + (f" Expected: {', and '.join(a['checks'])}." if a["checks"] else "")),
+        )
+        for a in attrs
+    ]
+    if rows:
+        lines += [f"{level} Attributes", "", *_table(("Attribute", "Type", "Default", "Meaning"), rows)]
+    extra = [f"`{a['name']}`" for a in facts["attrs"] if "extra" in a["flags"]]
+    if extra:
+        lines += [f"Attributes that change nothing here and are kept for Paddle: {', '.join(extra)}.", ""]
+    return lines
+
+
+def _kernels(facts: dict[str, Any], level: str) -> list[str]:
+    rows = sorted(
+        (
+            k["place"],
+            "" if k["library"] == "plain" else k["library"],
+            k["owner"],
+            str(k["priority"]),
+            ", ".join(k["dtypes"]),
+            in_cell(_portable(condition(k))),
+        )
+        for k in facts["kernels"]
+    )
+    rows = list(dict.fromkeys(rows))
+    if not rows:
+        own = f"The op runs itself: `{facts['operator']}`." if facts["operator"] else "None is installed."
+        return [f"{level} Kernels", "", own, ""]
+    return [f"{level} Kernels", "", *_table(("Place", "Library", "Pack", "Priority", "Dtypes", "When"), rows)]
+
+
+def _portable(text: str) -> str:
+    """A condition without what it says of the machine that builds the site."""
+    return re.sub(r"\((?:not here: |`oprack doctor`).*?\)(?= and|;|$)", "", text).replace(" ;", ";").strip()
+
+
+def _rules(facts: dict[str, Any]) -> list[str]:
+    lines = []
+    if facts["inplace"]:
+        lines.append("In place: " + ", ".join(f"`{out}` may reuse `{x}`" for x, out in facts["inplace"].items()) + ".")
+    if facts["roles"]:
+        lines.append("Roles: " + ", ".join(f"`{role}`" for role in facts["roles"]) + ".")
+    lines += [f"Version {i}: {plain(note)}" for i, note in enumerate(facts["checkpoints"], 1)]
+    return ["## Rules and versions", "", *(f"- {line}" for line in lines), ""] if lines else []
+
+
+def _gradient_text(facts: dict[str, Any]) -> str:
+    gradient = facts["gradient"]
+    if gradient["kind"] == "none":
+        return "None: the op is not differentiable."
+    if gradient["kind"] == "empty":
+        return "None on purpose: nothing flows back."
+    made = ", ".join(f"`{op}`" for op in gradient["ops"])
+    return f"Made of {made}." if made else "Which ops compute it depends on attributes or inputs."

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import traceback
 import warnings
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from oprack.cli.main import FINDING, OK
-from oprack.cli.output import add_block, add_json, manager_of, print_json
+from oprack.cli.output import add_block, add_json, manager_of, print_json, printable
 
 if TYPE_CHECKING:
     from oprack.ir.survey import Survey
@@ -30,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from oprack.packs import report
     from oprack.packs.info import BrokenPackWarning, PackWarning
+    from oprack.packs.variables import unread, variables
 
     manager = manager_of(args)
     with warnings.catch_warnings(record=True) as caught:
@@ -37,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
         warnings.simplefilter("ignore", BrokenPackWarning)
         packs = manager.packs()
     survey = _survey(manager) if args.imports else None
+    known = variables(manager)
     facts = {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -44,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
         "cache": manager.cache_state,
         "places": _places(manager),
         "libraries": _libraries(manager),
+        "variables": [asdict(v) | {"value": os.environ.get(v.name)} for v in known],
         "packs": [{**p.to_dict(), "traceback": _traceback(p)} for p in packs],
         "problems": [
             *(str(w.message) for w in caught if issubclass(w.category, PackWarning)),
@@ -52,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
             *(_import_problems(manager) if args.imports else ()),
             *(survey.problems if survey is not None else ()),
         ],
-        "notes": survey.notes if survey is not None else [],
+        "notes": [*unread(os.environ, known), *(survey.notes if survey is not None else ())],
         "imports": args.imports,
     }
     if args.json:
@@ -166,6 +171,9 @@ def _print(facts: dict[str, Any]) -> None:
         print(f"place {kind}: {state}")
     for name, state in facts["libraries"].items():
         print(f"library {name}: {state}")
+    for variable in facts["variables"]:
+        if variable["value"] is not None:
+            print(f"environment: {variable['name']}={printable(variable['value'])}")
     for pack in facts["packs"]:
         count = f"{len(pack['ops'])} ops" + (f", {len(pack['layers'])} layers" if pack["layers"] else "")
         print(f"pack {pack['name']} ({pack['distribution']} {pack['version']}): {pack['status']}, {count}")

@@ -94,8 +94,15 @@ def _kernel(spec: Any) -> dict[str, Any]:
     }
 
 
-def _condition(kernel: dict[str, Any]) -> str:
-    """When the kernel runs, in words."""
+def condition(kernel: dict[str, Any]) -> str:
+    """When a kernel runs, in words.
+
+    Args:
+        kernel: What `describe` says of it.
+
+    Returns:
+        The words; "-" when it always runs.
+    """
     parts = [kernel["when"]] if kernel["when"] else []
     if kernel["min_numel"]:
         parts.append(f"{kernel['min_numel']} elements or more")
@@ -130,7 +137,7 @@ def _print(facts: dict[str, Any]) -> None:
     if facts["kernels"]:
         print("\nKernels:")
         rows = [
-            (k["place"], k["library"], k["owner"], k["priority"], " ".join(k["dtypes"]), _condition(k), k["where"])
+            (k["place"], k["library"], k["owner"], k["priority"], " ".join(k["dtypes"]), condition(k), k["where"])
             for k in facts["kernels"]
         ]
         print_table(("PLACE", "LIBRARY", "OWNER", "PRIORITY", "DTYPES", "WHEN", "WHERE"), rows, indent="  ")

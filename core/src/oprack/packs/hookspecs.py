@@ -98,6 +98,13 @@ def oprack_commands(register: Register) -> None:
     """
 
 
+@hookspec
+def oprack_variables(register: Register) -> None:
+    """Say which environment variables the pack reads: `register.variable("OPRACK_MY_SWITCH", default="1", meaning="0:
+    the switch is off.")`. `oprack doctor` and the documents list them.
+    """
+
+
 HOOKS = (
     "oprack_ops",
     "oprack_kernels",
@@ -110,4 +117,5 @@ HOOKS = (
     "oprack_observers",
     "oprack_formats",
     "oprack_commands",
+    "oprack_variables",
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from oprack.errors import DefinitionError
 from oprack.packs.contributions import Contributions
+from oprack.packs.variables import CORE, PREFIX
 
 
 class PluginRegister:
@@ -91,6 +92,30 @@ class PluginRegister:
         if any(kind == "command" and json.loads(k)["name"] == name for kind, k, _ in self.contributions.targets):
             raise DefinitionError(f"{self!r}: command {name!r} is registered twice by this pack")
         self._target("command", json.dumps({"name": name, "summary": summary}), target)
+
+    def variable(self, name: str, *, default: str, meaning: str) -> None:
+        """An environment variable that the pack reads, for `oprack doctor` and the documents.
+
+        Args:
+            name: Its name, which begins with OPRACK_.
+            default: What holds when it is not set, in words.
+            meaning: What its values mean.
+
+        Raises:
+            DefinitionError: The name is another one, the core's or brought twice, or a text is missing.
+        """
+        if not all(isinstance(t, str) and t for t in (name, default, meaning)) or not name.startswith(PREFIX):
+            raise DefinitionError(
+                f"{self!r}: variable({name!r}, default={default!r}, meaning={meaning!r}); expected a name that begins "
+                f"with {PREFIX}, and two texts"
+            )
+        known = {json.loads(key)["name"] for kind, key, _ in self.contributions.targets if kind == "variable"}
+        if name in known:
+            raise DefinitionError(f"{self!r}: variable {name!r} is registered twice by this pack")
+        if any(v.name == name for v in CORE):
+            raise DefinitionError(f"{self!r}: variable {name!r} is one of the core's; choose another name")
+        key = json.dumps({"name": name, "default": default, "meaning": meaning})
+        self.contributions.targets.append(("variable", key, name))
 
     def _target(self, kind: str, key: str, target: Any) -> None:
         if isinstance(target, str) and not all(target.partition(":")):

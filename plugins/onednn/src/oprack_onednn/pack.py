@@ -24,6 +24,16 @@ def oprack_libraries(register: Register) -> None:
 
 
 @hookimpl
+def oprack_variables(register: Register) -> None:
+    """What switches parts of the library off."""
+    register.variable(
+        "OPRACK_ONEDNN_RUNNER",
+        default="1",
+        meaning="0: the compiled runner is not loaded; a loop in Python does the same.",
+    )
+
+
+@hookimpl
 def oprack_passes(register: Register) -> None:
     """Rewrites of graphs for primitives that do several ops at once; they run last, when the generic ones are done."""
     convolutions = ["onednn_fuse_conv2d", "onednn_fuse_squeeze_excite", "onednn_upsampled_conv2d", "onednn_winograd"]

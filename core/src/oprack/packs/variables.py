@@ -1,0 +1,98 @@
+"""The environment variables that oprack and its packs read: one table, which the documents and `oprack doctor` print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from oprack.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from oprack.packs.manager import PackManager
+
+PREFIX = "OPRACK_"
+
+
+@dataclass(frozen=True)
+class EnvironmentVariable:
+    """An environment variable.
+
+    Attributes:
+        name: Its name.
+        default: What holds when it is not set, in words.
+        meaning: What its values mean.
+        owner: The distribution that reads it.
+    """
+
+    name: str
+    default: str
+    meaning: str
+    owner: str = "oprack"
+
+
+CORE = (
+    EnvironmentVariable(
+        "OPRACK_PACKS",
+        "all packs",
+        "The packs to use, as `math,nn`, by their names or those of their distributions; empty means none.",
+    ),
+    EnvironmentVariable("OPRACK_BLOCK", "none", "Packs to leave out, as `onednn,my_pack`; wins over OPRACK_PACKS."),
+    EnvironmentVariable(
+        "OPRACK_CACHE",
+        "1",
+        "0, off, no or false: which packs are installed, and what they bring, is not kept between processes.",
+    ),
+    EnvironmentVariable(
+        "OPRACK_CACHE_DIR", "oprack in XDG_CACHE_HOME, or in ~/.cache", "The folder in which that is kept."
+    ),
+    EnvironmentVariable(
+        "OPRACK_MEMORY_LIMIT",
+        "no limit",
+        "Bytes that the outputs of one op may take; beyond them is a MemoryLimitError. `Executor(memory_limit=...)` "
+        "and `Config.set_memory_limit` win over it.",
+    ),
+    EnvironmentVariable(
+        "OPRACK_LOOP_LIMIT",
+        "no limit",
+        "How often the blocks of loops and branches may run in one run; beyond it is a LoopLimitError. "
+        "`Executor(loop_limit=...)` and `Config.set_loop_limit` win over it.",
+    ),
+    EnvironmentVariable(
+        "OPRACK_IR_DEBUG",
+        "0",
+        "1: after every pass, the graph's edges, names, signatures and shapes are verified, and rewritten models are "
+        "not kept on disk.",
+    ),
+)
+"""Those that the core reads."""
+
+
+def variables(manager: PackManager) -> list[EnvironmentVariable]:
+    """All environment variables that the core and the packs in use read.
+
+    Args:
+        manager: Knows the packs.
+
+    Returns:
+        The core's, then those of packs by name.
+    """
+    brought = (EnvironmentVariable(owner=owner, **json.loads(key)) for owner, key, _ in manager.targets("variable"))
+    return [*CORE, *sorted(brought, key=lambda v: v.name)]
+
+
+def unread(environ: Mapping[str, str], known: Iterable[EnvironmentVariable]) -> Iterator[str]:
+    """What to say of set variables that look like oprack's, but which nothing reads.
+
+    Args:
+        environ: The environment.
+        known: The variables that are read.
+
+    Yields:
+        A sentence for each.
+    """
+    names = {v.name for v in known}
+    for name in sorted(set(environ) - names):
+        if name.startswith(PREFIX):
+            yield f"environment variable {name} is set, but nothing reads it{did_you_mean(name, names)}"

@@ -1,0 +1,55 @@
+"""Formulas between dollars as MathML, which browsers draw without a script or a font from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from latex2mathml.converter import convert
+from markdown import Extension, Markdown
+from markdown.inlinepatterns import InlineProcessor
+
+# Before emphasis and escapes, which would take `_` and `\` of a formula for Markdown; after code between backticks.
+PRIORITY = 185
+PATTERN = r"\$\$(?P<block>.+?)\$\$|(?<![\\$\w])\$(?P<line>[^$\s](?:[^$]*?[^$\s\\])?)\$(?![\w$])"
+
+
+@cache
+def mathml(formula: str, display: bool) -> str:
+    """A formula of LaTeX as an element `math`.
+
+    Args:
+        formula: What stands between the dollars.
+        display: Whether it has a line of its own.
+    """
+    # Names of slots stand in formulas as they are; LaTeX would take the letters for a product and `_` for an index.
+    found = convert(formula.replace("@GRAD", r"\text{@GRAD}"), display="block" if display else "inline")
+    return re.sub(r"\s*\n\s*", " ", found)
+
+
+class _Formula(InlineProcessor):
+    def handleMatch(self, m: re.Match[str], data: str) -> tuple[str, int, int]:  # type: ignore[override]
+        block = m["block"]
+        return self.md.htmlStash.store(mathml(block or m["line"], bool(block))), m.start(), m.end()
+
+
+class FormulaExtension(Extension):
+    """Markdown in which `$x$` and `$$x$$` are formulas."""
+
+    def extendMarkdown(self, md: Markdown) -> None:
+        """Add the pattern."""
+        md.inlinePatterns.register(_Formula(PATTERN, md), "formula", PRIORITY)
+
+
+def in_cell(text: str) -> str:
+    """A text with formulas as a cell of a table: a bar would end the cell, and a line's end the row."""
+    parts = re.split(r"(\$\$.+?\$\$|\$[^$]+\$|`[^`]*`)", " ".join(text.split()))
+    return "".join(
+        part.replace("|", r"\vert ") if part.startswith("$") else plain(part).replace("|", r"\|") for part in parts
+    )
+
+
+def plain(text: str) -> str:
+    """A docstring's text as Markdown: what only looks like HTML or emphasis is escaped; code and formulas stay."""
+    parts = re.split(r"(\$\$.+?\$\$|\$[^$]+\$|`[^`]*`)", text, flags=re.DOTALL)
+    return "".join(p if p[:1] in ("$", "`") else re.sub(r"([<*_\[\]])", r"\\\1", p) for p in parts)
