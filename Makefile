@@ -60,8 +60,9 @@ lint: $(STAMP)  ## style, types, arrows between packages, generated files, what 
 homes: $(STAMP)  ## write the core's table of which distribution brings which op
 	$(BIN)/oprack manifest --homes $(HOMES)
 
-docs: $(STAMP)  ## write the op reference to out/docs/ops
-	$(BIN)/python docs/op_reference.py
+docs: $(STAMP)  ## write the site of the documents to out/site; it asks the network for nothing
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file mkdocs.yml
+	@echo "out/site/index.html; for its search: $(BIN)/python -m http.server --bind 127.0.0.1 --directory out/site"
 
 # Peers of the benchmark need other versions of shared packages, so they live in an environment of their own.
 $(PEERS)/.setup-done: tests/benchmarks/peers.txt

@@ -88,7 +88,11 @@ def _call(op_type: str, case: FileCase) -> Example | None:
     if len(call) > 110:
         call = f"result = F.{op_type}(\n    " + ",\n    ".join(given) + ",\n)"
     random = "random." in call
-    head = ["import numpy as np", *(["import oprack"] if "oprack." in call else []), "from oprack import functional as F"]
+    head = [
+        "import numpy as np",
+        *(["import oprack"] if "oprack." in call else []),
+        "from oprack import functional as F",
+    ]
     head += ["", "random = np.random.default_rng(0)"] if random else [""]
     return Example("\n".join([*head, call]), None if random else _outputs(ops[0], case))
 

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from formulas import in_cell, plain
 from oprack import default_manager
 from oprack.cli.op import condition, describe
 
 from examples import example
-from formulas import in_cell, plain
 
 
 def forward_of(op_type: str, known: Collection[str]) -> str:
@@ -93,7 +93,12 @@ def _call(op_type: str) -> list[str]:
         signature = getattr(functional, op_type).op_signature
     except AttributeError:
         return []
-    return ["```python", f"oprack.functional.{signature}", "```", ""]
+    text = f"oprack.functional.{signature}"
+    if len(text) > 88:
+        head, _, rest = text.partition("(")
+        parts = re.split(r", (?![^\[(]*[\])])", rest.removesuffix(")"))
+        text = head + "(\n" + "".join(f"    {part},\n" for part in parts) + ")"
+    return ["```python", text, "```", ""]
 
 
 def _example(facts: dict[str, Any]) -> list[str]:
@@ -121,8 +126,11 @@ def _signature(facts: dict[str, Any], level: str, shared: Sequence[dict[str, Any
     """Slots and attributes; those that are `shared`, the forward op's, are not listed again."""
     lines = []
     for title in ("inputs", "outputs"):
-        rows = [(f"`{s['name']}`", ", ".join(s["flags"]), in_cell(s["doc"])) for s in facts[title]]
-        lines += [f"{level} {title.capitalize()}", "", *_table(("Slot", "", "Meaning"), rows)] if rows else []
+        rows = [
+            (f"`{s['name']}`", in_cell(s["doc"]) + (f" *{', '.join(s['flags'])}*" if s["flags"] else ""))
+            for s in facts[title]
+        ]
+        lines += [f"{level} {title.capitalize()}", "", *_table(("Slot", "Meaning"), rows)] if rows else []
     attrs = [a for a in facts["attrs"] if "extra" not in a["flags"]]
     if attrs and all(a in shared for a in facts["attrs"]):
         return [*lines, "Its attributes are the forward op's.", ""]

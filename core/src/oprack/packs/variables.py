@@ -1,4 +1,4 @@
-"""The environment variables that oprack and its packs read: one table, which the documents and `oprack doctor` print."""
+"""The environment variables that oprack and its packs read: one table, for the documents and for `oprack doctor`."""
 
 from __future__ import annotations
 
