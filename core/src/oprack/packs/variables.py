@@ -40,6 +40,18 @@ CORE = (
     ),
     EnvironmentVariable("OPRACK_BLOCK", "none", "Packs to leave out, as `onednn,my_pack`; wins over OPRACK_PACKS."),
     EnvironmentVariable(
+        "OPRACK_PREFER", "none", "Packs whose ops and kernels serve where others bring the same, as `my_pack,nn`."
+    ),
+    EnvironmentVariable(
+        "OPRACK_PRIORITY", "none", "Priorities of packs, as `my_pack=10,nn=-1`, which count before those of kernels."
+    ),
+    EnvironmentVariable(
+        "OPRACK_ALLOW",
+        "every installed pack",
+        "The file that `oprack packs --lock FILE` wrote: only the distributions in it are loaded, and only while the "
+        "hashes of their files are those in it.",
+    ),
+    EnvironmentVariable(
         "OPRACK_CACHE",
         "1",
         "0, off, no or false: which packs are installed, and what they bring, is not kept between processes.",
