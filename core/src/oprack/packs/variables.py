@@ -43,7 +43,7 @@ CORE = (
         "OPRACK_PREFER", "none", "Packs whose ops and kernels serve where others bring the same, as `my_pack,nn`."
     ),
     EnvironmentVariable(
-        "OPRACK_PRIORITY", "none", "Priorities of packs, as `my_pack=10,nn=-1`, which count before those of kernels."
+        "OPRACK_PRIORITY", "none", "What is added to the priorities of packs' kernels, as `my_pack=10,nn=-1`."
     ),
     EnvironmentVariable(
         "OPRACK_ALLOW",
