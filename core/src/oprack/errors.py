@@ -34,6 +34,10 @@ class UnimplementedError(OprackError, NotImplementedError):
     """A documented refusal: the message says what is not supported."""
 
 
+class CollectiveError(OprackError, RuntimeError):
+    """Ranks that have to call the same collectives disagree, or one of them is gone."""
+
+
 # Op definitions and registration ------------------------------------------------------------------------------------
 class DefinitionError(OprackError, TypeError):
     """An op definition, a kernel or a facet contradicts its contract."""

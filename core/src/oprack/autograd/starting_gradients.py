@@ -28,6 +28,8 @@ def _starting_gradient(k: int, y: Tensor, gradient: Any, call: str) -> Tensor:
                 f"{call}: output {k} has shape {list(y.shape)}; expected one element, or its gradient given"
             )
         like = y._meta.without_grad
+        if like.layout is not None:
+            return like.layout.ones(y)
         return new_tensor(filled_array(y.shape, like.dtype, y.place, 1), like, y._lod)
     start: Tensor = gradient if isinstance(gradient, Tensor) else Tensor.like(gradient, y)
     if start.shape != y.shape or start.dtype != y.dtype:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from oprack.autograd.after_backward import run_after_backward
 from oprack.autograd.starting_gradients import starting_gradients
 from oprack.autograd.summation import sum_expr
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
@@ -158,6 +159,7 @@ class Walk:
             not self.create_graph
             and meta.container is LoDTensor
             and meta.place == CPU
+            and meta.layout is None
             and all(g._meta is meta for g in gradients)
         ):
             # NumPy's sum, without the overhead of an op. The first addition allocates, since the gradients may be those
@@ -230,6 +232,7 @@ def backward(
     walk = Walk(None, create_graph, retain_graph or create_graph)
     with enable_grad() if create_graph else no_grad():
         walk.run([y._node for y in outputs], starts)
+        run_after_backward()
 
 
 def grad(

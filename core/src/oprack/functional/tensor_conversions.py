@@ -11,7 +11,7 @@ from oprack.autograd.custom_rule import CustomRule, attach
 from oprack.autograd.walk import backward
 from oprack.errors import InvalidArgumentError
 from oprack.functional.creation import to_tensor
-from oprack.functional.tensor_methods import TensorMethods
+from oprack.functional.tensor_ranks import GlobalMethods
 from oprack.interpreter.devices import context, place_and_dtype
 from oprack.interpreter.modes import is_grad_enabled
 from oprack.tensor import CUDAPlace, LoDTensor, Place
@@ -19,7 +19,7 @@ from oprack.tensor.eager_tensor import Tensor, new_tensor
 from oprack.tensor.meta import CPU, TensorMeta, tensor_meta
 
 
-class Conversions(TensorMethods):
+class Conversions(GlobalMethods):
     """All methods that are installed on Tensor."""
 
     _value: Any
@@ -40,6 +40,9 @@ class Conversions(TensorMethods):
         raise NotImplementedError(f"{type(self).__name__} must define describe")
 
     def _host(self) -> np.ndarray:
+        if self._meta.layout is not None:
+            value = self._meta.layout.whole_value(self)  # type: ignore[arg-type]
+            return np.asarray(value.to_dense() if self.is_sparse else context(self._meta.place).to_host(value.array))
         if self._meta.container is not LoDTensor:
             if self.is_sparse:
                 return np.asarray(self._value.to_dense())
@@ -50,6 +53,10 @@ class Conversions(TensorMethods):
 
     def __repr__(self) -> str:
         marks = [f"shape={list(self.shape)}", f"dtype={self.dtype}", f"place={self.place!r}"]
+        if self._meta.layout is not None:
+            # The part alone: printing on one rank must not wait for the others.
+            part = np.array2string(context(self._meta.place).to_host(self._value), separator=", ")
+            return f"Tensor({', '.join(marks)}, layout={self._meta.layout!r}, this rank's part:\n{part})"
         if self._lod:
             marks.append(f"lod={self.lod}")
         if self.requires_grad:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,17 @@ def seed(value: int) -> None:
         value: The seed.
     """
     RANDOM.load_state({"seed": value, "draws": {}})
+
+
+@contextlib.contextmanager
+def other_draws(number: int) -> Iterator[None]:
+    """Let eager calls inside draw other random numbers than those outside: of a stream with this number."""
+    seed = RANDOM.seed
+    RANDOM.seed = (seed + number * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+    try:
+        yield
+    finally:
+        RANDOM.seed = seed
 
 
 def pool() -> DeviceContextPool:

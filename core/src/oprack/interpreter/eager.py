@@ -20,6 +20,19 @@ Planner = Callable[[BoundExpr, Key], "BackwardRule | None"]
 """How the gradients of the arguments that want them are computed; None when nothing is to be recorded."""
 
 
+# Makes the function for arguments that lie on several ranks; oprack.parallel sets it before any such tensor exists.
+_global_calls: list[Callable[..., Any]] = []
+
+
+def register_global_calls(make: Callable[..., Any]) -> None:
+    """Let calls with global tensors be served by the functions that `make` returns.
+
+    Args:
+        make: Called as make(expr, metas, args, planner) at the first call with arguments of these metas.
+    """
+    _global_calls[:] = [make]
+
+
 def metas_of(args: Sequence[Tensor | None]) -> Key:
     """The TensorMeta of each argument, or None where an argument is absent."""
     return tuple([None if a is None else a._meta for a in args])
@@ -47,6 +60,10 @@ class EagerInterpreter:
 
     def _first(self, expr: OpExpr, metas: Key, args: Sequence[Tensor | None], planner: Planner | None) -> Any:
         """The first call of these metas: on the reference path, unless one that recorded differently was before."""
+        if any([k is not None and k.layout is not None for k in metas]):
+            found = _global_calls[0](expr, metas, args, planner)
+            (expr.calls if planner is None else expr.grad_calls)[metas] = found
+            return found(*args)
         # Whether gradients are wanted changes what is recorded, and not which kernel runs.
         plain = tuple([None if k is None else k.without_grad for k in metas])
         bound, values = expr.bound.get(plain), None

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _VALUES, _MANIFEST, _LATEST = "values.bin", "manifest.json", "latest"
 _NAME = re.compile(r"ckpt-(\d{1,18})")
+last_saved = [""]  # what this process saved last, which is named when one of several ranks fails
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,7 @@ def save_checkpoint(
 
 
 def _save(root: Path, body: dict[str, Any], values: Mapping[str, Value], keep: int) -> Path:
-    # The lock is held, so whatever has a temporary name was left behind by a process that died.
-    _sweep(root)
+    _sweep(root)  # the lock is held, so whatever has a temporary name was left behind by a process that died
     existing = _numbers(root)
     name = f"ckpt-{max(existing, default=0) + 1}"
     with atomic_directory(root / name) as directory:
@@ -122,6 +122,7 @@ def _save(root: Path, body: dict[str, Any], values: Mapping[str, Value], keep: i
     # Old ones are removed last, so that there is a complete checkpoint at every moment.
     for number in sorted(existing)[: max(len(existing) + 1 - keep, 0)]:
         _remove(root / f"ckpt-{number}")
+    last_saved[0] = os.fspath(root / name)
     return root / name
 
 

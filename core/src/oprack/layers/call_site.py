@@ -19,9 +19,12 @@ def _is_ours(frame: FrameType) -> bool:
     return top == "oprack" or top.startswith("oprack_") or name in _BETWEEN
 
 
-def call_site() -> list[str]:
-    """Lines `  File "x.py", line 3, in f` and `    code`, outermost frame first; frames of oprack and packs skipped."""
-    frame: FrameType | None = sys._getframe(1)
+def call_site(start: FrameType | None = None) -> list[str]:
+    """Lines `  File "x.py", line 3, in f` and `    code`, outermost frame first; frames of oprack and packs skipped.
+
+    start: the innermost frame; default: the caller's.
+    """
+    frame: FrameType | None = start or sys._getframe(1)
     while frame is not None and _is_ours(frame):
         frame = frame.f_back
     found: list[FrameType] = []
@@ -38,9 +41,9 @@ def call_site() -> list[str]:
     return lines
 
 
-def user_line() -> str:
+def user_line(start: FrameType | None = None) -> str:
     """The innermost line of the user's program, `File "x.py", line 3, in f: code`; "" when there is none."""
-    lines = call_site()
+    lines = call_site(start)
     if not lines:
         return ""
     where, code = lines[-2].strip(), lines[-1].strip()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from oprack.errors import InvalidArgumentError, PreconditionNotMetError
+from oprack.errors import InvalidArgumentError, PreconditionNotMetError, UnimplementedError
 from oprack.interpreter.devices import context, executor
 from oprack.interpreter.modes import current_mode
 from oprack.layers import unique_name
@@ -71,6 +71,7 @@ class Updates:
             raise PreconditionNotMetError(
                 f"{type(self._optimizer).__name__}: no parameter has a gradient; call backward() before step()"
             )
+        self._refuse_norms_of_parts(chosen)
         place = chosen[0].place
         key = (place, tuple([(p.name, p.dtype, p._grad.is_sparse) for p in chosen if p._grad is not None]))
         cached = self._programs.get(key)
@@ -85,7 +86,7 @@ class Updates:
             for p in chosen:
                 assert p._grad is not None
                 self.scope.var(str(p.name)).value = LoDTensor(p._value, place=place, shared=p._memory is not None)
-                scope.var(f"{p.name}{GRAD_SUFFIX}").value = p._grad.value
+                scope.var(f"{p.name}{GRAD_SUFFIX}").value = _gradient(p)
             if rate is not None:
                 self._set_rate(rate, place)
             runner.run_prepared(prepared, scope, keep=())
@@ -94,6 +95,18 @@ class Updates:
                 p._overwrite(value.array, None, f"{type(self._optimizer).__name__}.step")
         finally:
             self.scope.delete_scope(scope)
+
+    def _refuse_norms_of_parts(self, chosen: Sequence[Tensor]) -> None:
+        """Raise UnimplementedError where clipping would take the norm of this rank's parts for that of all."""
+        clip = getattr(self._optimizer, "grad_clip", None)
+        if clip is None or getattr(clip, "elementwise", False):
+            return
+        split = next((p for p in chosen if p._meta.layout is not None and not p._meta.layout.is_broadcast), None)
+        if split is not None:
+            raise UnimplementedError(
+                f"{type(self._optimizer).__name__}: {type(clip).__name__} clips by norms, and {split.describe()} "
+                "lies in parts on several ranks; call oprack.parallel.clip_grad_norm(parameters, norm) before step()"
+            )
 
     def clear_grad(self) -> None:
         """Clear the gradients of all parameters."""
@@ -121,14 +134,15 @@ class Updates:
         for p in chosen:
             assert p._grad is not None
             name, attr = str(p.name), getattr(p, "attr", None)
-            desc = block.create_var(name, dtype=p.dtype, shape=p.shape, persistable=True, is_parameter=True)
+            shape = p._value.shape  # of this rank's part, for a global one
+            desc = block.create_var(name, dtype=p.dtype, shape=shape, persistable=True, is_parameter=True)
             program.parameters[name] = (
                 ParameterInfo()
                 if attr is None
                 else ParameterInfo(attr.learning_rate, attr.regularizer, attr.need_clip, attr.initializer)
             )
             kind = VarType.SELECTED_ROWS if p._grad.is_sparse else VarType.LOD_TENSOR
-            grad = block.create_var(f"{name}{GRAD_SUFFIX}", type=kind, dtype=p._grad.dtype, shape=p.shape)
+            grad = block.create_var(f"{name}{GRAD_SUFFIX}", type=kind, dtype=p._grad.dtype, shape=shape)
             pairs.append((ParameterVariable(program, block, desc), Variable(program, block, grad)))
         writer = copy.copy(self._optimizer)
         writer.forget_program()
@@ -204,6 +218,17 @@ class Updates:
         self._restored = retained | arrays
         # The next step creates the variables again, from the restored values.
         self.scope, self._programs, self._variables = Scope(), {}, {}
+
+
+def _gradient(p: Tensor) -> Any:
+    """The gradient as a scope holds it; of a global parameter, that of this rank's part."""
+    assert p._grad is not None
+    if p._meta.layout is None:
+        return p._grad.value
+    from oprack.parallel.modules import settled
+
+    value = settled(p)
+    return value if p._grad.is_sparse else LoDTensor(value, place=p.place, shared=True)
 
 
 def _host(value: LoDTensor) -> Any:

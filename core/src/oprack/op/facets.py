@@ -100,9 +100,10 @@ class IdentityFacet(Facet):
 
 
 class SbpFacet(Facet):
-    """How an op's tensors may be split over devices: a list of {slot: "split(0)", "broadcast" or "partial_sum"}.
+    """How an op may be computed on parts of its tensors, on several ranks: a rule of an SbpContext.
 
-    Nothing reads it yet; a global interpreter will (docs/design.md, section 8).
+    It returns a list of `oprack.op.sbp.Signature`, which `oprack.op.sbp.factors` makes of names of dims. That every
+    rank has all of every tensor is always allowed. Gradient ops need no rule. See docs/design.md, section 8.
     """
 
     facet = "sbp"

@@ -19,6 +19,7 @@ from oprack.op.forward_op import ForwardOp
 from oprack.op.grad import GradOp
 from oprack.op.grad_definition import GradOpDef
 from oprack.op.proto import Input, Output
+from oprack.op.sbp import unary
 
 # Attributes by which Paddle chooses a kernel library; programs carry them, oprack chooses by kernels' priorities.
 USE_CUDNN = Attr(False, "Paddle: prefer the cuDNN kernel.", extra=True)
@@ -45,6 +46,7 @@ class Unary(OpDef):
 
     X = Input("Tensor of any shape.")
     Out = Output("Shape and LoD of X.")
+    sbp = unary
 
     def infer_shape(ctx):
         like(ctx, [("Out", "X")])

@@ -91,6 +91,13 @@ def oprack_formats(register: Register) -> None:
 
 
 @hookspec
+def oprack_communicators(register: Register) -> None:
+    """Bring an engine for several ranks: `register.communicator("mpi", "my_pack.engine:open_world")`. The function
+    returns the `oprack.parallel.Communicator` of all ranks; it is imported in programs that a launcher started.
+    """
+
+
+@hookspec
 def oprack_commands(register: Register) -> None:
     """Bring subcommands of `oprack`: `register.command("serve", "my_pack.command:configure", "one line of help")`; the
     function is imported when the command is called, gets its argparse parser, and sets the default `run` in it, a
@@ -118,4 +125,5 @@ HOOKS = (
     "oprack_formats",
     "oprack_commands",
     "oprack_variables",
+    "oprack_communicators",
 )

@@ -117,6 +117,15 @@ class PluginRegister:
         key = json.dumps({"name": name, "default": default, "meaning": meaning})
         self.contributions.targets.append(("variable", key, name))
 
+    def communicator(self, engine: str, target: str) -> None:
+        """An engine for several ranks, and "module:name" of the function that opens its world (see the hook).
+
+        Args:
+            engine: What users give to `oprack.parallel.init`.
+            target: A function without arguments that returns the Communicator of all ranks.
+        """
+        self._target("communicator", engine, target)
+
     def _target(self, kind: str, key: str, target: Any) -> None:
         if isinstance(target, str) and not all(target.partition(":")):
             raise DefinitionError(f"{self!r}: {kind} {target!r}; expected a string such as 'my_pack.module:name'")

@@ -77,6 +77,22 @@ CORE = (
         "1: after every pass, the graph's edges, names, signatures and shapes are verified, and rewritten models are "
         "not kept on disk.",
     ),
+    EnvironmentVariable(
+        "OPRACK_ENGINE",
+        "the engine that is installed, if a launcher started the program",
+        "The engine of several ranks that `oprack.parallel.world` opens, as `mpi`; local: this process alone.",
+    ),
+    EnvironmentVariable(
+        "OPRACK_COLLECTIVE_TIMEOUT",
+        "300",
+        "Seconds that a collective waits for other ranks before the program ends with a message; 0: for ever.",
+    ),
+    EnvironmentVariable(
+        "OPRACK_CHECK_COLLECTIVES",
+        "256",
+        "How many collectives of each communicator are compared among the ranks, so that ranks which run different "
+        "ones are told; 0: none.",
+    ),
 )
 """Those that the core reads."""
 

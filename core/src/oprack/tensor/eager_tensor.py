@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.tensor.lod_tensor import LoDTensor, LoDTensorArray
+from oprack.tensor.memory import Memory
 from oprack.tensor.meta import TensorMeta, meta_of_value, tensor_meta
 from oprack.tensor.node import Leaf, split_edge
 from oprack.tensor.place import Place
@@ -21,15 +22,6 @@ if TYPE_CHECKING:
     from oprack.functional.tensor_conversions import Conversions as _Installed
 else:
     _Installed = object
-
-
-class Memory:
-    """State shared by tensors on the same memory: how often it was written to, and by which op last."""
-
-    __slots__ = ("version", "writer")
-
-    def __init__(self) -> None:
-        self.version, self.writer = 0, ""
 
 
 class Tensor(_Installed):
@@ -50,12 +42,15 @@ class Tensor(_Installed):
     _lod: Any = []
     _grad: Tensor | None = None
     _memory: Memory | None = None
+    _logical_shape: tuple[int, ...] = ()
     name: str | None = None
 
     # What it is -------------------------------------------------------------------------------------------------------
     @property
     def shape(self) -> tuple[int, ...]:
-        """Dims; for sparse rows, those of the dense matrix."""
+        """Dims; for sparse rows, those of the dense matrix; for a global tensor, those of the whole."""
+        if self._meta.layout is not None:
+            return self._logical_shape
         if self._meta.container is LoDTensorArray:
             return (len(self._value),)
         return tuple(getattr(self._value, "shape", ()))
@@ -92,7 +87,9 @@ class Tensor(_Installed):
 
     @property
     def value(self) -> Any:
-        """The LoDTensor, SelectedRows or LoDTensorArray, on the same memory."""
+        """The LoDTensor, SelectedRows or LoDTensorArray, on the same memory; of a global tensor, the whole."""
+        if self._meta.layout is not None:
+            return self._meta.layout.whole_value(self)
         if self._meta.container is LoDTensor:
             return LoDTensor(self._value, self._lod, place=self._meta.place, check=False, shared=True)
         return self._value
@@ -182,6 +179,8 @@ class Tensor(_Installed):
             The new tensor.
         """
         detached = new_tensor(self._value, self._meta.without_grad, self._lod)
+        if self._meta.layout is not None:
+            detached._logical_shape = self._logical_shape
         # A write through either tensor must invalidate the gradients that saved the other.
         share_memory(detached, self)
         return detached
@@ -236,11 +235,15 @@ class Tensor(_Installed):
             self._node = node
         # From now on, calls that save this tensor also save its version.
         tracked = new.with_tracking
+        if self._meta.layout is not None:
+            tracked = self._meta.layout.meta(tracked)
         self._meta = tracked.with_grad if self._node is not None else tracked
 
     def describe(self) -> str:
         """Describe the tensor for messages, as "tensor 'w' float32[2, 3]"."""
         name = f" {self.name!r}" if self.name else ""
+        if self._meta.layout is not None:
+            return f"tensor{name} {self.dtype}{list(self.shape)} in {self._meta.layout!r}"
         return f"tensor{name} {'SelectedRows ' if self.is_sparse else ''}{self.dtype}{list(self.shape)}"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:

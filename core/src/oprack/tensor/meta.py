@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from oprack.tensor.place import CPUPlace, Place
 from oprack.tensor.plain import plain_array
 from oprack.tensor.selected_rows import SelectedRows
 from oprack.types import dtype_name
+
+if TYPE_CHECKING:
+    from oprack.parallel.layout import Layout
 
 CPU = CPUPlace()
 
@@ -22,7 +25,8 @@ class TensorMeta:
         table. dtype: NumPy's; None of
     an array without elements. grad: whether gradients are wanted. tracked: the memory was written in place, or is
     shared with another tensor, so that what is saved for a gradient has to remember its version. with_grad,
-    without_grad, with_tracking: metas that differ in that alone.
+    without_grad, with_tracking: metas that differ in that alone. layout: how the parts of a global tensor lie over
+    ranks, local: the meta of the part that is here; None and the meta itself for a tensor of this process alone.
     """
 
     __slots__ = (
@@ -30,6 +34,8 @@ class TensorMeta:
         "differentiable",
         "dtype",
         "grad",
+        "layout",
+        "local",
         "lod_level",
         "name",
         "place",
@@ -38,6 +44,8 @@ class TensorMeta:
         "with_tracking",
         "without_grad",
     )
+    layout: Layout | None
+    local: TensorMeta
     with_grad: TensorMeta
     without_grad: TensorMeta
     with_tracking: TensorMeta
@@ -45,11 +53,19 @@ class TensorMeta:
     def __init__(self, container: type, dtype: Any, place: Place, lod_level: int, grad: bool, tracked: bool) -> None:
         self.container, self.dtype, self.place, self.lod_level = container, dtype, place, lod_level
         self.grad, self.tracked = grad, tracked
+        self.layout, self.local = None, self
         self.name = None if dtype is None else dtype_name(dtype)
         self.differentiable = self.name is not None and (dtype.kind in "fc" or self.name == "bfloat16")
 
+    def placed(self, layout: Layout) -> TensorMeta:
+        """A meta of global tensors whose parts have this one; `Layout.meta` keeps one for each."""
+        found = TensorMeta(self.container, self.dtype, self.place, self.lod_level, self.grad, self.tracked)
+        found.layout, found.local = layout, self
+        return found
+
     def __repr__(self) -> str:
         marks = "".join(f" {m}" for m in ("grad", "tracked") if getattr(self, m))
+        marks += f" {self.layout!r}" if self.layout is not None else ""
         return f"<{self.container.__name__} {self.name} lod_level={self.lod_level} {self.place}{marks}>"
 
 

@@ -1,0 +1,78 @@
+"""Names of dims, from which rules of splitting make signatures: dims of one name are split together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oprack.op.sbp_signature import SbpContext
+
+Letters = Sequence[str | None] | str
+"""A name for each dim of a tensor; None, or "." in a text of names, for a dim that is never split."""
+
+
+def letters(rank: int, start: str = "a") -> list[str | None]:
+    """Names for the dims of a tensor: "a", "b" and so on."""
+    return [chr(ord(start) + k) for k in range(rank)]
+
+
+def broadcast_names(ctx: SbpContext, x: str, y: str, out: str) -> tuple[list[str | None], list[str | None]]:
+    """Names of the dims of two inputs that are broadcast to the shape of an output, with Paddle's attribute `axis`."""
+    xs, ys, outs = ctx.dim(x), ctx.dim(y), ctx.dim(out)
+    axis = ctx.attr("axis", -1)
+    axis = -1 if axis is None else axis
+
+    def names(shape: Sequence[int], smaller: bool) -> list[str | None]:
+        start = axis if smaller and axis >= 0 and len(xs) != len(ys) else len(outs) - len(shape)
+        start = min(start, len(outs) - len(shape))
+        return [
+            chr(ord("a") + start + k) if size == outs[start + k] and size != 1 else None for k, size in enumerate(shape)
+        ]
+
+    return names(xs, len(xs) < len(ys)), names(ys, len(ys) < len(xs))
+
+
+def merged_names(source: Sequence[int], target: Sequence[int]) -> tuple[list[str | None], list[str | None]]:
+    """Names of the dims of a tensor before and after a reshape: a dim that is split has to stay the first of its group.
+
+    Dims are grouped where products of sizes meet. The outermost dims of two groups get one name if their sizes are
+    equal; a part of them is then a part of the other.
+    """
+    before: list[str | None] = [None] * len(source)
+    after: list[str | None] = [None] * len(target)
+    i = j = count = 0
+    while i < len(source) and j < len(target):
+        a, b, start_i, start_j = source[i], target[j], i, j
+        while a != b and (i + 1 < len(source) or j + 1 < len(target)):
+            if a < b and i + 1 < len(source):
+                i += 1
+                a *= source[i]
+            elif j + 1 < len(target):
+                j += 1
+                b *= target[j]
+            else:
+                break
+        if a != b:
+            break
+        if source[start_i] == target[start_j] and source[start_i] > 1:
+            before[start_i] = after[start_j] = f"g{count}"
+            count += 1
+        i, j = i + 1, j + 1
+    return before, after
+
+
+def product_names(
+    x: Sequence[int], y: Sequence[int], out: Sequence[int], trans_x: bool, trans_y: bool
+) -> tuple[list[str | None], list[str | None], list[str | None]]:
+    """Names of the dims of X, Y and Out of a product of matrices, with batch dims that may be broadcast."""
+    batch = letters(max(len(x), len(y)) - 2)
+
+    def with_batch(shape: Sequence[int], last: list[str | None]) -> list[str | None]:
+        own = batch[len(batch) - (len(shape) - 2) :] if len(shape) > 2 else []
+        return [*(n if size != 1 else None for n, size in zip(own, shape, strict=False)), *last]
+
+    rows: list[str | None] = ["k"] if len(x) == 1 else ["k", "m"] if trans_x else ["m", "k"]
+    columns: list[str | None] = ["k"] if len(y) == 1 else ["n", "k"] if trans_y else ["k", "n"]
+    xs, ys = with_batch(x, rows), with_batch(y, columns)
+    outs = [n if n in xs or n in ys else None for n in batch]
+    outs += (["m"] if len(x) > 1 else []) + (["n"] if len(y) > 1 else [])
+    return xs, ys, outs if len(outs) == len(out) else [None] * len(out)

@@ -1,0 +1,34 @@
+"""Out of one process: ranks, layouts of global tensors, and what moves between them.
+
+`oprack launch -n 4 train.py` starts ranks; without a launcher the world has one rank, and everything works. Importing
+this package imports no engine.
+"""
+
+from __future__ import annotations
+
+from oprack.op.sbp import Sbp, broadcast, partial_sum, split
+from oprack.parallel.boxing import box
+from oprack.parallel.communicator import Communicator
+from oprack.parallel.data_parallel import DataParallel
+from oprack.parallel.global_call import strict
+from oprack.parallel.layout import Layout, Placement
+from oprack.parallel.modules import clip_grad_norm, to_global
+from oprack.parallel.world import init, placement, world
+
+__all__ = [
+    "Communicator",
+    "DataParallel",
+    "Layout",
+    "Placement",
+    "Sbp",
+    "box",
+    "broadcast",
+    "clip_grad_norm",
+    "init",
+    "partial_sum",
+    "placement",
+    "split",
+    "strict",
+    "to_global",
+    "world",
+]

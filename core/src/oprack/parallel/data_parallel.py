@@ -1,0 +1,174 @@
+"""DataParallel: each rank runs the module on data of its own, and gradients are means over the ranks."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oprack.autograd.after_backward import after_backward
+from oprack.errors import CollectiveError, InvalidArgumentError
+from oprack.parallel.communicator import Communicator
+from oprack.parallel.sparse_rows import gather_rows
+from oprack.parallel.world import world
+from oprack.tensor import SelectedRows
+from oprack.tensor.eager_tensor import Tensor, new_tensor
+from oprack.tensor.meta import meta_of_value
+
+if TYPE_CHECKING:
+    from oprack.nn import Module
+
+
+class DataParallel:
+    """A module of which each rank has a copy: called on the rank's own data, it trains as one on all of the data.
+
+    Parameters and buffers become those of rank 0. When `backward` returns, gradients are means over the ranks, so where
+    the loss is a mean and each rank has as many rows, they are those of one rank with all rows. Tensors stay of this
+    process alone, so sequences with LoD and sparse gradients work as ever. Every rank must call backward as often.
+
+    Args:
+        module: The module; it may be called through this object or by itself.
+        bucket_mb: Gradients travel together in messages of about so many MiB.
+        communicator: The ranks; default: all.
+
+    Attributes:
+        module: The module.
+
+    Raises:
+        CollectiveError: The modules of the ranks differ in names, shapes or dtypes.
+        InvalidArgumentError: The bucket is not larger than 0.
+    """
+
+    def __init__(self, module: Module, bucket_mb: float = 4.0, communicator: Communicator | None = None) -> None:
+        if not bucket_mb > 0:
+            raise InvalidArgumentError(f"DataParallel: bucket_mb is {bucket_mb!r}; expected more than 0")
+        self.module = module
+        self._home = world()
+        self._world = communicator or self._home
+        self._bytes = int(bucket_mb * (1 << 20))
+        self._names = [name for name, _ in module.named_parameters()]
+        # Backward makes the gradients of the last layers first.
+        self._parameters: list[Tensor] = list(reversed(module.parameters()))
+        self._on = True
+        self._done: dict[int, Tensor] = {}  # position -> the gradient that was averaged last
+        _require_same_modules(module, self._world)
+        for tensor in (*module.parameters(), *(b for _, b in module.named_buffers())):
+            tensor._replace(self._world.broadcast(tensor._value), tensor._meta.without_grad, "DataParallel")
+        self._remove = after_backward(_calling(self))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module."""
+        return self.module(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "module":  # not set yet
+            raise AttributeError(name)
+        return getattr(self.module, name)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Gradients of backward passes inside stay this rank's own; the next pass outside averages what added up."""
+        self._on = False
+        try:
+            yield
+        finally:
+            self._on = True
+
+    def average_gradients(self) -> None:
+        """Average the gradients over the ranks now; `backward` does so by itself."""
+        parameters = self._parameters
+        present = np.array([p._grad is not None for p in parameters], np.uint8)
+        # A parameter that only some ranks used counts as zero on the others.
+        present = self._world.all_reduce(present, "max")
+        chosen = [p for p, there in zip(parameters, present, strict=True) if there]
+        sparse = self._world.all_reduce(
+            np.array([p._grad is not None and p._grad.is_sparse for p in chosen], np.uint8), "max"
+        )
+        dense: list[Tensor] = []
+        for p, rows in zip(chosen, sparse, strict=True):
+            if rows:
+                self._average_rows(p)
+            else:
+                dense.append(p)
+        for bucket in _buckets(dense, self._bytes):
+            self._average(bucket)
+        self._done = {k: p._grad for k, p in enumerate(parameters) if p._grad is not None}
+
+    def _average(self, bucket: Sequence[Tensor]) -> None:
+        values = [np.zeros_like(p._value) if p._grad is None else p._grad._value for p in bucket]
+        flat = values[0].reshape(-1) if len(values) == 1 else np.concatenate([v.reshape(-1) for v in values])
+        mean = self._world.all_reduce(flat)
+        mean *= np.asarray(1.0 / self._world.size, mean.dtype)
+        start = 0
+        for p in bucket:
+            stop = start + p._value.size
+            value = mean[start:stop].reshape(p._value.shape)
+            p._grad = new_tensor(value, meta_of_value(value, p.place))
+            start = stop
+
+    def _average_rows(self, p: Tensor) -> None:
+        gradient = p._grad
+        if gradient is None:
+            value = np.zeros_like(p._value, shape=(0, *p._value.shape[1:]))
+            rows = SelectedRows(np.zeros(0, np.int64), value, p._value.shape[0])
+        else:
+            rows = gradient._value
+        found = gather_rows(rows, self._world)
+        found.value *= np.asarray(1.0 / self._world.size, found.value.dtype)
+        p._grad = new_tensor(found, meta_of_value(found, p.place))
+
+    def _after_backward(self) -> None:
+        """Average, unless no gradient of this module is new, as after the backward pass of another one."""
+        # Ranks may be threads, each with a world and a module of its own.
+        if not self._on or self._world.size == 1 or world() is not self._home:
+            return
+        if any(p._grad is not None and p._grad is not self._done.get(k) for k, p in enumerate(self._parameters)):
+            self.average_gradients()
+
+
+def _calling(owner: DataParallel) -> Any:
+    # Weak, so that the hook does not keep a module that nobody has any more.
+    reference = weakref.ref(owner)
+
+    def call() -> bool:
+        found = reference()
+        if found is None:
+            return False
+        found._after_backward()
+        return True
+
+    return call
+
+
+def _buckets(parameters: Sequence[Tensor], size: int) -> Iterator[list[Tensor]]:
+    """Parameters of one dtype and place, of about so many bytes together, in order."""
+    bucket: list[Tensor] = []
+    total = 0
+    for p in parameters:
+        if bucket and (p._meta.dtype != bucket[0]._meta.dtype or p.place != bucket[0].place or total >= size):
+            yield bucket
+            bucket, total = [], 0
+        bucket.append(p)
+        total += p._value.nbytes
+    if bucket:
+        yield bucket
+
+
+def _require_same_modules(module: Module, ranks: Communicator) -> None:
+    members = [*module.named_parameters(), *module.named_buffers()]
+    facts = ranks.gather_facts([[path, str(t.dtype), list(t.shape)] for path, t in members])
+    for rank, other in enumerate(facts):
+        for k in range(max(len(other), len(facts[0]))):
+            mine, its = (f[k] if k < len(f) else None for f in (facts[0], other))
+            if mine != its:
+                raise CollectiveError(
+                    f"DataParallel: rank 0 has {_member(mine)} where rank {rank} has {_member(its)}; expected the same "
+                    "module on every rank: look for settings that depend on the rank"
+                )
+
+
+def _member(fact: Any) -> str:
+    return "nothing" if fact is None else f"{fact[0]!r} {fact[1]}{fact[2]}"

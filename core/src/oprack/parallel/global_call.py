@@ -1,0 +1,289 @@
+"""Calls with global tensors: a signature is chosen, the arguments are brought into its layouts, the parts are run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from oprack.errors import InvalidArgumentError, UnimplementedError
+from oprack.interpreter.devices import other_draws
+from oprack.interpreter.eager import EAGER, Planner, register_global_calls
+from oprack.interpreter.op_expr import OpExpr, result_class
+from oprack.op.sbp import SbpContext
+from oprack.parallel.global_rule import GlobalRule
+from oprack.parallel.global_tensor import box_part, global_tensor
+from oprack.parallel.layout import Layout, Placement
+from oprack.parallel.logical_shapes import logical_shapes
+from oprack.parallel.signatures import Choice, candidates, choose
+from oprack.tensor import LoDTensor, SelectedRows
+from oprack.tensor.eager_tensor import Tensor, new_tensor
+from oprack.tensor.meta import TensorMeta, meta_of_value
+from oprack.tensor.node import Edge, Node
+
+Metas = tuple[TensorMeta | None, ...]
+_PLANS = 256  # shapes for which a call remembers its plan
+_told: set[str] = set()
+_strict = False
+
+
+def strict(on: bool = True) -> None:
+    """Let calls of ops that have no rule of splitting raise instead of gathering their inputs.
+
+    Args:
+        on: Whether they raise.
+    """
+    global _strict
+    _strict = on
+
+
+def first(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None], planner: Planner | None) -> Callable[..., Any]:
+    """The function that serves calls of an expression with arguments of these metas, some of which have a layout.
+
+    Args:
+        expr: The op.
+        metas: Of the arguments.
+        args: The arguments of the first call.
+        planner: Whether calls are recorded.
+
+    Returns:
+        A function of the arguments.
+
+    Raises:
+        InvalidArgumentError: Arguments lie on different placements, or one of them is of this process alone.
+    """
+    placement = _common_placement(expr, metas, args)
+    plans: dict[Any, Plan] = {}
+
+    def call(*given: Tensor | None) -> Any:
+        shapes = tuple(
+            [None if a is None else a._logical_shape if a._meta.layout is not None else a.shape for a in given]
+        )
+        plan = plans.get(shapes)
+        if plan is None:
+            if len(plans) >= _PLANS:
+                plans.clear()
+            plan = plans[shapes] = Plan(expr, metas, shapes, placement, planner)
+        return plan.run(given)
+
+    call.finish = lambda values, *given: call(*given)  # type: ignore[attr-defined]
+    return call
+
+
+register_global_calls(first)
+
+
+def _common_placement(expr: OpExpr, metas: Metas, args: Sequence[Tensor | None]) -> Placement:
+    placements = {m.layout.placement for m in metas if m is not None and m.layout is not None}
+    if len(placements) > 1:
+        raise InvalidArgumentError(
+            f"op {expr.type}: its inputs lie on {' and '.join(map(repr, placements))}; expected one placement object: "
+            "make it once with oprack.parallel.placement(...) and use it for all tensors"
+        )
+    for m, a in zip(metas, args, strict=True):
+        if m is not None and m.layout is None and a is not None and a.size != 1:
+            raise InvalidArgumentError(
+                f"op {expr.type}: {a.describe()} is of this process alone, other inputs are global; say where it lies: "
+                "x.to_global(placement, sbp), with from_whole=True when every rank has the same"
+            )
+    return placements.pop()
+
+
+class Plan:
+    """What a call does for arguments of certain metas and shapes.
+
+    Attributes:
+        choice: The signature of each axis, and the layouts that follow.
+        shapes: Logical shapes of the arguments.
+        results: Logical shapes of the outputs, flat; None for those that are not computed.
+    """
+
+    def __init__(
+        self, expr: OpExpr, metas: Metas, shapes: Sequence[Any], placement: Placement, planner: Planner | None
+    ) -> None:
+        self.expr, self.shapes, self.placement, self.planner = expr, shapes, placement, planner
+        slots_in = [slot for slot, n in expr.inputs for _ in range(n)]
+        slots_out = [slot for slot, flags in expr.outputs for _ in flags]
+        everywhere = placement.layout(["B"] * len(placement.shape))
+        self.sources = tuple(None if m is None else m.layout or everywhere for m in metas)
+        self.results = logical_shapes(expr, metas, shapes)
+        self.choice = self._chosen(slots_in, slots_out, metas, everywhere)
+        self.wanted = tuple(
+            None if target is None or target is source else target
+            for source, target in zip(self.sources, self.choice.inputs, strict=True)
+        )
+        self.share = self._share(slots_in)
+        self._draws = self._draws_of_its_own()
+        self.local = self._local_expr(slots_out)
+        self._metas_out: list[dict[TensorMeta, TensorMeta]] = [{} for _ in slots_out]
+        self._rules: dict[Any, GlobalRule] = {}
+        # Without boxing, recording, or writing in place, one function of the parts is all there is.
+        self._simple = (
+            not any(self.wanted) and planner is None and self.share == 1.0 and not (expr.in_place or self._draws)
+        )
+        self._single = self._simple and not expr.flat and len(slots_out) == 1 and len(expr.returned) == 1
+        self._call: Callable[..., Any] | None = None
+
+    def _chosen(self, slots_in: list[str], slots_out: list[str], metas: Metas, everywhere: Layout) -> Choice:
+        expr, rule = self.expr, self.expr.info.sbp
+        lod = any(m is not None and (m.lod_level or m.container is not LoDTensor) for m in metas)
+        if rule is None or lod or self.results is None:
+            self._tell_of_gathering(rule is None, metas)
+            rule = None
+        dims: dict[str, list[Any]] = {}
+        for slot, shape in [
+            *zip(slots_in, self.shapes, strict=True),
+            *zip(slots_out, self.results or (), strict=False),
+        ]:
+            dims.setdefault(slot, []).append(shape)
+        found = candidates(rule, SbpContext(expr.type, expr.attrs, dims))
+        sizes = [4 if m is None or m.dtype is None else int(m.dtype.itemsize) for m in metas]
+        return choose(found, self.placement, slots_in, slots_out, self.sources, self.shapes, sizes)
+
+    def _tell_of_gathering(self, no_rule: bool, metas: Metas) -> None:
+        split = [s for s in self.sources if s is not None and not s.is_broadcast]
+        if not split or not no_rule:
+            return
+        info = self.expr.info
+        text = (
+            f"op {info.type} (pack {info.pack}) has no rule sbp for computing on parts of its inputs, so each rank "
+            f"gathers all of them; add `sbp` to its definition: oprack.op.sbp.factors makes one of names of dims"
+        )
+        if _strict:
+            raise UnimplementedError(text)
+        if info.type not in _told:
+            _told.add(info.type)
+            warnings.warn(text, stacklevel=2)
+
+    def _share(self, slots_in: Sequence[str]) -> float:
+        """This rank's weight in outputs that are means over a dim which is split."""
+        share = 1.0
+        for axis, signature in enumerate(self.choice.signatures):
+            if signature.share is None:
+                continue
+            slot, dim = signature.share
+            k = slots_in.index(slot)
+            layout, shape = self.choice.inputs[k], self.shapes[k]
+            assert layout is not None
+            # The part of this axis alone: what the axes inside and outside of it split is weighted by themselves.
+            outer = layout.placement.layout([*layout.sbps[:axis], *["B"] * (len(layout.sbps) - axis)])
+            through = layout.placement.layout([*layout.sbps[: axis + 1], *["B"] * (len(layout.sbps) - axis - 1)])
+            share *= through.local_shape(shape)[dim] / outer.local_shape(shape)[dim]
+        return share
+
+    def _draws_of_its_own(self) -> int:
+        """A number for the random draws of this rank's parts, which differ where the tensors are split; else 0."""
+        axes = [k for k, s in enumerate(self.choice.signatures) if s.random]
+        if not axes:
+            return 0
+        number = 0
+        for k in axes:
+            number = number * self.placement.shape[k] + self.placement.coords[k]
+        return number
+
+    def _local_expr(self, slots_out: list[str]) -> OpExpr:
+        """The expression that each rank runs on its parts."""
+        expr, attrs = self.expr, dict(self.expr.attrs)
+        for signature in self.choice.signatures:
+            for name, slot in signature.sizes.items():
+                k = slots_out.index(slot)
+                assert self.results is not None
+                attrs[name] = list(self.choice.outputs[k].local_shape(self.results[k]))
+        if attrs == expr.attrs and not expr.in_place and expr.flat:
+            return expr
+        return OpExpr(expr.info, attrs, expr.inputs, expr.outputs, None, flat=True)
+
+    # Running ----------------------------------------------------------------------------------------------------------
+    def run(self, args: Sequence[Tensor | None]) -> Any:
+        """The results of a call."""
+        call = self._call
+        if call is not None and self._single:
+            part = call(*args)[0]
+            o = Tensor()
+            o._value = part._value
+            o._meta = self._metas_out[0][part._meta]
+            o._node = None
+            o._logical_shape = self.results[0]  # type: ignore[index]
+            return o
+        parts = [self._part(k, a) for k, a in enumerate(args)]
+        if self._draws:
+            with other_draws(self._draws):
+                made = EAGER.apply(self.local, parts, self.planner)
+        else:
+            made = EAGER.apply(self.local, parts, self.planner)
+        if self._single:
+            self._call = self.local.calls.get(tuple([None if p is None else p._meta for p in parts]))
+        return self._formed(self._wrapped(made, args))
+
+    def _part(self, k: int, a: Tensor | None) -> Tensor | None:
+        """This rank's part of an argument in the layout that the signature wants."""
+        if a is None:
+            return None
+        meta, source = a._meta, self.sources[k]
+        target = self.wanted[k]
+        assert source is not None
+        if target is None:
+            local = new_tensor(a._value, meta.local, a._lod)
+            if meta.tracked:
+                local._memory = a._memory
+        else:
+            value = box_part(a._value, self.shapes[k], source, target)
+            local = new_tensor(value, meta_of_value(value, meta.place, meta.lod_level), a._lod)
+            local._meta = local._meta.with_grad if meta.grad else local._meta
+        return local
+
+    def _wrapped(self, made: Sequence[Tensor | None], args: Sequence[Tensor | None]) -> list[Tensor | None]:
+        inner = next((n for y in made if y is not None and (n := _node_of(y)) is not None), None)
+        node = None if inner is None else self._record(inner, args)
+        found: list[Tensor | None] = []
+        for j, y in enumerate(made):
+            if y is None:
+                found.append(None)
+                continue
+            value, layout = y._value, self.choice.outputs[j]
+            if self.share != 1.0 and layout.is_partial and not isinstance(value, SelectedRows):
+                value = value * np.asarray(self.share, value.dtype)
+            meta = self._metas_out[j].get(y._meta)
+            if meta is None:
+                meta = self._metas_out[j][y._meta] = layout.meta(y._meta)
+            shape = self.results[j] if self.results is not None and self.results[j] is not None else y.shape
+            edge = None
+            if node is not None and y._node is not None:
+                edge = node if len(node.rule.outputs) == 1 else Edge(node, y._node.index)
+            z = global_tensor(value, meta, shape, edge)
+            if meta.lod_level:
+                z._lod = y._lod
+            found.append(z)
+        return found
+
+    def _record(self, inner: Node, args: Sequence[Tensor | None]) -> Node:
+        rule = self._rules.get(inner.rule)
+        if rule is None:
+            rule = self._rules[inner.rule] = GlobalRule(self, inner.rule)
+        node = Node()
+        node.rule = rule  # type: ignore[assignment]
+        node.saved = inner
+        node.next = tuple([args[i]._node for i in rule.wrt])  # type: ignore[union-attr]
+        return node
+
+    def _formed(self, made: list[Tensor | None]) -> Any:
+        """The outputs in the form that the expression asks for."""
+        expr = self.expr
+        if expr.flat:
+            return made
+        by_slot, k = {}, 0
+        for slot, flags in expr.outputs:
+            by_slot[slot] = made[k : k + len(flags)]
+            k += len(flags)
+        protos = expr.proto.outputs
+        fields = [by_slot[s] if protos[s].duplicable else by_slot[s][0] for s in expr.returned]
+        if len(fields) == 1:
+            return fields[0]
+        return result_class(expr.type, tuple(expr.returned))(*fields) if fields else None
+
+
+def _node_of(y: Tensor) -> Node | None:
+    node = y._node
+    return node.node if type(node) is Edge else node

@@ -1,0 +1,133 @@
+"""Which signature of an op is used: those that its rule gives, and the one that costs least from where tensors lie."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oprack.errors import DefinitionError
+from oprack.op.sbp import Sbp, SbpContext, Signature, broadcast
+from oprack.parallel.boxing import cost
+from oprack.parallel.layout import Layout, Placement
+
+_MOST = 256
+"""So many combinations of signatures over the axes are compared; of more, each axis is chosen for itself."""
+REPLICATED = Signature({}, {})
+Shapes = Sequence[tuple[int, ...] | None]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one call does.
+
+    Attributes:
+        signatures: One for each axis of the placement.
+        inputs: The layout that each argument has to have; None for an absent one.
+        outputs: The layout of each output, flat.
+        seconds: What the boxing of the arguments costs, by the model.
+    """
+
+    signatures: tuple[Signature, ...]
+    inputs: tuple[Layout | None, ...]
+    outputs: tuple[Layout, ...]
+    seconds: float
+
+    @property
+    def splits(self) -> tuple[bool, ...]:
+        """For each axis, whether ranks compute different things."""
+        return tuple(any(s.kind != "B" for s in sig.inputs.values()) for sig in self.signatures)
+
+
+def candidates(rule: Any, ctx: SbpContext) -> list[Signature]:
+    """The signatures that a rule gives, and that everything is whole. Raises DefinitionError when it gives others."""
+    found = [] if rule is None else list(rule(ctx))
+    if not all(isinstance(s, Signature) for s in found):
+        raise DefinitionError(
+            f"op {ctx.op_type}: its rule sbp returned {found!r}; expected a list of oprack.op.sbp.Signature, as "
+            "factors() makes it"
+        )
+    return [REPLICATED, *found]
+
+
+def choose(
+    found: Sequence[Signature],
+    placement: Placement,
+    slots_in: Sequence[str],
+    slots_out: Sequence[str],
+    sources: Sequence[Layout | None],
+    shapes: Shapes,
+    itemsizes: Sequence[int],
+) -> Choice:
+    """The cheapest combination of signatures, one for each axis; of equal ones, that which changes least.
+
+    Args:
+        found: Signatures of the op.
+        placement: Where the tensors are.
+        slots_in: The input slot of each argument.
+        slots_out: The output slot of each output.
+        sources: The layout of each argument; None for an absent one.
+        shapes: The logical shape of each argument.
+        itemsizes: Bytes of an element of each argument.
+
+    Returns:
+        The choice.
+    """
+    axes = len(placement.shape)
+    fitting = [[s for s in found if _fits(s, slots_in, shapes, n)] for n in placement.shape]
+    if math.prod(map(len, fitting)) > _MOST:
+        fitting = [_best_of_axis(k, options, slots_in, sources) for k, options in enumerate(fitting)]
+    best: tuple[tuple[float, int], Choice] | None = None
+    for signatures in itertools.product(*fitting):
+        inputs = tuple(
+            None if source is None else placement.layout([sbp(sig.inputs, slot) for sig in signatures])
+            for slot, source in zip(slots_in, sources, strict=True)
+        )
+        # Two axes may split one dim into parts, of which none may be empty.
+        if axes > 1 and any(
+            0 in layout.local_shape(shape, [n - 1 for n in placement.shape])
+            for layout, shape in zip(inputs, shapes, strict=True)
+            if layout is not None and shape is not None and 0 not in shape and not layout.is_broadcast
+        ):
+            continue
+        seconds, changed = 0.0, 0
+        for source, target, shape, size in zip(sources, inputs, shapes, itemsizes, strict=True):
+            if source is not None and target is not None and shape is not None and source is not target:
+                seconds += cost(source, target, shape, size)
+                changed += 1
+        rank = (seconds, changed)
+        if best is None or rank < best[0]:
+            outputs = tuple(placement.layout([sbp(sig.outputs, slot) for sig in signatures]) for slot in slots_out)
+            best = rank, Choice(signatures, inputs, outputs, seconds)
+    assert best is not None  # that everything is whole always fits
+    return best[1]
+
+
+def sbp(slots: Mapping[str, Sbp], slot: str) -> Sbp:
+    """What a signature says of a slot."""
+    return slots.get(slot, broadcast)
+
+
+def _fits(signature: Signature, slots_in: Sequence[str], shapes: Shapes, ranks: int) -> bool:
+    """Whether each rank gets something of what is split; kernels are not asked to compute on nothing."""
+    for slot, shape in zip(slots_in, shapes, strict=True):
+        s = signature.inputs.get(slot)
+        if s is not None and s.kind == "S" and shape is not None and (s.dim >= len(shape) or shape[s.dim] < ranks):
+            return False
+    return True
+
+
+def _best_of_axis(
+    axis: int, options: Sequence[Signature], slots_in: Sequence[str], sources: Sequence[Layout | None]
+) -> list[Signature]:
+    """A few signatures that leave most arguments as they are along one axis."""
+
+    def changed(signature: Signature) -> int:
+        return sum(
+            source is not None and source.sbps[axis] != sbp(signature.inputs, slot)
+            for slot, source in zip(slots_in, sources, strict=True)
+        )
+
+    return sorted(options, key=changed)[:4]

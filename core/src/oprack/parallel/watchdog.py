@@ -1,0 +1,120 @@
+"""The watchdog: ends a program whose collective waits for longer than the limit, and says what it waited for."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from oprack.errors import InvalidArgumentError
+from oprack.layers.call_site import user_line
+
+if TYPE_CHECKING:
+    from oprack.parallel.communicator import Communicator
+
+TIMEOUT = "OPRACK_COLLECTIVE_TIMEOUT"
+"""Environment variable: seconds that a collective may wait for other ranks; 300 unless it is set, 0 for ever."""
+EXIT_STATUS = 75
+
+
+def time_limit() -> float:
+    """Seconds that a collective may wait. Raises InvalidArgumentError when the variable holds no number."""
+    text = os.environ.get(TIMEOUT, "300")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if seconds < 0 or seconds != seconds:
+        raise InvalidArgumentError(f"{TIMEOUT}={text!r}; expected a number of seconds, 0 to wait for ever")
+    return seconds
+
+
+def _last_checkpoint() -> str:
+    # Without importing what writes checkpoints, which a program may never do.
+    return getattr(sys.modules.get("oprack.io.checkpoint"), "last_saved", [""])[0] or "none"
+
+
+def failure(world: Communicator, reason: str, trace: TracebackType | None = None) -> str:
+    """What the user is told when a rank fails: which one, where, why, at which line, and what was saved last."""
+    frame = None
+    while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+    line = user_line(frame) if frame is not None else ""
+    saved = _last_checkpoint()
+    return (
+        f"oprack: rank {world.rank} of {world.size} ({os.uname().nodename}, process {os.getpid()}) failed: {reason}"
+        + (f"; at {line}" if line else "")
+        + f". The last checkpoint that it saved: {saved}. All ranks end"
+    )
+
+
+@dataclass(eq=False)
+class Pending:
+    """A collective that runs: of which communicator, what in words, its number there, and the thread that waits."""
+
+    communicator: Communicator
+    what: str
+    number: int
+    thread: int
+    since: float = field(default_factory=time.monotonic)
+
+    def message(self, limit: float) -> str:
+        """What the user is told when the limit is over."""
+        c = self.communicator
+        frame = sys._current_frames().get(self.thread)
+        line = user_line(frame) if frame is not None else ""
+        where = f"; called from {line}" if line else ""
+        last = "\n    ".join(c.record)
+        saved = _last_checkpoint()
+        return (
+            f"oprack: rank {c.rank} of {c.size} ({os.uname().nodename}, process {os.getpid()}) waits for more than "
+            f"{limit:g} s in collective number {self.number} of {c.name}: {self.what}{where}. Another rank hangs, has "
+            f"ended, or runs something else; {TIMEOUT} sets the limit. "
+            f"The last checkpoint that it saved: {saved}. The last collectives of this rank:\n    {last}"
+        )
+
+
+class Watchdog:
+    """Looks after all collectives of the process that run."""
+
+    def __init__(self) -> None:
+        self._pending: dict[int, Pending] = {}
+        self._thread: threading.Thread | None = None
+        self._limit = 0.0
+
+    @contextmanager
+    def watching(self, pending: Pending) -> Iterator[None]:
+        """Watch a collective for the length of a with block."""
+        key = id(pending)
+        self._pending[key] = pending
+        if self._thread is None:
+            self._start()
+        try:
+            yield
+        finally:
+            self._pending.pop(key, None)
+
+    def _start(self) -> None:
+        self._limit = time_limit()
+        self._thread = threading.Thread(target=self._watch, name="oprack collectives", daemon=True)
+        if self._limit:
+            self._thread.start()
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(min(1.0, self._limit / 4))
+            now = time.monotonic()
+            for pending in list(self._pending.values()):
+                if now - pending.since > self._limit and pending.communicator.timed:
+                    print(pending.message(self._limit), file=sys.stderr, flush=True)
+                    pending.communicator.abort(EXIT_STATUS)
+                    return
+
+
+WATCHDOG = Watchdog()

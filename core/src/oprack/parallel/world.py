@@ -1,0 +1,128 @@
+"""The world: the communicator of all ranks that a launcher started, or of this process alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from oprack.errors import InvalidArgumentError, NotFoundError
+from oprack.packs.manager import default_manager
+from oprack.packs.resolve import import_object
+from oprack.parallel.alone import Alone
+from oprack.parallel.communicator import Communicator
+from oprack.parallel.layout import Placement
+
+_RANKS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_NTASKS")
+"""Variables by which launchers of MPI are known; with none of them, no engine is imported."""
+_USED: ContextVar[Communicator | None] = ContextVar("oprack_world", default=None)
+_process: Communicator | None = None
+
+
+def world() -> Communicator:
+    """The communicator of all ranks; one rank without a launcher. The first call opens the engine.
+
+    Returns:
+        The communicator.
+
+    Raises:
+        NotFoundError: A launcher started several ranks, but no engine for them is installed.
+        InvalidArgumentError: OPRACK_ENGINE names an engine that no pack brings.
+    """
+    global _process
+    used = _USED.get()
+    if used is not None:
+        return used
+    if _process is None:
+        _process = _opened()
+    return _process
+
+
+def init(engine: str | None = None) -> Communicator:
+    """As `world`, but may say which engine is opened.
+
+    Args:
+        engine: Its name, such as "mpi"; "local" for this process alone; default: what OPRACK_ENGINE says, else the
+            engine that is installed, if a launcher started the program.
+
+    Returns:
+        The communicator of all ranks.
+
+    Raises:
+        NotFoundError: No such engine is installed.
+        InvalidArgumentError: The world was opened with another engine before.
+    """
+    global _process
+    if engine is None or _USED.get() is not None:
+        return world()
+    if _process is None:
+        _process = _opened(engine)
+    elif _process.engine != engine:
+        raise InvalidArgumentError(
+            f"parallel.init(engine={engine!r}): the world is open with engine {_process.engine!r}; call init before "
+            "anything that uses several ranks"
+        )
+    return _process
+
+
+@contextmanager
+def use_world(communicator: Communicator) -> Iterator[None]:
+    """Let `world()` return this communicator inside a with block, in this thread or task."""
+    token = _USED.set(communicator)
+    try:
+        yield
+    finally:
+        _USED.reset(token)
+
+
+def engines() -> dict[str, tuple[str, str]]:
+    """Engine -> (distribution that brings it, "module:name" of the function that opens it)."""
+    return {name: (owner, target) for owner, name, target in default_manager().targets("communicator")}
+
+
+def launched() -> bool:
+    """Whether a launcher's variables say that this process is one of several ranks."""
+    return any(os.environ.get(name, "") not in ("", "1") for name in _RANKS)
+
+
+def _opened(engine: str | None = None) -> Communicator:
+    name = engine or os.environ.get("OPRACK_ENGINE", "")
+    if name == "local" or not (name or launched()):
+        return Alone()
+    found = engines()
+    if not name:
+        name = next(iter(found), "mpi")
+    if name not in found:
+        have = f"installed are {', '.join(found)}" if found else "none is installed"
+        raise NotFoundError(
+            f"engine {name!r} for several ranks: {have}; pip install oprack-mpi brings 'mpi'. OPRACK_ENGINE=local lets "
+            "each process run for itself"
+        )
+    owner, target = found[name]
+    opened: Communicator = import_object(target, f"communicator {name} of {owner}")()
+    return opened
+
+
+def placement(kind: str = "cpu", shape: Sequence[int] | None = None, axes: Sequence[str] | None = None) -> Placement:
+    """A grid of all ranks, for layouts of global tensors. Every rank must make it.
+
+    Args:
+        kind: Kind of the ranks' places, "cpu" or "cuda".
+        shape: Sizes of its axes, whose product is the number of ranks; default: one axis of all ranks.
+        axes: A name for each axis; default: "axis0", "axis1" and so on.
+
+    Returns:
+        The placement. The same arguments give the same object.
+
+    Raises:
+        InvalidArgumentError: The grid does not hold as many ranks as run.
+    """
+    here = world()
+    sides = tuple(shape) if shape is not None else (here.size,)
+    names = tuple(axes) if axes is not None else tuple([f"axis{k}" for k in range(len(sides))])
+    made: dict[object, Placement] = here.__dict__.setdefault("placements", {})
+    key = (kind, sides, names)
+    if key not in made:
+        made[key] = Placement(here, kind, sides, names)
+    return made[key]
