@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 from oprack.types import AttrType
 
 from oprack_fft.ops._frames import AXIS, HOP_LENGTH, frame_count
@@ -16,6 +17,7 @@ class Frame(OpDef, type="frame"):
     frame_length = Attr(REQUIRED, "Steps of a frame.", type=AttrType.INT).greater_than(0)
     hop_length = HOP_LENGTH
     axis = AXIS
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, length, axis = tuple(ctx.dim("X")), ctx.attr("frame_length"), ctx.attr("axis")

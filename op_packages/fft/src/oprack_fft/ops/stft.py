@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 from oprack.types import AttrType, complex_dtype, real_dtype
 
 from oprack_fft.ops._frames import HOP_LENGTH, frame_count
@@ -21,6 +22,7 @@ class Stft(OpDef, type="stft"):
     hop_length = HOP_LENGTH
     normalized = Attr(REQUIRED, "Divide by the root of n_fft.", type=AttrType.BOOLEAN)
     onesided = Attr(REQUIRED, "Leave out frequencies above n_fft / 2.", type=AttrType.BOOLEAN)
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         batch, steps = ctx.require_rank("X", 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.errors import InvalidArgumentError
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, empty_grad
+from oprack.op.sbp import binary
 
 
 def aligned(x: tuple[int, ...], y: tuple[int, ...], axis: int, op_type: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -58,6 +59,8 @@ class Aligned(OpDef):
     X = Input("Tensor of any shape.")
     Y = Input("Tensor whose shape broadcasts with X's.")
     Out = Output("The broadcast shape, LoD of X.")
+
+    sbp = binary()
 
     def infer_shape(ctx: InferShapeContext) -> None:
         broadcast_last(ctx)

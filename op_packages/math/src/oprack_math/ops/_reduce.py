@@ -7,6 +7,7 @@ from typing import Any
 
 from oprack.op import Attr, ForwardOp, GradOp, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN
+from oprack.op.sbp import reduction
 
 DIM = Attr([0], "Dims to reduce; none means all.", support_tensor=True)
 KEEP_DIM = Attr(False, "Keep reduced dims, with size 1.")
@@ -88,6 +89,8 @@ class Reduce(OpDef):
 
 class ReduceExtremum(Reduce):
     """A reduction that chooses an element."""
+
+    sbp = reduction("other")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         attrs = (ctx.attr(a) for a in ("dim", "keep_dim", "reduce_all"))

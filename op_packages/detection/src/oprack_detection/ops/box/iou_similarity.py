@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, empty_grad
+from oprack.op.sbp import leading
 
 
 class IouSimilarity(OpDef, type="iou_similarity"):
@@ -13,6 +14,7 @@ class IouSimilarity(OpDef, type="iou_similarity"):
     Out = Output("Similarities [N, M], LoD of X.")
     box_normalized = Attr(True, "false: corners are pixels, so a box is xmax - xmin + 1 wide.")
     make_grad = empty_grad
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         x, y = ctx.require_rank("X", 2), ctx.require_rank("Y", 2)

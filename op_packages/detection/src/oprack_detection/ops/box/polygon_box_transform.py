@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import InferShapeContext, OpDef, empty_grad
+from oprack.op.sbp import leading
 
 
 class PolygonBoxTransform(OpDef, type="polygon_box_transform"):
@@ -15,6 +16,7 @@ class PolygonBoxTransform(OpDef, type="polygon_box_transform"):
     Input = op.Input("Distances [N, numbers of the corners, H, W]: x and y in turn.")
     Output = op.Output("Corners, shape of Input.")
     make_grad = empty_grad
+    sbp = leading(("Input",), ("Output",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("Input", 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import leading
 
 
 class SigmoidFocalLoss(OpDef, type="sigmoid_focal_loss"):
@@ -19,6 +20,7 @@ class SigmoidFocalLoss(OpDef, type="sigmoid_focal_loss"):
     gamma = Attr(2.0, "How much easy rows count less.")
     alpha = Attr(0.25, "Share of the rows of a class.")
     expected_kernel_type = dtype_of("X")
+    sbp = leading(("X", "Label"), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         rows = ctx.require_rank("X", 2)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 
 class FusedSoftmaxMaskUpperTriangle(OpDef, type="fused_softmax_mask_upper_triangle"):
@@ -10,6 +11,7 @@ class FusedSoftmaxMaskUpperTriangle(OpDef, type="fused_softmax_mask_upper_triang
 
     X = Input("[B, H, S, S].")
     Out = Output("Shape of X.")
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("X", 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import leading
 
 from oprack_linalg.ops._shapes import square_dims
 from oprack_linalg.ops.eigen._family import complex_values, values_and_vectors
@@ -16,6 +17,7 @@ class Eig(OpDef, type="eig"):
     Eigenvectors = Output("$V$, complex [..., N, N].")
     infer_shape = values_and_vectors
     infer_var_type = complex_values
+    sbp = leading(("X",), ("Eigenvalues", "Eigenvectors"), lambda ctx: len(ctx.dim("X")) - 2)
 
 
 class EigGrad(GradOpDef, of=Eig, reads="Eigenvalues Eigenvectors"):

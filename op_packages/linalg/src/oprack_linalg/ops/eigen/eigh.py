@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import leading
 
 from oprack_linalg.ops._shapes import square_dims
 from oprack_linalg.ops.eigen._family import UPLO as _UPLO
@@ -18,6 +19,7 @@ class Eigh(OpDef, type="eigh"):
     UPLO = _UPLO
     infer_shape = values_and_vectors
     infer_var_type = real_values
+    sbp = leading(("X",), ("Eigenvalues", "Eigenvectors"), lambda ctx: len(ctx.dim("X")) - 2)
 
 
 class EighGrad(GradOpDef, of=Eigh, reads="Eigenvalues Eigenvectors"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
+from oprack.op.sbp import leading
 from oprack.types import complex_dtype
 
 from oprack_linalg.ops._shapes import square_dims
@@ -14,6 +15,7 @@ class Eigvals(OpDef, type="eigvals"):
     X = Input("[..., N, N].")
     Out = Output("Complex [..., N], in no special order.")
     make_grad = empty_grad
+    sbp = leading(("X",), ("Out",), lambda ctx: len(ctx.dim("X")) - 2)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", square_dims(ctx, "X")[:-1])

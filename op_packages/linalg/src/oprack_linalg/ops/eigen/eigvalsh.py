@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import leading
 
 from oprack_linalg.ops._shapes import square_dims
 from oprack_linalg.ops.eigen._family import UPLO as _UPLO
@@ -18,6 +19,7 @@ class Eigvalsh(OpDef, type="eigvalsh"):
     UPLO = _UPLO
     is_test = Attr(False, "No gradient will be asked for, so that $V$ need not be computed.")
     infer_var_type = real_values
+    sbp = leading(("X",), ("Eigenvalues", "Eigenvectors"), lambda ctx: len(ctx.dim("X")) - 2)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = square_dims(ctx, "X")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 from oprack_linalg.ops._shapes import square_dims
 
@@ -16,6 +17,7 @@ class Cholesky(OpDef, type="cholesky"):
     X = Input("[..., N, N], symmetric and positive definite.")
     Out = Output("Shape of X, zero beside its triangle; no LoD.")
     upper = Attr(False, "Give the upper triangle.")
+    sbp = leading(("X",), ("Out",), lambda ctx: len(ctx.dim("X")) - 2)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", square_dims(ctx, "X"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 from oprack_linalg.ops._shapes import matrix_dims, smaller
 
@@ -14,6 +15,7 @@ class Qr(OpDef, type="qr"):
     Q = Output("[..., M, K] with K = min(M, N), or M when `mode` is complete; [0] when it is r.")
     R = Output("[..., K, N].")
     mode = Attr("reduced", "reduced, complete (Q is square), or r (no Q).").in_set({"reduced", "complete", "r"})
+    sbp = leading(("X",), ("Q", "R"), lambda ctx: len(ctx.dim("X")) - 2)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         *batch, rows, columns = matrix_dims(ctx, "X")

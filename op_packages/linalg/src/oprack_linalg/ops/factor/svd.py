@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 from oprack_linalg.ops._shapes import matrix_dims, smaller
 
@@ -15,6 +16,7 @@ class Svd(OpDef, type="svd"):
     S = Output("[..., K]: singular values, the greatest one first.")
     VH = Output("[..., K, N], or [..., N, N] with `full_matrices`.")
     full_matrices = Attr(False, "Complete U and VH to square matrices.")
+    sbp = leading(("X",), ("U", "S", "VH"), lambda ctx: len(ctx.dim("X")) - 2)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         *batch, rows, columns = matrix_dims(ctx, "X")

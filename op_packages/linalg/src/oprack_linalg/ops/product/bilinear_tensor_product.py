@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.op.families import like
+from oprack.op.sbp import leading
 
 
 class BilinearTensorProduct(OpDef, type="bilinear_tensor_product"):
@@ -14,6 +15,7 @@ class BilinearTensorProduct(OpDef, type="bilinear_tensor_product"):
     Weight = Input("[K, M, N].")
     Bias = Input("[1, K].", dispensable=True)
     Out = Output("[B, K], LoD of X.")
+    sbp = leading(("X", "Y"), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         x, y, (k, m, n) = ctx.require_rank("X", 2), ctx.require_rank("Y", 2), ctx.require_rank("Weight", 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 from oprack.types import AttrType
 
 from oprack_linalg.ops._shapes import square_dims
@@ -14,6 +15,7 @@ class MatrixPower(OpDef, type="matrix_power"):
     X = Input("[..., N, N]; not singular where n is negative.")
     Out = Output("Shape of X; no LoD.")
     n = Attr(REQUIRED, "The exponent, which may be negative or zero.", type=AttrType.INT)
+    sbp = leading(("X",), ("Out",), lambda ctx: len(ctx.dim("X")) - 2)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", square_dims(ctx, "X"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 from oprack_linalg.ops._shapes import square_dims
 
@@ -12,6 +13,7 @@ class Determinant(OpDef, type="determinant"):
 
     Input_ = Input("[..., N, N].", name="Input")
     Out = Output("[...]; no LoD.")
+    sbp = leading(("Input",), ("Out",), lambda ctx: len(ctx.dim("Input")) - 2)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", square_dims(ctx, "Input")[:-2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 from oprack_linalg.ops._shapes import square_dims
 
@@ -12,6 +13,7 @@ class Inverse(OpDef, type="inverse"):
 
     Input_ = Input("[..., N, N], not singular.", name="Input")
     Output_ = Output("Shape of Input; no LoD.", name="Output")
+    sbp = leading(("Input",), ("Output",), lambda ctx: len(ctx.dim("Input")) - 2)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Output", square_dims(ctx, "Input"))

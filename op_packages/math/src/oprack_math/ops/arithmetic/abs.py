@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN, GradFromX
+from oprack.op.sbp import unary
 from oprack.types import real_dtype
 
 
@@ -14,6 +15,7 @@ class Abs(OpDef, type="abs"):
     Out = Output("Shape of X; it has no LoD.")
     use_mkldnn = USE_MKLDNN
     inplace = {"X": "Out"}
+    sbp = unary
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

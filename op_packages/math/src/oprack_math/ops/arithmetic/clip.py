@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
+from oprack.op.sbp import unary
 from oprack.types import AttrType
 
 
@@ -23,6 +24,7 @@ class Clip(OpDef, type="clip"):
     versions = OpVersion("clip").checkpoint(
         "The bounds may be tensors.", ("new_input", "Min", None), ("new_input", "Max", None)
     )
+    sbp = unary
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

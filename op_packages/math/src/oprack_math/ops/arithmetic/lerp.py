@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import elementwise
 
 from oprack_math.ops._broadcast import broadcast_dims
 
@@ -15,6 +16,7 @@ class Lerp(OpDef, type="lerp"):
     Weight = Input("Tensor whose shape broadcasts with theirs.")
     Out = Output("The broadcast shape, LoD of X.")
     inplace = {"X": "Out"}
+    sbp = elementwise(("X", "Y", "Weight"), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = broadcast_dims(ctx.dim("X"), ctx.dim("Y"), -1, ctx.op_type)

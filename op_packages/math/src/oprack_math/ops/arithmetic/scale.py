@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, ForwardOp, GradOp, IdentityContext, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN
+from oprack.op.sbp import SbpContext, Signature, linear_unary, unary
 
 
 class Scale(OpDef, type="scale"):
@@ -21,6 +22,9 @@ class Scale(OpDef, type="scale"):
     use_mkldnn = USE_MKLDNN
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        return linear_unary(ctx) if ctx.attr("bias") == 0 and not ctx.has("ScaleTensor") else unary(ctx)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

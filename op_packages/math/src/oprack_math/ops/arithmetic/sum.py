@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oprack.op import Attr, ForwardOp, GradOp, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
+from oprack.op.sbp import elementwise
 from oprack.types import VarType
 
 
@@ -33,6 +34,7 @@ class Sum(OpDef, type="sum"):
     use_mkldnn = Attr(False, "Run oneDNN's kernel where its plugin is installed.")
     mkldnn_data_type = Attr("float32", "dtype of oneDNN's kernel.")
     inplace = {"X": "Out"}
+    sbp = elementwise(("X",), ("Out",), linear=(("X",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         given = [i for i in range(ctx.input_count("X")) if ctx.is_initialized("X", i)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import InferShapeContext, Input, OpDef, Output, empty_grad
+from oprack.op.sbp import unary
 
 
 class BitwiseNot(OpDef, type="bitwise_not"):
@@ -12,6 +13,7 @@ class BitwiseNot(OpDef, type="bitwise_not"):
     Out = Output("dtype, shape and LoD of X.")
     inplace = {"X": "Out"}
     make_grad = empty_grad
+    sbp = unary
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
+from oprack.op.sbp import unary
 
 
 class FiniteTest(OpDef):
@@ -11,6 +12,7 @@ class FiniteTest(OpDef):
     X = Input("Tensor or SelectedRows of any shape.")
     Out = Output("bool, shape of X; it has no LoD.")
     make_grad = empty_grad
+    sbp = unary
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, dtype_of
+from oprack.op.sbp import binary
 
 from oprack_math.ops._broadcast import DoubleGrad
 from oprack_math.ops.elementwise._family import Elementwise, scale_y_checkpoint
@@ -13,6 +14,7 @@ class ElementwiseAdd(Elementwise, type="elementwise_add"):
 
     inplace = {"X": "Out"}
     versions = scale_y_checkpoint("elementwise_add")
+    sbp = binary(linear=(("X", "Y"),))
 
 
 class ElementwiseAddGrad(GradOpDef, of=ElementwiseAdd, reads="Out@GRAD", shape_of="X Y"):

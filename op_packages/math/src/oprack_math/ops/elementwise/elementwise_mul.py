@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef
+from oprack.op.sbp import binary
 
 from oprack_math.ops._broadcast import DoubleGrad
 from oprack_math.ops.elementwise._family import Elementwise, scale_y_checkpoint
@@ -12,6 +13,7 @@ class ElementwiseMul(Elementwise, type="elementwise_mul"):
     r"""$$Out = X \cdot Y$$ X may be SelectedRows; then Y holds one element."""
 
     versions = scale_y_checkpoint("elementwise_mul")
+    sbp = binary(linear=(("X",), ("Y",)))
 
 
 class ElementwiseMulGrad(GradOpDef, of=ElementwiseMul, reads="Out@GRAD X Y"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, dtype_of
+from oprack.op.sbp import binary
 
 from oprack_math.ops._broadcast import DoubleGrad
 from oprack_math.ops.elementwise._family import Elementwise, scale_y_checkpoint
@@ -13,6 +14,7 @@ class ElementwiseSub(Elementwise, type="elementwise_sub"):
 
     inplace = {"X": "Out"}
     versions = scale_y_checkpoint("elementwise_sub", "scale_y")
+    sbp = binary(linear=(("X", "Y"),))
 
 
 class ElementwiseSubGrad(GradOpDef, of=ElementwiseSub, reads="Out@GRAD", shape_of="X Y"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import elementwise
 
 
 class Minus(OpDef, type="minus"):
@@ -11,6 +12,7 @@ class Minus(OpDef, type="minus"):
     X = Input("Tensor of any shape.")
     Y = Input("Tensor of X's shape.")
     Out = Output("Shape and LoD of X.")
+    sbp = elementwise(("X", "Y"), ("Out",), linear=(("X", "Y"),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X", "Y")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.op.families import USE_MKLDNN
+from oprack.op.sbp import SbpContext, Signature, factors
 
 from oprack_math.ops._broadcast import broadcast_dims
 from oprack_math.ops.matmul._family import product_dims
@@ -20,6 +21,11 @@ class Addmm(OpDef, type="addmm"):
     Alpha = Attr(1.0, "Factor of the product.")
     use_mkldnn = USE_MKLDNN
     inplace = {"Input": "Out"}
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        if len(ctx.dim("Input")) != 2 or ctx.dim("Input") != ctx.dim("Out"):
+            return []
+        return factors({"Input": "m n", "X": "m k", "Y": "k n"}, {"Out": "m n"}, no=["k"])
 
     def infer_shape(ctx: InferShapeContext) -> None:
         product = product_dims(ctx, ctx.require_rank("X", 2), ctx.require_rank("Y", 2), False, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import SbpContext, Signature, factors, product_names
 
 from oprack_math.ops.matmul._family import product_dims
 
@@ -13,6 +14,10 @@ class Bmm(OpDef, type="bmm"):
     X = Input("[B, M, K].")
     Y = Input("[B, K, N].")
     Out = Output("[B, M, N], LoD of X.")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        x, y, out = product_names(ctx.dim("X"), ctx.dim("Y"), ctx.dim("Out"), False, False)
+        return factors({"X": x, "Y": y}, {"Out": out}, linear=(("X",), ("Y",)))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         x, y = ctx.require_rank("X", 3), ctx.require_rank("Y", 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 
 class Dot(OpDef, type="dot"):
@@ -11,6 +12,7 @@ class Dot(OpDef, type="dot"):
     X = Input("[K] or [B, K].")
     Y = Input("Shape of X.")
     Out = Output("Shape [] or [B]; no LoD.")
+    sbp = leading(("X", "Y"), ("Out",), lambda ctx: len(ctx.dim("X")) - 1)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("X", 1, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
+from oprack.op.sbp import SbpContext, Signature, factors, product_names
 
 from oprack_math.ops._attrs import FORCE_FP32_OUTPUT, SCALE_OUT, SCALE_X, SCALE_Y
 from oprack_math.ops._broadcast import DoubleGrad
@@ -37,6 +38,14 @@ class Matmul(OpDef, type="matmul"):
     versions = OpVersion("matmul").checkpoint(
         "A pass may fold the reshape of Y into the op.", ("new_attr", "fused_reshape_Y", [])
     )
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        if ctx.attr("head_number", 1) != 1 or min(len(ctx.dim("X")), len(ctx.dim("Y"))) < 2:
+            return []
+        x, y, out = product_names(
+            ctx.dim("X"), ctx.dim("Y"), ctx.dim("Out"), ctx.attr("transpose_X"), ctx.attr("transpose_Y")
+        )
+        return factors({"X": x, "Y": y}, {"Out": out}, linear=(("X",), ("Y",)))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         flags = ctx.attr("transpose_X"), ctx.attr("transpose_Y")

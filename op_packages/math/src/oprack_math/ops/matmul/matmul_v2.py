@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
+from oprack.op.sbp import SbpContext, Signature, factors, product_names
 
 from oprack_math.ops.matmul._family import product_dims
 
@@ -18,6 +19,10 @@ class MatmulV2(OpDef, type="matmul_v2"):
     trans_y = Attr(False, "Swap the last two dims of Y; a 1-D Y stays.")
     mkldnn_data_type = MKLDNN_DATA_TYPE
     use_mkldnn = USE_MKLDNN
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        x, y, out = product_names(ctx.dim("X"), ctx.dim("Y"), ctx.dim("Out"), ctx.attr("trans_x"), ctx.attr("trans_y"))
+        return factors({"X": x, "Y": y}, {"Out": out}, linear=(("X",), ("Y",)))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", product_dims(ctx, ctx.dim("X"), ctx.dim("Y"), ctx.attr("trans_x"), ctx.attr("trans_y")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.op.families import USE_MKLDNN
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 from oprack_math.ops._attrs import FORCE_FP32_OUTPUT
 from oprack_math.ops._broadcast import DoubleGrad
@@ -31,6 +32,15 @@ class Mul(OpDef, type="mul"):
     scale_x = Attr(1.0, "Scale of X in a quantised model.", extra=True)
     scale_y = Attr([1.0], "Scales of Y in a quantised model.", extra=True)
     use_mkldnn = USE_MKLDNN
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        nx, ny = ctx.attr("x_num_col_dims"), ctx.attr("y_num_col_dims")
+        xs, ys = ctx.dim("X"), ctx.dim("Y")
+        # Of what is multiplied, only the first dim of each may be split, and only where both sides have the same.
+        k = ["k"] if xs[nx] == ys[0] else [None]
+        x = [*letters(nx), *k, *[None] * (len(xs) - nx - 1)]
+        y = [*k, *[None] * (ny - 1), *letters(len(ys) - ny, "p")]
+        return factors({"X": x, "Y": y}, {"Out": [*x[:nx], *y[ny:]]}, linear=(("X",), ("Y",)))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         x, y = ctx.dim("X"), ctx.dim("Y")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import SbpContext, Signature, factors
 
 
 class Mv(OpDef, type="mv"):
@@ -11,6 +12,9 @@ class Mv(OpDef, type="mv"):
     X = Input("[n, m]")
     Vec = Input("[m]")
     Out = Output("[n]; no LoD.")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        return factors({"X": "m k", "Vec": "k"}, {"Out": "m"}, linear=(("X",), ("Vec",)))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         rows, columns = ctx.require_rank("X", 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import unary
 
 
 class Pow(OpDef, type="pow"):
@@ -14,6 +15,7 @@ class Pow(OpDef, type="pow"):
     factor = Attr(1.0, "The exponent.")
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
+    sbp = unary
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, empty_grad
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType
 
 
@@ -16,6 +17,16 @@ class ArgExtremum(OpDef):
     flatten = Attr(False, "Search all elements as one dim; axis is not read.")
     dtype = Attr(3, "dtype of Out as a number: 3 (or -1) int64, 2 int32.").in_set((-1, 2, 3))
     make_grad = empty_grad
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        names = letters(len(ctx.dim("X")))
+        axis = ctx.attr("axis", -1)
+        if ctx.attr("flatten") or not names or not isinstance(axis, int):
+            return []
+        outs = [None if k == axis % len(names) else n for k, n in enumerate(names)]
+        if len(ctx.dim("Out")) != len(names):
+            outs.pop(axis % len(names))
+        return factors({"X": names}, {"Out": outs}, no=[n for n in names if n not in outs and n is not None])
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis = ctx.dim("X"), ctx.attr("axis")

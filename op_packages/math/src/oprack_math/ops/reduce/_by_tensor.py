@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN
+from oprack.op.sbp import reduction
 from oprack.types import AttrType
 
 from oprack_math.ops._reduce import IN_DTYPE, KEEP_DIM, OUT_DTYPE, REDUCE_ALL, reduced_dims
@@ -36,6 +37,7 @@ class ReduceByTensor(OpDef):
     out_dtype = OUT_DTYPE
     use_mkldnn = USE_MKLDNN
     expected_kernel_type = dtype_of("X")
+    sbp = reduction("other")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         reduce_by_tensor(ctx)

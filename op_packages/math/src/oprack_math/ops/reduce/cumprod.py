@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import all_but
 from oprack.types import AttrType
 
 
@@ -13,6 +14,7 @@ class Cumprod(OpDef, type="cumprod"):
     Out = Output("Shape and LoD of X.")
     dim = Attr(REQUIRED, "Dim along which to multiply; negative counts from the end.", type=AttrType.INT)
     inplace = {"X": "Out"}
+    sbp = all_but("dim")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("X", "dim")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 from oprack_math.ops._reduce import KEEP_DIM, reduced_dims
 
@@ -15,6 +16,14 @@ class Logsumexp(OpDef, type="logsumexp"):
     axis = Attr([0], "Dims to reduce; none means all.")
     keepdim = KEEP_DIM
     reduce_all = Attr(False, "Reduce all dims, whatever `axis` says.")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        names = letters(len(ctx.dim("X")))
+        over = ctx.attr("axis", [])
+        gone = set(range(len(names))) if ctx.attr("reduce_all") or not over else {a % len(names) for a in over}
+        keep = len(ctx.dim("Out")) == len(names)
+        outs = [None if k in gone else n for k, n in enumerate(names) if keep or k not in gone]
+        return factors({"X": names}, {"Out": outs}, no=[n for k, n in enumerate(names) if k in gone and n is not None])
 
     def infer_shape(ctx: InferShapeContext) -> None:
         attrs = (ctx.attr(a) for a in ("axis", "keepdim", "reduce_all"))

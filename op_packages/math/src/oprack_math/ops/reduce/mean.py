@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import reduction
 
 
 class Mean(OpDef, type="mean"):
@@ -10,6 +11,7 @@ class Mean(OpDef, type="mean"):
 
     X = Input("Tensor of any shape.")
     Out = Output("0-D; no LoD.")
+    sbp = reduction("mean")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ())

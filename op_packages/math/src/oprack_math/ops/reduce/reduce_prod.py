@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from oprack.op.sbp import reduction
+
 from oprack_math.ops._reduce import Reduce, ReduceGradWithOut
 
 
 class ReduceProd(Reduce, type="reduce_prod"):
     r"""$$Out = \prod_{dim} X$$"""
+
+    sbp = reduction("other")
 
 
 class ReduceProdGrad(ReduceGradWithOut, of=ReduceProd):

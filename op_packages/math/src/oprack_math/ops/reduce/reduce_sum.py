@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferVarTypeContext
+from oprack.op.sbp import reduction
 
 from oprack_math.ops._reduce import Reduce, linear_double_grad
 
 
 class ReduceSum(Reduce, type="reduce_sum"):
     r"""$$Out = \sum_{dim} X$$ bool and int32 give int64, unless out_dtype says otherwise."""
+
+    sbp = reduction("sum")
 
     def infer_var_type(ctx: InferVarTypeContext) -> None:
         dtype = ctx.dtype("X")

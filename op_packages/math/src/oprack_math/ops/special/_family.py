@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
 from oprack.op.families import like
+from oprack.op.sbp import unary
 
 
 class LowerUnary(OpDef):
@@ -11,6 +12,7 @@ class LowerUnary(OpDef):
 
     x = Input("Tensor of any shape.")
     out = Output("Shape and LoD of x.")
+    sbp = unary
 
     def infer_shape(ctx: InferShapeContext) -> None:
         like(ctx, [("out", "x")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext
 from oprack.op.families import USE_MKLDNN, GradFromOut, like
+from oprack.op.sbp import all_but
 
 from oprack_nn.ops.activation._family import AXIS_DOC, Activation
 
@@ -13,6 +14,7 @@ class LogSoftmax(Activation, type="log_softmax"):
 
     axis = Attr(-1, AXIS_DOC)
     use_mkldnn = USE_MKLDNN
+    sbp = all_but("axis")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("X")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 from oprack.types import AttrType
 
 
@@ -13,6 +14,7 @@ class Maxout(OpDef, type="maxout"):
     Out = Output("Shape of X with channels / groups along `axis`.")
     groups = Attr(REQUIRED, "Channels that make one output channel.", type=AttrType.INT).greater_than(1)
     axis = Attr(1, "Dim of the channels: 1 for NCHW, 3 or -1 for NHWC.")
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = list(ctx.dim("X"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_CUDNN, USE_MKLDNN, GradFromOut, like
+from oprack.op.sbp import all_but
 
 from oprack_nn.ops.activation._family import AXIS_DOC, Activation
 
@@ -17,6 +18,7 @@ class Softmax(Activation, type="softmax"):
     mkldnn_data_type = MKLDNN_DATA_TYPE
     use_cudnn = Attr(True, USE_CUDNN.doc, extra=True)
     use_mkldnn = USE_MKLDNN
+    sbp = all_but("axis")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("X")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import leading
 
 
 def _output_dims(ctx: InferShapeContext) -> tuple[int, int]:
@@ -26,6 +27,7 @@ class Cvm(OpDef, type="cvm"):
     Y = Output("[N, width], or [N, width - 2] without use_cvm; LoD of X.")
     use_cvm = Attr(True, "Keep the columns of show and click.")
     expected_kernel_type = dtype_of("X")
+    sbp = leading(("X", "CVM"), ("Y",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Y", _output_dims(ctx))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, OpVersion
+from oprack.op.sbp import convolution
 
 from oprack_nn.ops._layout import layout_attr
 from oprack_nn.ops._windows import algorithm_attr, paddings_attr, positive
@@ -36,6 +37,7 @@ class Conv2D(ConvExtras, type="conv2d"):
     data_format = layout_attr("NCHW")
     versions = OpVersion("conv2d").checkpoint(USE_ADDTO_NOTE, ("new_attr", "use_addto", False))
     infer_shape = infer_conv
+    sbp = convolution
 
 
 class Conv2DGrad(ConvGrad, of=Conv2D):

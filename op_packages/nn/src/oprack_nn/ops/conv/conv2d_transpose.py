@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import GradOpDef, OpVersion
+from oprack.op.sbp import transposed_convolution
 
 from oprack_nn.ops.conv._conv_transpose import (
     OUTPUT_PADDING_NOTE,
@@ -35,6 +36,7 @@ class Conv2DTranspose(ConvTranspose2DAttrs, type="conv2d_transpose"):
         )
     )
     infer_shape = infer_conv_transpose
+    sbp = transposed_convolution
 
 
 class Conv2DTransposeGrad(ConvTransposeGrad, of=Conv2DTranspose, reads="Input Filter Bias"):

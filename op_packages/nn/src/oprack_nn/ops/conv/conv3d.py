@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, OpVersion
+from oprack.op.sbp import convolution
 
 from oprack_nn.ops._layout import layout_attr
 from oprack_nn.ops._windows import algorithm_attr, paddings_attr, positive
@@ -28,6 +29,7 @@ class Conv3D(FusedConvExtras, type="conv3d"):
     data_format = layout_attr("NCDHW")
     versions = OpVersion("conv3d").checkpoint(USE_ADDTO_NOTE, ("new_attr", "use_addto", False))
     infer_shape = infer_conv
+    sbp = convolution
 
 
 class Conv3DGrad(ConvGrad, of=Conv3D):

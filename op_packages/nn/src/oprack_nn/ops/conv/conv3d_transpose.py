@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, OpVersion
+from oprack.op.sbp import transposed_convolution
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import layout_attr
@@ -32,6 +33,7 @@ class Conv3DTranspose(CudnnExtras, type="conv3d_transpose"):
     data_format = layout_attr("NCHW")
     versions = OpVersion("conv3d_transpose").checkpoint(OUTPUT_PADDING_NOTE, ("new_attr", "output_padding", []))
     infer_shape = infer_conv_transpose
+    sbp = transposed_convolution
 
 
 class Conv3DTransposeGrad(ConvTransposeGrad, of=Conv3DTranspose):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, OpVersion
+from oprack.op.sbp import convolution
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import layout_attr
@@ -41,6 +42,7 @@ class DepthwiseConv2D(DepthwiseExtras, type="depthwise_conv2d"):
     data_format = layout_attr("NCHW")
     versions = OpVersion("depthwise_conv2d").checkpoint(USE_ADDTO_NOTE, ("new_attr", "use_addto", False))
     infer_shape = infer_conv
+    sbp = convolution
 
 
 class DepthwiseConv2DGrad(ConvGrad, of=DepthwiseConv2D):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, OpVersion
+from oprack.op.sbp import transposed_convolution
 
 from oprack_nn.ops.conv._conv_transpose import (
     OUTPUT_PADDING_NOTE,
@@ -29,6 +30,7 @@ class DepthwiseConv2DTranspose(ConvTranspose2DAttrs, type="depthwise_conv2d_tran
         OUTPUT_PADDING_NOTE, ("new_attr", "output_padding", [])
     )
     infer_shape = infer_conv_transpose
+    sbp = transposed_convolution
 
 
 class DepthwiseConv2DTransposeGrad(ConvTransposeGrad, of=DepthwiseConv2DTranspose, reads="Input Filter Bias"):

@@ -6,6 +6,7 @@ import math
 
 from oprack import op
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, OpDef
+from oprack.op.sbp import leading
 from oprack.op.windows import conv_out
 from oprack.types import AttrType
 
@@ -26,6 +27,7 @@ class Fold(OpDef, type="fold"):
     strides = pair("Step of the patches along H and W.", 1)
     paddings = Attr(REQUIRED, "[top, left, bottom, right].", type=AttrType.INTS).each(lambda v: v >= 0, "0 or more")
     dilations = pair("Distance of a patch's elements along H and W.", 1)
+    sbp = leading(("X",), ("Y",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         n, rows, patches = ctx.require_rank("X", 3)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from oprack import op
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, OpDef
+from oprack.op.sbp import leading
 from oprack.op.windows import conv_out
 from oprack.types import AttrType
 
@@ -59,6 +60,7 @@ class Unfold(OpDef, type="unfold"):
     strides = pair("Step of the patches along H and W.", 1)
     paddings = Attr(REQUIRED, "[top, left, bottom, right].", type=AttrType.INTS).each(lambda v: v >= 0, "0 or more")
     dilations = pair("Distance of a patch's elements along H and W.", 1)
+    sbp = leading(("X",), ("Y",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Y", _output_dims(ctx))

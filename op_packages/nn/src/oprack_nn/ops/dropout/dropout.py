@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import elementwise
 
 from oprack_nn.ops.dropout._family import (
     FIX_SEED,
@@ -35,6 +36,7 @@ class Dropout(OpDef, type="dropout"):
     expected_kernel_type = dtype_of("X")
     infer_var_type = infer_mask_type
     identity = drops_nothing
+    sbp = elementwise(("X",), ("Out", "Mask"), random=True)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

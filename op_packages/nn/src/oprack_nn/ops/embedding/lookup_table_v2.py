@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, OpVersion, dtype_of
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType
 
 from oprack_nn.ops.embedding._family import (
@@ -35,6 +36,10 @@ class LookupTableV2(OpDef, type="lookup_table_v2"):
     versions = OpVersion("lookup_table_v2").checkpoint(
         "Ids may be int32.", ("bugfix", "Ids may be int32 as well as int64", None)
     )
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        ids = letters(len(ctx.dim("Ids")))
+        return factors({"Ids": ids, "W": [None, "width"]}, {"Out": [*ids, "width"]})
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", (*ctx.dim("Ids"), table_dims(ctx)[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import elementwise
 
 
 class BCELoss(OpDef, type="bce_loss"):
@@ -12,6 +13,7 @@ class BCELoss(OpDef, type="bce_loss"):
     Label = Input("Targets in [0, 1], shape of X.")
     Out = Output("Losses, shape and LoD of X.")
     inplace = {"X": "Out"}
+    sbp = elementwise(("X", "Label"), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X", "Label")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import leading
 
 from oprack_nn.ops.loss._family import require_labels
 
@@ -14,6 +15,7 @@ class BprLoss(OpDef, type="bpr_loss"):
     Label = Input("Positive item [..., 1].")
     Y = Output("Losses [..., 1], LoD of X.")
     expected_kernel_type = dtype_of("X")
+    sbp = leading(("X", "Label"), ("Y",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         x, label = ctx.dim("X"), ctx.dim("Label")

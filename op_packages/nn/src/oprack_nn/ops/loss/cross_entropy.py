@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import leading
 
 from oprack_nn.ops.loss._family import IGNORE_INDEX, loss_dims, require_labels
 
@@ -20,6 +21,7 @@ class CrossEntropy(OpDef, type="cross_entropy"):
     soft_label = Attr(False, "Label holds a distribution instead of an index.")
     ignore_index = IGNORE_INDEX
     expected_kernel_type = dtype_of("X")
+    sbp = leading(("X", "Label"), ("Y",), lambda ctx: len(ctx.dim("X")) - 1)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         x, label = ctx.dim("X"), ctx.dim("Label")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 
 def _output_dims(ctx: InferShapeContext) -> tuple[int, int, int]:
@@ -20,6 +21,7 @@ class Fsp(OpDef, type="fsp"):
     X = Input("[N, C, H, W].")
     Y = Input("[N, D, H, W].")
     Out = Output("[N, C, D].")
+    sbp = leading(("X", "Y"), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", _output_dims(ctx))

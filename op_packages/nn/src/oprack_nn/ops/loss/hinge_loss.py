@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import elementwise
 
 
 class HingeLoss(OpDef, type="hinge_loss"):
@@ -11,6 +12,7 @@ class HingeLoss(OpDef, type="hinge_loss"):
     Logits = Input("Scores [N, 1].")
     Labels = Input("0 or 1, shape of Logits.")
     Loss = Output("Losses, shape and LoD of Logits.")
+    sbp = elementwise(("Logits", "Labels"), ("Loss",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("Logits", "Labels")

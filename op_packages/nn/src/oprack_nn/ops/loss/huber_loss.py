@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import elementwise
 from oprack.types import AttrType
 
 
@@ -14,6 +15,7 @@ class HuberLoss(OpDef, type="huber_loss"):
     Out = Output("Losses, shape and LoD of X.")
     Residual = Output("Y - X, kept for the gradient.", intermediate=True)
     delta = Attr(REQUIRED, "Where the loss turns from quadratic to linear.", type=AttrType.FLOAT)
+    sbp = elementwise(("X", "Y"), ("Out", "Residual"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X", "Y")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 
 class LabelSmooth(OpDef, type="label_smooth"):
@@ -12,6 +13,7 @@ class LabelSmooth(OpDef, type="label_smooth"):
     PriorDist = Input("Prior of the classes [1, classes].", dispensable=True)
     Out = Output("Shape and LoD of X.")
     epsilon = Attr(0.0, "Weight of the prior.").between(0.0, 1.0)
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import elementwise
 from oprack.types import AttrType
 
 
@@ -13,6 +14,7 @@ class LogLoss(OpDef, type="log_loss"):
     Labels = Input("0 or 1 [N, 1].")
     Loss = Output("Losses [N, 1], LoD of Predicted.")
     epsilon = Attr(REQUIRED, "Added inside both logarithms.", type=AttrType.FLOAT)
+    sbp = elementwise(("Predicted", "Labels"), ("Loss",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("Predicted", "Labels")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 
 class MarginRankLoss(OpDef, type="margin_rank_loss"):
@@ -14,6 +15,7 @@ class MarginRankLoss(OpDef, type="margin_rank_loss"):
     Activated = Output("1 where the loss is positive, else 0.", intermediate=True)
     Out = Output("Losses [N, 1].")
     margin = Attr(0.0, "Gap between the scores below which there is a loss.")
+    sbp = leading(("X1", "X2", "Label"), ("Out", "Activated"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X1", "X2")

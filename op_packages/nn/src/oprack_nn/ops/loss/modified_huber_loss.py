@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 
 class ModifiedHuberLoss(OpDef, type="modified_huber_loss"):
@@ -12,6 +13,7 @@ class ModifiedHuberLoss(OpDef, type="modified_huber_loss"):
     Y = Input("0 or 1, shape of X.")
     IntermediateVal = Output("z, kept for the gradient.", intermediate=True)
     Out = Output("Losses, shape and LoD of X.")
+    sbp = leading(("X", "Y"), ("Out", "IntermediateVal"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X", "Y")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 
 class RankLoss(OpDef, type="rank_loss"):
@@ -12,6 +13,7 @@ class RankLoss(OpDef, type="rank_loss"):
     Left = Input("Scores [N, 1].")
     Right = Input("Scores [N, 1].")
     Out = Output("Losses, shape of Label.")
+    sbp = leading(("Label", "Left", "Right"), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("Left", "Right")

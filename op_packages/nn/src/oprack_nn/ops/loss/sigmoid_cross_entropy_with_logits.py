@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import SbpContext, Signature, elementwise
 
 
 class SigmoidCrossEntropyWithLogits(OpDef, type="sigmoid_cross_entropy_with_logits"):
@@ -18,6 +19,11 @@ class SigmoidCrossEntropyWithLogits(OpDef, type="sigmoid_cross_entropy_with_logi
     normalize = Attr(False, "Divide by the number of labels that are not ignored.")
     ignore_index = Attr(-100, "Elements with this label have loss 0.")
     inplace = {"X": "Out"}
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        if ctx.attr("normalize"):  # divides by how many labels count, in all of them
+            return []
+        return elementwise(("X", "Label", "pos_weight"), ("Out",))(ctx)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X", "Label")

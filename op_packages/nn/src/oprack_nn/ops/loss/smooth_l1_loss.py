@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 _INSIDE = "Factor of the difference, shape of X."
 _OUTSIDE = "Factor of the loss, shape of X."
@@ -19,6 +20,7 @@ class SmoothL1Loss(OpDef, type="smooth_l1_loss"):
     Diff = Output("d, kept for the gradient.", intermediate=True)
     Out = Output("Losses [N, 1].")
     sigma = Attr(1.0, "The loss is quadratic below 1 / sigma^2.")
+    sbp = leading(("X", "Y", "InsideWeight", "OutsideWeight"), ("Diff", "Out"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")

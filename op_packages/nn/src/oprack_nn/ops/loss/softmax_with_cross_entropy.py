@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import SbpContext, Signature, leading
 
 from oprack_nn.ops.loss._family import loss_dims, require_labels
 
@@ -21,6 +22,12 @@ class SoftmaxWithCrossEntropy(OpDef, type="softmax_with_cross_entropy"):
     axis = Attr(-1, "Dim of the classes; may be negative.")
     inplace = {"Logits": "Softmax"}
     expected_kernel_type = dtype_of("Logits")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        # The classes stay together; the other dims are rows.
+        rank = len(ctx.dim("Logits"))
+        count = ctx.attr("axis", -1) % rank
+        return leading(("Logits", "Label"), ("Softmax", "Loss"), count)(ctx)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         logits, label, axis = ctx.dim("Logits"), ctx.dim("Label"), ctx.attr("axis")

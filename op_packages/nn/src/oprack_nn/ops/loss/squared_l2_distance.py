@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 
 class SquaredL2Distance(OpDef, type="squared_l2_distance"):
@@ -14,6 +15,7 @@ class SquaredL2Distance(OpDef, type="squared_l2_distance"):
     Y = Input("Rows [N, ...], or one row [1, ...] for all.")
     sub_result = Output("X - Y as [N, row size].", intermediate=True)
     Out = Output("Squared distances [N, 1], LoD of X.")
+    sbp = leading(("X", "Y"), ("sub_result", "Out"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         x, y = ctx.dim("X"), ctx.dim("Y")

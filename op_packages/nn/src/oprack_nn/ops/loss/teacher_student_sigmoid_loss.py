@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 
 class TeacherStudentSigmoidLoss(OpDef, type="teacher_student_sigmoid_loss"):
@@ -18,6 +19,7 @@ class TeacherStudentSigmoidLoss(OpDef, type="teacher_student_sigmoid_loss"):
     Y = Output("Losses, shape and LoD of X.")
     soft_max_up_bound = Attr(15.0, "Where the gradient ends: none for scores from here on.")
     soft_max_lower_bound = Attr(-15.0, "Where the gradient starts: none for scores down from here.")
+    sbp = leading(("X", "Label"), ("Y",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X", "Label")

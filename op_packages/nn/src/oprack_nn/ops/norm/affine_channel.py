@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import GradOpDef, InferShapeContext, OpDef
+from oprack.op.sbp import leading
 
 from oprack_nn.ops._layout import is_channel_last, layout_attr
 
@@ -17,6 +18,7 @@ class AffineChannel(OpDef, type="affine_channel"):
     Out = op.Output("Shape of X.")
     data_layout = layout_attr("AnyLayout")
     inplace = {"X": "Out"}
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("X", 2, 4)

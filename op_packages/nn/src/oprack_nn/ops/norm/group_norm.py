@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, dtype_of
+from oprack.op.sbp import leading
 
 from oprack_nn.ops._layout import is_channel_last, layout_attr
 from oprack_nn.ops.norm._family import norm_types
@@ -26,6 +27,7 @@ class GroupNorm(OpDef, type="group_norm"):
     data_layout = layout_attr("NCHW")
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({}, "Mean", "Variance")
+    sbp = leading(("X",), ("Y", "Mean", "Variance"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, groups = ctx.dim("X"), ctx.attr("groups")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, OpVersion, dtype_of
+from oprack.op.sbp import leading
 
 from oprack_nn.ops.norm._family import norm_types
 
@@ -26,6 +27,7 @@ class InstanceNorm(OpDef, type="instance_norm"):
         "Scale and Bias may be absent.", ("modify_attr", "Bias", True), ("modify_attr", "Scale", True)
     )
     infer_var_type = norm_types({}, "SavedMean", "SavedVariance")
+    sbp = leading(("X",), ("Y",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("X", 2, 3, 4, 5)

@@ -6,6 +6,7 @@ import math
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, dtype_of
+from oprack.op.sbp import leading
 
 from oprack_nn.ops.norm._family import norm_types
 
@@ -29,6 +30,7 @@ class LayerNorm(OpDef, type="layer_norm"):
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
     expected_kernel_type = dtype_of("X")
     infer_var_type = norm_types({}, "Mean", "Variance")
+    sbp = leading(("X",), ("Y", "Mean", "Variance"), lambda ctx: int(ctx.attr("begin_norm_axis", 1)))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis = ctx.dim("X"), ctx.attr("begin_norm_axis")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 from oprack_nn.ops._layout import layout_attr
 
@@ -25,6 +26,7 @@ class Lrn(OpDef, type="lrn"):
     data_format = layout_attr("AnyLayout")
     is_test = Attr(False, "Paddle: MidOut is not needed.", extra=True)
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
+    sbp = leading(("X",), ("Out", "MidOut"))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.require_rank("X", 4)

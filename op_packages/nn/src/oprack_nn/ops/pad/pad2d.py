@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, OpDef, dtype_of
+from oprack.op.sbp import leading
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import layout_attr
@@ -29,6 +30,7 @@ class Pad2D(OpDef, type="pad2d"):
     data_format = layout_attr("NCHW")
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
     expected_kernel_type = dtype_of("X")
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         infer_padded(ctx, "X", "Out", pairs_2d, 2)

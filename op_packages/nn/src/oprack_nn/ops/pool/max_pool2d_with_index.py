@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, OpDef
+from oprack.op.sbp import leading
 
 from oprack_nn.ops._windows import paddings_attr, positive
 from oprack_nn.ops.pool._family import infer_max_pool_shape, infer_max_pool_type, ksize_attr, max_pool_dims
@@ -25,6 +26,7 @@ class MaxPool2DWithIndex(OpDef, type="max_pool2d_with_index"):
     adaptive = Attr(False, "ksize is the output's size.")
     infer_shape = infer_max_pool_shape
     infer_var_type = infer_max_pool_type
+    sbp = leading(("X",), ("Out", "Mask"))
 
 
 class MaxPool2DWithIndexGrad(

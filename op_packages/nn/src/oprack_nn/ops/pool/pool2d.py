@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef
+from oprack.op.sbp import leading
 
 from oprack_nn.ops._layout import layout_attr
 from oprack_nn.ops._windows import algorithm_attr, paddings_attr, positive
@@ -37,6 +38,7 @@ class Pool2D(OpDef, type="pool2d"):
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
     use_quantizer = Attr(False, "Paddle: int8 oneDNN kernel.", extra=True)
     infer_shape = infer_pool_shape
+    sbp = leading(("X",), ("Out",))
 
 
 class Pool2DGrad(GradOpDef, of=Pool2D, reads="X Out", dims={"Out@GRAD": pool_dims}):

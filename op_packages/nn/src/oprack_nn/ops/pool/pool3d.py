@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, OpDef
+from oprack.op.sbp import leading
 
 from oprack_nn.ops._layout import layout_attr
 from oprack_nn.ops._windows import algorithm_attr, paddings_attr, positive
@@ -34,6 +35,7 @@ class Pool3D(OpDef, type="pool3d"):
     use_cudnn = Attr(False, "Paddle: prefer the cuDNN kernel.")
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
     infer_shape = infer_pool_shape
+    sbp = leading(("X",), ("Out",))
 
 
 class Pool3DGrad(GradOpDef, of=Pool3D, reads="X Out", dims={"Out@GRAD": pool_dims}):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 from oprack.types import AttrType
 
 
@@ -48,6 +49,7 @@ class Spp(OpDef, type="spp"):
     Out = Output("[N, C (4^pyramid_height - 1) / 3].")
     pyramid_height = Attr(REQUIRED, "Levels; level p has 2^p x 2^p windows.", type=AttrType.INT).between(1, 12)
     pooling_type = Attr(REQUIRED, "max or avg.", type=AttrType.STRING).in_set(("max", "avg"))
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", _output_dims(ctx))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr
+from oprack.op.sbp import leading
 from oprack.types import AttrType
 
 from oprack_nn.ops._windows import positive
@@ -21,6 +22,7 @@ class Unpool(UnpoolOp, type="unpool"):
     paddings = Attr([0, 0], "Padding of H and W when they were pooled.")
     output_size = Attr([0, 0], "[H, W] of Out; zeros: as the windows give it.", support_tensor=True)
     data_format = Attr("NCHW", "Only NCHW.").in_set(("NCHW",))
+    sbp = leading(("X", "Indices"), ("Out",))
 
 
 class UnpoolGrad(UnpoolGradOp, of=Unpool):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, OpVersion, dtype_of
+from oprack.op.sbp import leading
 from oprack.types import AttrType
 
 
@@ -65,6 +66,7 @@ class AffineGrid(OpDef, type="affine_grid"):
     use_cudnn = Attr(True, "Paddle: prefer the cuDNN kernel.", extra=True)
     expected_kernel_type = dtype_of("Theta")
     versions = OpVersion("affine_grid").checkpoint("New attribute align_corners.", ("new_attr", "align_corners", True))
+    sbp = leading(("Theta",), ("Output",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Output", _output_dims(ctx))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from oprack.op.sbp import leading
+
 from oprack_nn.ops.resize._interp import InterpGrad, InterpV2
 
 
@@ -14,6 +16,8 @@ class BicubicInterpV2(InterpV2, type="bicubic_interp_v2"):
 
     X is [N, C, H, W]. scale, where given, decides where the samples lie.
     """
+
+    sbp = leading(("X",), ("Out",))
 
 
 class BicubicInterpV2Grad(InterpGrad, of=BicubicInterpV2):

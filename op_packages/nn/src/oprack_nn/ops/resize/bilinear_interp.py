@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from oprack.op.sbp import leading
+
 from oprack_nn.ops.resize._interp import InterpGrad, InterpV1
 
 
@@ -14,6 +16,8 @@ class BilinearInterp(InterpV1, type="bilinear_interp"):
 
     X is [N, C, H, W]. The ratio of the sizes decides where the samples lie.
     """
+
+    sbp = leading(("X",), ("Out",))
 
 
 class BilinearInterpGrad(InterpGrad, of=BilinearInterp):

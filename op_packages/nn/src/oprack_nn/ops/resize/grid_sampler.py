@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, OpVersion
+from oprack.op.sbp import leading
 
 
 class GridSampler(OpDef, type="grid_sampler"):
@@ -19,6 +20,7 @@ class GridSampler(OpDef, type="grid_sampler"):
     align_corners = Attr(True, "-1 and 1 are the centres of the corner pixels, not their outer edges.")
     use_cudnn = Attr(True, "Paddle: prefer the cuDNN kernel.", extra=True)
     versions = OpVersion("grid_sampler").checkpoint("New attribute mode.", ("new_attr", "mode", "bilinear"))
+    sbp = leading(("X", "Grid"), ("Output",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         x = ctx.require_rank("X", 4, 5)

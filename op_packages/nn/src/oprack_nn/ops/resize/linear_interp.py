@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from oprack.op.sbp import leading
+
 from oprack_nn.ops.resize._interp import InterpGrad, InterpV1
 
 
@@ -10,6 +12,8 @@ class LinearInterp(InterpV1, type="linear_interp"):
 
     X is [N, C, W]. The ratio of the sizes decides where the samples lie.
     """
+
+    sbp = leading(("X",), ("Out",))
 
 
 class LinearInterpGrad(InterpGrad, of=LinearInterp):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from oprack.op.sbp import leading
+
 from oprack_nn.ops.resize._interp import InterpGrad, InterpV2
 
 
@@ -10,6 +12,8 @@ class LinearInterpV2(InterpV2, type="linear_interp_v2"):
 
     X is [N, C, W]. scale, where given, decides where the samples lie.
     """
+
+    sbp = leading(("X",), ("Out",))
 
 
 class LinearInterpV2Grad(InterpGrad, of=LinearInterpV2):

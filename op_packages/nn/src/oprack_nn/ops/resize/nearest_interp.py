@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from oprack.op.sbp import leading
+
 from oprack_nn.ops.resize._interp import InterpGrad, InterpV1
 
 
@@ -10,6 +12,8 @@ class NearestInterp(InterpV1, type="nearest_interp"):
 
     X is [N, C, H, W]. The ratio of the sizes decides where the samples lie.
     """
+
+    sbp = leading(("X",), ("Out",))
 
 
 class NearestInterpGrad(InterpGrad, of=NearestInterp):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from oprack.op.sbp import leading
+
 from oprack_nn.ops.resize._interp import InterpGrad, InterpV2
 
 
@@ -14,6 +16,8 @@ class TrilinearInterpV2(InterpV2, type="trilinear_interp_v2"):
 
     X is [N, C, D, H, W]. scale, where given, decides where the samples lie.
     """
+
+    sbp = leading(("X",), ("Out",))
 
 
 class TrilinearInterpV2Grad(InterpGrad, of=TrilinearInterpV2):

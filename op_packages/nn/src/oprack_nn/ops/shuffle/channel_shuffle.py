@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, OpDef
+from oprack.op.sbp import leading
 from oprack.types import AttrType
 
 from oprack_nn.ops._layout import layout_attr
@@ -17,6 +18,7 @@ class ChannelShuffle(OpDef, type="channel_shuffle"):
     Out = op.Output("Shape of X.")
     groups = Attr(REQUIRED, "Number of groups.", type=AttrType.INT).at_least(1)
     data_format = layout_attr("NCHW")
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         regrouped(ctx, "X", "Out", 3 if ctx.attr("data_format") == "NHWC" else 1, ctx.attr("groups"))

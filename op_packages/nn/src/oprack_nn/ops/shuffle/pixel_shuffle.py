@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef, OpVersion
+from oprack.op.sbp import leading
 
 from oprack_nn.ops._layout import layout_attr
 from oprack_nn.ops.shuffle._family import downscaled, upscaled
@@ -17,6 +18,7 @@ class PixelShuffle(OpDef, type="pixel_shuffle"):
     upscale_factor = Attr(1, "Growth r of H and W.").at_least(1)
     data_format = layout_attr("NCHW")
     versions = OpVersion("pixel_shuffle").checkpoint("New attribute data_format.", ("new_attr", "data_format", "NCHW"))
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         upscaled(ctx, "X", "Out", ctx.attr("upscale_factor"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef
+from oprack.op.sbp import leading
 
 from oprack_nn.ops._layout import layout_attr
 from oprack_nn.ops.shuffle._family import downscaled, upscaled
@@ -16,6 +17,7 @@ class PixelUnshuffle(OpDef, type="pixel_unshuffle"):
     Out = op.Output("[N, C r r, H, W] in the layout of X.")
     downscale_factor = Attr(1, "Factor r that H and W shrink by.").at_least(1)
     data_format = layout_attr("NCHW")
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         downscaled(ctx, "X", "Out", ctx.attr("downscale_factor"))

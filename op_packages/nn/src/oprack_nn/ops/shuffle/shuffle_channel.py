@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import Attr, GradOpDef, InferShapeContext, OpDef
+from oprack.op.sbp import leading
 
 from oprack_nn.ops.shuffle._family import regrouped
 
@@ -15,6 +16,7 @@ class ShuffleChannel(OpDef, type="shuffle_channel"):
     Out = op.Output("Shape of X.")
     group = Attr(1, "Number of groups.").at_least(1)
     use_mkldnn = Attr(False, "Paddle: prefer the oneDNN kernel.", extra=True)
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         regrouped(ctx, "X", "Out", 1, ctx.attr("group"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, Input, Output
+from oprack.op.sbp import elementwise
 
 from oprack_optimizer.ops._update import (
     DENSE_GRAD,
@@ -42,3 +43,7 @@ class Adadelta(UpdateRule, type="adadelta"):
         "AvgSquaredUpdate": "AvgSquaredUpdateOut",
         "MasterParam": "MasterParamOut",
     }
+    sbp = elementwise(
+        ("Param", "Grad", "AvgSquaredGrad", "AvgSquaredUpdate"),
+        ("ParamOut", "AvgSquaredGradOut", "AvgSquaredUpdateOut"),
+    )

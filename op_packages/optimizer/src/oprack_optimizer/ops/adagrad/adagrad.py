@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, Input, Output
+from oprack.op.sbp import elementwise
 
 from oprack_optimizer.ops._update import (
     GRAD,
@@ -31,3 +32,4 @@ class Adagrad(UpdateRule, type="adagrad"):
     epsilon = Attr(1e-6, "Keeps the divisor from 0.")
     multi_precision = MULTI_PRECISION
     inplace = {"Param": "ParamOut", "Moment": "MomentOut", "MasterParam": "MasterParamOut"}
+    sbp = elementwise(("Param", "Grad", "Moment"), ("ParamOut", "MomentOut"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, Input, Output
+from oprack.op.sbp import elementwise
 
 from oprack_optimizer.ops._update import (
     DENSE_GRAD,
@@ -26,3 +27,4 @@ class DecayedAdagrad(UpdateRule, type="decayed_adagrad"):
     decay = Attr(0.95, "Share of Moment that is kept.")
     epsilon = Attr(1e-6, "Keeps the divisor from 0.")
     inplace = {"Param": "ParamOut", "Moment": "MomentOut"}
+    sbp = elementwise(("Param", "Grad", "Moment"), ("ParamOut", "MomentOut"))

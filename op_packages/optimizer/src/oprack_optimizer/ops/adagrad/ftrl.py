@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, Input, Output
+from oprack.op.sbp import elementwise
 
 from oprack_optimizer.ops._update import GRAD, LEARNING_RATE, PARAM, PARAM_OUT, UpdateRule
 
@@ -25,3 +26,6 @@ class Ftrl(UpdateRule, type="ftrl"):
     l2 = Attr(0.0, "Weight of the squares.")
     lr_power = Attr(-0.5, "How fast the learning rate falls.")
     inplace = {"Param": "ParamOut", "SquaredAccumulator": "SquaredAccumOut", "LinearAccumulator": "LinearAccumOut"}
+    sbp = elementwise(
+        ("Param", "Grad", "SquaredAccumulator", "LinearAccumulator"), ("ParamOut", "SquaredAccumOut", "LinearAccumOut")
+    )

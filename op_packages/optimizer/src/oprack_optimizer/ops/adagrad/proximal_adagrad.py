@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, Input, Output
+from oprack.op.sbp import elementwise
 
 from oprack_optimizer.ops._update import (
     DENSE_GRAD,
@@ -26,3 +27,4 @@ class ProximalAdagrad(UpdateRule, type="proximal_adagrad"):
     l1 = Attr(0.0, "Weight of the absolute values.")
     l2 = Attr(0.0, "Weight of the squares.")
     inplace = {"Param": "ParamOut", "Moment": "MomentOut"}
+    sbp = elementwise(("Param", "Grad", "Moment"), ("ParamOut", "MomentOut"))

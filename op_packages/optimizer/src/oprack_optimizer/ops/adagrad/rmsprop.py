@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, Input, Output
+from oprack.op.sbp import elementwise
 
 from oprack_optimizer.ops._update import (
     GRAD,
@@ -46,3 +47,6 @@ class RmsProp(UpdateRule, type="rmsprop"):
         "MeanGrad": "MeanGradOut",
         "MasterParam": "MasterParamOut",
     }
+    sbp = elementwise(
+        ("Param", "Grad", "MeanSquare", "MeanGrad", "Moment"), ("ParamOut", "MomentOut", "MeanSquareOut", "MeanGradOut")
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from oprack.op.sbp import elementwise
+
 from oprack_optimizer.ops._update import MULTI_PRECISION
 from oprack_optimizer.ops.adam._family import GLOBAL_BETA_POW, LAZY_MODE, MULTITHREAD_ROWS, AdamBase
 
@@ -18,3 +20,4 @@ class Adam(AdamBase, type="adam"):
     min_row_size_to_use_multithread = MULTITHREAD_ROWS
     multi_precision = MULTI_PRECISION
     use_global_beta_pow = GLOBAL_BETA_POW
+    sbp = elementwise(("Param", "Grad", "Moment1", "Moment2"), ("ParamOut", "Moment1Out", "Moment2Out"))

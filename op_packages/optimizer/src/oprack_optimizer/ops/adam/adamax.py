@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, Input, Output
+from oprack.op.sbp import elementwise
 
 from oprack_optimizer.ops._update import (
     DENSE_GRAD,
@@ -37,3 +38,4 @@ class Adamax(UpdateRule, type="adamax"):
     epsilon = Attr(1e-8, "Keeps the divisor from 0.")
     multi_precision = MULTI_PRECISION
     inplace = {"Param": "ParamOut", "Moment": "MomentOut", "InfNorm": "InfNormOut", "MasterParam": "MasterParamOut"}
+    sbp = elementwise(("Param", "Grad", "Moment", "InfNorm"), ("ParamOut", "MomentOut", "InfNormOut"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr
+from oprack.op.sbp import elementwise
 
 from oprack_optimizer.ops._update import MULTI_PRECISION
 from oprack_optimizer.ops.adam._family import GLOBAL_BETA_POW, LAZY_MODE, MULTITHREAD_ROWS, AdamBase
@@ -19,3 +20,4 @@ class AdamW(AdamBase, type="adamw"):
     min_row_size_to_use_multithread = MULTITHREAD_ROWS
     multi_precision = MULTI_PRECISION
     use_global_beta_pow = GLOBAL_BETA_POW
+    sbp = elementwise(("Param", "Grad", "Moment1", "Moment2"), ("ParamOut", "Moment1Out", "Moment2Out"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr
+from oprack.op.sbp import elementwise
 
 from oprack_optimizer.ops._update import (
     DENSE_GRAD,
@@ -24,3 +25,4 @@ class ProximalGD(UpdateRule, type="proximal_gd"):
     l1 = Attr(0.0, "Weight of the absolute values.")
     l2 = Attr(0.0, "Weight of the squares.")
     inplace = {"Param": "ParamOut"}
+    sbp = elementwise(("Param", "Grad"), ("ParamOut",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, Input
+from oprack.op.sbp import elementwise
 
 from oprack_optimizer.ops._update import (
     GRAD,
@@ -27,3 +28,4 @@ class Sgd(UpdateRule, type="sgd"):
     multi_precision = MULTI_PRECISION
     use_mkldnn = Attr(False, "Run oneDNN's kernel where its plugin is installed.", extra=True)
     inplace = {"Param": "ParamOut", "MasterParam": "MasterParamOut"}
+    sbp = elementwise(("Param", "Grad"), ("ParamOut",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import OpVersion
+from oprack.op.sbp import elementwise
 
 from oprack_optimizer.ops._update import GRAD, LEARNING_RATE, MASTER, PARAM
 from oprack_optimizer.ops.momentum._family import VELOCITY, MomentumBase
@@ -27,3 +28,4 @@ class Momentum(MomentumBase, type="momentum"):
         ("new_attr", "multi_precision", False),
         ("new_attr", "rescale_grad", 1.0),
     )
+    sbp = elementwise(("Param", "Grad", "Velocity"), ("ParamOut", "VelocityOut"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 from oprack_sequence.ops._infer import same_as
 
@@ -18,6 +19,7 @@ class AddPositionEncoding(OpDef, type="add_position_encoding"):
     Out = Output("Shape and LoD of X.")
     alpha = Attr(1.0, "Factor of X.")
     beta = Attr(1.0, "Factor of the sinusoids.")
+    sbp = leading(("X",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dim = ctx.require_rank("X", 2, 3)

@@ -14,6 +14,7 @@ from oprack.op import (
     OpDef,
     Output,
 )
+from oprack.op.sbp import unary
 from oprack.types import AttrType, dtype_name
 
 
@@ -25,6 +26,7 @@ class Convert(OpDef):
     out_dtype = Attr(REQUIRED, "dtype of Out.", type=AttrType.INT)
     in_dtype = Attr(REQUIRED, "dtype of X when the program was built.", type=AttrType.INT)
     use_mkldnn = Attr(False, "Prefer a oneDNN kernel.")
+    sbp = unary
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

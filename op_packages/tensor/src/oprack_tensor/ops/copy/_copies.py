@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, IdentityContext, InferShapeContext, Input, OpDef, Output, empty_grad
+from oprack.op.sbp import linear_unary
 from oprack.types import AttrType
 
 
@@ -12,6 +13,7 @@ class CopyOf(OpDef):
     X = Input("Tensor or SelectedRows.")
     Out = Output("Shape, type, LoD and kind of X.")
     make_grad = empty_grad
+    sbp = linear_unary
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oprack.op import ForwardOp, GradOp, IdentityContext, InferShapeContext, Input, KernelTypeContext, OpDef, Output
+from oprack.op.sbp import linear_unary
 from oprack.types import VarType
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Assign(OpDef, type="assign"):
     Out = Output("Shape, type, LoD and kind of X.")
     inplace = {"X": "Out"}
     expected_kernel_type = _kernel_type
+    sbp = linear_unary
 
     def infer_shape(ctx: InferShapeContext) -> None:
         given = ctx.has_input("X") or not ctx.is_runtime

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of_attr, empty_grad
+from oprack.op.sbp import unary
 
 
 class FillAnyLike(OpDef, type="fill_any_like"):
@@ -15,6 +16,7 @@ class FillAnyLike(OpDef, type="fill_any_like"):
     no_need_buffer_vars = ("X",)
     expected_kernel_type = dtype_of_attr("dtype", "X")
     make_grad = empty_grad
+    sbp = unary
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oprack.op import InferShapeContext, Input, KernelTypeContext, OpDef, Output, empty_grad
+from oprack.op.sbp import unary
 from oprack.types import VarType
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class FillZerosLike(OpDef, type="fill_zeros_like"):
     expected_kernel_type = _kernel_type
     no_need_buffer_vars = ("X",)
     make_grad = empty_grad
+    sbp = unary
 
     def infer_shape(ctx: InferShapeContext) -> None:
         if not (ctx.is_runtime and ctx.kind("X") == VarType.LOD_TENSOR_ARRAY):

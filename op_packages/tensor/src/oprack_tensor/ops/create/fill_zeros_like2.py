@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of_attr, empty_grad
+from oprack.op.sbp import unary
 
 
 class FillZerosLike2(OpDef, type="fill_zeros_like2"):
@@ -14,6 +15,7 @@ class FillZerosLike2(OpDef, type="fill_zeros_like2"):
     expected_kernel_type = dtype_of_attr("dtype")
     no_need_buffer_vars = ("X",)
     make_grad = empty_grad
+    sbp = unary
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.set_dim("Out", ctx.dim("X"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of, empty_grad
+from oprack.op.sbp import leading
 
 
 class OneHotV2(OpDef, type="one_hot_v2"):
@@ -16,6 +17,7 @@ class OneHotV2(OpDef, type="one_hot_v2"):
     allow_out_of_range = Attr(False, "Give zeros for an id outside [0, depth) instead of an error.")
     expected_kernel_type = dtype_of("X")
     make_grad = empty_grad
+    sbp = leading(("X",), ("Out",), lambda ctx: len(ctx.dim("Out")) - 1)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         depth = ctx.attr("depth")

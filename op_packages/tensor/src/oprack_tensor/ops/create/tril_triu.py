@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import leading
 
 
 class TrilTriu(OpDef, type="tril_triu"):
@@ -14,6 +15,7 @@ class TrilTriu(OpDef, type="tril_triu"):
     Out = Output("Shape and LoD of X.")
     diagonal = Attr(0, "Which diagonal: 0 the main one, positive above it.")
     lower = Attr(False, "Keep the lower part instead of the upper one.")
+    sbp = leading(("X",), ("Out",), lambda ctx: len(ctx.dim("X")) - 2)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")

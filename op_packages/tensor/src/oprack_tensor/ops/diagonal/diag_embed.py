@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, empty_grad, normal_axis
+from oprack.op.sbp import leading
 
 from oprack_tensor.ops.diagonal._family import OFFSET
 
@@ -16,6 +17,7 @@ class DiagEmbed(OpDef, type="diag_embed"):
     dim1 = Attr(-2, "Dim of Out for the rows.")
     dim2 = Attr(-1, "Dim of Out for the columns.")
     make_grad = empty_grad
+    sbp = leading(("Input",), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("Input")

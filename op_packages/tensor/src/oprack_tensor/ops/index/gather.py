@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, OpVersion, Output, dtype_of, normal_axis
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 
 class Gather(OpDef, type="gather"):
@@ -15,6 +16,17 @@ class Gather(OpDef, type="gather"):
     axis = Attr(0, "Dim to pick along.")
     expected_kernel_type = dtype_of("X")
     versions = OpVersion("gather").checkpoint("The axis may be a tensor.", ("new_input", "Axis", None))
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        axis, index = ctx.attr("axis", 0), ctx.dim("Index")
+        if ctx.has("Axis"):
+            return []
+        names = letters(len(ctx.dim("X")))
+        axis %= len(names)
+        names[axis] = None
+        places = ["rows", None][: len(index)]
+        made = [*names[:axis], *places[:1], *names[axis + 1 :]]
+        return factors({"X": names, "Index": places}, {"Out": made}, linear=(("X",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, index, axis = ctx.dim("X"), ctx.dim("Index"), ctx.attr("axis")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 
 class GatherNd(OpDef, type="gather_nd"):
@@ -12,6 +13,14 @@ class GatherNd(OpDef, type="gather_nd"):
     Index = Input("int32 or int64 [..., k].")
     Out = Output("Leading dims of Index, then the dims of X after the first k; LoD of X.")
     expected_kernel_type = dtype_of("X")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        # Rows of Index are picked one by one.
+        rows = letters(len(ctx.dim("Index")) - 1)
+        rest = [None] * (len(ctx.dim("Out")) - len(rows))
+        return factors(
+            {"X": [None] * len(ctx.dim("X")), "Index": [*rows, None]}, {"Out": [*rows, *rest]}, linear=(("X",),)
+        )
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, index = ctx.dim("X"), ctx.dim("Index")

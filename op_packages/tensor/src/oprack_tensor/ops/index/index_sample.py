@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import leading
 
 
 class IndexSample(OpDef, type="index_sample"):
@@ -12,6 +13,7 @@ class IndexSample(OpDef, type="index_sample"):
     Index = Input("int32 or int64 [n, k].")
     Out = Output("[n, k]; LoD of Index.")
     expected_kernel_type = dtype_of("X")
+    sbp = leading(("X", "Index"), ("Out",))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         (n, _), index = ctx.require_rank("X", 2), ctx.require_rank("Index", 2)

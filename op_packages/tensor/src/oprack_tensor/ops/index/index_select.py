@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 
 class IndexSelect(OpDef, type="index_select"):
@@ -13,6 +14,14 @@ class IndexSelect(OpDef, type="index_select"):
     Out = Output("X with n in place of dim `dim`; LoD of X.")
     dim = Attr(0, "Dim to pick along; negative counts from the end.")
     expected_kernel_type = dtype_of("X")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        names = letters(len(ctx.dim("X")))
+        axis = ctx.attr("dim", 0) % len(names)
+        names[axis] = None
+        return factors(
+            {"X": names, "Index": ["rows"]}, {"Out": [*names[:axis], "rows", *names[axis + 1 :]]}, linear=(("X",),)
+        )
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, (n, *_) = ctx.dim("X"), ctx.require_rank("Index", 1, 2)

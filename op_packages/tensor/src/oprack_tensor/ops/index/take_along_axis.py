@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType
 
 
@@ -14,6 +15,12 @@ class TakeAlongAxis(OpDef, type="take_along_axis"):
     Result = Output("Shape of Index; no LoD.")
     Axis = Attr(REQUIRED, "Dim to pick along; negative counts from the end.", type=AttrType.INT)
     expected_kernel_type = dtype_of("Input")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        x, index, axis = ctx.dim("Input"), ctx.dim("Index"), ctx.attr("Axis", 0)
+        names = [n if a == b else None for n, a, b in zip(letters(len(x)), x, index, strict=True)]
+        names[axis] = None
+        return factors({"Input": names, "Index": names}, {"Result": names}, linear=(("Input",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.require_rank("Index", len(ctx.dim("Input")))

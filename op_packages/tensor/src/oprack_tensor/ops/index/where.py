@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import elementwise
 
 
 class Where(OpDef, type="where"):
@@ -14,6 +15,7 @@ class Where(OpDef, type="where"):
     Out = Output("Shape and LoD of X.")
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
+    sbp = elementwise(("Condition", "X", "Y"), ("Out",), linear=(("X", "Y"),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.same_dims("X", "Y")

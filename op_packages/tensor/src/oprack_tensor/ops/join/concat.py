@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, IdentityContext, InferShapeContext, Input, OpDef, Output, dtype_of, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN, USE_QUANTIZER
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 
 class Concat(OpDef, type="concat"):
@@ -18,6 +19,13 @@ class Concat(OpDef, type="concat"):
     use_quantizer = USE_QUANTIZER
     mkldnn_data_type = MKLDNN_DATA_TYPE
     expected_kernel_type = dtype_of("X")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        if ctx.has("AxisTensor"):
+            return []
+        names = letters(len(ctx.dim("X")))
+        names[ctx.attr("axis", 0)] = None
+        return factors({"X": names}, {"Out": names}, linear=(("X",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         shapes = ctx.dims("X")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output, dtype_of, normal_axis
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType
 
 from oprack_tensor.dims import sections_of
@@ -24,6 +25,13 @@ class Split(OpDef, type="split"):
     use_mkldnn = Attr(False, "Prefer a oneDNN kernel.")
     mkldnn_data_type = Attr("float32", "dtype of oneDNN kernels.")
     expected_kernel_type = dtype_of("X")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        if ctx.has("AxisTensor") or ctx.has("SectionsTensorList"):
+            return []
+        names = letters(len(ctx.dim("X")))
+        names[ctx.attr("axis", 0)] = None
+        return factors({"X": names}, {"Out": names}, linear=(("X",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis, parts = ctx.dim("X"), ctx.attr("axis"), ctx.output_count("Out")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, normal_axis
 from oprack.op.families import USE_MKLDNN
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 
 class Stack(OpDef, type="stack"):
@@ -13,6 +14,12 @@ class Stack(OpDef, type="stack"):
     Y = Output("Shape of X with a new dim of the number of tensors; LoD of X[0] unless it comes first.")
     axis = Attr(0, "Place of the new dim; negative counts from the end of Y.")
     use_mkldnn = USE_MKLDNN
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        names = letters(len(ctx.dim("X")))
+        made = list(names)
+        made.insert(ctx.attr("axis", 0) % (len(names) + 1), None)
+        return factors({"X": names}, {"Y": made}, linear=(("X",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         shapes = ctx.dims("X")

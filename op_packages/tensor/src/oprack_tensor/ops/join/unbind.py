@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output, normal_axis
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 
 class Unbind(OpDef, type="unbind"):
@@ -11,6 +12,12 @@ class Unbind(OpDef, type="unbind"):
     X = Input("Tensor of rank 1 or more.")
     Out = Output("One tensor for each place; LoD of X unless axis is 0.", duplicable=True)
     axis = Attr(0, "Dim to take apart; negative counts from the end.")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        names = letters(len(ctx.dim("X")))
+        axis = ctx.attr("axis", 0) % len(names)
+        names[axis] = None
+        return factors({"X": names}, {"Out": names[:axis] + names[axis + 1 :]}, linear=(("X",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, num = ctx.dim("X"), ctx.output_count("Out")

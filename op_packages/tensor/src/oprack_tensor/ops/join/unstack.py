@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, normal_axis
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 
 class Unstack(OpDef, type="unstack"):
@@ -12,6 +13,12 @@ class Unstack(OpDef, type="unstack"):
     Y = Output("`num` tensors.", duplicable=True)
     axis = Attr(0, "Dim to take apart; negative counts from the end.")
     num = Attr(0, "Size of that dim, or 0.")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        names = letters(len(ctx.dim("X")))
+        axis = ctx.attr("axis", 0) % len(names)
+        names[axis] = None
+        return factors({"X": names}, {"Y": names[:axis] + names[axis + 1 :]}, linear=(("X",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, num = ctx.dim("X"), ctx.output_count("Y")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, IdentityContext, InferShapeContext, Input, OpDef, Output, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType
 
 
@@ -26,6 +27,10 @@ class TransposeOp(OpDef):
     use_mkldnn = USE_MKLDNN
     data_format = Attr("AnyLayout", "Memory layout of old programs.", extra=True)
     mkldnn_data_type = MKLDNN_DATA_TYPE
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        names = letters(len(ctx.dim("X")))
+        return factors({"X": names}, {"Out": [names[a] for a in ctx.attr("axis")]}, linear=(("X",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, OpVersion, Output
+from oprack.op.sbp import all_but
 from oprack.types import AttrType
 
 
@@ -17,6 +18,7 @@ class Flip(OpDef, type="flip"):
     versions = OpVersion("flip").checkpoint(
         "The dims to reverse are named axis.", ("new_attr", "axis", None), ("delete_attr", "dims", None)
     )
+    sbp = all_but("axis")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axes("X")

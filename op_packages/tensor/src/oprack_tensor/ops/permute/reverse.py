@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import REQUIRED, Attr, ForwardOp, GradOp, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import all_but
 from oprack.types import AttrType
 
 
@@ -12,6 +13,7 @@ class Reverse(OpDef, type="reverse"):
     X = Input("Tensor of any shape.")
     Out = Output("Shape and LoD of X.")
     axis = Attr(REQUIRED, "Dims to reverse; negative ones count from the end.", type=AttrType.INTS, support_tensor=True)
+    sbp = all_but("axis")
 
     def infer_shape(ctx: InferShapeContext) -> None:
         if not any(isinstance(a, str) for a in ctx.attr("axis")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, IdentityContext, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import USE_MKLDNN
+from oprack.op.sbp import SbpContext, Signature, factors, merged_names
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, reshape_dims
@@ -20,6 +21,12 @@ class ReshapeOp(OpDef):
     use_mkldnn = USE_MKLDNN
     inplace = {"X": "Out"}
     expected_kernel_type = dtype_of("X")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        if ctx.has("Shape") or ctx.has("ShapeTensor"):
+            return []
+        before, after = merged_names(ctx.dim("X"), ctx.dim("Out"))
+        return factors({"X": before}, {"Out": after}, linear=(("X",),), sizes={"shape": "Out"})
 
     def infer_shape(ctx: InferShapeContext) -> None:
         shape = given_ints(ctx, "shape", "" if ctx.has_input("ShapeTensor") else "Shape", "ShapeTensor")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import SbpContext, Signature, factors, merged_names
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, squeeze_axes
@@ -15,6 +16,10 @@ class SqueezeOp(OpDef):
     Out = Output("X squeezed; LoD of X while the first dim stays.")
     axes = Attr([], "Dims to remove; negative ones count from the end.", type=AttrType.INTS)
     inplace = {"X": "Out"}
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        before, after = merged_names(ctx.dim("X"), ctx.dim("Out"))
+        return factors({"X": before}, {"Out": after}, linear=(("X",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axes = ctx.dim("X"), given_ints(ctx, "axes")

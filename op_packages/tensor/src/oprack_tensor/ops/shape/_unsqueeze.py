@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, Input, OpDef, Output
+from oprack.op.sbp import SbpContext, Signature, factors, merged_names
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints, unsqueeze_dims
@@ -19,6 +20,10 @@ class UnsqueezeOp(OpDef):
         type=AttrType.INTS,
     )
     inplace = {"X": "Out"}
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        before, after = merged_names(ctx.dim("X"), ctx.dim("Out"))
+        return factors({"X": before}, {"Out": after}, linear=(("X",),))
 
 
 def infer_shape(ctx: InferShapeContext, tensor: str = "", tensors: str = "") -> None:

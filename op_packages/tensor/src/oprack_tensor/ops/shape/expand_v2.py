@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType
 
 from oprack_tensor.dims import broadcast_dims, given_ints
@@ -22,6 +23,14 @@ class ExpandV2(OpDef, type="expand_v2"):
     use_mkldnn = USE_MKLDNN
     mkldnn_data_type = MKLDNN_DATA_TYPE
     expected_kernel_type = dtype_of("X")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        if ctx.has("Shape") or ctx.has("expand_shapes_tensor"):
+            return []
+        x, out = ctx.dim("X"), ctx.dim("Out")
+        new = len(out) - len(x)
+        names = [n if a == b else None for n, a, b in zip(letters(len(x)), x, out[new:], strict=True)]
+        return factors({"X": names}, {"Out": [None] * new + names}, linear=(("X",),), sizes={"shape": "Out"})
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims = ctx.dim("X")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oprack.op import Attr, InferShapeContext, Input, OpDef, Output, normal_axis
 from oprack.op.families import MKLDNN_DATA_TYPE, USE_MKLDNN
+from oprack.op.sbp import SbpContext, Signature, factors, merged_names
 
 from oprack_tensor.dims import product
 from oprack_tensor.ops.shape._xshape import XSHAPE, XShapeGrad, keep_shape
@@ -21,6 +22,10 @@ class Flatten2(OpDef, type="flatten2"):
     use_mkldnn = USE_MKLDNN
     mkldnn_data_type = MKLDNN_DATA_TYPE
     inplace = {"X": "Out"}
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        before, after = merged_names(ctx.dim("X"), ctx.dim("Out"))
+        return factors({"X": before}, {"Out": after}, linear=(("X",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         dims, axis = ctx.dim("X"), ctx.attr("axis")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, OpDef, Output, dtype_of
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 from oprack.types import AttrType
 
 from oprack_tensor.dims import given_ints
@@ -22,6 +23,14 @@ class Tile(OpDef, type="tile"):
     Out = Output("X repeated; LoD of X while the first dim stays.")
     repeat_times = Attr([], "Repetitions along each dim.", type=AttrType.INTS, support_tensor=True)
     expected_kernel_type = dtype_of("X")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        if ctx.has("RepeatTimes") or ctx.has("repeat_times_tensor"):
+            return []
+        x, out = ctx.dim("X"), ctx.dim("Out")
+        new = len(out) - len(x)
+        names = [n if a == b else None for n, a, b in zip(letters(len(x)), x, out[new:], strict=True)]
+        return factors({"X": names}, {"Out": [None] * new + names}, linear=(("X",),))
 
     def infer_shape(ctx: InferShapeContext) -> None:
         set_tiled(ctx, "repeat_times", given_ints(ctx, "repeat_times", "RepeatTimes", "repeat_times_tensor"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, InferVarTypeContext, Input, OpDef, Output
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 
 class Argsort(OpDef, type="argsort"):
@@ -15,6 +16,11 @@ class Argsort(OpDef, type="argsort"):
     Indices = Output("int64, shape and LoD of X: places along `axis`.")
     axis = Attr(-1, "Along which dim; negative counts from the end.")
     descending = Attr(False, "Largest first.")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        names = letters(len(ctx.dim("X")))
+        names[ctx.attr("axis", -1)] = None
+        return factors({"X": names}, {"Out": names, "Indices": names})
 
     def infer_shape(ctx: InferShapeContext) -> None:
         ctx.axis("X")

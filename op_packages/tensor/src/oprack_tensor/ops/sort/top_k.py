@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Input, Output
+from oprack.op.sbp import leading
 
 from oprack_tensor.ops.sort._top_k import TopKOp, infer_shape
 
@@ -14,6 +15,7 @@ class TopK(TopKOp, type="top_k"):
     Out = Output("X with k as last dim; LoD of X.")
     Indices = Output("int64, shape of Out: places along the last dim.")
     k = Attr(1, "How many.")
+    sbp = leading(("X",), ("Out", "Indices"), lambda ctx: len(ctx.dim("X")) - 1)
 
     def infer_shape(ctx: InferShapeContext) -> None:
         infer_shape(ctx, -1)

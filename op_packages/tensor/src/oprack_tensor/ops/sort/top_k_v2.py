@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oprack.op import Attr, GradOpDef, InferShapeContext, Output
+from oprack.op.sbp import SbpContext, Signature, factors, letters
 
 from oprack_tensor.ops.sort._top_k import TopKOp, infer_shape
 
@@ -20,6 +21,13 @@ class TopKV2(TopKOp, type="top_k_v2"):
     axis = Attr(-1, "Along which dim; negative counts from the end.")
     largest = Attr(True, "The largest instead of the smallest.")
     sorted = Attr(True, "In order; otherwise any order is allowed.")
+
+    def sbp(ctx: SbpContext) -> list[Signature]:
+        if ctx.has("K"):
+            return []
+        names = letters(len(ctx.dim("X")))
+        names[ctx.attr("axis", -1)] = None
+        return factors({"X": names}, {"Out": names, "Indices": names})
 
     def infer_shape(ctx: InferShapeContext) -> None:
         infer_shape(ctx, ctx.attr("axis"))

@@ -1,0 +1,279 @@
+"""Global tensors on ranks that are threads: the numbers of one rank, however a net is laid out; what is refused."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import oprack
+import pytest
+from oprack import functional as F
+from oprack import nn, optimizer, parallel
+from oprack.errors import CollectiveError, InvalidArgumentError, NotFoundError, UnimplementedError
+from oprack.testing.worlds import ThreadWorld
+
+ROWS, STEPS = 10, 6
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((ROWS, 8)).astype("float32")
+LABELS = RNG.integers(0, 4, (ROWS, 1))
+
+
+def mlp() -> nn.Module:
+    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+
+
+def losses(net: Any, x: Any, labels: Any, steps: int = STEPS) -> list[float]:
+    adam = optimizer.Adam(0.05, parameter_list=net.parameters())
+    found = []
+    for _ in range(steps):
+        loss = F.softmax_with_cross_entropy(net(x), labels).loss.mean()
+        loss.backward()
+        found.append(loss.item())
+        adam.step()
+        adam.clear_grad()
+    return found
+
+
+@pytest.fixture(scope="module")
+def start() -> dict[str, np.ndarray]:
+    oprack.seed(3)
+    return {name: value.numpy() for name, value in mlp().state_dict().items()}
+
+
+@pytest.fixture(scope="module")
+def alone(start: dict[str, np.ndarray]) -> list[float]:
+    net = mlp()
+    net.set_state_dict(start)
+    return losses(net, oprack.to_tensor(X), oprack.to_tensor(LABELS))
+
+
+MEGATRON = {"0.weight": ["B", "S(1)"], "0.bias": ["B", "S(0)"], "2.weight": ["B", "S(0)"]}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "grid", "layouts", "batch"),
+    [
+        (2, (2,), {}, "S(0)"),
+        (4, (4,), {}, "S(0)"),  # 10 rows on 4 ranks: means are weighted
+        (2, (2,), {name: sbps[1] for name, sbps in MEGATRON.items()}, "B"),
+        (4, (2, 2), MEGATRON, ["S(0)", "B"]),
+        (2, (2,), {"*": "S(0)"}, "S(0)"),  # every parameter in parts, its gradient and its state as well
+        (4, (2, 2), {}, ["S(0)", "S(0)"]),
+    ],
+    ids=["data", "data-uneven", "tensor", "data-tensor", "parameters", "data-nested"],
+)
+def test_losses_are_those_of_one_rank(ranks, grid, layouts, batch, start, alone):
+    def rank(world: parallel.Communicator) -> list[float]:
+        placement = parallel.placement("cpu", grid)
+        net = mlp()
+        net.set_state_dict(start)
+        parallel.to_global(net, placement, layouts)
+        x, labels = (oprack.to_tensor(v).to_global(placement, batch, from_whole=True) for v in (X, LABELS))
+        return losses(net, x, labels)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no op gathers its inputs
+        for found in ThreadWorld(ranks).run(rank):
+            np.testing.assert_allclose(found, alone, atol=1e-5)
+
+
+def test_parts_hold_their_share_of_parameters_and_state(start):
+    def rank(world: parallel.Communicator) -> tuple[int, int]:
+        net = mlp()
+        net.set_state_dict(start)
+        parallel.to_global(net, parallel.placement(), {"*": "S(0)"})
+        return sum(p.to_local().size for p in net.parameters()), sum(p.size for p in net.parameters())
+
+    parts, whole = zip(*ThreadWorld(2).run(rank), strict=True)
+    assert set(whole) == {212}
+    assert sum(parts) == 212
+
+
+def test_data_parallel_trains_as_one_rank(start, alone):
+    def rank(world: parallel.Communicator) -> list[float]:
+        net = mlp()
+        if world.rank == 0:
+            net.set_state_dict(start)  # the others get it from rank 0
+        dp = parallel.DataParallel(net, bucket_mb=1e-4)
+        mine = slice(world.rank * 5, world.rank * 5 + 5)
+        found = losses(dp, oprack.to_tensor(X[mine]), oprack.to_tensor(LABELS[mine]))
+        return world.all_reduce(np.array(found)) / world.size
+
+    for found in ThreadWorld(2).run(rank):
+        np.testing.assert_allclose(found, alone, atol=1e-5)
+
+
+def test_data_parallel_with_sparse_gradients_and_unused_parameters():
+    table = RNG.standard_normal((6, 3)).astype("float32")
+    ids = np.array([[1, 2], [2, 5]])
+
+    def gradients(net: Any, rows: np.ndarray, use_second: bool) -> Any:
+        y = net.first(oprack.to_tensor(rows)).sum()
+        if use_second:
+            y = y + net.second(oprack.to_tensor(np.ones((1, 3), "float32"))).sum()
+        y.backward()
+        return net.first.weight.grad.numpy(), net.second.weight.grad.numpy()
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Embedding(6, 3, sparse=True)
+            self.second = nn.Linear(3, 2)
+            self.third = nn.Linear(3, 2)  # no rank uses it
+
+    def rank(world: parallel.Communicator) -> Any:
+        net = Net()
+        net.first.weight.set_value(table)
+        parallel.DataParallel(net)  # one that is gone does nothing
+        dp = parallel.DataParallel(net)
+        found = gradients(net, ids[world.rank], use_second=world.rank == 1)
+        assert net.third.weight.grad is None
+        assert dp.module is net
+        return found
+
+    want_first = np.zeros((6, 3), "float32")
+    np.add.at(want_first, ids.ravel(), 0.5)  # the mean of two ranks
+    for first, second in ThreadWorld(2).run(rank):
+        np.testing.assert_allclose(first, want_first, atol=1e-6)
+        np.testing.assert_allclose(second, np.full((3, 2), 0.5), atol=1e-6)
+
+
+def test_no_sync_adds_up_before_the_mean():
+    def rank(world: parallel.Communicator) -> Any:
+        net = nn.Linear(1, 1, bias_attr=False)
+        dp = parallel.DataParallel(net)
+        x = oprack.to_tensor(np.full((1, 1), 1.0 + world.rank, "float32"))
+        with dp.no_sync():
+            dp(x).sum().backward()
+        own = net.weight.grad.item()
+        dp(x).sum().backward()
+        return own, net.weight.grad.item()
+
+    assert ThreadWorld(2).run(rank) == [(1.0, 3.0), (2.0, 3.0)]
+
+
+def test_modules_that_differ_are_named():
+    def rank(world: parallel.Communicator) -> None:
+        parallel.DataParallel(nn.Linear(2 + world.rank, 1))
+
+    with pytest.raises(
+        CollectiveError, match=r"rank 0 has 'weight' float32\[2, 1\] where rank 1 has 'weight' float32\[3, 1"
+    ):
+        ThreadWorld(2).run(rank)
+
+
+def test_gradients_are_clipped_by_the_norm_of_all_parts(start):
+    net = mlp()
+    net.set_state_dict(start)
+    F.softmax_with_cross_entropy(net(oprack.to_tensor(X)), oprack.to_tensor(LABELS)).loss.mean().backward()
+    squares = sum(float((p.grad.numpy() ** 2).sum()) for p in net.parameters())
+
+    def rank(world: parallel.Communicator) -> tuple[float, float]:
+        grid = parallel.placement()
+        own = mlp()
+        own.set_state_dict(start)
+        parallel.to_global(own, grid, {"0.weight": "S(1)", "2.weight": "S(0)"})
+        x, labels = (oprack.to_tensor(v).to_global(grid, "B", from_whole=True) for v in (X, LABELS))
+        F.softmax_with_cross_entropy(own(x), labels).loss.mean().backward()
+        before = parallel.clip_grad_norm(own.parameters(), 0.1)
+        after = sum(float((p.grad.numpy() ** 2).sum()) for p in own.parameters()) ** 0.5
+        return before, after
+
+    for before, after in ThreadWorld(2).run(rank):
+        assert before == pytest.approx(squares**0.5, rel=1e-5)
+        assert after == pytest.approx(0.1, rel=1e-3)
+
+
+def test_dropout_draws_other_numbers_for_other_parts():
+    def rank(world: parallel.Communicator) -> np.ndarray:
+        x = oprack.to_tensor(np.ones((8, 64), "float32")).to_global(parallel.placement(), "S(0)", from_whole=True)
+        return F.dropout(x, dropout_prob=0.5, dropout_implementation="upscale_in_train").numpy()
+
+    a, b = ThreadWorld(2).run(rank)
+    np.testing.assert_array_equal(a, b)  # both ranks have the same whole
+    assert not np.array_equal(a[:4], a[4:])
+
+
+def on_two_ranks(function: Callable[[Any], Any]) -> None:
+    ThreadWorld(2).run(lambda world: function(parallel.placement()))
+
+
+def tensor(*shape: int) -> oprack.Tensor:
+    return oprack.to_tensor(np.zeros(shape, "float32"))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda g: tensor(8, 6).to_global(g, "S(2)"),
+            InvalidArgumentError,
+            r"S\(2\) splits dim 2 of a tensor of shape",
+        ),
+        (
+            lambda g: tensor(4, 4).to_global(g, "S(0)", from_whole=True) @ tensor(4, 4),
+            InvalidArgumentError,
+            r"op matmul_v2: tensor float32\[4, 4\] is of this process alone, other inputs are global",
+        ),
+        (
+            lambda g: tensor(1 + 2 * g.world.rank, 4).to_global(g, "S(0)"),
+            CollectiveError,
+            r"rank 0 brings float32\[1, 4\]; expected float32\[2, 4\] as its part of \[4, 4\]",
+        ),
+        (lambda g: tensor(4).to_global(), InvalidArgumentError, r"expected where it goes: x.to_global\(placement"),
+        (
+            lambda g: oprack.to_tensor(np.zeros(3, "float32"), lod=[[0, 1, 3]]).to_global(g, "S(0)"),
+            UnimplementedError,
+            "holds sequences",
+        ),
+        (lambda g: parallel.to_global(mlp(), g, {"weight": "S(0)"}), NotFoundError, r"\['weight'\] match no parameter"),
+        (
+            lambda g: parallel.to_global(mlp(), g, {"0.weight": "P"}),
+            InvalidArgumentError,
+            "expected splits and broadcasts",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(call, error, message):
+    with pytest.raises(error, match=message):
+        on_two_ranks(call)
+
+
+def test_an_op_without_a_rule_gathers_and_says_so_once():
+    def call(grid: Any) -> None:
+        x = oprack.to_tensor(np.arange(6, dtype="float32")).to_global(grid, "S(0)", from_whole=True)
+        np.testing.assert_array_equal(F.unique(x, dtype=3).out.numpy(), np.arange(6))
+
+    with pytest.warns(UserWarning, match=r"op unique \(pack oprack-tensor\) has no rule sbp"):
+        on_two_ranks(call)
+    parallel.strict()
+    try:
+        with pytest.raises(UnimplementedError, match="no rule sbp"):
+            on_two_ranks(call)
+    finally:
+        parallel.strict(False)
+
+
+def test_a_clip_by_norm_inside_the_optimizer_is_refused_for_parts(start):
+    def rank(world: parallel.Communicator) -> None:
+        net = mlp()
+        parallel.to_global(net, parallel.placement(), {"0.weight": "S(1)"})
+        clip = optimizer.ClipGradByGlobalNorm(1.0)
+        adam = optimizer.Adam(0.1, parameter_list=net.parameters(), grad_clip=clip)
+        x = oprack.to_tensor(X).to_global(parallel.placement(), "B", from_whole=True)
+        net(x).mean().backward()
+        adam.step()
+
+    with pytest.raises(UnimplementedError, match=r"call oprack\.parallel\.clip_grad_norm"):
+        ThreadWorld(2).run(rank)
+
+
+def test_without_a_launcher_a_global_tensor_is_one_of_one_rank():
+    grid = parallel.placement()
+    x = oprack.to_tensor(X)
+    y = x.to_global(grid, "S(0)")
+    assert (y.is_global, y.shape, repr(y.layout)) == (True, X.shape, "[S(0)] on placement(cpu, axis0=1)")
+    np.testing.assert_array_equal((y * 2).relu().numpy(), np.maximum(X * 2, 0))
+    assert y.to_local().layout is None
