@@ -1,0 +1,1 @@
+"""Collectives over MPI, and the command `oprack launch`."""

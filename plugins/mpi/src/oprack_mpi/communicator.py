@@ -1,0 +1,143 @@
+"""MPI's collectives as a Communicator, by mpi4py over whichever MPI library it finds."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from oprack.errors import InvalidArgumentError
+from oprack.parallel import Communicator
+from oprack.parallel.watchdog import failure
+
+from oprack_mpi.reports import ended, write_report
+
+_OPS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN, "prod": MPI.PROD}
+_COUNTED = np.dtype(np.float32)
+
+
+class MPICommunicator(Communicator):
+    """Collectives of an MPI communicator on arrays in host memory.
+
+    Args:
+        comm: The communicator of mpi4py.
+        name: For messages.
+    """
+
+    engine = "mpi"
+
+    def __init__(self, comm: MPI.Intracomm, name: str) -> None:
+        super().__init__(comm.Get_rank(), comm.Get_size(), name)
+        self._comm = comm
+
+    def _all_reduce(self, x: Any, op: str) -> Any:
+        given = _summable(x)
+        out = np.empty_like(given)
+        self._comm.Allreduce(given, out, _OPS[op])
+        return out.astype(x.dtype, copy=False)
+
+    def _all_gather(self, x: Any, counts: Sequence[int]) -> Any:
+        out = np.empty((sum(counts), *x.shape[1:]), x.dtype)
+        row = _row_bytes(x)
+        self._comm.Allgatherv(_bytes(x), [_bytes(out), [c * row for c in counts]])
+        return out
+
+    def _reduce_scatter(self, x: Any, counts: Sequence[int]) -> Any:
+        given = _summable(x)
+        out = np.empty((counts[self.rank], *x.shape[1:]), given.dtype)
+        row = math.prod(x.shape[1:])
+        self._comm.Reduce_scatter(given, out, [c * row for c in counts], MPI.SUM)
+        return out.astype(x.dtype, copy=False)
+
+    def _all_to_all(self, parts: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[Any]:
+        dtype = parts[0].dtype
+        given = np.concatenate([_bytes(p) for p in parts])
+        sizes = [math.prod(s) * dtype.itemsize for s in shapes]
+        got = np.empty(sum(sizes), np.uint8)
+        self._comm.Alltoallv([given, [p.nbytes for p in parts]], [got, sizes])
+        ends = np.cumsum([0, *sizes])
+        return [got[a:b].view(dtype).reshape(s) for a, b, s in zip(ends, ends[1:], shapes, strict=False)]
+
+    def _broadcast(self, x: Any, root: int) -> Any:
+        out = x.copy()
+        self._comm.Bcast(_bytes(out), root)
+        return out
+
+    def _send(self, x: Any, to: int) -> None:
+        self._comm.Send(_bytes(x), to)
+
+    def _receive(self, shape: Sequence[int], dtype: Any, source: int) -> Any:
+        out = np.empty(tuple(shape), dtype)
+        self._comm.Recv(_bytes(out), source)
+        return out
+
+    def _gather_facts(self, value: Any) -> list[Any]:
+        # As text of known lengths, since mpi4py's own objects travel as pickles, which are code.
+        text = np.frombuffer(json.dumps(value).encode(), np.uint8)
+        lengths = np.empty(self.size, np.int64)
+        self._comm.Allgather(np.array([text.size], np.int64), lengths)
+        out = np.empty(int(lengths.sum()), np.uint8)
+        self._comm.Allgatherv(text, [out, lengths.tolist()])
+        ends = np.cumsum([0, *lengths])
+        return [json.loads(out[a:b].tobytes()) for a, b in itertools.pairwise(ends)]
+
+    def _split(self, color: int, key: int, name: str) -> Communicator:
+        return MPICommunicator(self._comm.Split(color, key), name)
+
+    def abort(self, code: int, reason: str = "") -> None:
+        # Before the others are ended, since mpiexec then ends what would report it.
+        write_report(reason or ended(code))
+        MPI.COMM_WORLD.Abort(code)
+
+
+def _summable(x: Any) -> Any:
+    """The array in a dtype that MPI can add: half floats as float32, booleans as bytes."""
+    if x.dtype == np.bool_:
+        return x.view(np.uint8)
+    if x.dtype.char not in "bBhHiIlLqQfdFD":
+        return x.astype(_COUNTED)
+    return x
+
+
+def _bytes(x: Any) -> Any:
+    return x.reshape(-1).view(np.uint8)
+
+
+def _row_bytes(x: Any) -> int:
+    return math.prod(x.shape[1:]) * x.dtype.itemsize
+
+
+def open_world() -> Communicator:
+    """The communicator of all ranks, in a program that ends on all of them when an exception ends it on one.
+
+    Returns:
+        The communicator.
+
+    Raises:
+        InvalidArgumentError: The MPI library does not let several threads call it.
+    """
+    if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
+        raise InvalidArgumentError(
+            f"{MPI.Get_library_version().splitlines()[0]} was opened for one thread; expected MPI_THREAD_MULTIPLE: "
+            "let oprack open it (oprack.parallel.init()) before anything else imports mpi4py"
+        )
+    # Of its own, so that messages of the program itself can't get between ours.
+    found = MPICommunicator(MPI.COMM_WORLD.Dup(), "world")
+    sys.excepthook = _ending(found, sys.excepthook)
+    return found
+
+
+def _ending(world: Communicator, others: Callable[..., Any]) -> Callable[..., Any]:
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        others(kind, error, trace)
+        if world.size > 1:
+            print(failure(world, f"{kind.__name__}: {error}", trace), file=sys.stderr, flush=True)
+            world.abort(1, f"{kind.__name__}: {error}")
+
+    return hook
