@@ -15,6 +15,7 @@ TEXTS = {
 }
 RESERVED = {
     "amp",
+    "collective",
     "control_flow",
     "core",
     "cuda",
@@ -25,6 +26,7 @@ RESERVED = {
     "linalg",
     "math",
     "metric",
+    "mpi",
     "nn",
     "onednn",
     "optimizer",

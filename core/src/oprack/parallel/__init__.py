@@ -13,6 +13,7 @@ from oprack.parallel.data_parallel import DataParallel
 from oprack.parallel.global_call import strict
 from oprack.parallel.layout import Layout, Placement
 from oprack.parallel.modules import clip_grad_norm, to_global
+from oprack.parallel.rings import open_ring
 from oprack.parallel.world import init, placement, world
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "broadcast",
     "clip_grad_norm",
     "init",
+    "open_ring",
     "partial_sum",
     "placement",
     "split",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from oprack.errors import UnimplementedError
 from oprack.kernel import Array, ArrayModule, KernelContext, kernel
 from oprack.tensor import numpy_dtype
 
@@ -27,6 +28,13 @@ def coalesce_tensor(
     ctx: KernelContext,
     xp: ArrayModule,
 ) -> dict[str, Array | list[Array]]:
+    if not (copy_data or set_constant):
+        # Paddle's fused all-reduce: later ops write into this memory, which ops here never do.
+        raise UnimplementedError(
+            "op coalesce_tensor: copy_data and set_constant are false, so other ops would have to write into the "
+            "memory that it makes, as in programs of fleet with fused all-reduces; ops here make arrays of their own. "
+            "Write the program with DistributedStrategy.fuse_all_reduce_ops = False"
+        )
     wanted = numpy_dtype(dtype)
     shapes = cut_shapes(concated_shapes, concated_ranks) or [t.shape for t in Input]
     element = user_defined_size_of_dtype if user_defined_size_of_dtype > 0 else wanted.itemsize

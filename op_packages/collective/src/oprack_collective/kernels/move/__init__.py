@@ -1,0 +1,1 @@
+"""Kernels of ops for data that moves between ranks."""

@@ -1,0 +1,1 @@
+"""Kernels of ops for which op runs before which, and rings of ranks."""

@@ -1,0 +1,1 @@
+"""Kernels of ops for sums and other reductions over ranks."""

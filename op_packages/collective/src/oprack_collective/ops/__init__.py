@@ -1,0 +1,1 @@
+"""Definitions of the ops of this pack."""

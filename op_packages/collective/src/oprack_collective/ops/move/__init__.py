@@ -1,0 +1,1 @@
+"""Definitions of ops for data that moves between ranks."""

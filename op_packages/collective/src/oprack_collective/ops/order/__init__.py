@@ -1,0 +1,1 @@
+"""Definitions of ops for which op runs before which, and rings of ranks."""

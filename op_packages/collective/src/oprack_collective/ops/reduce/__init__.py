@@ -1,0 +1,1 @@
+"""Definitions of ops for sums and other reductions over ranks."""
