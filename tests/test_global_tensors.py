@@ -186,6 +186,48 @@ def test_gradients_are_clipped_by_the_norm_of_all_parts(start):
         assert after == pytest.approx(0.1, rel=1e-3)
 
 
+def test_a_state_saved_by_four_ranks_goes_on_on_any_number(tmp_path, start, alone):
+    """Parameters and the optimizer's state, laid out one way when saved and another when loaded."""
+    path = tmp_path / "state.npz"
+
+    def trained(grid: tuple[int, ...], layouts: dict[str, Any], batch: Any, load: bool, steps: int) -> Any:
+        def rank(world: parallel.Communicator) -> Any:
+            placement = parallel.placement("cpu", grid)
+            net = parallel.to_global(mlp(), placement, layouts)
+            adam = optimizer.Adam(0.05, parameter_list=net.parameters())
+            if load:
+                state = oprack.io.load_state(path)
+                net.set_state_dict({k[4:]: v for k, v in state.items() if k.startswith("net.")})
+                adam.set_state_dict({k[4:]: v for k, v in state.items() if k.startswith("opt.")})
+            else:
+                net.set_state_dict(start)
+            x, labels = (oprack.to_tensor(v).to_global(placement, batch, from_whole=True) for v in (X, LABELS))
+            found = []
+            for _ in range(steps):
+                loss = F.softmax_with_cross_entropy(net(x), labels).loss.mean()
+                loss.backward()
+                found.append(loss.item())
+                adam.step()
+                adam.clear_grad()
+            if not load:
+                state = {f"net.{k}": v for k, v in net.state_dict().items()}
+                oprack.io.save_state(path, state | {f"opt.{k}": v for k, v in adam.state_dict().items()})
+            return found
+
+        return ThreadWorld(int(np.prod(grid))).run(rank)
+
+    first = trained((2, 2), MEGATRON, ["S(0)", "B"], False, 3)[0]
+    np.testing.assert_allclose(first, alone[:3], atol=1e-5)
+    for grid, layouts, batch in [
+        ((1,), {}, "B"),
+        ((2,), {"*": "S(0)"}, "S(0)"),
+        ((3,), {"0.weight": "S(1)"}, "B"),
+        ((4,), {"0.weight": "S(0)", "2.weight": "S(1)"}, "S(0)"),
+    ]:
+        for rest in trained(grid, layouts, batch, True, STEPS - 3):
+            np.testing.assert_allclose(rest, alone[3:], atol=1e-5)
+
+
 def test_dropout_draws_other_numbers_for_other_parts():
     def rank(world: parallel.Communicator) -> np.ndarray:
         x = oprack.to_tensor(np.ones((8, 64), "float32")).to_global(parallel.placement(), "S(0)", from_whole=True)

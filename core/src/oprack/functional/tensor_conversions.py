@@ -178,6 +178,8 @@ class Conversions(GlobalMethods):
             raise InvalidArgumentError(
                 f"set_value: {self.describe()} can't hold an array of shape {list(source.shape)}; expected its own"
             )
+        if self._meta.layout is not None:
+            source = source[self._meta.layout.part(self.shape)]
         # A read-only array, such as a view of a mapped file, is replaced instead.
         fresh = source
         if self._meta.place != CPU or self._value.flags.writeable:

@@ -24,7 +24,8 @@ _OTHER = "__other__"
 def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
     """Write a state: names with tensors, arrays, or values that JSON can hold; complete or not at all.
 
-    Arrays are stored as NumPy's own .npz has them, bfloat16 ones as their bits.
+    Arrays are stored as NumPy's own .npz has them, bfloat16 ones as their bits. Of tensors that lie on several ranks
+    the whole is written, once; all ranks must call this then, and any number of ranks may read the file.
 
     Args:
         path: The file.
@@ -51,6 +52,14 @@ def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
         raise InvalidArgumentError(
             f"save_state: {error}; expected tensors, arrays, or values of JSON's kinds"
         ) from None
+    ranks = next((v.layout.placement.world for v in state.values() if getattr(v, "is_global", False)), None)
+    if ranks is None or ranks.rank == 0:
+        _write(path, arrays, text)
+    if ranks is not None:
+        ranks.barrier()  # no rank reads the file before it is complete
+
+
+def _write(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], text: str) -> None:
     with AtomicSave() as save, save.open(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in [*arrays.items(), (_OTHER, np.frombuffer(text.encode(), np.uint8))]:
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:

@@ -149,11 +149,12 @@ class Updates:
         with unique_name.guard():
             writer.apply_gradients(pairs, startup)
         program.schedules.clear()
-        keys = {}
+        keys, positions = {}, {}
         for e in self._names.entries().values():
             p = self.parameters[e.position]
             if any(p is c for c in chosen):
                 keys[writer.state(p.name, e.accumulator).name] = e.key
+                positions[e.key] = e.position
         self._variables |= {key: name for name, key in keys.items()}
         fresh = Scope()
         self._executor(place).run(startup, scope=fresh)
@@ -162,7 +163,7 @@ class Updates:
             restored = self._restored.pop(keys.get(name, ""), None)
             var = self.scope.var(name)
             if restored is not None:
-                var.value = LoDTensor(restored, place=CPU)
+                var.value = LoDTensor(self._part(positions[keys[name]], restored), place=CPU)
             elif var.value is None:
                 var.value = first
             elif var.value.array.dtype != first.array.dtype:  # the parameter has another dtype than before
@@ -194,10 +195,25 @@ class Updates:
         for key in self._names.entries():
             var = self.scope.find_var(self._variables.get(key, ""))
             if var is not None and var.value is not None:
-                arrays[key] = _host(var.value)
+                arrays[key] = self._whole(self._names.entries()[key].position, _host(var.value))
             elif key in self._restored:
                 arrays[key] = self._restored[key].copy()
         return arrays
+
+    def _whole(self, position: int, array: np.ndarray) -> np.ndarray:
+        """State of a parameter as one rank has it; of one that lies in parts, the parts of all. Collective then."""
+        layout = self.parameters[position]._meta.layout
+        if layout is None or layout.is_broadcast or array.shape != self.parameters[position]._value.shape:
+            return array
+        found: np.ndarray = layout.gathered(array, self.parameters[position].shape)
+        return found
+
+    def _part(self, position: int, array: np.ndarray) -> np.ndarray:
+        """This rank's part of what `_whole` returned."""
+        layout = self.parameters[position]._meta.layout
+        if layout is None or array.shape != self.parameters[position].shape:
+            return array
+        return array[layout.part(array.shape)].copy()
 
     def set_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Load a state_dict, which replaces the current state.

@@ -87,7 +87,7 @@ def to_global(x: Tensor, placement: Placement | None = None, sbp: Any = None, *,
     placement = target.placement
     if from_whole:
         shape: tuple[int, ...] = x.shape
-        region = tuple([slice(a, b) for a, b in target.region(shape)])
+        region = target.part(shape)
         zeroed = any(s.kind == "P" and c for s, c in zip(target.sbps, placement.coords, strict=True))
         part = np.zeros_like(x._value[region]) if zeroed else x._value[region].copy()
     else:
@@ -172,11 +172,16 @@ def ones(x: Tensor) -> Tensor:
     return global_tensor(part, target.meta(x._meta.local.without_grad), x.shape)
 
 
+def gathered(part: Any, shape: Sequence[int], layout: Layout) -> Any:
+    """The whole array of which this rank has a part; collective."""
+    return box_part(part, shape, layout, layout.placement.layout(["B"] * len(layout.sbps)))
+
+
 def whole(x: Tensor) -> Any:
     """The logical value of a global tensor, an array or SelectedRows, the same on each rank; collective."""
     layout = x._meta.layout
     assert layout is not None
-    return box_part(x._value, x.shape, layout, layout.placement.layout(["B"] * len(layout.sbps)))
+    return gathered(x._value, x.shape, layout)
 
 
 def _logical_shape(x: Tensor, target: Layout) -> tuple[int, ...]:
@@ -211,4 +216,4 @@ def _logical_shape(x: Tensor, target: Layout) -> tuple[int, ...]:
     return tuple(logical)
 
 
-TENSOR_FUNCTIONS.update(whole=whole, ones=ones)
+TENSOR_FUNCTIONS.update(whole=whole, gathered=gathered, ones=ones)

@@ -160,6 +160,10 @@ class Layout:
                 found[s.dim] = (start + a, start + b)
         return tuple(found)
 
+    def part(self, shape: Sequence[int]) -> tuple[slice, ...]:
+        """The index of this rank's part in an array of the logical shape."""
+        return tuple([slice(start, stop) for start, stop in self.region(shape)])
+
     def local_shape(self, shape: Sequence[int], coords: Sequence[int] | None = None) -> tuple[int, ...]:
         """The shape of the part that a rank has, by default this one."""
         return tuple([stop - start for start, stop in self.region(shape, coords)])
@@ -175,6 +179,10 @@ class Layout:
         if isinstance(value, SelectedRows):
             return value
         return LoDTensor(value, x._lod, place=x._meta.place, check=False)
+
+    def gathered(self, part: Any, shape: Sequence[int]) -> Any:
+        """The whole array of which each rank has a part in this layout; collective."""
+        return TENSOR_FUNCTIONS["gathered"](part, shape, self)
 
     def ones(self, x: Tensor) -> Tensor:
         """A tensor of ones with the shape and dtype of a global one, whole on each rank."""

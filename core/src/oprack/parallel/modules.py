@@ -62,7 +62,7 @@ def lay_out(tensor: Tensor, target: Layout, path: str) -> None:
     if target.is_partial:
         raise InvalidArgumentError(f"to_global: {path} in {target!r}; expected splits and broadcasts for parameters")
     shape = tensor.shape
-    region = tuple([slice(a, b) for a, b in target.region(shape)])
+    region = target.part(shape)
     part = tensor._value[region].copy()
     tensor._value, tensor._logical_shape, tensor._grad = part, shape, None
     tensor._meta = target.meta(tensor._meta)
