@@ -51,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
         "variables": [asdict(v) | {"value": os.environ.get(v.name)} for v in known],
         "packs": [{**p.to_dict(), "traceback": _traceback(p)} for p in packs],
         "problems": [
+            *([report.NO_PACK] if report.no_pack(p.distribution for p in packs) else ()),
             *(str(w.message) for w in caught if issubclass(w.category, PackWarning)),
             *(problem for pack in packs if (problem := _problem(pack))),
             *(report.settled(one) for one in manager.settlements() if not one.by_user),

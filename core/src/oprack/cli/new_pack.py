@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         from cookiecutter.main import cookiecutter
     except ImportError as error:
         raise PreconditionNotMetError(
-            "new-pack needs cookiecutter; install it with `pip install oprack[templates]`"
+            "new-pack needs cookiecutter; install it with `pip install 'oprack[templates]'`"
         ) from error
     if Path(args.directory).exists() and not Path(args.directory).is_dir():
         raise InvalidArgumentError(f"{args.directory!r} is a file; expected a directory for the pack's folder")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from oprack.op.vocabulary import Role
     from oprack.packs.choice import Settlement
 
+ALL_PACKS = '`pip install "oprack[cpu]"` everything for the CPU'
+NO_PACK = f"no op pack is installed, so there is no op to run: {ALL_PACKS.replace(' everything', ' brings everything')}"
 UNBLOCKABLE = (
     f"the core's own pack {BUILTIN.name!r} can't be blocked: programs need its ops feed and fetch; remove it from "
     "OPRACK_BLOCK or the list of blocked packs"
@@ -130,13 +132,13 @@ def _why(packs: Iterable[Pack]) -> str:
     )
 
 
-def unknown_op(op_type: str, brought_by: Sequence[Pack], known: Iterable[str], packs: Iterable[Pack]) -> str:
+def unknown_op(op_type: str, brought_by: Sequence[Pack], known: Iterable[str], packs: Collection[Pack]) -> str:
     if brought_by:
         return f"op {op_type!r} can't be had: {_why(brought_by)}. Run `oprack doctor`"
     return f"op {op_type!r} is unknown: no installed pack brings it{_advice(op_type, known, packs)}"
 
 
-def _advice(op_type: str, known: Iterable[str], packs: Iterable[Pack]) -> str:
+def _advice(op_type: str, known: Iterable[str], packs: Collection[Pack]) -> str:
     """What to do about an op type that no installed pack brings."""
     if owner := home("ops", op_type):
         return f"; {install(owner, packs)}"
@@ -149,16 +151,21 @@ def _advice(op_type: str, known: Iterable[str], packs: Iterable[Pack]) -> str:
     return f"{near}; install the pack that does, or see `oprack ops` for what there is"
 
 
-def install(owner: str, packs: Iterable[Pack]) -> str:
+def install(owner: str, packs: Collection[Pack]) -> str:
     """The command that installs a distribution; of one that is installed, that it can't do what it should."""
     for pack in packs:
         if pack.owner == owner:
             state = "is of another age than this core and does not" if pack.status == "ok" else f"is {pack.status}"
             return f"pack {_label(pack)} should, but {state}; run `oprack doctor`, or `pip install --upgrade {owner}`"
-    return f"`pip install {owner}` adds it"
+    return f"`pip install {owner}` adds it" + (f", and {ALL_PACKS}" if no_pack(pack.owner for pack in packs) else "")
 
 
-def unknown_role(role: Role, packs: Iterable[Pack]) -> str:
+def no_pack(distributions: Iterable[str]) -> bool:
+    """Whether nothing but the core, and what a process registered itself, is there."""
+    return all(name in (BUILTIN.distribution, HERE.distribution) for name in distributions)
+
+
+def unknown_role(role: Role, packs: Collection[Pack]) -> str:
     owner = home("roles", role.name)
     return (
         f"role {role.name!r} has no op, but {role.wanted_by} needs it: {role.meaning}, as {role.signature}; "
